@@ -1,0 +1,307 @@
+"""The workload file: what it may hold, and how it is loaded, overridden and checked.
+
+The models below are the one description of the file: they refuse what is wrong, their descriptions become
+`schemas/workload.schema.json` (pipeline.config_schema), and their attributes are what the pipeline reads.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, model_validator
+
+from pipeline.config_layers import NOT_IN_A_PROFILE, Layer, Layers, profile_layer, read_layer, set_layer
+from pipeline.config_problems import KeyRuleError, Problem, find_problems, raise_problems
+from pipeline.errors import ConfigError
+from pipeline.safe_yaml import shown
+
+DEFAULT_PORTS = {"postgresql": 5432, "mysql": 3306}
+
+_NAME = r"^[a-z][a-z0-9_-]{0,62}$"
+_SNAKE_NAME = r"^[a-z][a-z0-9_]*$"
+_DOTTED_PATH = r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)+$"
+_VARIABLE_NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"
+_NODE_ID = r"^[A-Za-z][A-Za-z0-9_.-]*$"
+_PATTERN_WORDS = {
+    _NAME: "a letter, then letters, digits, - and _, all lower case and at most 63",
+    _SNAKE_NAME: "a letter, then letters, digits and _, all lower case",
+    _DOTTED_PATH: "a dotted path, module and function, as workloads.taxi.model.build_model",
+    _VARIABLE_NAME: "the name of an environment variable: letters, digits and _, no leading digit",
+    _NODE_ID: "a node id: a letter, then letters, digits, '.', '_' and '-'",
+}
+
+Text = Annotated[str, Field(min_length=1)]
+Column = Text
+Name = Annotated[str, Field(pattern=_NAME)]
+SnakeName = Annotated[str, Field(pattern=_SNAKE_NAME)]
+DottedPath = Annotated[str, Field(pattern=_DOTTED_PATH)]
+VariableName = Annotated[str, Field(pattern=_VARIABLE_NAME)]
+NodeId = Annotated[str, Field(pattern=_NODE_ID)]
+# YAML has lists only; everything inside them stays strict.
+Metrics = Annotated[tuple[SnakeName, ...], Field(strict=False, min_length=1)]
+Slice = Annotated[tuple[Column, ...], Field(strict=False, min_length=1)]
+Slices = Annotated[tuple[Slice, ...], Field(strict=False)]
+
+
+def _without_default(schema: dict[str, Any]) -> None:
+    """Drops from the JSON Schema a default that another key decides."""
+    schema.pop("default", None)
+
+
+class _Model(BaseModel):
+    """Frozen, strict (no text for numbers), and without room for unknown keys."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+
+
+class DataConfig(_Model):
+    """Where the raw examples come from and how they are split."""
+
+    source: Text = Field(
+        description="A file, a directory, a glob, or package://PACKAGE/PATH inside an installed package; "
+        "relative to the project's root.",
+        examples=["data/trips.csv"],
+    )
+    format: Literal["csv"] = Field(default="csv", description="How the source's files are encoded.")
+    label: Column = Field(
+        description="The raw column that the label comes from; it is never a feature when serving.",
+        examples=["tips"],
+    )
+    split: dict[SnakeName, Annotated[int, Field(ge=1)]] = Field(
+        default={"train": 2, "eval": 1},
+        description="Hash buckets per split: {train: 2, eval: 1} trains on two thirds of the rows.",
+    )
+
+    @model_validator(mode="after")
+    def _train_and_eval(self) -> Self:
+        for needed in ("train", "eval"):
+            if needed not in self.split:
+                raise KeyRuleError(f"must hold '{needed}'; write for example {{train: 2, eval: 1}}", "split")
+        return self
+
+
+class TransformConfig(_Model):
+    """How raw columns become features."""
+
+    preprocessing_fn: DottedPath = Field(
+        description="Dotted path of the preprocessing function for TensorFlow Transform.",
+        examples=["workloads.taxi.preprocessing.preprocessing_fn"],
+    )
+    label: Column = Field(
+        default="",
+        description="The transformed feature that holds the label; the name of data.label where not given.",
+        json_schema_extra=_without_default,
+    )
+
+
+class TrainConfig(_Model):
+    """What is trained, and for how long."""
+
+    model: DottedPath = Field(
+        description="Dotted path of the function that builds the Keras model.",
+        examples=["workloads.taxi.model.build_model"],
+    )
+    hyperparameters: dict[Text, JsonValue] = Field(
+        default={}, description="Free names and values that are handed to the model function."
+    )
+    batch_size: int = Field(default=256, ge=1, description="Examples per training step.")
+    epochs: int = Field(default=10, ge=1, description="Passes over the training split.")
+    seed: int = Field(
+        default=42, ge=0, lt=2**31, description="Seed of the weights and of the order of the examples."
+    )
+
+
+class Threshold(_Model):
+    """Bounds of one metric; a model outside them is not blessed."""
+
+    min: float | None = Field(default=None, description="The lowest value that is blessed.")
+    max: float | None = Field(default=None, description="The highest value that is blessed.")
+    max_drop: float | None = Field(
+        default=None, ge=0, description="How far below the last blessed model's value it may lie."
+    )
+
+    @model_validator(mode="after")
+    def _bounds(self) -> Self:
+        if self.min is not None and self.max is not None and self.min > self.max:
+            raise KeyRuleError(f"min ({self.min}) is above max ({self.max}); no value can pass")
+        if self.min is None and self.max is None and self.max_drop is None:
+            raise KeyRuleError("holds no bound; give min, max or max_drop")
+        return self
+
+
+class EvaluateConfig(_Model):
+    """How the trained model is judged on the eval split."""
+
+    metrics: Metrics = Field(
+        default=("auc", "binary_accuracy"), description="Keras metrics to compute, by their snake_case names."
+    )
+    slices: Slices = Field(
+        default=(),
+        description="Lists of raw columns; the metrics are also computed for each of their values.",
+    )
+    thresholds: dict[SnakeName, Threshold] = Field(
+        default={}, description="Bounds per metric that the model must keep to be blessed and pushed."
+    )
+
+    @model_validator(mode="after")
+    def _names_agree(self) -> Self:
+        for key, items in (("metrics", self.metrics), ("slices", self.slices)):
+            for index, item in enumerate(items):
+                if item in items[:index]:
+                    raise KeyRuleError("given twice; keep one", key, index)
+        for metric in self.thresholds:
+            if metric not in self.metrics:
+                listed = ", ".join(self.metrics)
+                raise KeyRuleError(
+                    f"not one of evaluate.metrics ({listed}); add it there", "thresholds", metric
+                )
+        return self
+
+
+class PushConfig(_Model):
+    """Where a blessed model goes."""
+
+    destination: Text | None = Field(
+        default=None,
+        description="Directory that receives the versions, relative to the project's root; "
+        "null: serving/NAME in the output directory.",
+    )
+
+
+class NodeConfig(_Model):
+    """How one node of the pipeline is run."""
+
+    retries: int = Field(default=0, ge=0, description="How often the node is tried again after a failure.")
+    timeout_s: float | None = Field(
+        default=None, gt=0, description="Seconds after which the node is stopped; null: no limit."
+    )
+    backoff_s: float = Field(default=1.0, ge=0, description="Seconds to wait before the node is tried again.")
+
+
+class MetadataConfig(_Model):
+    """The database server that ML Metadata is kept in."""
+
+    type: Literal["postgresql", "mysql"] = Field(description="Kind of database.", examples=["postgresql"])
+    host: Text = Field(default="localhost", description="Host name or address of the server.")
+    port: int = Field(
+        default=0,
+        ge=1,
+        le=65535,
+        description="Port of the server; 5432 for postgresql and 3306 for mysql where not given.",
+        json_schema_extra=_without_default,
+    )
+    database: Text = Field(description="Name of the database; it must exist.", examples=["mlmd"])
+    user: Text = Field(description="User that may create tables there.", examples=["slipway"])
+    password_env: VariableName | None = Field(
+        default=None,
+        description="Name of the environment variable that holds the password; null: no password.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _usual_port(cls, data: Any) -> Any:
+        if isinstance(data, dict) and "port" not in data and data.get("type") in DEFAULT_PORTS:
+            return {**data, "port": DEFAULT_PORTS[data["type"]]}
+        return data
+
+
+class WorkloadConfig(_Model):
+    """One workload: from raw files to a served model."""
+
+    name: Name = Field(
+        description="Name of the workload; it stands in paths and in the report.", examples=["taxi"]
+    )
+    description: str = Field(default="", description="One line for people about what the model predicts.")
+    data: DataConfig = Field(
+        description="Where the raw examples come from and how they are split.",
+        examples=["{source: data/trips.csv, label: tips}"],
+    )
+    schema_path: Text | None = Field(
+        default=None,
+        alias="schema",
+        description="Schema file (.pbtxt) relative to the project's root; null: inferred from the data.",
+    )
+    transform: TransformConfig = Field(
+        description="How raw columns become features.",
+        examples=["{preprocessing_fn: workloads.taxi.preprocessing.preprocessing_fn}"],
+    )
+    train: TrainConfig = Field(
+        description="What is trained, and for how long.",
+        examples=["{model: workloads.taxi.model.build_model}"],
+    )
+    evaluate: EvaluateConfig = Field(
+        default=EvaluateConfig(), description="How the trained model is judged on the eval split."
+    )
+    push: PushConfig = Field(default=PushConfig(), description="Where a blessed model goes.")
+    nodes: dict[NodeId, NodeConfig] = Field(
+        default={}, description="Retries and time limits per node id, for example {Trainer: {retries: 1}}."
+    )
+    metadata: MetadataConfig | None = Field(
+        default=None,
+        description="Database server for ML Metadata; null: SQLite in the output directory.",
+    )
+    # Not dumped: what a run used is the merged file, not the profiles that it did not choose.
+    profiles: dict[Name, dict[str, JsonValue]] = Field(
+        default={},
+        exclude=True,
+        description="Named sets of keys to lay over the file with --profile NAME; any but name and profiles.",
+    )
+
+    @field_validator("profiles")
+    @classmethod
+    def _no_name_in_profiles(cls, profiles: dict[str, Any]) -> dict[str, Any]:
+        for name, keys in profiles.items():
+            for key in NOT_IN_A_PROFILE:
+                if key in keys:
+                    raise KeyRuleError("cannot stand in a profile; remove it there", name, key)
+        return profiles
+
+    @model_validator(mode="before")
+    @classmethod
+    def _label_keeps_its_name(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        raw, transform = data.get("data"), data.get("transform")
+        if isinstance(raw, dict) and isinstance(transform, dict) and isinstance(raw.get("label"), str):
+            return {**data, "transform": {"label": raw["label"], **transform}}
+        return data
+
+
+def load_workload(
+    path: Path, *, sets: Sequence[str] = (), profile: str | None = None, root: Path
+) -> WorkloadConfig:
+    """Loads a workload file, lays the profile and then each `key.path=value` of `sets` over it, checks all.
+
+    Args:
+        path: the workload file, absolute or relative to `root`.
+        sets: `key.path=value`, the value in YAML; mappings are merged, lists and scalars replaced.
+        profile: one of the file's profiles; None: the file as it is.
+        root: the project's root, which relative paths in the file are relative to (see `resolve_path`).
+
+    Raises:
+        ConfigError: every problem found, one a line, with file, line, key, value, rule and nearest name.
+    """
+    file = read_layer(root / path, root=root)
+    profiles = {name: profile_layer(file, name) for name in file.mapping_at("profiles")}
+    if profile is not None and profile not in profiles:
+        there = ", ".join(map(shown, profiles)) or "none"
+        raise ConfigError(f"{file.name}: no profile {shown(profile)}; there are: {there}")
+    chosen = [profiles[profile]] if profile is not None else []
+    merged = Layers(file, *chosen, *map(set_layer, sets))
+    problems = _find_problems(merged)
+    seen = {(problem.path, problem.words) for problem in problems}
+    for layer in profiles.values():  # a profile that is not chosen now will be some day
+        if layer not in chosen:
+            found = _find_problems(Layers(file, layer), only=layer)
+            problems += [problem for problem in found if (problem.path, problem.words) not in seen]
+    raise_problems(problems, name=file.name)
+    return WorkloadConfig.model_validate(merged.data)
+
+
+def resolve_path(value: str, *, root: Path) -> str:
+    """A path of the workload file as an absolute one; URLs such as gs:// and package:// stay as they are."""
+    return value if "://" in value else str(root.absolute() / value)
+
+
+def _find_problems(layers: Layers, only: Layer | None = None) -> list[Problem]:
+    return find_problems(WorkloadConfig, layers, patterns=_PATTERN_WORDS, only=only)

@@ -1,0 +1,154 @@
+"""The layers of a workload's settings: the file, a profile in it, and what `--set` lays over both.
+
+A layer remembers where each of its keys was written, so that a problem found in the merged settings can be
+shown where the user has to correct it.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from pipeline.errors import ConfigError
+from pipeline.safe_yaml import MAX_BYTES, KeyPath, Value, read_yaml, shown, shown_key
+
+Mapping = dict[str, Value]
+NOT_IN_A_PROFILE = ("name", "profiles")
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a key was written.
+
+    `place` is "file:line" or "--set key.path"; `line` counts from 1 and is 0 for --set; `text` is the scalar
+    as written, "" for a list or mapping; `is_target` tells the key that a --set names from what lies in it.
+    """
+
+    place: str
+    line: int = 0
+    text: str = ""
+    is_target: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layer:
+    """Settings of one source; `name` is how messages name it, `origins` knows every key path in `data`."""
+
+    name: str
+    data: Mapping
+    origins: dict[KeyPath, Origin]
+
+    def mapping_at(self, *path: str) -> Mapping:
+        """The mapping at a key path; empty where there is none."""
+        value: Value = self.data
+        for key in path:
+            value = value.get(key) if isinstance(value, dict) else None
+        return value if isinstance(value, dict) else {}
+
+
+class Layers:
+    """Layers merged into `data`: mappings key by key, everything else replaced by the later layer."""
+
+    def __init__(self, *layers: Layer) -> None:
+        self.names = tuple(layer.name for layer in layers)
+        self._layers = layers
+        self.data: Mapping = {}
+        for layer in layers:
+            self.data = _merged(self.data, layer.data)
+
+    def origin(self, path: KeyPath, *, first: bool = False) -> tuple[Layer, Origin]:
+        """Where `path`, or the closest key above it, was written: last, or with `first` at first."""
+        layers = self._layers if first else self._layers[::-1]
+        for length in range(len(path), 0, -1):
+            for layer in layers:
+                if origin := layer.origins.get(path[:length]):
+                    return layer, origin
+        return self._layers[0], Origin(self._layers[0].name)
+
+    def value(self, path: KeyPath) -> Value:
+        """The merged value at `path`; None where there is none."""
+        value: Value = self.data
+        for key in path:
+            if isinstance(value, dict):
+                value = value.get(str(key))
+            elif isinstance(value, list) and isinstance(key, int) and key < len(value):
+                value = value[key]
+            else:
+                return None
+        return value
+
+
+def read_layer(path: Path, *, root: Path) -> Layer:
+    """Reads a workload file; messages name it relative to `root` where it lies inside.
+
+    Raises:
+        ConfigError: the file does not exist, cannot be read, is not YAML or does not hold a mapping.
+    """
+    name = _shown_path(path, root)
+    if not path.is_file():
+        what = "is a folder; name the workload.yaml in it" if path.is_dir() else "does not exist"
+        there = sorted(_shown_path(found, root) for found in root.glob("workloads/*/workload.yaml"))
+        hint = f"there {'is' if len(there) == 1 else 'are'} {', '.join(there[:5])}" if there else ""
+        raise ConfigError(f"{name} {what}", hint=hint)
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise ConfigError(f"{name} cannot be read: {error.strerror}") from error
+    document = read_yaml(raw, name=name)
+    if not isinstance(document.data, dict):
+        what = "is empty" if document.data is None else "does not hold keys with values"
+        raise ConfigError(f"{name} {what}; a workload file begins with, for example: name: taxi")
+    origins = {key: Origin(f"{name}:{at.line}", at.line, at.text) for key, at in document.places.items()}
+    return Layer(name, document.data, origins)
+
+
+def profile_layer(file: Layer, profile: str) -> Layer:
+    """One profile of the file as a layer to lay over it, without the keys that no profile may hold."""
+    data = {k: v for k, v in file.mapping_at("profiles", profile).items() if k not in NOT_IN_A_PROFILE}
+    prefix = ("profiles", profile)
+    origins = {key[2:]: origin for key, origin in file.origins.items() if key[:2] == prefix and len(key) > 2}
+    return Layer(f"profile {shown_key((profile,))}", data, origins)
+
+
+def set_layer(assignment: str) -> Layer:
+    """The layer of one `key.path=value`, the value in YAML: `train.epochs=3`, `evaluate.metrics=[auc]`.
+
+    Raises:
+        ConfigError: there is no key or no '=', the value is not YAML, or the key cannot be set.
+    """
+    key, equals, text = assignment.partition("=")
+    path = tuple(part.strip() for part in key.split("."))
+    if not equals or not all(path):
+        raise ConfigError(
+            f"--set {_unbroken(assignment)}: must be key=value, for example --set train.batch_size=512"
+        )
+    place = f"--set {shown_key(path)}"
+    if path[0] == "profiles":
+        raise ConfigError(f"{place}: profiles cannot be set; choose one with --profile NAME")
+    document = read_yaml(text, name=place)
+    origins: dict[KeyPath, Origin] = {path[:length]: Origin(place) for length in range(1, len(path))}
+    origins[path] = Origin(place, text=_unbroken(text), is_target=True)
+    origins |= {(*path, *inner): Origin(place, text=at.text) for inner, at in document.places.items()}
+    value = document.data
+    for part in reversed(path):
+        value = {part: value}
+    return Layer(place, cast("Mapping", value), origins)
+
+
+def _merged(below: Mapping, above: Mapping) -> Mapping:
+    merged = dict(below)
+    for key, value in above.items():
+        former = merged.get(key)
+        both_map = isinstance(former, dict) and isinstance(value, dict)
+        merged[key] = _merged(former, value) if both_map else value  # type: ignore[arg-type]
+    return merged
+
+
+def _shown_path(path: Path, root: Path) -> str:
+    absolute, base = path.absolute(), root.absolute()
+    return _unbroken(str(absolute.relative_to(base) if absolute.is_relative_to(base) else path))
+
+
+def _unbroken(text: str) -> str:
+    """The text as it is where it is harmless on a terminal, else escaped."""
+    return text if text.isprintable() else shown(text)

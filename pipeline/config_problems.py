@@ -1,0 +1,221 @@
+"""What is wrong with a workload's settings, in words that name place, key, value, rule and remedy."""
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
+
+from pipeline.config_layers import Layer, Layers
+from pipeline.errors import ConfigError
+from pipeline.safe_yaml import KeyPath, shown, shown_key
+
+MAX_PROBLEMS = 10
+# A password pasted where the name of a variable belongs must not reach the terminal or a log.
+_NEVER_SHOWN = ("password_env",)
+
+_BEHIND_ALL_LINES = 2**31  # what has no line in the file comes last
+
+_TYPE_WORDS = {
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "string_type": "text",
+    "bool_type": "true or false",
+    "tuple_type": "a list, as [a, b]",
+    "dict_type": "keys with values, as {key: value}",
+    "model_type": "keys with values, as {key: value}",
+}
+_BOUND_WORDS = {
+    "greater_than_equal": ("at least", "ge"),
+    "greater_than": ("above", "gt"),
+    "less_than_equal": ("at most", "le"),
+    "less_than": ("below", "lt"),
+}
+
+
+class KeyRuleError(ValueError):
+    """A rule between keys is broken: `path` leads from the model that checks it to the key to correct."""
+
+    def __init__(self, words: str, *path: str | int) -> None:
+        super().__init__(words)
+        self.path = path
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing to correct: `text` is the whole line for the user, `line` sorts them."""
+
+    path: KeyPath
+    words: str
+    text: str
+    line: int
+
+
+def find_problems(
+    model: type[BaseModel], layers: Layers, *, patterns: Mapping[str, str], only: Layer | None = None
+) -> list[Problem]:
+    """Validates the merged settings.
+
+    Args:
+        model: the model of the whole file.
+        layers: the settings.
+        patterns: what each pattern of the model asks for, in words that follow "must be".
+        only: a layer; only problems written in it are returned.
+    """
+    try:
+        model.model_validate(layers.data)
+    except ValidationError as error:
+        found = (_problem(model, layers, detail, patterns) for detail in error.errors(include_url=False))
+        return [problem for layer, problem in found if only is None or layer is only]
+    return []
+
+
+def problem_at(
+    path: KeyPath, words: str, layers: Layers, *, first: bool = False, echo: bool = True
+) -> tuple[Layer, Problem]:
+    """A problem of the key at `path`, shown with its value and the place where it was written last.
+
+    With `first`, the place is where it, or the key that should hold it, was written first. Without `echo`,
+    the value is left out.
+    """
+    layer, origin = layers.origin(path, first=first)
+    is_written = layer.origins.get(path) is origin
+    value = layers.value(path)
+    shows_value = echo and is_written and path[-1] not in _NEVER_SHOWN and not isinstance(value, dict | list)
+    echoed = _as_written(value, origin.text) if shows_value else ""
+    if is_written and origin.is_target:
+        where = f"{origin.place}={echoed}" if echoed else origin.place
+    else:
+        where = f"{origin.place}: {shown_key(path)}" + (f" = {echoed}" if echoed else "")
+    return layer, Problem(path, words, f"{where}: {words}", origin.line or _BEHIND_ALL_LINES)
+
+
+def raise_problems(problems: Sequence[Problem], *, name: str) -> None:
+    """Raises a ConfigError with one line a problem, in the order of the file; nothing where there is none."""
+    lines = list(dict.fromkeys(problem.text for problem in sorted(problems, key=lambda each: each.line)))
+    if not lines:
+        return
+    hint = "every key is described in schemas/workload.schema.json"
+    if len(lines) == 1:
+        raise ConfigError(lines[0], hint=hint)
+    more = [f"and {len(lines) - MAX_PROBLEMS} more"] if len(lines) > MAX_PROBLEMS else []
+    listed = [f"{name}: {len(lines)} problems", *lines[:MAX_PROBLEMS], *more]
+    raise ConfigError("\n".join(listed), hint=hint)
+
+
+def nearest(name: str, names: Sequence[str]) -> str:
+    """The most similar of `names`, or "" where none is similar."""
+    return next(iter(difflib.get_close_matches(name, names, n=1)), "")
+
+
+def _problem(
+    model: type[BaseModel], layers: Layers, detail: ErrorDetails, patterns: Mapping[str, str]
+) -> tuple[Layer, Problem]:
+    kind, path = detail["type"], detail["loc"]
+    is_key = path[-1:] == ("[key]",)
+    path = path[:-1] if is_key else path
+    rule = detail.get("ctx", {}).get("error")
+    if kind == "extra_forbidden":
+        return problem_at(path, _unknown_key(model, path), layers, echo=False)
+    if kind == "missing":
+        return problem_at(path, _missing(model, path), layers, first=True)
+    if isinstance(rule, KeyRuleError):
+        return problem_at((*path, *rule.path), str(rule), layers)
+    words = _broken_rule(detail, patterns) + _default(model, path)
+    return problem_at(path, f"the key {words}" if is_key else words, layers)
+
+
+def _unknown_key(model: type[BaseModel], path: KeyPath) -> str:
+    key = str(path[-1])
+    parent = _annotation_at(model, path[:-1])
+    siblings = list(_fields(parent)) if _is_model(parent) else []
+    elsewhere = {dotted.rpartition(".")[2]: dotted for dotted in _dotted_keys(model)}
+    found = nearest(key, siblings) or elsewhere.get(key) or elsewhere.get(nearest(key, list(elsewhere)))
+    return f"unknown key; nearest: {found}" if found else f"unknown key; there are: {', '.join(siblings)}"
+
+
+def _missing(model: type[BaseModel], path: KeyPath) -> str:
+    field = _field_at(model, path)
+    example = field.examples[0] if field and field.examples else "..."
+    return f'missing; add for example "{path[-1]}: {example}"'
+
+
+def _broken_rule(detail: ErrorDetails, patterns: Mapping[str, str]) -> str:
+    kind, value, context = detail["type"], detail["input"], detail.get("ctx", {})
+    if kind in _BOUND_WORDS:
+        words, bound = _BOUND_WORDS[kind]
+        return f"must be {words} {context[bound]}"
+    if kind == "string_pattern_mismatch":
+        return f"must be {patterns[context['pattern']]}"
+    if kind in ("string_too_short", "too_short"):
+        return "must not be empty"
+    if kind == "literal_error":
+        return f"must be {context['expected']}"
+    if kind not in _TYPE_WORDS:
+        return detail["msg"]
+    remedy = ""
+    if kind == "string_type" and isinstance(value, bool | int | float):
+        remedy = "; put it in quotes"
+    if kind == "bool_type" and str(value).lower() in ("yes", "no", "on", "off", "y", "n"):
+        remedy = f"; write {'true' if str(value).lower() in ('yes', 'on', 'y') else 'false'}"
+    return f"must be {_TYPE_WORDS[kind]}, found {_kind_of(value)}{remedy}"
+
+
+def _kind_of(value: object) -> str:
+    if value is None:
+        return "nothing"
+    names = {bool: "true or false", str: "text", int: "a number", float: "a number", list: "a list"}
+    return names.get(type(value), "keys with values")
+
+
+def _default(model: type[BaseModel], path: KeyPath) -> str:
+    field = _field_at(model, path)
+    known = field is not None and isinstance(field.default, int | float) and not field.json_schema_extra
+    return f"; the default is {shown(field.default)}" if field and known else ""
+
+
+def _as_written(value: object, text: str) -> str:
+    """A scalar as the user wrote it (`1.10`, not 1.1); text in quotes, so that its ends show."""
+    return shown(value) if isinstance(value, str) or not text else text
+
+
+def _is_model(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+
+
+def _fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    return {field.alias or name: field for name, field in model.model_fields.items()}
+
+
+def _field_at(model: type[BaseModel], path: KeyPath) -> FieldInfo | None:
+    parent = _annotation_at(model, path[:-1])
+    return _fields(parent).get(str(path[-1])) if _is_model(parent) else None
+
+
+def _annotation_at(model: type[BaseModel], path: KeyPath) -> Any:
+    """What may stand at a key path: a model, a dict type or the type of a scalar; None for an unknown key."""
+    annotation: Any = model
+    for key in path:
+        if _is_model(annotation):
+            field = _fields(annotation).get(str(key))
+            annotation = field.annotation if field else None
+        elif get_origin(annotation) is dict:
+            annotation = get_args(annotation)[1]
+        else:
+            return None
+        if get_origin(annotation) in (Union, UnionType):  # "X or null": what it is when it is there
+            annotation = next(each for each in get_args(annotation) if each is not type(None))
+    return annotation
+
+
+def _dotted_keys(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
+    """Every key path of the file that leads through models only, `train.batch_size` and so on."""
+    for name in _fields(model):
+        yield prefix + name
+        inner = _annotation_at(model, (name,))
+        if _is_model(inner):
+            yield from _dotted_keys(inner, f"{prefix}{name}.")

@@ -1,0 +1,255 @@
+"""YAML read as plain data with the line of every key, and without what makes YAML dangerous or surprising.
+
+Tags, anchors, aliases, merge keys, duplicate keys and further documents are refused, size and depth are
+bounded, and only what reads the same everywhere is taken for a number, a truth value or nothing: `no`, `on`,
+`010`, `1:30`, `0x1f` and `2024-01-02` stay text.
+"""
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import yaml
+
+from pipeline.errors import ConfigError
+
+Scalar = str | int | float | bool | None
+Value = Scalar | list["Value"] | dict[str, "Value"]
+KeyPath = tuple[str | int, ...]
+
+MAX_BYTES = 1_000_000
+MAX_DEPTH = 32
+_MAX_SHOWN_CHARS = 60
+
+_NULL = re.compile(r"(?:null|Null|NULL|~)?")
+_TRUE = re.compile(r"true|True|TRUE")
+_FALSE = re.compile(r"false|False|FALSE")
+_INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|(?:0|[1-9][0-9]*)(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
+# YAML's own set of characters that may stand in a file (YAML 1.2, production c-printable).
+_FORBIDDEN_CHARACTER = re.compile(
+    "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
+)
+# What the parser says -> the same for people. The first match counts.
+_PLAIN_WORDS = (
+    (
+        "mapping values are not allowed",
+        "a ': ' too many, or the line is indented too far; quote text with ': '",
+    ),
+    (
+        "block sequence entries are not allowed",
+        "a list item '- ' cannot stand here; begin the list on a new line",
+    ),
+    (
+        "did not find expected key",
+        "not aligned with the keys around it; check the indentation and the quotes",
+    ),
+    (
+        "did not find expected '-' indicator",
+        "not aligned with the list items above it; check the indentation",
+    ),
+    ("could not find expected ':'", "the ': ' after a key is missing"),
+    ("did not find expected ',' or ']'", "the list in [ ] is not closed, or a comma is missing"),
+    ("did not find expected ',' or '}'", "the mapping in { } is not closed, or a comma is missing"),
+    ("found unexpected end of stream", "a quote is not closed"),
+    ("found unexpected document indicator", "a quote is not closed"),
+    ("unknown escape character", "an unknown escape after '\\'; use single quotes to take '\\' as it is"),
+    ("did not find expected node content", "a value is missing here"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a key stands: `line` counts from 1; `text` is a scalar as written, "" for a list or mapping."""
+
+    line: int
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A YAML file as plain data; `places` knows the path of each key and list item in it."""
+
+    data: Value
+    places: dict[KeyPath, Place] = field(default_factory=dict)
+
+
+def read_yaml(raw: bytes | str, *, name: str) -> Document:
+    """Reads one YAML document of at most MAX_BYTES and MAX_DEPTH levels; an empty one has the data None.
+
+    Args:
+        raw: the file's content; bytes are UTF-8, with or without a byte order mark.
+        name: how messages name the file.
+
+    Raises:
+        ConfigError: `name:line: what is wrong; what to write instead`.
+    """
+    text = _decode(raw, name)
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        return _Reader(name, iter(yaml.parse(text, Loader=loader))).document()
+    except yaml.MarkedYAMLError as error:
+        raise _syntax_error(error, text, name) from error
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{name}: not YAML: {error}") from error
+
+
+def shown(value: object) -> str:
+    """A value for a message: on one line, shortened, with control and direction characters escaped."""
+    if isinstance(value, bool) or value is None:
+        return {True: "true", False: "false", None: "null"}[value]
+    text = repr(value)
+    return text if len(text) <= _MAX_SHOWN_CHARS else text[: _MAX_SHOWN_CHARS - 3] + "..."
+
+
+def shown_key(path: KeyPath) -> str:
+    """A key path for a message, `train.batch_size`; parts that are not plain words are quoted."""
+    return ".".join(
+        str(part) if re.fullmatch(r"[\w-]+", str(part), re.ASCII) else shown(part) for part in path
+    )
+
+
+def _decode(raw: bytes | str, name: str) -> str:
+    # Characters are no more than bytes, so this holds for text as well and comes before any work.
+    if len(raw) > MAX_BYTES:
+        raise ConfigError(f"{name}: {len(raw)} bytes; at most {MAX_BYTES} are read")
+    if isinstance(raw, bytes):
+        try:
+            raw = raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            line = raw[: error.start].count(b"\n") + 1
+            byte = raw[error.start]
+            raise ConfigError(
+                f"{name}:{line}: byte 0x{byte:02x} is not UTF-8; save the file as UTF-8"
+            ) from error
+    text = str(raw).removeprefix("\ufeff")
+    if found := _FORBIDDEN_CHARACTER.search(text):
+        line = text.count("\n", 0, found.start()) + 1
+        code = f"U+{ord(found.group()):04X}"
+        raise ConfigError(f"{name}:{line}: the invisible character {code} cannot stand in YAML; remove it")
+    return text
+
+
+def _syntax_error(error: yaml.MarkedYAMLError, text: str, name: str) -> ConfigError:
+    mark = error.problem_mark or error.context_mark
+    problem = error.problem or error.context or "not YAML"
+    if mark is None:
+        return ConfigError(f"{name}: {problem}")
+    if "cannot start any token" in problem:
+        character = text[mark.index : mark.index + 1]
+        if character == "\t":
+            words = "a tab indents this line; YAML takes spaces only"
+        else:
+            words = f"text cannot begin with {shown(character)}; put it in quotes"
+    else:
+        words = next((plain for said, plain in _PLAIN_WORDS if said in problem), problem)
+        if "not closed" in words:  # the opening is what has to be looked at; the parser stops far behind it
+            mark = error.context_mark or mark
+    return ConfigError(f"{name}:{mark.line + 1}: {words} (column {mark.column + 1})")
+
+
+def _line(event: yaml.Event) -> int:
+    return event.start_mark.line + 1 if event.start_mark else 1
+
+
+class _Reader:
+    """Builds the data from the parser's events, which name tags and aliases before anything acts on them."""
+
+    def __init__(self, name: str, events: Iterator[yaml.Event]) -> None:
+        self._name = name
+        self._events = events
+        self._places: dict[KeyPath, Place] = {}
+
+    def document(self) -> Document:
+        next(self._events)  # the stream's start
+        if isinstance(next(self._events), yaml.StreamEndEvent):
+            return Document(None)
+        data = self._value(next(self._events), ())
+        next(self._events)  # the document's end
+        following = next(self._events)
+        if not isinstance(following, yaml.StreamEndEvent):
+            raise self._refused(following, "a second document begins after '---'; a file holds one")
+        return Document(data, self._places)
+
+    def _value(self, event: yaml.Event, path: KeyPath) -> Value:
+        self._refuse_indirection(event)
+        if isinstance(event, yaml.ScalarEvent):
+            return self._scalar(event, path)
+        if len(path) >= MAX_DEPTH:
+            raise self._refused(event, f"nested deeper than {MAX_DEPTH} levels")
+        return self._mapping(path) if isinstance(event, yaml.MappingStartEvent) else self._list(path)
+
+    def _refuse_indirection(self, event: yaml.Event) -> None:
+        if isinstance(event, yaml.AliasEvent):
+            raise self._refused(
+                event, f"the alias *{event.anchor} is not taken; repeat the value, or quote it"
+            )
+        if anchor := getattr(event, "anchor", None):
+            raise self._refused(event, f"the anchor &{anchor} is not taken; repeat the value, or quote it")
+        if tag := getattr(event, "tag", None):
+            raise self._refused(event, f"the tag {shown(tag)} is not taken; remove it, or quote the text")
+
+    def _mapping(self, path: KeyPath) -> dict[str, Value]:
+        mapping: dict[str, Value] = {}
+        while not isinstance(event := next(self._events), yaml.MappingEndEvent):
+            key = self._key(event)
+            here = (*path, key)
+            if key in mapping:
+                first = self._places[here].line
+                raise self._refused(event, f"{shown_key(here)}: given twice, first on line {first}; keep one")
+            line = _line(event)
+            value_event = next(self._events)
+            text = value_event.value if isinstance(value_event, yaml.ScalarEvent) else ""
+            self._places[here] = Place(line, text)
+            mapping[key] = self._value(value_event, here)
+        return mapping
+
+    def _key(self, event: yaml.Event) -> str:
+        self._refuse_indirection(event)
+        if not isinstance(event, yaml.ScalarEvent):
+            raise self._refused(event, "a list or mapping stands as a key; a key is text")
+        if not event.style and event.value == "<<":
+            raise self._refused(event, "the merge key '<<' is not taken; repeat the keys")
+        key = self._scalar(event, ())
+        if not isinstance(key, str):
+            raise self._refused(event, f"the key {shown(key)} is not text; put it in quotes")
+        return key
+
+    def _list(self, path: KeyPath) -> list[Value]:
+        items: list[Value] = []
+        while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
+            here = (*path, len(items))
+            text = event.value if isinstance(event, yaml.ScalarEvent) else ""
+            self._places[here] = Place(_line(event), text)
+            items.append(self._value(event, here))
+        return items
+
+    def _scalar(self, event: yaml.ScalarEvent, path: KeyPath) -> Scalar:
+        text = event.value
+        if event.style or not text.isascii():  # quoted, folded or literal: always text
+            return text
+        if _NULL.fullmatch(text):
+            return None
+        if _TRUE.fullmatch(text) or _FALSE.fullmatch(text):
+            return text.lower() == "true"
+        prefix = f"{shown_key(path)} = " if path else ""
+        if _INTEGER.fullmatch(text):
+            # Longer ones are exact in Python only: JSON readers, TensorFlow and databases have 64 bits.
+            if len(text) > 20 or abs(int(text)) >= 2**63:
+                raise self._refused(
+                    event, f"{prefix}{text[:20]}: a whole number must fit in 64 bits; quote text"
+                )
+            return int(text)
+        if _FLOAT.fullmatch(text):
+            number = float(text)
+            if math.isinf(number):
+                raise self._refused(event, f"{prefix}{text[:20]}: too large for a number")
+            return number
+        if _NOT_FINITE.fullmatch(text):
+            raise self._refused(event, f"{prefix}{text}: a number must be finite")
+        return text
+
+    def _refused(self, event: yaml.Event, words: str) -> ConfigError:
+        return ConfigError(f"{self._name}:{_line(event)}: {words}")
