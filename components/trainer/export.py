@@ -1,0 +1,112 @@
+"""The SavedModel: the user's transform and the trained model behind one door, with three signatures.
+
+    serving_default     examples: serialized tf.Examples, string [rows]  ->  outputs: float32 [rows, ...]
+    serve_raw           one tensor [rows, 1] for each raw column         ->  outputs: float32 [rows, ...]
+    transform_features  examples, with the label's columns               ->  the transformed columns, for TFMA
+
+The first two take the columns of the schema's SERVING environment. In `serve_raw` an empty cell of a column
+that may be empty is NaN, "" or `EMPTY_INTEGER`.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from components.errors import ComponentError
+from components.trainer.features import Feature
+
+EMPTY_INTEGER = -(2**63)
+"""Stands for an empty cell in an integer column of `serve_raw`: the lowest int64."""
+
+
+class ServedModel(tf.Module):  # type: ignore[misc]
+    """The model with its transform in front.
+
+    Args:
+        model: the trained `keras.Model`, on the TensorFlow backend.
+        transform: `tft.TFTransformOutput` of the Transform node.
+        features: what the model takes, by name.
+        serving_columns: names of the raw columns that a request carries.
+    """
+
+    def __init__(
+        self, *, model: Any, transform: Any, features: Mapping[str, Feature], serving_columns: Collection[str]
+    ) -> None:
+        super().__init__()
+        self.model = model
+        self._layer = transform.transform_features_layer()
+        self._features = dict(features)
+        self._training_spec = transform.raw_feature_spec()
+        self._serving_spec = {name: self._training_spec[name] for name in sorted(serving_columns)}
+
+    def save(self, folder: str) -> None:
+        """Writes the SavedModel into `folder`."""
+        examples = tf.TensorSpec([None], tf.string, name="examples")
+        raw = {
+            name: tf.TensorSpec([None, 1], spec.dtype, name=name) for name, spec in self._serving_spec.items()
+        }
+        signatures = {
+            "serving_default": tf.function(self._serve_examples).get_concrete_function(examples),
+            "serve_raw": tf.function(self._serve_raw).get_concrete_function(raw),
+            "transform_features": tf.function(self._transform_examples).get_concrete_function(examples),
+        }
+        tf.saved_model.save(self, folder, signatures=signatures)
+
+    def _serve_examples(self, examples: tf.Tensor) -> dict[str, tf.Tensor]:
+        return self._predict(tf.io.parse_example(examples, self._serving_spec))
+
+    def _serve_raw(self, columns: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        return self._predict(
+            {
+                name: _without_empty_cells(columns[name])
+                if isinstance(spec, tf.io.VarLenFeature)
+                else tf.reshape(columns[name], [-1, *spec.shape])
+                for name, spec in self._serving_spec.items()
+            }
+        )
+
+    def _transform_examples(self, examples: tf.Tensor) -> dict[str, tf.Tensor]:
+        return self._transform(tf.io.parse_example(examples, self._training_spec))
+
+    def _predict(self, raw: dict[str, Any]) -> dict[str, tf.Tensor]:
+        transformed = self._transform(raw)
+        inputs = {
+            name: tf.cast(transformed[name], tf.float32 if feature.dtype == "float32" else tf.int32)
+            for name, feature in self._features.items()
+        }
+        return {"outputs": self.model(inputs, training=False)}
+
+    def _transform(self, raw: dict[str, Any]) -> dict[str, tf.Tensor]:
+        """The transformed columns, at least [rows, 1]: tf.Transform may return scalars as [rows]."""
+        return {
+            name: column[:, tf.newaxis] if column.shape.rank == 1 else column
+            for name, column in self._layer(raw).items()
+        }
+
+
+def require_tensorflow_backend() -> None:
+    """Refuses to export from another Keras backend than TensorFlow, which writes SavedModels.
+
+    Raises:
+        ComponentError: KERAS_BACKEND or the Keras configuration file names another one.
+    """
+    import keras
+
+    if keras.backend.backend() != "tensorflow":
+        raise ComponentError(
+            f"the pipeline's Keras runs on {keras.backend.backend()!r}, but SavedModels come from tensorflow",
+            hint="unset KERAS_BACKEND for the pipeline",
+        )
+
+
+def _without_empty_cells(column: tf.Tensor) -> tf.SparseTensor:
+    """A [rows, 1] column as the sparse tensor that the same cells of a tf.Example would be."""
+    if column.dtype == tf.string:
+        present = column != ""
+    elif column.dtype.is_floating:
+        present = ~tf.math.is_nan(column)
+    else:
+        present = column != EMPTY_INTEGER
+    indices = tf.where(present)
+    return tf.SparseTensor(indices, tf.gather_nd(column, indices), tf.shape(column, tf.int64))

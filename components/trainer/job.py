@@ -1,0 +1,139 @@
+"""The training job: everything the training process needs to know, in one JSON file.
+
+The file is the border between the pipeline and training: the process behind it may run in another
+interpreter, on another machine, so it holds plain values and paths only.
+"""
+
+import json
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from components.errors import ComponentError
+from components.trainer.features import Feature
+
+WEIGHTS_FILE = "model.weights.h5"
+HISTORY_FILE = "history.json"
+RESULT_FILE = "result.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingJob:
+    """What to train, on what, and where the results go.
+
+    Attributes:
+        train_files: TFRecord files of transformed tf.Examples; a name ending in .gz is gzip.
+        eval_files: the same, for the metrics after each epoch; none: no such metrics.
+        features: every transformed column the model may use, and the label.
+        label: the name of the feature that is to be predicted.
+        model: dotted path of a function `build_model(features, hyperparameters)` that returns a compiled
+            `keras.Model`.
+        hyperparameters: handed to that function; JSON values.
+        batch_size: examples a step, over all replicas; >= 1.
+        epochs: passes over the training examples; >= 1.
+        seed: of weights, dropout and shuffling; >= 0.
+        output_dir: an existing folder for the weights, the history and the result.
+
+    Raises:
+        ComponentError: a value breaks one of these rules.
+    """
+
+    train_files: tuple[str, ...]
+    eval_files: tuple[str, ...]
+    features: tuple[Feature, ...]
+    label: str
+    model: str
+    hyperparameters: dict[str, Any]
+    batch_size: int
+    epochs: int
+    seed: int
+    output_dir: str
+
+    def __post_init__(self) -> None:
+        for name, lowest in (("batch_size", 1), ("epochs", 1), ("seed", 0)):
+            _require_integer(name, getattr(self, name), lowest)
+        if not self.train_files:
+            raise ComponentError(
+                "the training job names no train_files", hint="the train split of the examples is empty"
+            )
+        names = [feature.name for feature in self.features]
+        if len(set(names)) != len(names):
+            raise ComponentError(f"the training job names a feature twice: {', '.join(sorted(names))}")
+        if self.label not in names:
+            raise ComponentError(
+                f"label {self.label!r} is not a transformed feature; there are {', '.join(sorted(names))}",
+                hint="name the label as preprocessing_fn returns it",
+            )
+        if len(names) == 1:
+            raise ComponentError(f"the training job has only the label {self.label!r} and no feature")
+        if not all(part.isidentifier() for part in self.model.split(".")) or "." not in self.model:
+            raise ComponentError(
+                f"model {self.model!r} is not the dotted path of a function",
+                hint="write it as package.module.function, for instance workloads.taxi.model.build_model",
+            )
+
+    @property
+    def inputs(self) -> dict[str, Feature]:
+        """The features by name, without the label: what `build_model` gets."""
+        return {feature.name: feature for feature in self.features if feature.name != self.label}
+
+    def to_json(self) -> str:
+        """Returns the text of the job file; `from_json` reads it back."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        values["features"] = [feature.to_json() for feature in self.features]
+        return json.dumps(values, indent=2) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> "TrainingJob":
+        """Reads what `to_json` wrote.
+
+        Raises:
+            ComponentError: it is not JSON, a key is missing or unknown, or a value breaks a rule.
+        """
+        try:
+            values = json.loads(text)
+        except ValueError as error:
+            raise ComponentError(f"the training job is not JSON: {error}") from error
+        known = {field.name: field.type for field in fields(cls)}
+        if not isinstance(values, dict) or set(values) != set(known):
+            found = set(values) if isinstance(values, dict) else set()
+            raise ComponentError(
+                f"the training job lacks {sorted(set(known) - found)} and does not know "
+                f"{sorted(found - set(known))}"
+            )
+        for name in ("train_files", "eval_files", "features"):
+            if not isinstance(values[name], list):
+                raise ComponentError(f"{name} of the training job must be a list, not {values[name]!r}")
+        for name in ("label", "model", "output_dir"):
+            if not isinstance(values[name], str):
+                raise ComponentError(f"{name} of the training job must be a string, not {values[name]!r}")
+        if not isinstance(values["hyperparameters"], dict):
+            raise ComponentError(
+                f"hyperparameters of the training job must be a mapping, not {values['hyperparameters']!r}"
+            )
+        return cls(
+            **{
+                **values,
+                "train_files": tuple(values["train_files"]),
+                "eval_files": tuple(values["eval_files"]),
+                "features": tuple(Feature.from_json(feature) for feature in values["features"]),
+            }
+        )
+
+    @classmethod
+    def load(cls, path: Path) -> "TrainingJob":
+        """Reads a job file.
+
+        Raises:
+            ComponentError: there is no such file, or `from_json` refuses it.
+        """
+        try:
+            return cls.from_json(path.read_text(encoding="utf-8"))
+        except FileNotFoundError as error:
+            raise ComponentError(f"there is no training job {path}") from error
+
+
+def _require_integer(name: str, value: object, lowest: int) -> None:
+    """Refuses what is not a whole number >= `lowest`; True and False are not numbers here."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < lowest:
+        raise ComponentError(f"{name} ({value!r}) must be a whole number >= {lowest}")

@@ -1,0 +1,112 @@
+"""Runs the training process and passes on what it says."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from components.errors import ComponentError
+
+PROJECT_ROOT = Path(__file__).resolve().parents[2]
+END_LIMIT_S = 10.0
+"""How long a training process may take to end after SIGTERM before it is killed."""
+
+
+class TrainingProcess:
+    """`python -m components.trainer.train` on a job file; leaving the `with` block ends it.
+
+    Args:
+        job_file: as `TrainingJob.to_json` writes it.
+        import_roots: folders to import user code from.
+        backend: Keras backend.
+    """
+
+    def __init__(self, job_file: Path, *, import_roots: Iterable[Path], backend: str = "tensorflow") -> None:
+        command = [sys.executable, "-m", "components.trainer.train", str(job_file)]
+        self._process = subprocess.Popen(
+            [*command, "--parent-pid", str(os.getpid())],
+            stdout=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            env=environment(os.environ, import_roots=import_roots, backend=backend),
+        )
+
+    def __enter__(self) -> "TrainingProcess":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(END_LIMIT_S)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        if self._process.stdout:
+            self._process.stdout.close()
+
+    def wait(self, show: Callable[[str], None]) -> dict[str, Any]:
+        """Passes every line of the process to `show` until it ends; returns the values of "done".
+
+        Raises:
+            ComponentError: it failed, with its own words, or died without any.
+        """
+        last: dict[str, Any] = {}
+        for line in self._process.stdout or ():
+            show(line.rstrip("\n"))
+            last = read_event(line) or last
+        code = self._process.wait()
+        if code == 0 and last.get("event") == "done":
+            return {name: value for name, value in last.items() if name != "event"}
+        if last.get("event") == "failed":
+            raise ComponentError(f"training failed: {last['message']}", hint=last["hint"])
+        raise ComponentError(
+            f"the training process {_ending(code)}", hint="its last words are in the node's log"
+        )
+
+
+def environment(
+    inherited: Mapping[str, str], *, import_roots: Iterable[Path], backend: str
+) -> dict[str, str]:
+    """The environment variables of the training process.
+
+    Args:
+        inherited: those of this process; its own settings of log levels are kept.
+        import_roots: folders that come first on PYTHONPATH, after the project's.
+        backend: Keras backend.
+    """
+    roots = [str(PROJECT_ROOT), *(str(root) for root in import_roots), inherited.get("PYTHONPATH", "")]
+    return {
+        "TF_CPP_MIN_LOG_LEVEL": "2",  # errors only
+        **inherited,
+        "KERAS_BACKEND": backend,
+        "TF_USE_LEGACY_KERAS": "0",
+        "PYTHONPATH": os.pathsep.join(dict.fromkeys(filter(None, roots))),
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def read_event(line: str) -> dict[str, Any] | None:
+    """The event in a line of output, or None: user code prints lines of its own."""
+    if not line.startswith("{"):
+        return None
+    try:
+        event = json.loads(line)
+    except ValueError:
+        return None
+    return event if isinstance(event, dict) and "event" in event else None
+
+
+def _ending(code: int) -> str:
+    """How a process without last words ended, in words."""
+    if code >= 0:
+        return f"ended with exit code {code} and without a result"
+    name = signal.Signals(-code).name
+    return f"was killed by {name}" + (" (out of memory?)" if name == "SIGKILL" else "")

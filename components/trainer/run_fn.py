@@ -1,0 +1,158 @@
+"""What the stock TFX Trainer calls: `run_fn='components.trainer.run_fn.run_fn'`.
+
+Lays out the training job, has a process of its own carry it out, and exports the SavedModel from the weights
+that come back.
+"""
+
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+import tensorflow_transform as tft
+from google.protobuf import text_format
+from tensorflow_metadata.proto.v0 import schema_pb2
+
+from components.errors import ComponentError
+from components.trainer.export import ServedModel, require_tensorflow_backend
+from components.trainer.features import Feature
+from components.trainer.job import HISTORY_FILE, RESULT_FILE, WEIGHTS_FILE, TrainingJob
+from components.trainer.process import TrainingProcess
+from components.trainer.user_model import build_model, describe, source_root
+
+SETTINGS = frozenset({"model", "hyperparameters", "batch_size", "epochs", "seed", "label", "raw_label"})
+SERVING_ENVIRONMENT = "SERVING"
+
+
+def run_fn(fn_args: Any) -> None:
+    """Trains and exports.
+
+    Args:
+        fn_args: `tfx.components.FnArgs` with transform_output, schema_path, train_files, eval_files,
+            serving_model_dir, model_run_dir, and in custom_config the plain values
+            model: dotted path of `build_model`;
+            hyperparameters: a mapping for it;
+            batch_size, epochs, seed: whole numbers;
+            label: the label's name among the transformed columns;
+            raw_label: the raw column that it is made of, which no request carries.
+
+    Raises:
+        ComponentError: a setting, the data or the user's model is wrong, or the training process died.
+    """
+    settings = _settings(fn_args.custom_config)
+    require_tensorflow_backend()
+    transform = tft.TFTransformOutput(fn_args.transform_output)
+    with tempfile.TemporaryDirectory(prefix="training-") as folder:
+        job = TrainingJob(
+            train_files=_matching(fn_args.train_files),
+            eval_files=_matching(fn_args.eval_files),
+            features=features_of(transform.transformed_metadata.schema),
+            label=settings["label"],
+            model=settings["model"],
+            hyperparameters=dict(settings["hyperparameters"]),
+            batch_size=settings["batch_size"],
+            epochs=settings["epochs"],
+            seed=settings["seed"],
+            output_dir=folder,
+        )
+        job_file = Path(folder, "job.json")
+        job_file.write_text(job.to_json(), encoding="utf-8")
+        with TrainingProcess(job_file, import_roots=[source_root(job.model)]) as process:
+            # While it starts and trains, build what will be exported: the same model, not yet trained.
+            served = _served_model(job, transform, fn_args.schema_path, settings["raw_label"])
+            process.wait(show=_show)
+        _load_weights(served.model, Path(folder, WEIGHTS_FILE))
+        tf.io.gfile.makedirs(fn_args.model_run_dir)
+        for name in (job_file.name, HISTORY_FILE, RESULT_FILE, WEIGHTS_FILE):
+            tf.io.gfile.copy(str(Path(folder, name)), f"{fn_args.model_run_dir}/{name}", overwrite=True)
+    served.save(fn_args.serving_model_dir)
+
+
+def features_of(schema: schema_pb2.Schema) -> tuple[Feature, ...]:
+    """The features that a transformed schema describes.
+
+    Raises:
+        ComponentError: a column is a string or sparse, which no accelerator takes.
+    """
+    return tuple(_feature(column) for column in schema.feature)
+
+
+def _feature(column: schema_pb2.Feature) -> Feature:
+    dtypes = {schema_pb2.INT: "int64", schema_pb2.FLOAT: "float32"}
+    if not column.HasField("shape"):
+        raise ComponentError(
+            f"the transformed column {column.name} is sparse", hint="make it dense in preprocessing_fn"
+        )
+    domain = column.int_domain
+    counted = column.HasField("int_domain") and domain.is_categorical and domain.min == 0 and domain.max >= 0
+    return Feature(
+        name=column.name,
+        dtype=dtypes.get(column.type, schema_pb2.FeatureType.Name(column.type)),
+        shape=tuple(int(dimension.size) for dimension in column.shape.dim) or (1,),
+        categories=int(domain.max) + 1 if counted else None,
+    )
+
+
+def serving_columns(schema: schema_pb2.Schema, raw_label: str) -> tuple[str, ...]:
+    """The raw columns that a request carries: the schema's SERVING environment, never the label's."""
+    default = SERVING_ENVIRONMENT in schema.default_environment or not schema.default_environment
+    return tuple(
+        column.name
+        for column in schema.feature
+        if column.name != raw_label
+        and SERVING_ENVIRONMENT not in column.not_in_environment
+        and (default or SERVING_ENVIRONMENT in column.in_environment)
+    )
+
+
+def _served_model(job: TrainingJob, transform: Any, schema_path: str, raw_label: str) -> ServedModel:
+    if not schema_path:
+        raise ComponentError(
+            "the Trainer got no schema", hint="wire schema= of the Trainer in pipeline/dag.py"
+        )
+    with tf.io.gfile.GFile(schema_path) as file:
+        schema = text_format.Parse(file.read(), schema_pb2.Schema())
+    try:
+        model = build_model(job.model, job.inputs, job.hyperparameters)
+    except ComponentError:
+        raise
+    except Exception as error:
+        raise ComponentError(f"{job.model} failed: {describe(error, job.model)}") from error
+    return ServedModel(
+        model=model,
+        transform=transform,
+        features=job.inputs,
+        serving_columns=serving_columns(schema, raw_label),
+    )
+
+
+def _load_weights(model: Any, file: Path) -> None:
+    """Takes over trained weights; the optimizer's state stays in the file, serving has no use for it."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Skipping variable loading for optimizer")
+        model.load_weights(file)
+
+
+def _settings(custom_config: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """The trainer's settings, all of them and no other."""
+    found = set(custom_config or {})
+    if not custom_config or found != SETTINGS:
+        raise ComponentError(
+            f"the Trainer's custom_config lacks {sorted(SETTINGS - found)} and does not know "
+            f"{sorted(found - SETTINGS)}"
+        )
+    return custom_config
+
+
+def _matching(patterns: Iterable[str]) -> tuple[str, ...]:
+    """The files behind TFX's file patterns, in order."""
+    return tuple(sorted(file for pattern in patterns for file in tf.io.gfile.glob(pattern)))
+
+
+def _show(line: str) -> None:
+    """Progress goes to the node's output as it comes."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()

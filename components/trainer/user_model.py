@@ -1,0 +1,88 @@
+"""The user's `build_model`: found by its dotted path, called, and what it returns looked at."""
+
+import importlib
+import importlib.util
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from components.errors import ComponentError
+from components.trainer.features import Feature
+
+
+def source_root(dotted_path: str) -> Path:
+    """The folder from which the function's module is imported: what another process needs on its path.
+
+    Args:
+        dotted_path: package.module.function.
+
+    Raises:
+        ComponentError: there is no such module.
+    """
+    module = dotted_path.rpartition(".")[0]
+    try:
+        spec = importlib.util.find_spec(module)
+    except ModuleNotFoundError:
+        spec = None
+    if spec is None or spec.origin is None:
+        raise ComponentError(
+            f"model {dotted_path!r}: there is no module {module}",
+            hint="write train.model as package.module.function, importable from the project's folder",
+        )
+    file = Path(spec.origin)
+    packages = module.count(".") + (file.name == "__init__.py")
+    return file.parents[packages]
+
+
+def build_model(dotted_path: str, features: Mapping[str, Feature], hyperparameters: Mapping[str, Any]) -> Any:
+    """Imports the user's function and calls it.
+
+    Args:
+        dotted_path: package.module.function.
+        features: what the model may use, by name, without the label.
+        hyperparameters: as the workload file gives them.
+
+    Returns:
+        The compiled `keras.Model`.
+
+    Raises:
+        ComponentError: the function is missing, or returns something else than a compiled model.
+        Exception: whatever the user's code raises; see `describe`.
+    """
+    import keras
+
+    module_name, _, function_name = dotted_path.rpartition(".")
+    module = importlib.import_module(module_name)
+    function = getattr(module, function_name, None)
+    if not callable(function):
+        raise ComponentError(f"model {dotted_path!r}: {module_name} has no function {function_name}")
+    model = function(dict(features), dict(hyperparameters))
+    if not isinstance(model, keras.Model):
+        raise ComponentError(f"{dotted_path} must return a keras.Model, not {type(model).__name__}")
+    if not model.compiled:
+        raise ComponentError(
+            f"{dotted_path} returns a model that is not compiled",
+            hint="call model.compile(...) before return",
+        )
+    return model
+
+
+def describe(error: BaseException, dotted_path: str) -> str:
+    """One line about an error: its message, and the file and line of the user's code it came through.
+
+    Args:
+        error: as caught, with its traceback.
+        dotted_path: the user's function; code below its top package counts as the user's.
+    """
+    text = str(error).strip() or "no message"
+    message = f"{type(error).__name__}: {text.splitlines()[0]}"
+    try:
+        root = source_root(dotted_path) / dotted_path.partition(".")[0]
+    except ComponentError:
+        return message
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).is_relative_to(root)]
+    if not frames:
+        return message
+    last = frames[-1]
+    return f"{Path(last.filename).relative_to(root.parent)}, line {last.lineno}: {message}"
