@@ -115,16 +115,13 @@ def _decode(raw: bytes | str, name: str) -> str:
     # Characters are no more than bytes, so this holds for text as well and comes before any work.
     if len(raw) > MAX_BYTES:
         raise ConfigError(f"{name}: {len(raw)} bytes; at most {MAX_BYTES} are read")
-    if isinstance(raw, bytes):
-        try:
-            raw = raw.decode("utf-8")
-        except UnicodeDecodeError as error:
-            line = raw[: error.start].count(b"\n") + 1
-            byte = raw[error.start]
-            raise ConfigError(
-                f"{name}:{line}: byte 0x{byte:02x} is not UTF-8; save the file as UTF-8"
-            ) from error
-    text = str(raw).removeprefix("\ufeff")
+    try:
+        text = raw if isinstance(raw, str) else raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        byte = error.object[error.start]
+        raise ConfigError(f"{name}:{line}: byte 0x{byte:02x} is not UTF-8; save the file as UTF-8") from error
+    text = text.removeprefix("\ufeff")
     if found := _FORBIDDEN_CHARACTER.search(text):
         line = text.count("\n", 0, found.start()) + 1
         code = f"U+{ord(found.group()):04X}"

@@ -1,0 +1,229 @@
+"""What a data source may be, and which files are refused before anything runs."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from components.ingest.source import HEAD_BYTES, Source, SourceError, check_csv, resolve_source
+
+
+@pytest.fixture
+def trips(tmp_path):
+    """A folder with two CSV files, something else, and a folder of two months."""
+    for name in ("data/a.csv", "data/b.csv", "months/2024-01/x.csv", "months/2024-02/y.csv"):
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("miles,tips\n1.5,2\n")
+    (tmp_path / "data/notes.txt").write_text("not data")
+    return tmp_path
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """An importable package whose import would fail, with a data file inside and a secret outside."""
+    folder = tmp_path / "site/farm"
+    (folder / "data").mkdir(parents=True)
+    (folder / "__init__.py").write_text("raise RuntimeError('imported')")
+    (folder / "data/eggs.csv").write_text("eggs\n1\n")
+    (tmp_path / "site/secret.csv").write_text("key\n1\n")
+    (tmp_path / "site/single.py").write_text("")
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("source", "directory", "pattern", "files"),
+    [
+        ("data/a.csv", "data", "a.csv", ["data/a.csv"]),
+        ("data", "data", "*.csv", ["data/a.csv", "data/b.csv"]),
+        ("data/", "data", "*.csv", ["data/a.csv", "data/b.csv"]),
+        ("data/[ab].csv", "data", "[ab].csv", ["data/a.csv", "data/b.csv"]),
+        ("data/?.csv", "data", "?.csv", ["data/a.csv", "data/b.csv"]),
+        ("months/*/*.csv", "months", "*/*.csv", ["months/2024-01/x.csv", "months/2024-02/y.csv"]),
+        ("months/2024-0*/x.csv", "months", "2024-0*/x.csv", ["months/2024-01/x.csv"]),
+    ],
+)
+def test_source_is_a_file_a_directory_or_a_glob(trips, source, directory, pattern, files):
+    expected = Source(trips / directory, pattern, tuple(trips / file for file in files))
+    assert resolve_source(source, root=trips) == expected
+
+
+def test_absolute_path_does_not_depend_on_the_root(trips):
+    assert resolve_source(str(trips / "data/a.csv"), root=Path("/nowhere")).files == (trips / "data/a.csv",)
+
+
+def test_file_whose_name_looks_like_a_glob_is_matched_literally(trips):
+    odd = trips / "data/a[1]*.csv"
+    odd.write_text("x\n1\n")
+    source = resolve_source("data/a[1]*.csv", root=trips)
+    assert source.files == (odd,)
+    assert tuple(source.directory.glob(source.pattern)) == (odd,)
+
+
+@pytest.mark.parametrize(
+    ("source", "message", "hint"),
+    [
+        ("data/aa.csv", "data/aa.csv does not exist; nearest: a.csv", "relative to the project's root"),
+        ("nowhere/x.csv", "nowhere/x.csv does not exist", "looked for"),
+        ("data/*.parquet", "matches no file: no *.parquet in", "there are a.csv, b.csv, notes.txt"),
+        ("nowhere/*.csv", "nowhere is not a folder", "looked for"),
+        ("months", "matches no file: no *.csv in", "there are 2024-01, 2024-02"),
+        ("data/**/a.csv", "'**' is not taken", "one '*' for each level"),
+        ("gs://bucket/a.csv", "gs://bucket/a.csv is not on this machine", "copy it"),
+        ("file:///etc/passwd", "is not on this machine", "copy it"),
+        ("a\0b", "'a\\x00b' does not exist", "looked for"),
+        ("\x1b]red", "'\\x1b]red' does not exist", "looked for"),
+        ("\x1b[31mred", "'\\x1b[31mred' matches no file: no '\\x1b[31mred'", "there are data, months"),
+        ("x" * 5000, "cannot be read: File name too long", ""),
+    ],
+)
+def test_source_without_files_is_refused_with_the_remedy(trips, source, message, hint):
+    with pytest.raises(SourceError) as caught:
+        resolve_source(source, root=trips)
+    assert message in caught.value.message
+    assert hint in caught.value.hint
+    assert "\x1b" not in str(caught.value)
+
+
+def test_empty_directory_is_refused(tmp_path):
+    with pytest.raises(SourceError, match="the folder is empty"):
+        resolve_source(".", root=tmp_path)
+
+
+@pytest.mark.parametrize("path", ["data/eggs.csv", "data", "data/*.csv"])
+def test_package_source_is_found_without_importing_the_package(package, path):
+    source = resolve_source(f"package://farm/{path}", root=Path("/nowhere"))
+    assert source.files == (package / "data/eggs.csv",)
+    assert "farm" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("package://farm", "must be package://PACKAGE/PATH"),
+        ("package://farm/", "must be package://PACKAGE/PATH"),
+        ("package:///etc/passwd", "must be package://PACKAGE/PATH"),
+        ("package://../secret.csv", "must be package://PACKAGE/PATH"),
+        ("package://farm/../secret.csv", "leads out of its package"),
+        ("package://farm/data/../../secret.csv", "leads out of its package"),
+        ("package://farm//etc/passwd", "leads out of its package"),
+        ("package://farm/link.csv", "leads out of its package"),
+        ("package://farm/*.csv", "leads out of its package"),
+        ("package://frm/data/eggs.csv", "no package 'frm' is installed"),
+        ("package://single/data.csv", "no package 'single' is installed"),
+        ("package://sys/data.csv", "no package 'sys' is installed"),
+        ("package://__main__/data.csv", "is installed"),
+        ("package://farm/data/egs.csv", "nearest: eggs.csv"),
+    ],
+)
+def test_package_source_stays_inside_an_installed_package(package, source, message):
+    (package / "link.csv").symlink_to(package.parent / "secret.csv")
+    with pytest.raises(SourceError) as caught:
+        resolve_source(source, root=package.parent)
+    assert message in caught.value.message
+
+
+@given(st.text(max_size=40))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
+def test_any_text_as_source_is_found_or_refused(trips, source):
+    try:
+        found = resolve_source(source, root=trips)
+    except SourceError:
+        return
+    assert found.files
+
+
+def test_columns_of_a_good_file_are_returned(trips):
+    files = resolve_source("data", root=trips).files
+    assert check_csv(files, label="tips") == ("miles", "tips")
+
+
+@pytest.mark.parametrize(
+    ("content", "message", "hint"),
+    [
+        (b"", "is empty", "column names"),
+        (b" \n\n", "is empty", "column names"),
+        (b"miles,tips\n", "has a header but no rows", "rows below it"),
+        (b"miles,tips\n\n\n", "has a header but no rows", "rows below it"),
+        (b"miles,tip\n1,2\n", "has no column 'tips', which data.label names; nearest: 'tip'", "'tip'"),
+        (b"miles,fare\n1,2\n", "has no column 'tips'", "there are miles, fare"),
+        (b"miles;tips\n1;2\n", "has no column 'tips'", "separated by ';'"),
+        (b"miles\ttips\n1\t2\n", "has no column 'tips'", "separated by '\\t'"),
+        (b"tips,miles,tips\n1,2,3\n", "two columns are named 'tips' (1 and 3)", "rename"),
+        (b"tips,,miles\n1,2,3\n", "column 2 has no name", "name it"),
+        (b"tips,miles\n1,2,3\n", "the first row has 3 values, the header 2 names", "quote"),
+        (b"\xef\xbb\xbftips,miles\n1,2\n", "begins with a byte order mark", "sed"),
+        (b"tips,caf\xe9\n1,2\n", "is not UTF-8 text (line 1)", "iconv"),
+        (b"\x1f\x8b\x08\x00\x00", "is not UTF-8 text (line 1)", "unpack"),
+        ("tips\n1\n".encode("utf-16"), "is not UTF-8 text", "iconv"),
+        (b"PAR1\x00\x00\n", "is not text", "unpack"),
+        (b'tips\n"' + b"x" * 200_000 + b'"\n', "is not CSV: field larger", "quotes"),
+        (b"tips," + b"x" * HEAD_BYTES + b"\n1,2\n", "no header and first row within", "column names"),
+        (b"tips,\x1b[31m\n1\n", "the first row has 1 values", "quote"),
+    ],
+)
+def test_file_that_is_no_table_is_refused_with_the_remedy(tmp_path, content, message, hint):
+    file = tmp_path / "in.csv"
+    file.write_bytes(content)
+    with pytest.raises(SourceError) as caught:
+        check_csv([file], label="tips")
+    assert caught.value.message.startswith(str(file))
+    assert message in caught.value.message
+    assert hint in caught.value.hint
+
+
+def test_file_that_went_away_is_named(tmp_path):
+    with pytest.raises(SourceError, match=r"gone\.csv does not exist"):
+        check_csv([tmp_path / "gone.csv"], label="tips")
+
+
+def test_folder_in_place_of_a_file_is_named(tmp_path):
+    with pytest.raises(SourceError, match="cannot be read: Is a directory"):
+        check_csv([tmp_path], label="tips")
+
+
+def test_quoted_names_line_ends_and_letters_of_any_script_are_kept(tmp_path):
+    file = tmp_path / "in.csv"
+    file.write_bytes('"tips, total","größe\u2028x"\r\n1,2\r\n'.encode())
+    assert check_csv([file], label="tips, total") == ("tips, total", "größe\u2028x")
+
+
+@pytest.mark.parametrize(
+    ("header", "difference"),
+    [
+        ("tips,miles", "column 1 is 'tips', not 'miles'"),
+        ("miles,tips,fare", "column 3 is 'fare', not no further column"),
+        ("miles", "column 2 is no further column, not 'tips'"),
+    ],
+)
+def test_files_with_different_headers_are_refused(trips, header, difference):
+    (trips / "data/b.csv").write_text(f"{header}\n{','.join('1' * len(header.split(',')))}\n")
+    with pytest.raises(SourceError) as caught:
+        check_csv(resolve_source("data", root=trips).files, label="tips")
+    assert difference in caught.value.message
+    assert "b.csv has another header than" in caught.value.message
+
+
+def test_only_the_head_of_a_large_file_is_read(tmp_path):
+    file = tmp_path / "large.csv"
+    row = b"1,2\n"
+    # Bytes that are not UTF-8 lie behind the head, and a character is cut by its end.
+    body = b"miles,tips\n" + row
+    body += b"x" * (HEAD_BYTES - len(body)) + "é".encode() + b"\n" + b"\xff" * 10
+    file.write_bytes(body)
+    assert check_csv([file], label="tips") == ("miles", "tips")
+
+
+@given(st.binary(max_size=200))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
+def test_any_bytes_are_a_table_or_refused(tmp_path, content):
+    file = tmp_path / "any.csv"
+    file.write_bytes(content)
+    try:
+        columns = check_csv([file], label="a")
+    except SourceError as error:
+        columns = (error.message.startswith(str(file)) and "a",)
+    assert "a" in columns
