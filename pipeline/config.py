@@ -4,16 +4,17 @@ The models below are the one description of the file: they refuse what is wrong,
 `schemas/workload.schema.json` (pipeline.config_schema), and their attributes are what the pipeline reads.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, model_validator
 
 from pipeline.config_layers import NOT_IN_A_PROFILE, Layer, Layers, profile_layer, read_layer, set_layer
-from pipeline.config_problems import KeyRuleError, Problem, find_problems, raise_problems
+from pipeline.config_problems import KeyRuleError, Problem, find_problems, problem_at, raise_problems
 from pipeline.errors import ConfigError
-from pipeline.safe_yaml import shown
+from pipeline.importable import find_import_problem
+from pipeline.safe_yaml import KeyPath, shown
 
 DEFAULT_PORTS = {"postgresql": 5432, "mysql": 3306}
 
@@ -51,7 +52,9 @@ def _without_default(schema: dict[str, Any]) -> None:
 class _Model(BaseModel):
     """Frozen, strict (no text for numbers), and without room for unknown keys."""
 
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(
+        frozen=True, strict=True, extra="forbid", allow_inf_nan=False, serialize_by_alias=True
+    )
 
 
 class DataConfig(_Model):
@@ -272,11 +275,14 @@ def load_workload(
 ) -> WorkloadConfig:
     """Loads a workload file, lays the profile and then each `key.path=value` of `sets` over it, checks all.
 
+    The functions that it names are looked for without importing them. `schema_path` and `push.destination`
+    are made absolute; `data.source` stays as written, for `components.ingest.source.resolve_source`.
+
     Args:
         path: the workload file, absolute or relative to `root`.
         sets: `key.path=value`, the value in YAML; mappings are merged, lists and scalars replaced.
         profile: one of the file's profiles; None: the file as it is.
-        root: the project's root, which relative paths in the file are relative to (see `resolve_path`).
+        root: the project's root, which relative paths in the file are relative to.
 
     Raises:
         ConfigError: every problem found, one a line, with file, line, key, value, rule and nearest name.
@@ -288,20 +294,41 @@ def load_workload(
         raise ConfigError(f"{file.name}: no profile {shown(profile)}; there are: {there}")
     chosen = [profiles[profile]] if profile is not None else []
     merged = Layers(file, *chosen, *map(set_layer, sets))
-    problems = _find_problems(merged)
+    problems = _find_problems(merged, root=root)
     seen = {(problem.path, problem.words) for problem in problems}
     for layer in profiles.values():  # a profile that is not chosen now will be some day
         if layer not in chosen:
-            found = _find_problems(Layers(file, layer), only=layer)
+            found = _find_problems(Layers(file, layer), root=root, only=layer)
             problems += [problem for problem in found if (problem.path, problem.words) not in seen]
     raise_problems(problems, name=file.name)
-    return WorkloadConfig.model_validate(merged.data)
+    return _with_absolute_paths(WorkloadConfig.model_validate(merged.data), root)
 
 
-def resolve_path(value: str, *, root: Path) -> str:
-    """A path of the workload file as an absolute one; URLs such as gs:// and package:// stay as they are."""
-    return value if "://" in value else str(root.absolute() / value)
+def _find_problems(layers: Layers, *, root: Path, only: Layer | None = None) -> list[Problem]:
+    found = find_problems(WorkloadConfig, layers, patterns=_PATTERN_WORDS)
+    wrong = {problem.path for _, problem in found}
+    checks: tuple[tuple[KeyPath, Callable[..., str]], ...] = (
+        (("schema",), _find_file_problem),
+        (("transform", "preprocessing_fn"), find_import_problem),
+        (("train", "model"), find_import_problem),
+    )
+    for path, check in checks:
+        value = layers.value(path)
+        if isinstance(value, str) and path not in wrong and (words := check(value, root=root)):
+            found.append(problem_at(path, words, layers))
+    return [problem for layer, problem in found if only is None or layer is only]
 
 
-def _find_problems(layers: Layers, only: Layer | None = None) -> list[Problem]:
-    return find_problems(WorkloadConfig, layers, patterns=_PATTERN_WORDS, only=only)
+def _find_file_problem(value: str, *, root: Path) -> str:
+    try:
+        return "" if (root / value).is_file() else "does not exist; null infers it from the data"
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+
+
+def _with_absolute_paths(config: WorkloadConfig, root: Path) -> WorkloadConfig:
+    def absolute(value: str | None) -> str | None:
+        return value if value is None or "://" in value else str(root.absolute() / value)
+
+    push = config.push.model_copy(update={"destination": absolute(config.push.destination)})
+    return config.model_copy(update={"schema_path": absolute(config.schema_path), "push": push})

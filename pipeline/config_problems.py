@@ -56,21 +56,19 @@ class Problem:
 
 
 def find_problems(
-    model: type[BaseModel], layers: Layers, *, patterns: Mapping[str, str], only: Layer | None = None
-) -> list[Problem]:
-    """Validates the merged settings.
+    model: type[BaseModel], layers: Layers, *, patterns: Mapping[str, str]
+) -> list[tuple[Layer, Problem]]:
+    """Validates the merged settings, and returns each problem with the layer that it was written in.
 
     Args:
         model: the model of the whole file.
         layers: the settings.
         patterns: what each pattern of the model asks for, in words that follow "must be".
-        only: a layer; only problems written in it are returned.
     """
     try:
         model.model_validate(layers.data)
     except ValidationError as error:
-        found = (_problem(model, layers, detail, patterns) for detail in error.errors(include_url=False))
-        return [problem for layer, problem in found if only is None or layer is only]
+        return [_problem(model, layers, detail, patterns) for detail in error.errors(include_url=False)]
     return []
 
 

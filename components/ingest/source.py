@@ -11,10 +11,11 @@ import importlib.util
 import io
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
+from typing import Any, Self
 
 from components.errors import ComponentError
 
@@ -42,6 +43,19 @@ class Source:
     directory: Path
     pattern: str
     files: tuple[Path, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for another process; `from_json` reads it back."""
+        return {
+            "directory": str(self.directory),
+            "pattern": self.pattern,
+            "files": [str(file) for file in self.files],
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Reads what `to_json` wrote."""
+        return cls(Path(data["directory"]), data["pattern"], tuple(Path(file) for file in data["files"]))
 
 
 def resolve_source(source: str, *, root: Path) -> Source:

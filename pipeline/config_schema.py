@@ -1,0 +1,72 @@
+"""The JSON Schema of workload files, by which editors complete, explain and check them.
+
+python -m pipeline.config_schema          writes schemas/workload.schema.json
+"""
+
+import json
+from collections.abc import Container
+from pathlib import Path
+from typing import Any
+
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core.core_schema import DictSchema
+
+from pipeline.config import WorkloadConfig
+from pipeline.config_layers import NOT_IN_A_PROFILE
+
+SCHEMA_PATH = Path(__file__).resolve().parent.parent / "schemas/workload.schema.json"
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_DEFINITION = "#/$defs/"
+_SUFFIX = "InProfile"
+
+
+class _Generator(GenerateJsonSchema):
+    """Without the titles that only repeat the keys, and strict where a mapping's keys have a pattern."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002  (its base decides the name)
+        return False
+
+    def dict_schema(self, schema: DictSchema) -> dict[str, Any]:
+        described = super().dict_schema(schema)
+        return {**described, "additionalProperties": False} if "patternProperties" in described else described
+
+
+def workload_schema() -> dict[str, Any]:
+    """The JSON Schema of a workload file, as plain data.
+
+    A profile holds the same keys without name and profiles, and needs none of them: it is laid over the file.
+    """
+    schema = WorkloadConfig.model_json_schema(by_alias=True, schema_generator=_Generator)
+    models = {name: each for name, each in schema["$defs"].items() if "properties" in each}
+    partial = {name + _SUFFIX: _partial(each, models) for name, each in models.items()}
+    profile = _partial({key: schema[key] for key in ("additionalProperties", "properties", "type")}, models)
+    for key in NOT_IN_A_PROFILE:
+        del profile["properties"][key]
+    names = schema["properties"]["profiles"]["patternProperties"]
+    schema["properties"]["profiles"]["patternProperties"] = {
+        pattern: {"$ref": f"{_DEFINITION}Profile"} for pattern in names
+    }
+    definitions = {**schema["$defs"], **partial, "Profile": profile}
+    return {"$schema": _DIALECT, **schema, "title": "Slipway workload", "$defs": definitions}
+
+
+def schema_text() -> str:
+    """The content of the schema file: stable, so that a diff shows what changed."""
+    return json.dumps(workload_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def _partial(node: Any, models: Container[str]) -> Any:
+    """A copy of a part of the schema that requires no key and refers to partial models only."""
+    if isinstance(node, list):
+        return [_partial(item, models) for item in node]
+    if not isinstance(node, dict):
+        return node
+    copy = {key: _partial(value, models) for key, value in node.items() if key not in ("required", "default")}
+    if str(copy.get("$ref", "")).removeprefix(_DEFINITION) in models:
+        copy["$ref"] += _SUFFIX
+    return copy
+
+
+if __name__ == "__main__":
+    SCHEMA_PATH.write_text(schema_text(), encoding="utf-8")
+    print(f"wrote {SCHEMA_PATH}")
