@@ -1,0 +1,1 @@
+"""The pipeline: its configuration, its wiring, and the ways to run it."""

@@ -1,0 +1,26 @@
+"""What a node tells the engine while it works. Without an engine it says nothing."""
+
+import json
+import os
+from pathlib import Path
+
+# Set by the engine for each node's process, and inherited by what that starts.
+PROGRESS_VARIABLE = "SLIPWAY_PROGRESS"
+
+
+def report(text: str, *, done: int | None = None, total: int | None = None) -> None:
+    """Replaces the line shown beside the running node.
+
+    Args:
+        text: a few words, e.g. `loss 0.31`.
+        done: how much is done, in the unit of `total`, >= 0.
+        total: how much there is to do; None where that is unknown.
+    """
+    target = os.environ.get(PROGRESS_VARIABLE)
+    if not target:
+        return
+    path = Path(target)
+    # Replaced, never appended: a training of a million steps must not grow a file of a million lines.
+    partial = path.with_name(f"{path.name}.{os.getpid()}")
+    partial.write_text(json.dumps({"text": text, "done": done, "total": total}), encoding="utf-8")
+    partial.replace(path)

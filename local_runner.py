@@ -1,0 +1,162 @@
+"""The command line for local runs: parse, call pipeline.local, exit code. Nothing else."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from components.errors import SlipwayError
+from pipeline.local import commands
+from pipeline.local.request import DEFAULT_WORKLOAD
+
+app = typer.Typer(
+    add_completion=True,
+    no_args_is_help=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Runs TFX pipelines on this machine, from raw files to a served model. Without a command: run.",
+    epilog="Exit codes: 0 done; 1 a node failed; 2 wrong usage or workload file; 3 a gate stopped it.",
+)
+
+Workload = Annotated[Path, typer.Argument(help="The workload file.", metavar="[WORKLOAD]")]
+Run = Annotated[str | None, typer.Argument(help="A run's id or the start of it; the latest if left out.")]
+Output = Annotated[Path, typer.Option(help="Folder for everything that runs write.")]
+Sets = Annotated[list[str] | None, typer.Option("--set", help="Overrides one key: KEY=VALUE. Repeatable.")]
+Profile = Annotated[str | None, typer.Option(help="One of the workload's profiles, laid over the file.")]
+Pipeline = Annotated[str | None, typer.Option(help="MODULE:FUNCTION of any TFX pipeline, instead of a workload.")]
+Beam = Annotated[list[str] | None, typer.Option(help="An option for every Beam component. Repeatable.")]
+Start = Annotated[str | None, typer.Option("--from", metavar="NODE", help="Run this node and what follows.")]
+End = Annotated[str | None, typer.Option("--to", metavar="NODE", help="Stop after this node.")]
+NoCache = Annotated[bool, typer.Option("--no-cache", help="Run every node, cached or not.")]
+Jobs = Annotated[int | None, typer.Option(min=1, help="Nodes at once; from cores and memory if left out.")]
+FailFast = Annotated[bool, typer.Option("--fail-fast", help="A failure also ends the nodes beside it.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+DEFAULT_OUTPUT = Path("output")
+_verbose = False
+
+
+def _be_verbose(value: bool) -> None:
+    global _verbose  # noqa: PLW0603 (read once, in main, after everything else has failed)
+    _verbose = _verbose or value
+
+
+Verbose = Annotated[
+    bool, typer.Option("--verbose", callback=_be_verbose, expose_value=True, help="Show the traceback of an error.")
+]
+
+
+@app.callback(invoke_without_command=True)
+def default(context: typer.Context) -> None:
+    """Runs the default workload when no command is given."""
+    if context.invoked_subcommand is None:
+        raise typer.Exit(commands.run(DEFAULT_WORKLOAD, output=DEFAULT_OUTPUT))
+
+
+@app.command()
+def run(
+    workload: Workload = DEFAULT_WORKLOAD,
+    sets: Sets = None,
+    start: Start = None,
+    end: End = None,
+    no_cache: NoCache = False,
+    jobs: Jobs = None,
+    output: Output = DEFAULT_OUTPUT,
+    profile: Profile = None,
+    pipeline: Pipeline = None,
+    beam: Beam = None,
+    fail_fast: FailFast = False,
+    verbose: Verbose = False,
+) -> None:
+    """Run the pipeline, with live progress."""
+    code = commands.run(
+        workload,
+        sets=sets or [],
+        profile=profile,
+        pipeline=pipeline,
+        output=output,
+        beam_args=beam or [],
+        start=start,
+        end=end,
+        no_cache=no_cache,
+        jobs=jobs,
+        fail_fast=fail_fast,
+    )
+    raise typer.Exit(code)
+
+
+@app.command()
+def plan(
+    workload: Workload = DEFAULT_WORKLOAD,
+    sets: Sets = None,
+    start: Start = None,
+    end: End = None,
+    no_cache: NoCache = False,
+    output: Output = DEFAULT_OUTPUT,
+    profile: Profile = None,
+    pipeline: Pipeline = None,
+    beam: Beam = None,
+    as_json: Json = False,
+    verbose: Verbose = False,
+) -> None:
+    """Show what would run and why. Nothing is executed."""
+    decided = commands.plan(
+        workload,
+        sets=sets or [],
+        profile=profile,
+        pipeline=pipeline,
+        output=output,
+        beam_args=beam or [],
+        start=start,
+        end=end,
+        no_cache=no_cache,
+    )
+    _print(decided.to_json() if as_json else decided.text())
+
+
+@app.command()
+def resume(
+    run: Run = None,
+    output: Output = DEFAULT_OUTPUT,
+    jobs: Jobs = None,
+    verbose: Verbose = False,
+) -> None:
+    """Go on with a failed, interrupted or killed run from the first node that did not complete."""
+    raise typer.Exit(commands.resume(run, output=output, jobs=jobs))
+
+
+@app.command()
+def runs(output: Output = DEFAULT_OUTPUT, as_json: Json = False, verbose: Verbose = False) -> None:
+    """List the runs, the newest first."""
+    listed = commands.runs(output)
+    _print([record.to_json() for record in listed] if as_json else commands.runs_text(listed))
+
+
+@app.command()
+def show(run: Run = None, output: Output = DEFAULT_OUTPUT, as_json: Json = False, verbose: Verbose = False) -> None:
+    """Show one run: nodes, times, metrics, blessing, pushed version."""
+    record = commands.find(run, output)
+    _print(record.to_json() if as_json else commands.show_text(record))
+
+
+def _print(result: object) -> None:
+    print(result if isinstance(result, str) else json.dumps(result, indent=2))
+
+
+def main() -> None:
+    """Runs the command line; errors that a user can act on end in two lines and an exit code."""
+    try:
+        app()
+    except SlipwayError as error:
+        if _verbose:
+            raise
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(getattr(error, "exit_code", 1))
+    except BrokenPipeError:
+        # The reader of our output (`head`, a pager) has seen enough.
+        sys.stdout = None  # type: ignore[assignment]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+"""The pipeline: every component is made and wired here, and nowhere else.
+
+files -> Ingest -> StatisticsGen -> SchemaGen -> ExampleValidator
+            \\-> Transform -> Trainer -> Evaluator (+ Baseline) -> ModelGate -> Pusher -> serving directory
+"""
+
+from pathlib import Path
+
+from tfx.components import CsvExampleGen, Evaluator, ExampleValidator, Pusher, StatisticsGen, Trainer, Transform
+from tfx.components import SchemaGen as InferSchema
+from tfx.components.schema_gen.import_schema_gen.component import ImportSchemaGen
+from tfx.dsl.components.base.base_node import BaseNode
+from tfx.dsl.components.common.resolver import Resolver
+from tfx.dsl.input_resolution.strategies.latest_blessed_model_strategy import LatestBlessedModelStrategy
+from tfx.orchestration.metadata import sqlite_metadata_connection_config
+from tfx.orchestration.pipeline import Pipeline
+from tfx.proto import example_gen_pb2, pusher_pb2
+from tfx.types import Channel
+from tfx.types.standard_artifacts import Model, ModelBlessing
+
+from components.model_gate.component import ModelGate
+from components.model_gate.eval_config import eval_config
+from pipeline.config import WorkloadConfig
+
+
+def build_pipeline(*, config: WorkloadConfig, data: tuple[str, str], output: Path) -> Pipeline:
+    """Wires a workload into a TFX pipeline.
+
+    Args:
+        config: the workload, checked, its paths absolute.
+        data: what `config.data.source` stands for here: a folder, and a pattern for the files in it.
+        output: the folder for artifacts, metadata and, where the workload names no destination, served models.
+
+    Returns:
+        The pipeline, not yet run. Its name is the workload's.
+    """
+    folder, pattern = data
+    ingest = CsvExampleGen(
+        input_base=folder,
+        input_config=example_gen_pb2.Input(splits=[example_gen_pb2.Input.Split(name="all", pattern=pattern)]),
+        output_config=example_gen_pb2.Output(
+            split_config=example_gen_pb2.SplitConfig(
+                splits=[
+                    example_gen_pb2.SplitConfig.Split(name=name, hash_buckets=buckets)
+                    for name, buckets in config.data.split.items()
+                ]
+            )
+        ),
+    ).with_id("Ingest")
+    examples = ingest.outputs["examples"]
+
+    statistics_gen = StatisticsGen(examples=examples)
+    if config.schema_path is None:
+        schema_gen = InferSchema(statistics=statistics_gen.outputs["statistics"], infer_feature_shape=True)
+    else:
+        schema_gen = ImportSchemaGen(schema_file=config.schema_path)
+    schema = schema_gen.with_id("SchemaGen").outputs["schema"]
+    validator = ExampleValidator(statistics=statistics_gen.outputs["statistics"], schema=schema)
+
+    transform = Transform(
+        examples=examples,
+        schema=schema,
+        preprocessing_fn=config.transform.preprocessing_fn,
+        # Statistics of the transformed examples cost a quarter of this node's time and nothing reads them yet.
+        disable_statistics=True,
+    )
+    trainer = Trainer(
+        run_fn="components.trainer.run_fn.run_fn",
+        examples=transform.outputs["transformed_examples"],
+        transform_graph=transform.outputs["transform_graph"],
+        schema=schema,
+        custom_config={
+            **config.train.model_dump(mode="json"),
+            "label": config.transform.label,
+            "raw_label": config.data.label,
+        },
+    )
+
+    baseline = Resolver(
+        strategy_class=LatestBlessedModelStrategy,
+        model=Channel(type=Model),
+        model_blessing=Channel(type=ModelBlessing),
+    ).with_id("Baseline")
+    evaluator = Evaluator(
+        examples=examples,
+        model=trainer.outputs["model"],
+        baseline_model=baseline.outputs["model"],
+        schema=schema,
+        eval_config=eval_config(
+            label=config.transform.label,
+            metrics=config.evaluate.metrics,
+            slices=config.evaluate.slices,
+        ),
+    )
+    gate = ModelGate(
+        model=trainer.outputs["model"],
+        evaluation=evaluator.outputs["evaluation"],
+        thresholds={name: limits.model_dump(exclude_none=True) for name, limits in config.evaluate.thresholds.items()},
+    )
+    destination = config.push.destination or str(output / "serving" / config.name)
+    pusher = Pusher(
+        model=trainer.outputs["model"],
+        model_blessing=gate.outputs["blessing"],
+        push_destination=pusher_pb2.PushDestination(
+            filesystem=pusher_pb2.PushDestination.Filesystem(base_directory=destination)
+        ),
+    )
+
+    nodes: list[BaseNode] = [
+        ingest, statistics_gen, schema_gen, validator, transform,
+        trainer, baseline, evaluator, gate, pusher,
+    ]  # fmt: skip
+    return Pipeline(
+        pipeline_name=config.name,
+        pipeline_root=str(output / "artifacts" / config.name),
+        components=nodes,
+        metadata_connection_config=sqlite_metadata_connection_config(str(output / "metadata.db")),
+        # The engine decides what to run again, from the content of data and code; TFX's own key sees neither.
+        enable_cache=False,
+    )

@@ -1,0 +1,157 @@
+"""What the commands of local_runner.py do, without their parsing and printing."""
+
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pipeline.errors import UsageError
+from pipeline.local.history import History
+from pipeline.local.lock import is_locked
+from pipeline.local.record import RunRecord
+from pipeline.local.request import Request, pipeline_request, workload_request
+from pipeline.local.wording import metrics_line, node_line, seconds
+
+
+@dataclass(frozen=True)
+class Planned:
+    """The answer of `plan`: one `{id, action, why}` for each node."""
+
+    workload: str
+    nodes: tuple[dict[str, str], ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"workload": self.workload, "nodes": list(self.nodes)}
+
+    def text(self) -> str:
+        """One line a node, then the count."""
+        width = max(len(node["id"]) for node in self.nodes)
+        lines = [f"{node['id']:<{width}}  {node['action']:<5}  {node['why']}" for node in self.nodes]
+        running = sum(node["action"] == "run" for node in self.nodes)
+        return "\n".join([*lines, f"{running} of {len(lines)} nodes would run."])
+
+
+def run(
+    workload: Path,
+    *,
+    output: Path,
+    sets: Sequence[str] = (),
+    profile: str | None = None,
+    pipeline: str | None = None,
+    beam_args: Sequence[str] = (),
+    **options: Any,
+) -> int:
+    """Runs a workload or any TFX pipeline; returns the exit code."""
+    request = _request(workload, output, sets, profile, pipeline, beam_args, options)
+    return _execute(request, output)
+
+
+def resume(name: str | None, *, output: Path, jobs: int | None) -> int:
+    """Goes on with a run; returns the exit code.
+
+    Raises:
+        UsageError: there is nothing to go on with.
+    """
+    record = find(name, output)
+    if record.state in ("complete", "stopped"):
+        raise UsageError(f"Run {record.run_id} is {record.state}: there is nothing to resume.")
+    request = Request.from_json({**record.target, "jobs": jobs})
+    return _execute(request, output, record)
+
+
+def _execute(request: Request, output: Path, resumed: RunRecord | None = None) -> int:
+    from pipeline.local.progress import stderr_display
+    from pipeline.local.run import execute
+
+    display = stderr_display()
+    record = execute(request, display=display, resumed=resumed)
+    display.ends(record, _options(output))
+    return record.exit_code or 0
+
+
+def _options(output: Path) -> str:
+    """What further commands on the same output folder need after their name."""
+    return "" if output == Path("output") else f" --output {shlex.quote(str(output))}"
+
+
+def plan(
+    workload: Path,
+    *,
+    output: Path,
+    sets: Sequence[str] = (),
+    profile: str | None = None,
+    pipeline: str | None = None,
+    beam_args: Sequence[str] = (),
+    **options: Any,
+) -> Planned:
+    """Decides what would run, and why."""
+    from pipeline.local.run import plan_only
+
+    request = _request(workload, output, sets, profile, pipeline, beam_args, options)
+    decided = plan_only(request)
+    nodes = tuple({"id": d.node_id, "action": d.action, "why": d.why} for d in decided.decisions.values())
+    return Planned(request.workload, nodes)
+
+
+def _request(
+    workload: Path,
+    output: Path,
+    sets: Sequence[str],
+    profile: str | None,
+    pipeline: str | None,
+    beam_args: Sequence[str],
+    options: dict[str, Any],
+) -> Request:
+    shared: dict[str, Any] = {"sets": sets, "output": output.absolute(), "beam_args": beam_args, **options}
+    if pipeline is None:
+        return workload_request(workload, profile=profile, **shared)
+    if profile is not None:
+        raise UsageError("--profile belongs to a workload file; --pipeline has none.")
+    return pipeline_request(pipeline, **shared)
+
+
+def runs(output: Path) -> list[RunRecord]:
+    """All runs, the newest first; one that says it runs while nothing does is called killed."""
+    found = list(History(output.absolute()).runs())
+    for record in found:
+        _tell_killed(record, output)
+    return found
+
+
+def find(name: str | None, output: Path) -> RunRecord:
+    """One run by its id or the start of it; the latest without a name."""
+    return _tell_killed(History(output.absolute()).find(name), output)
+
+
+def _tell_killed(record: RunRecord, output: Path) -> RunRecord:
+    if record.state == "running" and not is_locked(output):
+        record.state = "killed"
+    return record
+
+
+def runs_text(records: Sequence[RunRecord]) -> str:
+    """One line a run."""
+    return "\n".join(_run_lines(records)) or "No runs yet."
+
+
+def _run_lines(records: Sequence[RunRecord]) -> Iterator[str]:
+    for record in records:
+        pushed = f"pushed {record.pushed['version']}" if record.pushed else ""
+        facts = ", ".join(filter(None, [metrics_line(record.metrics), pushed]))
+        yield f"{record.run_id}  {record.workload:<12}  {record.state:<11}  {seconds(record.wall_s):>10}  {facts}".rstrip()
+
+
+def show_text(record: RunRecord) -> str:
+    """A run as text: what came of it, then each node."""
+    width = max((len(node.id) for node in record.nodes), default=0)
+    lines = [f"{record.workload} {record.run_id}: {record.state}, {seconds(record.wall_s)}, {record.started_at}"]
+    lines += [node_line(node, width=width) for node in record.nodes]
+    if record.metrics:
+        lines.append(f"metrics   {metrics_line(record.metrics)}")
+    if record.blessed is not None:
+        lines.append(f"blessed   {'yes' if record.blessed else 'no'}: {'; '.join(record.blessing_reasons)}")
+    if record.pushed:
+        lines.append(f"pushed    version {record.pushed['version']} -> {record.pushed['path']}")
+    return "\n".join(lines)

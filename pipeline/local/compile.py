@@ -1,0 +1,167 @@
+"""From a TFX pipeline to what the engine needs: its IR for the launcher, its graph for the plan.
+
+Imports TFX: runs in the fork server only.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from google.protobuf import json_format
+from tfx.dsl.compiler import compiler, constants
+from tfx.orchestration import metadata
+from tfx.orchestration.local import runner_utils
+from tfx.orchestration.pipeline import Pipeline
+from tfx.orchestration.portable import runtime_parameter_utils
+from tfx.proto.orchestration import executable_spec_pb2, pipeline_pb2
+
+from pipeline.fingerprint import flatten_params
+from pipeline.local.graph import Graph, Node
+
+_RESOLVER = "tfx.dsl.components.common.resolver.Resolver"
+_DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A compiled pipeline.
+
+    Attributes:
+        ir: TFX's intermediate representation, runtime parameters filled in.
+        deployment: executors, drivers and the metadata store's connection.
+        graph: the same, as the engine sees it.
+    """
+
+    ir: pipeline_pb2.Pipeline
+    deployment: Any
+    graph: Graph
+
+    @property
+    def connection(self) -> Any:
+        """The connection to the metadata store."""
+        config = self.deployment.metadata_connection_config
+        return getattr(config, config.WhichOneof("connection_config"))
+
+    def node(self, node_id: str) -> pipeline_pb2.PipelineNode:
+        """The IR of one node."""
+        return next(n.pipeline_node for n in self.ir.nodes if n.pipeline_node.node_info.id == node_id)
+
+    def executor_spec(self, node_id: str) -> Any:
+        """How the node is executed; None for a resolver or an importer."""
+        return runner_utils.extract_executor_spec(self.deployment, node_id)
+
+    def executor_modules(self) -> list[str]:
+        """The modules that the nodes' executors live in, in the nodes' order."""
+        paths = (_class_path(self.executor_spec(node_id)) for node_id in self.graph.ids)
+        return list(dict.fromkeys(path.rpartition(".")[0] for path in paths if path))
+
+    def driver_spec(self, node_id: str) -> Any:
+        """The node's own driver; None for most."""
+        return runner_utils.extract_custom_driver_spec(self.deployment, node_id)
+
+
+def compile_pipeline(
+    pipeline: Pipeline, *, run_id: str, output: Path, parameters: Mapping[str, str], beam_args: Sequence[str]
+) -> Compiled:
+    """Compiles a pipeline for one run.
+
+    Args:
+        pipeline: any TFX pipeline; one without a metadata store gets SQLite under `output`.
+        run_id: stands for the pipeline run in the metadata store.
+        output: the folder of the engine.
+        parameters: runtime parameters by name.
+        beam_args: more options for every Beam component; a runner is named if the pipeline names none.
+    """
+    if pipeline.metadata_connection_config is None:
+        pipeline.metadata_connection_config = metadata.sqlite_metadata_connection_config(
+            str(output / "metadata.db")
+        )
+    ir = compiler.Compiler().compile(pipeline)
+    runtime_parameter_utils.substitute_runtime_parameter(
+        ir, {constants.PIPELINE_RUN_ID_PARAMETER_NAME: run_id, **parameters}
+    )
+    for node in ir.nodes:
+        # The engine's own cache decides (pipeline.local.plan); TFX's would answer beside it.
+        node.pipeline_node.execution_options.caching_options.enable_cache = False
+    deployment = runner_utils.extract_local_deployment_config(ir)
+    for spec in deployment.executor_specs.values():
+        if spec.WhichOneof("spec") == "beam_executable_spec":
+            _complete_beam_args(spec.beam_executable_spec, beam_args)
+    nodes = tuple(_node(n.pipeline_node, deployment) for n in ir.nodes)
+    return Compiled(ir=ir, deployment=deployment, graph=Graph(name=ir.pipeline_info.id, nodes=nodes))
+
+
+def _complete_beam_args(spec: executable_spec_pb2.BeamExecutableSpec, beam_args: Sequence[str]) -> None:
+    spec.beam_pipeline_args.extend(arg for arg in beam_args if arg not in spec.beam_pipeline_args)
+    if not any(arg.startswith("--runner") for arg in spec.beam_pipeline_args):
+        # Beam's default tries to download the Prism runner first: slower where it can, stuck where it cannot.
+        spec.beam_pipeline_args.append("--runner=FnApiRunner")
+
+
+def _node(node: pipeline_pb2.PipelineNode, deployment: Any) -> Node:
+    node_id = node.node_info.id
+    values = {key: _value(parameter) for key, parameter in node.parameters.parameters.items()}
+    options = node.execution_options
+    executor = runner_utils.extract_executor_spec(deployment, node_id)
+    class_path = _class_path(executor)
+    texts = _texts(values)
+    return Node(
+        id=node_id,
+        type=node.node_info.type.name.rpartition(".")[2],
+        upstream=tuple(sorted(node.upstream_nodes)),
+        params=flatten_params("", values),
+        code=tuple(sorted({t for t in (class_path, *texts) if _DOTTED.fullmatch(t) or t.endswith(".py")})),
+        data=tuple(sorted(_input_patterns(values))),
+        files=tuple(sorted(set(_named_files(texts)))),
+        is_resolver=node.node_info.type.name == _RESOLVER,
+        outputs={key: spec.artifact_spec.type.name for key, spec in node.outputs.outputs.items()},
+        retries=max(options.max_execution_retries, 0),
+        timeout_s=options.execution_timeout_sec or None,
+    )
+
+
+def _class_path(executor: Any) -> str:
+    """The executor's class; empty for a resolver, an importer or a container."""
+    return getattr(getattr(executor, "python_executor_spec", executor), "class_path", "")
+
+
+def _value(parameter: pipeline_pb2.Value) -> Any:
+    """A setting as plain data; texts that hold JSON (TFX's habit) are opened so that a change is named."""
+    if parameter.WhichOneof("value") != "field_value":
+        return json_format.MessageToDict(parameter)
+    value = getattr(parameter.field_value, parameter.field_value.WhichOneof("value"))
+    if isinstance(value, str) and value[:1] in ("{", "["):
+        try:
+            return json.loads(value)
+        except json.JSONDecodeError:
+            return value
+    return value if isinstance(value, (str, int, float, bool)) else json_format.MessageToDict(value)
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, Mapping):
+        return [text for item in value.values() for text in _texts(item)]
+    if isinstance(value, list):
+        return [text for item in value for text in _texts(item)]
+    return []
+
+
+def _input_patterns(values: Mapping[str, Any]) -> list[str]:
+    """The files of a file-based ExampleGen (a folder, one pattern per input split) or of an Importer."""
+    base, config, imported = (values.get(key) for key in ("input_base", "input_config", "artifact_uri"))
+    patterns = [imported, f"{imported}/**/*"] if isinstance(imported, str) else []
+    if isinstance(base, str) and isinstance(config, Mapping):
+        patterns += [f"{base}/{split['pattern']}" for split in config.get("splits", [])]
+    return patterns
+
+
+def _named_files(texts: Sequence[str]) -> list[str]:
+    """Settings that are the path of a file, e.g. of a schema; Python files count as code instead."""
+    # Linux allows no longer path than 4096 bytes, and is_file() raises on one.
+    paths = (Path(t) for t in texts if t.startswith("/") and len(t) < 4096 and not t.endswith(".py"))
+    return [str(path) for path in paths if path.is_file()]

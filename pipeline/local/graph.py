@@ -1,0 +1,121 @@
+"""The pipeline as the engine sees it: nodes, what they wait for, and what their outcome depends on. Pure."""
+
+import difflib
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
+
+from pipeline.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Node:
+    """One node of a compiled pipeline.
+
+    Attributes:
+        id: its name in the pipeline.
+        type: the component's class name, e.g. `Transform`.
+        upstream: ids of the nodes that must be done before this one starts.
+        params: its settings, flattened to `key.subkey` -> canonical JSON.
+        code: dotted paths and paths of Python files that it runs, as far as its settings name them.
+        data: path patterns (globs) of its input data.
+        files: other files that its settings name, e.g. a schema.
+        is_resolver: True where the outcome depends on the metadata store, e.g. the latest blessed model.
+        outputs: output key -> artifact type name.
+        retries: how often it is tried again after a failure, >= 0.
+        timeout_s: seconds after which an attempt is killed; None for no limit.
+        backoff_s: seconds to wait before the first retry; doubled for each further one.
+    """
+
+    id: str
+    type: str
+    upstream: tuple[str, ...]
+    params: Mapping[str, str] = field(default_factory=dict)
+    code: tuple[str, ...] = ()
+    data: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    is_resolver: bool = False
+    outputs: Mapping[str, str] = field(default_factory=dict)
+    retries: int = 0
+    timeout_s: float | None = None
+    backoff_s: float = 1.0
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A compiled pipeline.
+
+    Attributes:
+        name: the pipeline's name.
+        nodes: in topological order.
+    """
+
+    name: str
+    nodes: tuple[Node, ...]
+
+    def __getitem__(self, node_id: str) -> Node:
+        """The node of that id.
+
+        Raises:
+            UsageError: there is none; names the closest.
+        """
+        for node in self.nodes:
+            if node.id == node_id:
+                return node
+        ids = [node.id for node in self.nodes]
+        closest = difflib.get_close_matches(node_id, ids, n=1, cutoff=0.0)
+        raise UsageError(f"No node {node_id!r}. Closest: {closest[0]!r}.", hint=f"nodes: {', '.join(ids)}")
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """All node ids in topological order."""
+        return tuple(node.id for node in self.nodes)
+
+    def downstream_of(self, roots: Iterable[str]) -> set[str]:
+        """The given nodes and all that depend on them, directly or not."""
+        found = set(roots)
+        for node in self.nodes:
+            if found.intersection(node.upstream):
+                found.add(node.id)
+        return found
+
+    def upstream_of(self, roots: Iterable[str]) -> set[str]:
+        """The given nodes and all that they depend on, directly or not."""
+        found = set(roots)
+        for node in reversed(self.nodes):
+            if node.id in found:
+                found.update(node.upstream)
+        return found
+
+    def select(self, *, start: str | None, end: str | None) -> set[str]:
+        """The nodes of `run --from START --to END`: from START on, and what END needs; both inclusive.
+
+        Raises:
+            UsageError: a name that is no node, or START does not lie before END.
+        """
+        chosen = set(self.ids)
+        if start is not None:
+            chosen &= self.downstream_of([self[start].id])
+        if end is not None:
+            chosen &= self.upstream_of([self[end].id])
+        if not chosen:
+            raise UsageError(f"--to {end} does not depend on --from {start}: nothing would run.")
+        return chosen
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data; `from_json` reads it back."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Reads what `to_json` wrote."""
+        nodes = []
+        for entry in data["nodes"]:
+            sequences = {key: tuple(entry[key]) for key in ("upstream", "code", "data", "files")}
+            nodes.append(Node(**{**entry, **sequences}))
+        return cls(name=data["name"], nodes=tuple(nodes))
+
+
+def ready(graph: Graph, *, waiting: Collection[str], done: Collection[str]) -> list[str]:
+    """The waiting nodes whose every upstream node is done, in topological order."""
+    return [n.id for n in graph.nodes if n.id in waiting and all(up in done for up in n.upstream)]

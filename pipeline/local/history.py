@@ -1,0 +1,134 @@
+"""The runs under one output folder: made, listed, found by name, remembered for the cache."""
+
+import json
+import secrets
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pipeline.errors import UsageError
+from pipeline.fingerprint import Fingerprint
+from pipeline.local.record import RunRecord, write_json
+
+
+class History:
+    """What one output folder remembers.
+
+    Args:
+        output: the folder; it need not exist to be read.
+    """
+
+    def __init__(self, output: Path) -> None:
+        self.output = output
+        self._runs = output / "runs"
+        self._cache = output / "cache"
+
+    def folder(self, run_id: str) -> Path:
+        """The run's own folder: `run.json`, `events.jsonl`, `logs/`."""
+        return self._runs / run_id
+
+    def new_run(self, workload: str, target: dict[str, Any]) -> RunRecord:
+        """Makes the folder of a new run; its id sorts by time and is never used twice."""
+        while True:
+            stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+            run_id = f"{stamp}-{secrets.token_hex(2)}"
+            try:
+                self.folder(run_id).mkdir(parents=True)
+            except FileExistsError:
+                continue
+            (self.folder(run_id) / "logs").mkdir()
+            return RunRecord(run_id=run_id, workload=workload, target=target)
+
+    def save(self, record: RunRecord) -> None:
+        """Writes `run.json`."""
+        write_json(self.folder(record.run_id) / "run.json", record.to_json())
+
+    def append_event(self, run_id: str, event: Mapping[str, Any]) -> None:
+        """Adds one line to `events.jsonl`, with the time in UTC."""
+        line = json.dumps({"at": datetime.now(UTC).isoformat(timespec="milliseconds"), **event})
+        with (self.folder(run_id) / "events.jsonl").open("a", encoding="utf-8") as stream:
+            stream.write(line + "\n")
+
+    def runs(self) -> Iterator[RunRecord]:
+        """All runs with a readable record, the newest first."""
+        if not self._runs.is_dir():
+            return
+        for folder in sorted(self._runs.iterdir(), reverse=True):
+            record = self._read(folder / "run.json")
+            if record is not None:
+                yield record
+
+    def _read(self, path: Path) -> RunRecord | None:
+        try:
+            return RunRecord.from_json(json.loads(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError, KeyError, TypeError):
+            # A run that died before its first record has none; it has nothing to tell either.
+            return None
+
+    def find(self, name: str | None) -> RunRecord:
+        """A run by its id, or by the start of it; the latest without a name.
+
+        Raises:
+            UsageError: no such run, or several.
+        """
+        runs = list(self.runs())
+        if not runs:
+            raise UsageError(f"{self.output} holds no run yet.", hint="python local_runner.py run")
+        if name is None or name == "latest":
+            return runs[0]
+        found = [run for run in runs if run.run_id.startswith(name)]
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            raise UsageError(f"No run {name!r}. Latest: {runs[0].run_id!r}.", hint="python local_runner.py runs")
+        raise UsageError(f"{name!r} fits {len(found)} runs: {', '.join(r.run_id for r in found[:5])}.")
+
+    def save_fingerprints(self, run_id: str, prints: Mapping[str, Fingerprint]) -> None:
+        """Keeps the run's fingerprints, by node id, so that the next plan can say what changed."""
+        document = {node_id: item.to_json() for node_id, item in prints.items()}
+        write_json(self.folder(run_id) / "fingerprints.json", document)
+
+    def last_fingerprints(self, workload: str) -> dict[str, Fingerprint]:
+        """For each node of that pipeline, its fingerprint in the latest run that completed it."""
+        latest: dict[str, Fingerprint] = {}
+        for run in self.runs():
+            if run.workload != workload:
+                continue
+            done = {n.id for n in run.nodes if n.state in ("complete", "cached")} - latest.keys()
+            if not done:
+                continue
+            try:
+                text = (self.folder(run.run_id) / "fingerprints.json").read_text(encoding="utf-8")
+                kept = json.loads(text)
+            except (OSError, ValueError):
+                continue
+            latest.update({i: Fingerprint.from_json(kept[i]) for i in done if i in kept})
+            if latest.keys() >= {n.id for n in run.nodes}:
+                break
+        return latest
+
+    def remember(self, key: str, entry: Mapping[str, Any]) -> None:
+        """Keeps the result of a node under its key: `{run_id, execution_id, outputs}`."""
+        self._cache.mkdir(parents=True, exist_ok=True)
+        write_json(self._cache / f"{key}.json", entry)
+
+    def recall(self, key: str) -> dict[str, Any] | None:
+        """What `remember` kept under the key; None where there is nothing readable."""
+        try:
+            entry = json.loads((self._cache / f"{key}.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        return entry if isinstance(entry, dict) else None
+
+    def scratch(self, name: str) -> Path:
+        """A folder, with `logs/`, for work that is no run."""
+        folder = self._cache / name
+        (folder / "logs").mkdir(parents=True, exist_ok=True)
+        return folder
+
+    @property
+    def digest_memo(self) -> Path:
+        """Where the digests of unchanged data files are kept."""
+        self._cache.mkdir(parents=True, exist_ok=True)
+        return self._cache / "digests.json"

@@ -1,0 +1,107 @@
+"""One engine at a time for an output folder, and a metadata store that can be used."""
+
+import contextlib
+import fcntl
+import json
+import os
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+from pipeline.errors import UsageError
+
+# How long to wait for a store that another program is writing to; SQLite's own default in Python.
+_STORE_WAIT_S = 5.0
+
+
+@contextlib.contextmanager
+def locked(output: Path, *, run_id: str) -> Iterator[None]:
+    """Holds the output folder for this process. The kernel lets go when the process ends, however it ends.
+
+    Raises:
+        UsageError: another engine holds it, or the folder cannot be written; names the owner.
+    """
+    path = output / ".lock"
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise UsageError(
+            f"{output} cannot be written: {error.strerror}.", hint="choose another folder with --output"
+        ) from error
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(
+                f"{output} is in use by {_owner(path)}.", hint="wait for it, or choose another folder with --output"
+            ) from None
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, json.dumps({"pid": os.getpid(), "run_id": run_id}).encode(), 0)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def is_locked(output: Path) -> bool:
+    """Whether an engine is at work in that folder now."""
+    try:
+        descriptor = os.open(output / ".lock", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _owner(path: Path) -> str:
+    try:
+        owner = json.loads(path.read_text(encoding="utf-8"))
+        return f"run {owner['run_id']} (process {owner['pid']})"
+    except (OSError, ValueError, KeyError, TypeError):
+        return "another run"
+
+
+def check_store(path: Path) -> None:
+    """Makes sure that the SQLite store is one, and free.
+
+    Raises:
+        UsageError: the file is damaged, no database, or locked by another program.
+    """
+    if not path.exists():
+        return
+    try:
+        with contextlib.closing(sqlite3.connect(path, timeout=_STORE_WAIT_S)) as connection:
+            # Taking the write lock, and giving it back: reading alone would not notice a hanging writer.
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            connection.rollback()
+    except sqlite3.OperationalError as error:
+        raise UsageError(
+            f"{path} cannot be used: {error} (waited {_STORE_WAIT_S:.0f} s).",
+            hint="end the program that holds it (`fuser` names it), or choose another folder with --output",
+        ) from error
+    except sqlite3.DatabaseError as error:
+        raise UsageError(
+            f"{path} is damaged: {error}.",
+            hint=f"move it away (`mv {path} {path}.damaged`); runs start afresh, served models stay",
+        ) from error
+
+
+def has_execution(path: Path, execution_id: int) -> bool:
+    """Whether the SQLite store holds that execution as done; without importing ML Metadata.
+
+    The table and its states are those of ML Metadata's schema 10: 3 complete, 5 cached.
+    """
+    if not path.exists():
+        return False
+    query = "SELECT 1 FROM Execution WHERE id = ? AND last_known_state IN (3, 5)"
+    try:
+        with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+            return connection.execute(query, (execution_id,)).fetchone() is not None
+    except sqlite3.Error:
+        return False

@@ -1,0 +1,94 @@
+"""The fingerprint of each node of a graph: its settings, the code and files it reads, and what lies upstream."""
+
+import glob
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from platform import python_version
+
+from pipeline.fingerprint import Fingerprint, data_digests, source_closure
+from pipeline.local.graph import Graph, Node
+
+# What the nodes' own code stands on: another version may give another result.
+_STACK = (
+    "tfx",
+    "apache-beam",
+    "tensorflow",
+    "tensorflow-transform",
+    "tensorflow-model-analysis",
+    "tensorflow-data-validation",
+    "keras",
+)
+
+
+@cache
+def stack_versions() -> Mapping[str, str]:
+    """The versions of Python and of the packages that do the work, by name."""
+    versions = {"python": python_version()}
+    for package in _STACK:
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            versions[package] = "not installed"
+    return versions
+
+
+def fingerprint_nodes(graph: Graph, *, root: Path, memo: Path | None, baseline: str) -> dict[str, Fingerprint]:
+    """The fingerprint of every node.
+
+    Args:
+        graph: the compiled pipeline.
+        root: the project's folder; code inside it counts by content, code outside by the stack's versions.
+        memo: where digests of data files are remembered; see `pipeline.data_digests`.
+        baseline: what the metadata store's answer to a resolver depends on; see `plan.baseline_key`.
+    """
+    prints: dict[str, Fingerprint] = {}
+    for node in graph.nodes:
+        parts = {f"param:{_shown(name)}": value for name, value in node.params.items()}
+        parts |= {f"code:{path}": digest for path, digest in _code(node, root, memo).items()}
+        parts |= {f"data:{name}": digest for name, digest in _data(node, memo).items()}
+        parts |= {f"stack:{name}": number for name, number in stack_versions().items()}
+        parts |= {f"upstream:{up}": prints[up].key for up in node.upstream}
+        parts["param:component"] = f'"{node.type}"'
+        if node.is_resolver:
+            parts["external:the latest blessed model"] = baseline
+        prints[node.id] = Fingerprint(parts)
+    return prints
+
+
+def _shown(name: str) -> str:
+    # The Trainer's settings travel inside TFX's custom_config; the user knows them by the workload's keys.
+    return name.replace("custom_config.", "train.", 1)
+
+
+def _code(node: Node, root: Path, memo: Path | None) -> dict[str, str]:
+    dotted = [text for text in node.code if not text.endswith(".py")]
+    files = [Path(text) for text in (*node.code, *node.files) if text.endswith(".py") or text in node.files]
+    return {
+        **source_closure(dotted, root=root),
+        **data_digests((file for file in files if file.is_file()), base=root, memo=memo),
+    }
+
+
+def _data(node: Node, memo: Path | None) -> dict[str, str]:
+    files = matching_files(node.data)
+    if not files:
+        return {}
+    base = files[0].parent if len(files) == 1 else Path(*_common_parts(files))
+    return data_digests(files, base=base, memo=memo)
+
+
+def matching_files(patterns: Iterable[str]) -> list[Path]:
+    """The files that match any of the patterns, sorted."""
+    names = {name for pattern in patterns for name in glob.glob(pattern, recursive=True)}
+    return sorted(path for path in map(Path, names) if path.is_file())
+
+
+def _common_parts(files: list[Path]) -> list[str]:
+    common = []
+    for parts in zip(*(file.parent.parts for file in files), strict=False):
+        if len(set(parts)) > 1:
+            break
+        common.append(parts[0])
+    return common

@@ -1,0 +1,64 @@
+"""What a run achieved, read from the outputs of its nodes: metrics, blessing, pushed version."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pipeline.local.record import RunRecord
+
+GATE_STOPPED = 3
+NODE_FAILED = 1
+
+
+def complete_outcome(record: RunRecord) -> None:
+    """Fills in `metrics`, `blessed`, `blessing_reasons` and `pushed` from what the nodes put out.
+
+    Works for any pipeline that blesses and pushes with TFX's artifact types; the reasons and metrics come from
+    the `verdict.json` that our ModelGate writes beside its blessing.
+    """
+    for blessing in _artifacts(record, "ModelBlessing"):
+        if "blessed" not in blessing["properties"]:
+            continue
+        record.blessed = blessing["properties"]["blessed"] == 1
+        verdict = _read_verdict(Path(blessing["uri"]))
+        record.metrics = verdict.get("metrics", {})
+        record.blessing_reasons = list(verdict.get("reasons", ()))
+    for pushed in _artifacts(record, "PushedModel"):
+        properties = pushed["properties"]
+        if properties.get("pushed") == 1:
+            path = properties["pushed_destination"]
+            record.pushed = {"version": properties.get("pushed_version") or Path(path).name, "path": path}
+
+
+def _artifacts(record: RunRecord, type_name: str) -> Iterator[dict[str, Any]]:
+    for node in record.nodes:
+        if node.state in ("complete", "cached"):
+            for artifacts in node.outputs.values():
+                yield from (artifact for artifact in artifacts if artifact["type"] == type_name)
+
+
+def _read_verdict(folder: Path) -> dict[str, Any]:
+    path = folder / "verdict.json"
+    if not path.is_file():
+        return {}  # another pipeline's blessing, without our reasons
+    document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return document
+
+
+def exit_code(record: RunRecord) -> int:
+    """0 done; 1 a node failed; 3 a gate said no."""
+    if any(node.state == "failed" for node in record.nodes):
+        return NODE_FAILED
+    return GATE_STOPPED if record.blessed is False else 0
+
+
+def missing_outputs(entry: dict[str, Any]) -> str:
+    """Which of a remembered result's outputs are gone, in words; empty when all are there."""
+    for artifacts in entry["outputs"].values():
+        for artifact in artifacts:
+            for path in (artifact["uri"], artifact["properties"].get("pushed_destination")):
+                # Only local paths can be looked at without a client and its time.
+                if path and "://" not in path and not Path(path).exists():
+                    return f"{Path(path).name} of {artifact['type']} is gone"
+    return ""

@@ -1,0 +1,135 @@
+"""Decides for each node whether it has to run, and says why. Pure but for looking whether files still exist."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pipeline.fingerprint import Fingerprint, explain
+from pipeline.local.graph import Graph, Node
+from pipeline.local.record import RunRecord
+
+Action = Literal["run", "reuse", "skip"]
+# More reasons than this do not help on one line; `show --json` has them all.
+_SHOWN_REASONS = 3
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What happens to one node, and why.
+
+    Attributes:
+        node_id: the node.
+        action: `run`; `reuse` an earlier result; `skip`: not asked for.
+        why: in words, e.g. `workloads/taxi/model.py changed` or `cached from 20261120-210000-1f2e`.
+        source: with `reuse`, the remembered result: `{run_id, execution_id, outputs}`.
+    """
+
+    node_id: str
+    action: Action
+    why: str
+    source: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Known:
+    """What earlier runs left behind.
+
+    Attributes:
+        recall: the remembered result for a key, or None.
+        missing: which of a result's outputs are gone, in words; empty when all are there.
+        fingerprints: for each node, the fingerprint under which it was last done.
+    """
+
+    recall: Callable[[str], Mapping[str, Any] | None]
+    missing: Callable[[Mapping[str, Any]], str]
+    fingerprints: Mapping[str, Fingerprint]
+
+
+def decide(
+    graph: Graph,
+    *,
+    prints: Mapping[str, Fingerprint],
+    known: Known,
+    selected: Collection[str],
+    forced: Collection[str],
+) -> dict[str, Decision]:
+    """Decides for every node of the graph.
+
+    A node reuses an earlier result when its fingerprint is the same, the result still exists, and no node
+    upstream runs: two trainings of equal settings need not be equal, so what hangs on one that runs, runs.
+    A resolver is no reason: it only looks something up, and its answer is part of the fingerprint.
+
+    Args:
+        graph: the compiled pipeline.
+        prints: the fingerprint of each node as things stand now.
+        known: what earlier runs left.
+        selected: the nodes of `--from` and `--to`; those outside are reused where needed, else skipped.
+        forced: nodes that run whatever is cached (`--no-cache`, `--from`).
+    """
+    decisions: dict[str, Decision] = {}
+    needed = graph.upstream_of(selected)
+    for node in graph.nodes:
+        if node.id not in needed:
+            decisions[node.id] = Decision(node.id, "skip", "not asked for (--to)")
+            continue
+        decisions[node.id] = _decide(node, graph, prints[node.id], known, decisions, node.id in forced)
+    return decisions
+
+
+def _decide(
+    node: Node,
+    graph: Graph,
+    now: Fingerprint,
+    known: Known,
+    decided: Mapping[str, Decision],
+    is_forced: bool,
+) -> Decision:
+    if is_forced:
+        return Decision(node.id, "run", "asked for (--no-cache or --from)")
+    reran = [up for up in node.upstream if decided[up].action == "run" and not graph[up].is_resolver]
+    result = known.recall(now.key)
+    gone = known.missing(result) if result is not None else ""
+    if result is not None and not gone and not reran:
+        return Decision(node.id, "reuse", f"cached from {result['run_id']}", result)
+    reasons = [f"{up} runs" for up in reran]
+    if gone:
+        reasons.append(gone)
+    if result is None:
+        changes = explain(now, known.fingerprints.get(node.id))
+        # What only passes on a change from upstream is said already by the node that runs there.
+        own = [text for text in changes if not any(up in text for up in reran)]
+        reasons = own + [text for text in reasons if not own]
+    return Decision(node.id, "run", _joined(reasons or ["no earlier result is kept"]))
+
+
+def _joined(reasons: list[str]) -> str:
+    shown = "; ".join(reasons[:_SHOWN_REASONS])
+    more = len(reasons) - _SHOWN_REASONS
+    return f"{shown}; and {more} more" if more > 0 else shown
+
+
+def baseline_key(runs: Iterable[RunRecord], *, workload: str, candidate: str) -> str:
+    """What the latest blessed model depends on, for the fingerprint of the resolver that looks it up.
+
+    The baseline of a model is the latest blessed one other than itself: without that, the run after a
+    blessing would evaluate the same model again, against itself.
+
+    Args:
+        runs: the newest first.
+        workload: the pipeline's name.
+        candidate: the key of the node that trains the model now.
+
+    Returns:
+        The key of the training behind that model; `none` where no other was ever blessed.
+    """
+    for run in runs:
+        if run.workload == workload and run.blessed:
+            key = next((node.key for node in run.nodes if makes_model(node.outputs)), "")
+            if key and key != candidate:
+                return key
+    return "none"
+
+
+def makes_model(outputs: Mapping[str, Iterable[Mapping[str, Any]]]) -> bool:
+    """Whether a node's recorded outputs hold a model."""
+    return any(artifact["type"] == "Model" for artifacts in outputs.values() for artifact in artifacts)

@@ -1,0 +1,165 @@
+"""Shows a run while it goes: a table that redraws on a terminal, one line per change in a log."""
+
+import os
+import sys
+import time
+from collections.abc import Mapping
+from typing import TextIO
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from pipeline.local.record import NodeRecord, RunRecord
+from pipeline.local.run import RunDisplay
+from pipeline.local.wording import MARKS, node_line, seconds, summary
+
+# A log is never silent for longer; CI systems end jobs that are.
+_LOG_SILENCE_S = 25.0
+_STYLES = {"running": "bold", "complete": "green", "cached": "dim", "failed": "bold red", "skipped": "dim"}
+
+
+def choose_display(stream: TextIO) -> RunDisplay:
+    """A live table where the stream is a terminal that can redraw, else lines.
+
+    `CI=true`, `TERM=dumb` and `NO_COLOR` are honoured.
+    """
+    can_redraw = stream.isatty() and os.environ.get("TERM") != "dumb"
+    return TableDisplay(stream) if can_redraw and os.environ.get("CI", "false") != "true" else LineDisplay(stream)
+
+
+class LineDisplay:
+    """One line for each change, and a sign of life when nothing changes.
+
+    Args:
+        stream: where the lines go.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._last_said = time.monotonic()
+        self._width = 0
+
+    def begins(self, record: RunRecord) -> None:
+        """Says which run this is."""
+        again = "resumes" if record.resumed else "run"
+        self._say(f"{record.workload}: {again} {record.run_id}")
+
+    def waiting(self, record: RunRecord, what: str) -> None:
+        """Says what is waited for, now and then."""
+        if time.monotonic() - self._last_said > _LOG_SILENCE_S:
+            self._say(f"  {what}")
+
+    def planned(self, record: RunRecord, expected_s: Mapping[str, float]) -> None:
+        """Says what is cached or left out."""
+        self._width = max(len(node.id) for node in record.nodes)
+        cached = [node.id for node in record.nodes if node.state == "cached"]
+        if cached:
+            self._say(f"= cached: {', '.join(cached)}")
+
+    def changed(self, record: RunRecord, node: NodeRecord) -> None:
+        """Says what happened to the node."""
+        self._say(node_line(node, width=self._width))
+
+    def tick(self, record: RunRecord, progress: Mapping[str, str]) -> None:
+        """Breaks a long silence."""
+        if time.monotonic() - self._last_said > _LOG_SILENCE_S:
+            running = (node.id for node in record.nodes if node.state == "running")
+            told = (f"{node_id} ({progress[node_id]})" if node_id in progress else node_id for node_id in running)
+            self._say(f"  still running: {', '.join(told)}")
+
+    def ends(self, record: RunRecord, options: str) -> None:
+        """Prints the summary."""
+        for line in summary(record, options=options):
+            self._say(line)
+
+    def _say(self, line: str) -> None:
+        self._last_said = time.monotonic()
+        print(line, file=self._stream, flush=True)
+
+
+class TableDisplay:
+    """A table of all nodes, redrawn in place.
+
+    Args:
+        stream: a terminal.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._console = Console(file=stream, highlight=False)
+        self._live: Live | None = None
+        self._began = time.monotonic()
+        self._node_began: dict[str, float] = {}
+        self._expected_s: Mapping[str, float] = {}
+        self._progress: Mapping[str, str] = {}
+
+    def begins(self, record: RunRecord) -> None:
+        """Opens the table."""
+        self._console.print(f"{record.workload}: {'resumes' if record.resumed else 'run'} {record.run_id}")
+        self._live = Live(Text(""), console=self._console, auto_refresh=False, transient=True)
+        self._live.start()
+
+    def waiting(self, record: RunRecord, what: str) -> None:
+        """Shows what is waited for."""
+        self._draw(Text(f"  {what}, {seconds(time.monotonic() - self._began)}", style="dim"))
+
+    def planned(self, record: RunRecord, expected_s: Mapping[str, float]) -> None:
+        """Shows what will happen to each node."""
+        self._expected_s = expected_s
+        self._draw(self._table(record))
+
+    def changed(self, record: RunRecord, node: NodeRecord) -> None:
+        """Redraws."""
+        if node.state == "running":
+            self._node_began[node.id] = time.monotonic()
+        self._draw(self._table(record))
+
+    def tick(self, record: RunRecord, progress: Mapping[str, str]) -> None:
+        """Redraws with the time that has passed."""
+        self._progress = progress
+        self._draw(self._table(record))
+
+    def ends(self, record: RunRecord, options: str) -> None:
+        """Leaves the final table and the summary on the screen."""
+        if self._live is not None:
+            self._live.stop()
+        if record.nodes:
+            self._console.print(self._table(record))
+        for line in summary(record, options=options):
+            self._console.print(Text(line))
+
+    def _draw(self, renderable: Table | Text) -> None:
+        if self._live is not None:
+            self._live.update(renderable, refresh=True)
+
+    def _table(self, record: RunRecord) -> Table:
+        table = Table(box=None, pad_edge=False, show_header=False, expand=False)
+        for justify in ("left", "left", "left", "right"):
+            table.add_column(justify=justify, no_wrap=True)  # type: ignore[arg-type]
+        table.add_column(overflow="ellipsis", no_wrap=True)
+        for node in record.nodes:
+            style = _STYLES.get(node.state, "")
+            cells = (MARKS[node.state], node.id, node.state, self._time(node), self._note(node))
+            # Text, not str: a bracket in a message must not be read as markup.
+            table.add_row(*(Text(cell, style=style) for cell in cells))
+        return table
+
+    def _time(self, node: NodeRecord) -> str:
+        if node.state == "running":
+            return seconds(time.monotonic() - self._node_began.get(node.id, time.monotonic()))
+        return seconds(node.wall_s) if node.state in ("complete", "failed") else ""
+
+    def _note(self, node: NodeRecord) -> str:
+        if node.state == "running":
+            expected = self._expected_s.get(node.id)
+            estimate = f"of about {seconds(expected)}" if expected else "no estimate yet"
+            return self._progress.get(node.id) or estimate
+        if node.state == "failed" and node.error:
+            return node.error["message"]
+        return node.why
+
+
+def stderr_display() -> RunDisplay:
+    """The display for the command line: messages go to stderr, results to stdout."""
+    return choose_display(sys.stderr)

@@ -1,0 +1,119 @@
+"""What is kept of a run: `run.json`, its fingerprints, its events. Written whole or not at all."""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, Self
+
+NodeState = Literal["waiting", "running", "complete", "cached", "failed", "skipped"]
+RunState = Literal["running", "complete", "failed", "stopped", "interrupted", "killed"]
+
+
+@dataclass
+class NodeRecord:
+    """One node of one run.
+
+    Attributes:
+        id: the node's name; `type`: its component's.
+        state: see `NodeState`; `skipped` also covers what a failure or `--to` kept from running.
+        wall_s: seconds from its (last attempt's) start to its end; 0 when it did not run.
+        why: in words, why it ran, or where its result came from, or why it was left out.
+        started_s: seconds from the start of the run.
+        attempts: how often it was started.
+        peak_bytes: the most memory its process held.
+        key: its fingerprint's key.
+        execution_id: of the execution in the metadata store that made its outputs.
+        outputs: output key -> artifacts, each `{uri, type, properties}`.
+        error: `{message, hint, where}` of a failure.
+        log: its log file, relative to the run's folder.
+    """
+
+    id: str
+    type: str = ""
+    state: NodeState = "waiting"
+    wall_s: float = 0.0
+    why: str = ""
+    started_s: float | None = None
+    attempts: int = 0
+    peak_bytes: int = 0
+    key: str = ""
+    execution_id: int | None = None
+    outputs: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    error: dict[str, str] | None = None
+    log: str = ""
+
+
+@dataclass
+class RunRecord:
+    """One run, as `run.json` holds it.
+
+    Attributes:
+        run_id: sorts by time.
+        workload: the pipeline's name.
+        state: `complete`; `failed`: a node failed; `stopped`: a gate said no; `interrupted`: Ctrl-C;
+            `killed`: the engine died without saying goodbye.
+        exit_code: of the command; None while it runs.
+        started_at: UTC, ISO 8601.
+        wall_s: seconds from start to end, all told.
+        nodes: in topological order.
+        metrics: of the candidate, overall, by name.
+        blessed: the model gate's answer; None where no gate ran.
+        blessing_reasons: that answer in words.
+        pushed: `{version, path}` of the served version; None where nothing was pushed.
+        target: what was run, so that `resume` can run it again.
+        resumed: how often the run was resumed.
+    """
+
+    run_id: str
+    workload: str
+    state: RunState = "running"
+    exit_code: int | None = None
+    started_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+    wall_s: float = 0.0
+    nodes: list[NodeRecord] = field(default_factory=list)
+    metrics: dict[str, float] = field(default_factory=dict)
+    blessed: bool | None = None
+    blessing_reasons: list[str] = field(default_factory=list)
+    pushed: dict[str, Any] | None = None
+    target: dict[str, Any] = field(default_factory=dict)
+    resumed: int = 0
+
+    def node(self, node_id: str) -> NodeRecord:
+        """The record of one node; a KeyError if the run has none of that name."""
+        for node in self.nodes:
+            if node.id == node_id:
+                return node
+        raise KeyError(node_id)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for `run.json`."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Reads `run.json`; keys of a later version are left out."""
+        known = {f.name for f in fields(cls)}
+        node_keys = {f.name for f in fields(NodeRecord)}
+        nodes = [NodeRecord(**{k: v for k, v in n.items() if k in node_keys}) for n in data["nodes"]]
+        return cls(**{**{k: v for k, v in data.items() if k in known}, "nodes": nodes})
+
+
+def write_json(path: Path, document: Any) -> None:
+    """Writes JSON so that a reader, or a crash, sees the old file or the new one and nothing between.
+
+    Raises:
+        OSError: the disk is full or the folder cannot be written; the old file stays.
+    """
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with partial.open("w", encoding="utf-8") as stream:
+            json.dump(document, stream, indent=1)
+            stream.flush()
+            os.fsync(stream.fileno())
+        partial.replace(path)
+    except OSError:
+        partial.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,132 @@
+"""What a local run is asked to do, checked as far as that can be done before anything starts."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from components.ingest.source import SourceError, check_csv, resolve_source
+from pipeline.config import NodeConfig, load_workload
+from pipeline.errors import ConfigError, UsageError
+from pipeline.root import PROJECT_ROOT
+
+DEFAULT_WORKLOAD = Path("workloads/taxi/workload.yaml")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to run and how.
+
+    Attributes:
+        workload: the pipeline's name.
+        target: what the fork server builds; see `targets.load_pipeline`.
+        output: the folder for everything the run writes, absolute.
+        nodes: retries and limits by node id.
+        parameters: runtime parameters of the pipeline by name.
+        beam_args: options for every Beam component.
+        start: run this node and what follows, cached or not; None: all that is not cached.
+        end: stop after this node; None: go to the end.
+        no_cache: run every node.
+        jobs: nodes at once, >= 1; None: from the machine.
+        fail_fast: a failure ends the nodes beside it.
+    """
+
+    workload: str
+    target: Mapping[str, Any]
+    output: Path
+    nodes: Mapping[str, NodeConfig] = field(default_factory=dict)
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    beam_args: tuple[str, ...] = ()
+    start: str | None = None
+    end: str | None = None
+    no_cache: bool = False
+    jobs: int | None = None
+    fail_fast: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, kept in the run's record so that `resume` asks for the same."""
+        limits = {node_id: limit.model_dump() for node_id, limit in self.nodes.items()}
+        plain = {key: getattr(self, key) for key in self.__dataclass_fields__}
+        return {**plain, "output": str(self.output), "nodes": limits, "beam_args": list(self.beam_args)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Reads what `to_json` wrote."""
+        return cls(
+            **{
+                **data,
+                "output": Path(data["output"]),
+                "nodes": {key: NodeConfig(**limit) for key, limit in data["nodes"].items()},
+                "beam_args": tuple(data["beam_args"]),
+            }
+        )
+
+
+def workload_request(
+    path: Path, *, sets: Sequence[str], profile: str | None, output: Path, beam_args: Sequence[str], **options: Any
+) -> Request:
+    """A request to run a workload of this project, with everything checked that needs no run.
+
+    Args:
+        path: the workload file; looked for here, then in the project's folder.
+        sets: `key=value` over the file.
+        profile: one of the file's profiles.
+        output: where the run writes.
+        beam_args: options for every Beam component.
+        **options: `start`, `end`, `no_cache`, `jobs`, `fail_fast` of `Request`.
+
+    Raises:
+        ConfigError: the workload file, the data, the schema or the user's functions are not there or wrong.
+    """
+    found = path if path.exists() else PROJECT_ROOT / path
+    config = load_workload(found.absolute(), sets=sets, profile=profile, root=PROJECT_ROOT)
+    try:
+        source = resolve_source(config.data.source, root=PROJECT_ROOT)
+        check_csv(source.files, label=config.data.label)
+    except SourceError as error:
+        raise ConfigError(error.message, hint=error.hint) from error
+    target = {
+        "config": config.model_dump_json(by_alias=True),
+        "source": {"directory": str(source.directory), "pattern": source.pattern},
+        "output": str(output),
+    }
+    return Request(
+        workload=config.name,
+        target=target,
+        output=output,
+        nodes=dict(config.nodes),
+        beam_args=tuple(beam_args),
+        **options,
+    )
+
+
+def pipeline_request(
+    name: str, *, sets: Sequence[str], output: Path, beam_args: Sequence[str], **options: Any
+) -> Request:
+    """A request to run any TFX pipeline.
+
+    Args:
+        name: `module:function`, or `module:attribute` of a pipeline object.
+        sets: `parameter=value` for the pipeline's runtime parameters.
+        output: where the run keeps its records, and metadata where the pipeline names no store.
+        beam_args: more options for every Beam component.
+        **options: as in `workload_request`.
+
+    Raises:
+        UsageError: a `--set` without `=`.
+    """
+    parameters = {}
+    for item in sets:
+        key, equals, value = item.partition("=")
+        if not equals:
+            raise UsageError(f"--set {item}: must be parameter=value")
+        parameters[key] = value
+    return Request(
+        workload=name,
+        target={"pipeline": name, "folder": str(Path.cwd()), "output": str(output)},
+        output=output,
+        parameters=parameters,
+        beam_args=tuple(beam_args),
+        **options,
+    )
+

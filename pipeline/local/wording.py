@@ -1,0 +1,107 @@
+"""What a run says, as text: the lines of nodes, the summary, the failure block. Pure."""
+
+from collections.abc import Iterator
+
+from pipeline.local.record import NodeRecord, RunRecord
+
+# A status is a word and a shape; colour, where there is a terminal, only repeats it.
+MARKS = {
+    "waiting": "·",
+    "running": "▸",
+    "complete": "✓",
+    "cached": "=",
+    "failed": "✗",
+    "skipped": "-",
+}
+_COMMAND = "python local_runner.py"
+
+
+def seconds(value: float) -> str:
+    """A duration with its unit: `0.4 s`, `36 s`, `2 min 5 s`."""
+    if value < 10:
+        return f"{value:.1f} s"
+    if value < 120:
+        return f"{value:.0f} s"
+    return f"{value // 60:.0f} min {value % 60:.0f} s"
+
+
+def metrics_line(metrics: dict[str, float]) -> str:
+    """The metrics, overall, on one line; counts without decimals."""
+    return ", ".join(f"{name} {value:.4f}".removesuffix(".0000") for name, value in metrics.items())
+
+
+def node_line(node: NodeRecord, *, width: int) -> str:
+    """One node on one line: mark, name, state, time, why."""
+    took = seconds(node.wall_s) if node.state in ("complete", "failed") else ""
+    why = node.error["message"] if node.state == "failed" and node.error else node.why
+    return f"{MARKS[node.state]} {node.id:<{width}}  {node.state:<8}  {took:>10}  {why}".rstrip()
+
+
+def summary(record: RunRecord, *, options: str = "") -> Iterator[str]:
+    """The last lines of a run: outcome first, then the numbers, then what to do next.
+
+    Args:
+        record: the finished run.
+        options: what further commands need after their name, e.g. ` --output DIR`.
+    """
+    if record.state == "failed":
+        yield from _failure(record, options)
+        return
+    if record.state == "interrupted":
+        kept = _count(record, "complete", "cached")
+        yield f"Interrupted. {kept} finished {_nodes(kept)} kept; nothing is left running."
+        yield f"hint: {_COMMAND} resume {record.run_id}{options}"
+        return
+    if record.state == "stopped":
+        yield f"Not pushed: {'; '.join(record.blessing_reasons) or 'the model was not blessed'}."
+    elif record.pushed:
+        yield f"Pushed: {record.workload} version {record.pushed['version']} -> {record.pushed['path']}"
+    else:
+        yield f"Done: {record.workload}, nothing to push."
+    if record.blessed:
+        yield f"Blessed: {'; '.join(record.blessing_reasons) or 'yes'}."
+    if record.metrics:
+        yield f"Metrics on the eval split: {metrics_line(record.metrics)}"
+    yield _work_line(record)
+    yield f"hint: {_next_step(record, options)}"
+
+
+def _failure(record: RunRecord, options: str) -> Iterator[str]:
+    failed = [node for node in record.nodes if node.state == "failed"]
+    done = _count(record, "complete", "cached")
+    names = ", ".join(node.id for node in failed) or "the engine"
+    yield f"Failed: {names}, after {done} of {len(record.nodes)} nodes. What is finished is kept."
+    for node in failed:
+        error = node.error or {}
+        where = f"{error['where']}: " if error.get("where") else ""
+        yield f"  {node.id}: {where}{error.get('message', 'no cause was told')}"
+        if error.get("hint"):
+            yield f"    hint: {error['hint']}"
+        yield f"    log: {record.target.get('output', 'output')}/runs/{record.run_id}/{node.log}"
+    yield f"hint: {_COMMAND} resume {record.run_id}{options}"
+
+
+def _work_line(record: RunRecord) -> str:
+    ran = [node for node in record.nodes if node.state == "complete"]
+    parts = [f"{len(ran)} ran"] if ran else []
+    if cached := _count(record, "cached"):
+        parts.append(f"{cached} cached")
+    if skipped := _count(record, "skipped"):
+        parts.append(f"{skipped} skipped")
+    slowest = max(ran, key=lambda node: node.wall_s, default=None)
+    tail = f"; longest {slowest.id} {seconds(slowest.wall_s)}" if slowest else ""
+    return f"{seconds(record.wall_s)}: {', '.join(parts)}{tail}"
+
+
+def _next_step(record: RunRecord, options: str) -> str:
+    if record.state == "stopped":
+        return f"{_COMMAND} show {record.run_id}{options}   # every check, and each slice"
+    return f"{_COMMAND} show {record.run_id}{options}"
+
+
+def _count(record: RunRecord, *states: str) -> int:
+    return sum(node.state in states for node in record.nodes)
+
+
+def _nodes(count: int) -> str:
+    return "node is" if count == 1 else "nodes are"

@@ -1,0 +1,5 @@
+"""Where the project's own folder is: the one that holds local_runner.py."""
+
+from pathlib import Path
+
+PROJECT_ROOT = Path(__file__).resolve().parent.parent
