@@ -217,7 +217,7 @@ class WorkloadConfig(_Model):
     description: str = Field(default="", description="One line for people about what the model predicts.")
     data: DataConfig = Field(
         description="Where the raw examples come from and how they are split.",
-        examples=["{source: data/trips.csv, label: tips}"],
+        examples=[{"source": "data/trips.csv", "label": "tips"}],
     )
     schema_path: Text | None = Field(
         default=None,
@@ -226,11 +226,11 @@ class WorkloadConfig(_Model):
     )
     transform: TransformConfig = Field(
         description="How raw columns become features.",
-        examples=["{preprocessing_fn: workloads.taxi.preprocessing.preprocessing_fn}"],
+        examples=[{"preprocessing_fn": "workloads.taxi.preprocessing.preprocessing_fn"}],
     )
     train: TrainConfig = Field(
         description="What is trained, and for how long.",
-        examples=["{model: workloads.taxi.model.build_model}"],
+        examples=[{"model": "workloads.taxi.model.build_model"}],
     )
     evaluate: EvaluateConfig = Field(
         default=EvaluateConfig(), description="How the trained model is judged on the eval split."
@@ -265,8 +265,10 @@ class WorkloadConfig(_Model):
         if not isinstance(data, dict):
             return data
         raw, transform = data.get("data"), data.get("transform")
-        if isinstance(raw, dict) and isinstance(transform, dict) and isinstance(raw.get("label"), str):
-            return {**data, "transform": {"label": raw["label"], **transform}}
+        label = raw.get("label") if isinstance(raw, dict) else None
+        # A label that is wrong itself is told once, where it stands.
+        if isinstance(transform, dict) and isinstance(label, str) and label:
+            return {**data, "transform": {"label": label, **transform}}
         return data
 
 

@@ -84,12 +84,9 @@ def read_layer(path: Path, *, root: Path) -> Layer:
         ConfigError: the file does not exist, cannot be read, is not YAML or does not hold a mapping.
     """
     name = _shown_path(path, root)
-    if not path.is_file():
-        what = "is a folder; name the workload.yaml in it" if path.is_dir() else "does not exist"
-        there = sorted(_shown_path(found, root) for found in root.glob("workloads/*/workload.yaml"))
-        hint = f"there {'is' if len(there) == 1 else 'are'} {', '.join(there[:5])}" if there else ""
-        raise ConfigError(f"{name} {what}", hint=hint)
     try:
+        if not path.is_file():
+            raise _no_file(path, root, name)
         with path.open("rb") as file:
             raw = file.read(MAX_BYTES + 1)
     except OSError as error:
@@ -100,6 +97,14 @@ def read_layer(path: Path, *, root: Path) -> Layer:
         raise ConfigError(f"{name} {what}; a workload file begins with, for example: name: taxi")
     origins = {key: Origin(f"{name}:{at.line}", at.line, at.text) for key, at in document.places.items()}
     return Layer(name, document.data, origins)
+
+
+def _no_file(path: Path, root: Path, name: str) -> ConfigError:
+    if path.is_dir():
+        return ConfigError(f"{name} is a folder; name the workload.yaml in it")
+    there = [_shown_path(found, root) for found in sorted(root.glob("workloads/*/workload.yaml"))]
+    hint = f"there {'is' if len(there) == 1 else 'are'} {', '.join(there[:5])}" if there else ""
+    return ConfigError(f"{name} does not exist", hint=hint)
 
 
 def profile_layer(file: Layer, profile: str) -> Layer:

@@ -68,7 +68,11 @@ def find_problems(
     try:
         model.model_validate(layers.data)
     except ValidationError as error:
-        return [_problem(model, layers, detail, patterns) for detail in error.errors(include_url=False)]
+        # A list whose items are wrong is also called too short by pydantic, which counts the right ones.
+        details = [
+            each for each in error.errors(include_url=False) if not (_is_short(each) and each["input"])
+        ]
+        return [_problem(model, layers, detail, patterns) for detail in details]
     return []
 
 
@@ -127,6 +131,10 @@ def _problem(
     return problem_at(path, f"the key {words}" if is_key else words, layers)
 
 
+def _is_short(detail: ErrorDetails) -> bool:
+    return detail["type"] in ("string_too_short", "too_short")
+
+
 def _unknown_key(model: type[BaseModel], path: KeyPath) -> str:
     key = str(path[-1])
     parent = _annotation_at(model, path[:-1])
@@ -139,6 +147,8 @@ def _unknown_key(model: type[BaseModel], path: KeyPath) -> str:
 def _missing(model: type[BaseModel], path: KeyPath) -> str:
     field = _field_at(model, path)
     example = field.examples[0] if field and field.examples else "..."
+    if isinstance(example, dict):
+        example = "{" + ", ".join(f"{key}: {value}" for key, value in example.items()) + "}"
     return f'missing; add for example "{path[-1]}: {example}"'
 
 
@@ -149,7 +159,7 @@ def _broken_rule(detail: ErrorDetails, patterns: Mapping[str, str]) -> str:
         return f"must be {words} {context[bound]}"
     if kind == "string_pattern_mismatch":
         return f"must be {patterns[context['pattern']]}"
-    if kind in ("string_too_short", "too_short"):
+    if _is_short(detail):
         return "must not be empty"
     if kind == "literal_error":
         return f"must be {context['expected']}"

@@ -150,9 +150,9 @@ class _Reader:
     def _follow_names(self, statement: ast.ImportFrom, module: _Module) -> None:
         name = statement.module or ""
         if statement.level:
-            package = module.name if module.folder else module.name.rpartition(".")[0]
-            above = package.split(".")[: len(package.split(".")) - statement.level + 1]
-            if not package or not above:
+            around = module.name.split(".") if module.folder else module.name.split(".")[:-1]
+            above = around[: max(0, len(around) - statement.level + 1)]
+            if not above:
                 raise _BrokenError(f"'from {'.' * statement.level}{name}' leads out of the packages")
             name = ".".join([*above, name] if name else above)
         source = self.source(name)

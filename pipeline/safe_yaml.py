@@ -142,7 +142,8 @@ def _syntax_error(error: yaml.MarkedYAMLError, text: str, name: str) -> ConfigEr
             words = f"text cannot begin with {shown(character)}; put it in quotes"
     else:
         words = next((plain for said, plain in _PLAIN_WORDS if said in problem), problem)
-        if "not closed" in words:  # the opening is what has to be looked at; the parser stops far behind it
+        # What has to be looked at is the opening, or the key; the parser stops far behind it.
+        if "not closed" in words or "after a key" in words:
             mark = error.context_mark or mark
     return ConfigError(f"{name}:{mark.line + 1}: {words} (column {mark.column + 1})")
 

@@ -1,0 +1,578 @@
+"""The workload file: what it means, how profiles and --set change it, and how each mistake is told."""
+
+# ruff: noqa: E501  (in the tables of messages, one mistake a line reads best)
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from pipeline.config import WorkloadConfig, load_workload
+from pipeline.config_schema import SCHEMA_PATH, schema_text, workload_schema
+from pipeline.errors import ConfigError
+
+ROOT = Path(__file__).resolve().parents[3]
+TAXI = Path("workloads/taxi/workload.yaml")
+
+MINIMAL = """\
+name: toy
+data:
+  source: data/trips.csv
+  label: tips
+transform:
+  preprocessing_fn: work.features.preprocess
+train:
+  model: work.model.build
+"""
+
+
+@pytest.fixture
+def root(tmp_path):
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work/features.py").write_text("def preprocess(inputs): ...\n")
+    (tmp_path / "work/model.py").write_text("def build(features): ...\n")
+    (tmp_path / "trips.pbtxt").write_text("")
+    return tmp_path
+
+
+@pytest.fixture
+def load(root):
+    """Loads a workload file with the given text."""
+
+    def loaded(text=MINIMAL, **kwargs):
+        (root / "w.yaml").write_text(text)
+        return load_workload(Path("w.yaml"), root=root, **kwargs)
+
+    return loaded
+
+
+@pytest.fixture
+def lines_of(load):
+    """The lines of the message with which a workload file is refused."""
+
+    def lines(text=MINIMAL, **kwargs):
+        with pytest.raises(ConfigError) as caught:
+            load(text, **kwargs)
+        assert caught.value.exit_code == 2
+        return caught.value.message.splitlines()
+
+    return lines
+
+
+# What is right.
+
+
+def test_every_key_but_the_required_ones_has_a_default(load):
+    config = load()
+    assert config.description == ""
+    assert config.data.format == "csv"
+    assert config.data.split == {"train": 2, "eval": 1}
+    assert config.schema_path is None
+    assert config.transform.label == "tips"
+    assert (config.train.batch_size, config.train.epochs, config.train.seed) == (256, 10, 42)
+    assert config.train.hyperparameters == {}
+    assert config.evaluate.metrics == ("auc", "binary_accuracy")
+    assert (config.evaluate.slices, config.evaluate.thresholds) == ((), {})
+    assert config.push.destination is None
+    assert (config.nodes, config.metadata, config.profiles) == ({}, None, {})
+
+
+def test_every_value_is_read_with_its_type(load, root):
+    config = load(
+        MINIMAL
+        + """\
+  hyperparameters: {rate: 0.1, units: [64, 32], name: x, deep: true, none: null}
+  epochs: 3
+schema: trips.pbtxt
+evaluate:
+  metrics: [auc]
+  slices: [[hour], [hour, day]]
+  thresholds: {auc: {min: 0, max: 1, max_drop: 0.5}}
+push: {destination: out/models}
+nodes: {Trainer: {retries: 2, timeout_s: 60, backoff_s: 0.5}, Pusher: {}}
+metadata: {type: mysql, database: mlmd, user: me, password_env: DB_PASSWORD}
+"""
+    )
+    assert config.train.hyperparameters == {
+        "rate": 0.1, "units": [64, 32], "name": "x", "deep": True, "none": None,
+    }  # fmt: skip
+    assert config.schema_path == str(root / "trips.pbtxt")
+    assert config.push.destination == str(root / "out/models")
+    assert config.evaluate.slices == (("hour",), ("hour", "day"))
+    assert config.evaluate.thresholds["auc"].model_dump() == {"min": 0.0, "max": 1.0, "max_drop": 0.5}
+    assert config.nodes["Trainer"].model_dump() == {"retries": 2, "timeout_s": 60.0, "backoff_s": 0.5}
+    assert config.nodes["Pusher"].model_dump() == {"retries": 0, "timeout_s": None, "backoff_s": 1.0}
+    assert (config.metadata.host, config.metadata.port) == ("localhost", 3306)
+
+
+def test_configuration_is_frozen(load):
+    config = load()
+    with pytest.raises(ValidationError, match="frozen"):
+        config.train.epochs = 3
+
+
+def test_configuration_survives_the_way_to_another_process(load):
+    config = load(MINIMAL + "schema: trips.pbtxt\nprofiles: {dev: {train: {epochs: 1}}}\n", profile="dev")
+    again = WorkloadConfig.model_validate_json(config.model_dump_json())
+    assert again.model_dump() == config.model_dump()
+    assert "profiles" not in config.model_dump()
+
+
+def test_destination_with_a_scheme_stays_as_written(load):
+    assert load(sets=["push.destination=gs://bucket/models"]).push.destination == "gs://bucket/models"
+
+
+def test_workload_of_the_taxi_is_right_in_every_profile():
+    for profile in (None, "dev", "prod"):
+        config = load_workload(TAXI, profile=profile, root=ROOT)
+        assert config.name == "taxi"
+        assert config.evaluate.thresholds["auc"].min == 0.94
+        assert config.train.epochs == (1 if profile == "dev" else load_workload(TAXI, root=ROOT).train.epochs)
+
+
+# Profiles and --set.
+
+
+def test_profile_lies_over_the_file_key_by_key_and_set_over_both(load):
+    text = MINIMAL + "  epochs: 5\n  batch_size: 8\nprofiles: {dev: {train: {epochs: 1, seed: 7}}}\n"
+    config = load(text, profile="dev", sets=["train.seed=9", "train.seed=10"])
+    assert (config.train.epochs, config.train.batch_size, config.train.seed) == (1, 8, 10)
+    assert load(text).train.epochs == 5
+
+
+@pytest.mark.parametrize(
+    ("assignment", "value"),
+    [
+        ("train.batch_size=512", {"train": {"batch_size": 512}}),
+        (
+            "train.hyperparameters.learning_rate=1e-3",
+            {"train": {"hyperparameters": {"learning_rate": 0.001}}},
+        ),
+        ("train.hyperparameters={units: [1, 2]}", {"train": {"hyperparameters": {"units": [1, 2]}}}),
+        ("train.hyperparameters.formula=a=b", {"train": {"hyperparameters": {"formula": "a=b"}}}),
+        ("evaluate.metrics=[auc]", {"evaluate": {"metrics": ["auc"]}}),
+        ("description=", None),
+        ("description='1.10'", {"description": "1.10"}),
+        ("data.source=gs://b/x.csv", {"data": {"source": "gs://b/x.csv"}}),
+        ("name=other", {"name": "other"}),
+        (" train.epochs = 2 ", {"train": {"epochs": 2}}),
+        ("nodes.Trainer.retries=1", {"nodes": {"Trainer": {"retries": 1}}}),
+    ],
+)
+def test_set_value_is_yaml(load, lines_of, assignment, value):
+    if value is None:  # an empty value is null, which a text key refuses
+        assert lines_of(sets=[assignment]) == ["--set description=null: must be text, found nothing"]
+        return
+    dumped = load(sets=[assignment]).model_dump(mode="json")
+
+    def assert_within(part, whole):
+        for key, expected in part.items():
+            if isinstance(expected, dict):
+                assert_within(expected, whole[key])
+            else:
+                assert whole[key] == expected
+
+    assert_within(value, dumped)
+
+
+def test_lists_and_scalars_are_replaced_not_merged(load):
+    text = (
+        MINIMAL
+        + "evaluate: {metrics: [auc, recall], slices: [[a], [b]]}\nprofiles: {p: {evaluate: {slices: [[c]]}}}\n"
+    )
+    assert load(text, profile="p").evaluate.slices == (("c",),)
+
+
+@pytest.mark.parametrize(
+    ("assignment", "line"),
+    [
+        ("train.batch_size=0", "--set train.batch_size=0: must be at least 1; the default is 256"),
+        ("train.batch_siz=1", "--set train.batch_siz: unknown key; nearest: batch_size"),
+        ("batch_size=1", "--set batch_size: unknown key; nearest: train.batch_size"),
+        ("train.epochs=no", "--set train.epochs='no': must be a whole number, found text; the default is 10"),
+        ("train=3", "--set train=3: must be keys with values, as {key: value}, found a number"),
+        ("data.label=1.10", "--set data.label=1.10: must be text, found a number; put it in quotes"),
+        (
+            "data.split={train: 1}",
+            "--set data.split: must hold 'eval'; write for example {train: 2, eval: 1}",
+        ),
+        ("data.split=[1]", "--set data.split: must be keys with values, as {key: value}, found a list"),
+        ("data.split.train=0", "--set data.split.train=0: must be at least 1"),
+        (
+            "train.batch_size",
+            "--set train.batch_size: must be key=value, for example --set train.batch_size=512",
+        ),
+        ("=1", "--set =1: must be key=value"),
+        ("train..seed=1", "--set train..seed=1: must be key=value"),
+        ("\x1b[31m", "--set '\\x1b[31m': must be key=value"),
+        ("\x1b[31m=1", "--set '\\x1b[31m': unknown key; there are: name, description"),
+        (
+            "train.epochs=[1",
+            "--set train.epochs:1: the list in [ ] is not closed, or a comma is missing (column 1)",
+        ),
+        ("train.epochs=!!int 1", "--set train.epochs:1: the tag"),
+        ("profiles.x={}", "--set profiles.x: profiles cannot be set; choose one with --profile NAME"),
+        (
+            "train.model=work.model.bild",
+            "--set train.model='work.model.bild': work/model.py has no function bild; nearest: build",
+        ),
+        ("schema=none.pbtxt", "--set schema='none.pbtxt': does not exist; null infers it from the data"),
+        (
+            "metadata.type=mysql",
+            '--set metadata.type: metadata.database: missing; add for example "database: mlmd"',
+        ),
+    ],
+)
+def test_wrong_set_is_told_as_it_was_given(lines_of, assignment, line):
+    found = lines_of(sets=[assignment])
+    assert any(each.startswith(line) for each in found), found
+
+
+def test_secret_pasted_into_set_or_file_is_not_repeated(lines_of):
+    for key in ("password", "password_env"):
+        text = MINIMAL + f"metadata: {{type: mysql, database: d, user: u, {key}: hunter2!}}\n"
+        for lines in (lines_of(text), lines_of(sets=[f"metadata.{key}=hunter2!"])):
+            assert f"metadata.{key}" in "\n".join(lines)
+            assert "hunter2" not in "\n".join(lines)
+
+
+def test_unknown_profile_is_told_with_those_there_are(lines_of):
+    text = MINIMAL + "profiles: {dev: {}, prod: {}}\n"
+    assert lines_of(text, profile="de") == ["w.yaml: no profile 'de'; there are: 'dev', 'prod'"]
+    assert lines_of(profile="dev") == ["w.yaml: no profile 'dev'; there are: none"]
+
+
+def test_mistake_in_a_profile_is_told_with_its_line_chosen_or_not(lines_of):
+    text = MINIMAL + "profiles:\n  dev:\n    train:\n      epoch: 1\n  prod: {train: {epochs: 0}}\n"
+    expected = [
+        "w.yaml: 2 problems",
+        "w.yaml:12: train.epoch: unknown key; nearest: epochs",
+        "w.yaml:13: train.epochs = 0: must be at least 1; the default is 10",
+    ]
+    assert lines_of(text) == expected
+    assert lines_of(text, profile="dev") == expected
+    assert lines_of(text, profile="prod") == expected
+
+
+@pytest.mark.parametrize("key", ["name", "profiles"])
+def test_profile_cannot_hold_name_or_profiles(lines_of, key):
+    value = "x" if key == "name" else "{}"
+    assert lines_of(MINIMAL + f"profiles:\n  dev:\n    {key}: {value}\n") == [
+        f"w.yaml:11: profiles.dev.{key}"
+        + (" = 'x'" if key == "name" else "")
+        + ": cannot stand in a profile; remove it there"
+    ]
+
+
+def test_mistake_of_the_file_is_told_once_however_many_profiles(lines_of):
+    text = (
+        MINIMAL.replace("  label: tips\n", "")
+        + "profiles: {a: {data: {format: csv}}, b: {train: {seed: 1}}}\n"
+    )
+    assert lines_of(text) == ['w.yaml:2: data.label: missing; add for example "label: tips"']
+
+
+# What is wrong: one mistake each, in the house form.
+
+
+@pytest.mark.parametrize(
+    ("addition", "line"),
+    [
+        ("batch_size: 1", "w.yaml:9: batch_size: unknown key; nearest: train.batch_size"),
+        ("evalute: {}", "w.yaml:9: evalute: unknown key; nearest: evaluate"),
+        ("zzz: 1", "w.yaml:9: zzz: unknown key; there are: name, description, data, schema, transform"),
+        ("'a b\\u202e': 1", "w.yaml:9: 'a b\\\\u202e': unknown key"),
+        ("  batch_size: 0", "w.yaml:9: train.batch_size = 0: must be at least 1; the default is 256"),
+        ("  batch_size: -5", "w.yaml:9: train.batch_size = -5: must be at least 1"),
+        ("  batch_size: 1.5", "w.yaml:9: train.batch_size = 1.5: must be a whole number, found a number"),
+        ("  batch_size: '64'", "w.yaml:9: train.batch_size = '64': must be a whole number, found text"),
+        ("  batch_size: true", "w.yaml:9: train.batch_size = true: must be a whole number, found true or false"),
+        ("  batch_size: null", "w.yaml:9: train.batch_size = null: must be a whole number, found nothing"),
+        ("  batch_size:", "w.yaml:9: train.batch_size = null: must be a whole number, found nothing"),
+        ("  batch_size: [1]", "w.yaml:9: train.batch_size: must be a whole number, found a list"),
+        ("  batch_size: {a: 1}", "w.yaml:9: train.batch_size: must be a whole number, found keys with values"),
+        ("  batch_size: 1_000", "w.yaml:9: train.batch_size = '1_000': must be a whole number, found text"),
+        ("  epochs: 0", "w.yaml:9: train.epochs = 0: must be at least 1; the default is 10"),
+        ("  epochs: no", "w.yaml:9: train.epochs = 'no': must be a whole number, found text"),
+        ("  seed: -1", "w.yaml:9: train.seed = -1: must be at least 0; the default is 42"),
+        ("  seed: 2147483648", "w.yaml:9: train.seed = 2147483648: must be below 2147483648"),
+        ("  hyperparameters: [1]", "w.yaml:9: train.hyperparameters: must be keys with values, as {key: value}, found a list"),
+        ("description: 1.10", "w.yaml:9: description = 1.10: must be text, found a number; put it in quotes"),
+        ("description: true", "w.yaml:9: description = true: must be text, found true or false; put it in quotes"),
+        ("schema: 1", "w.yaml:9: schema = 1: must be text, found a number; put it in quotes"),
+        ("schema: trip.pbtxt", "w.yaml:9: schema = 'trip.pbtxt': does not exist; null infers it from the data"),
+        ("schema: ''", "w.yaml:9: schema = '': must not be empty"),
+        ("evaluate: {metrics: auc}", "w.yaml:9: evaluate.metrics = 'auc': must be a list, as [a, b], found text"),
+        ("evaluate: {metrics: []}", "w.yaml:9: evaluate.metrics: must not be empty"),
+        ("evaluate: {metrics: [AUC]}", "w.yaml:9: evaluate.metrics.0 = 'AUC': must be a letter, then letters"),
+        ("evaluate: {metrics: [auc, auc]}", "w.yaml:9: evaluate.metrics.1 = 'auc': given twice; keep one"),
+        ("evaluate: {slices: [hour]}", "w.yaml:9: evaluate.slices.0 = 'hour': must be a list, as [a, b], found text"),
+        ("evaluate: {slices: [[]]}", "w.yaml:9: evaluate.slices.0: must not be empty"),
+        ("evaluate: {slices: [[1]]}", "w.yaml:9: evaluate.slices.0.0 = 1: must be text, found a number; put it in quotes"),
+        ("evaluate: {slices: [[a], [a]]}", "w.yaml:9: evaluate.slices.1: given twice; keep one"),
+        ("evaluate: {thresholds: {acc: {min: 1}}}", "w.yaml:9: evaluate.thresholds.acc: not one of evaluate.metrics (auc, binary_accuracy); add it there"),
+        ("evaluate: {thresholds: {auc: {min: 1, max: 0}}}", "w.yaml:9: evaluate.thresholds.auc: min (1.0) is above max (0.0); no value can pass"),
+        ("evaluate: {thresholds: {auc: {}}}", "w.yaml:9: evaluate.thresholds.auc: holds no bound; give min, max or max_drop"),
+        ("evaluate: {thresholds: {auc: 0.9}}", "w.yaml:9: evaluate.thresholds.auc = 0.9: must be keys with values"),
+        ("evaluate: {thresholds: {auc: {max_drop: -1}}}", "w.yaml:9: evaluate.thresholds.auc.max_drop = -1: must be at least 0"),
+        ("evaluate: {thresholds: {auc: {mn: 1}}}", "w.yaml:9: evaluate.thresholds.auc.mn: unknown key; nearest: min"),
+        ("push: {destination: 5}", "w.yaml:9: push.destination = 5: must be text"),
+        ("push: {keep: 5}", "w.yaml:9: push.keep: unknown key; there are: destination"),
+        ("nodes: {Trainer: {retries: -1}}", "w.yaml:9: nodes.Trainer.retries = -1: must be at least 0; the default is 0"),
+        ("nodes: {Trainer: {timeout_s: 0}}", "w.yaml:9: nodes.Trainer.timeout_s = 0: must be above 0"),
+        ("nodes: {Trainer: {backoff_s: x}}", "w.yaml:9: nodes.Trainer.backoff_s = 'x': must be a number, found text; the default is 1.0"),
+        ("nodes: {Trainer: {retry: 1}}", "w.yaml:9: nodes.Trainer.retry: unknown key; nearest: retries"),
+        ("nodes: {'../x': {}}", "w.yaml:9: nodes.'../x': the key must be a node id"),
+        ("metadata: {type: oracle, database: d, user: u}", "w.yaml:9: metadata.type = 'oracle': must be 'postgresql' or 'mysql'"),
+        ("metadata: {type: mysql, database: d, user: u, port: 0}", "w.yaml:9: metadata.port = 0: must be at least 1"),
+        ("metadata: {type: mysql, database: d, user: u, port: 70000}", "w.yaml:9: metadata.port = 70000: must be at most 65535"),
+        ("metadata: {type: mysql, user: u}", 'w.yaml:9: metadata.database: missing; add for example "database: mlmd"'),
+        ("metadata: sqlite", "w.yaml:9: metadata = 'sqlite': must be keys with values"),
+        ("profiles: {Dev: {}}", "w.yaml:9: profiles.Dev: the key must be a letter, then letters, digits, - and _"),
+        ("profiles: {dev: }", "w.yaml:9: profiles.dev = null: must be keys with values, as {key: value}, found nothing"),
+        ("profiles: [dev]", "w.yaml:9: profiles: must be keys with values, as {key: value}, found a list"),
+        ("profiles: dev", "w.yaml:9: profiles = 'dev': must be keys with values"),
+    ],
+)  # fmt: skip
+def test_wrong_key_or_value_is_told_with_line_value_rule_and_nearest(lines_of, addition, line):
+    found = lines_of(MINIMAL + addition + "\n")
+    assert len(found) == 1
+    assert found[0].startswith(line), found[0]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ("name: toy", "name: Toy", "w.yaml:1: name = 'Toy': must be a letter, then letters, digits, - and _, all lower case and at most 63"),
+        ("name: toy", "name: ../../etc", "w.yaml:1: name = '../../etc': must be a letter"),
+        ("name: toy", "name: " + "x" * 64, "w.yaml:1: name = 'xxx"),
+        ("name: toy", 'name: "toy\\n"', "w.yaml:1: name = 'toy\\n': must be a letter"),
+        ("name: toy", "name: 1", "w.yaml:1: name = 1: must be text, found a number; put it in quotes"),
+        ("name: toy\n", "", 'w.yaml: name: missing; add for example "name: taxi"'),
+        ("  label: tips\n", "", 'w.yaml:2: data.label: missing; add for example "label: tips"'),
+        ("  label: tips\n", "  label: ''\n", "w.yaml:4: data.label = '': must not be empty"),
+        ("  source: data/trips.csv\n", "", 'w.yaml:2: data.source: missing; add for example "source: data/trips.csv"'),
+        ("  label: tips", "  label: tips\n  format: cvs", "w.yaml:5: data.format = 'cvs': must be 'csv'"),
+        ("  label: tips", "  label: tips\n  split: {train: 2}", "w.yaml:5: data.split: must hold 'eval'; write for example {train: 2, eval: 1}"),
+        ("  label: tips", "  label: tips\n  split: {train: 2, eval: 0}", "w.yaml:5: data.split.eval = 0: must be at least 1"),
+        ("  label: tips", "  label: tips\n  split: {train: 2, eval: 1, Test-1: 1}", "w.yaml:5: data.split.Test-1 = 1: the key must be a letter"),
+        ("work.features.preprocess", "preprocess", "w.yaml:6: transform.preprocessing_fn = 'preprocess': must be a dotted path"),
+        ("work.features.preprocess", "work/features.py", "w.yaml:6: transform.preprocessing_fn = 'work/features.py': must be a dotted path"),
+        ("work.features.preprocess", "work.feature.preprocess", "w.yaml:6: transform.preprocessing_fn = 'work.feature.preprocess': there is no module work.feature; nearest: features"),
+        ("work.model.build", "work.model.bild", "w.yaml:8: train.model = 'work.model.bild': work/model.py has no function bild; nearest: build"),
+    ],
+)  # fmt: skip
+def test_wrong_or_missing_required_key_is_told_with_what_to_write(lines_of, old, new, line):
+    found = lines_of(MINIMAL.replace(old, new))
+    assert len(found) == 1
+    assert found[0].startswith(line), found[0]
+
+
+def test_file_without_its_sections_is_told_with_examples(lines_of):
+    assert lines_of("name: x\n") == [
+        "w.yaml: 3 problems",
+        'w.yaml: data: missing; add for example "data: {source: data/trips.csv, label: tips}"',
+        'w.yaml: transform: missing; add for example "transform: '
+        '{preprocessing_fn: workloads.taxi.preprocessing.preprocessing_fn}"',
+        'w.yaml: train: missing; add for example "train: {model: workloads.taxi.model.build_model}"',
+    ]
+
+
+def test_all_problems_are_told_at_once_in_the_order_of_the_file(lines_of):
+    text = MINIMAL.replace("label: tips", "label: 3") + "  batch_siz: 1\n  epochs: 0\nschema: none.pbtxt\n"
+    assert [line.partition(" ")[0] for line in lines_of(text, sets=["train.seed=x"])] == [
+        "w.yaml:",
+        "w.yaml:4:",
+        "w.yaml:9:",
+        "w.yaml:10:",
+        "w.yaml:11:",
+        "--set",
+    ]
+
+
+def test_at_most_ten_problems_are_listed(lines_of):
+    lines = lines_of(MINIMAL + "".join(f"  wrong{i}: 1\n" for i in range(13)))
+    assert (lines[0], len(lines), lines[-1]) == ("w.yaml: 13 problems", 12, "and 3 more")
+
+
+def test_code_that_does_not_parse_is_told_before_anything_runs(load, lines_of, root):
+    (root / "work/features.py").write_text("import os\n\ndef preprocess(inputs:\n    return {}\n")
+    assert lines_of() == [
+        "w.yaml:6: transform.preprocessing_fn = 'work.features.preprocess': "
+        "work/features.py:3: '(' was never closed"
+    ]
+
+
+# The file itself.
+
+
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        (b"", "w.yaml is empty; a workload file begins with, for example: name: taxi"),
+        (b"# nothing\n", "w.yaml is empty"),
+        (b"just text", "w.yaml does not hold keys with values"),
+        (b"- a\n", "w.yaml does not hold keys with values"),
+        (b"a: caf\xe9", "w.yaml:1: byte 0xe9 is not UTF-8"),
+        (b"name: x\nname: y", "w.yaml:2: name: given twice, first on line 1; keep one"),
+        (b"a: !!python/object/apply:os.system ['true']", "w.yaml:1: the tag"),
+        (b"x" * 2_000_000, "w.yaml: 1000001 bytes; at most 1000000 are read"),
+    ],
+    ids=range(8),
+)
+def test_file_that_is_no_workload_is_refused(root, raw, message):
+    (root / "w.yaml").write_bytes(raw)
+    with pytest.raises(ConfigError) as caught:
+        load_workload(Path("w.yaml"), root=root)
+    assert caught.value.message.startswith(message)
+
+
+def test_missing_file_is_told_with_the_workloads_there_are(root):
+    (root / "workloads/toy").mkdir(parents=True)
+    (root / "workloads/toy/workload.yaml").write_text(MINIMAL)
+    with pytest.raises(ConfigError) as caught:
+        load_workload(Path("workloads/tay/workload.yaml"), root=root)
+    assert caught.value.message == "workloads/tay/workload.yaml does not exist"
+    assert caught.value.hint == "there is workloads/toy/workload.yaml"
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("work", "work is a folder; name the workload.yaml in it"),
+        ("\x1b[31m", "'\\x1b[31m' does not exist"),
+        ("a\0b", "'a\\x00b' does not exist"),
+        ("x" * 5000, "cannot be read: File name too long"),
+    ],
+)
+def test_path_that_is_no_file_is_refused(root, path, message):
+    with pytest.raises(ConfigError) as caught:
+        load_workload(Path(path), root=root)
+    assert message in caught.value.message
+
+
+def test_byte_order_mark_is_no_part_of_the_first_key(load):
+    assert load("\ufeff" + MINIMAL).name == "toy"
+
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
+KEYS = st.sampled_from(
+    ["name", "data", "schema", "train", "transform", "evaluate", "push", "nodes", "metadata", "profiles", "label",
+     "source", "split", "thresholds", "metrics", "slices", "auc", "min", "model", "batch_size", "type", "dev"]
+) | st.text(max_size=4)  # fmt: skip
+TREES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(st.dictionaries(KEYS, TREES, max_size=6), st.lists(st.text(max_size=12), max_size=2))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_any_tree_of_keys_and_values_is_loaded_or_refused(root, tree, sets):
+    (root / "any.yaml").write_text(yaml.safe_dump({**yaml.safe_load(MINIMAL), **tree}))
+    try:
+        load_workload(Path("any.yaml"), sets=sets, root=root)
+    except ConfigError as error:
+        assert all(line.isprintable() for line in error.message.splitlines())  # noqa: PT017
+
+
+@given(st.text(max_size=60))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_any_text_is_loaded_or_refused(root, text):
+    (root / "any.yaml").write_text(text, encoding="utf-8", errors="surrogatepass")
+    with pytest.raises(ConfigError):
+        load_workload(Path("any.yaml"), root=root)
+
+
+# The schema for editors.
+
+
+def test_schema_file_is_current():
+    assert SCHEMA_PATH.read_text(encoding="utf-8") == schema_text(), "run: python -m pipeline.config_schema"
+
+
+def test_every_key_has_a_description_of_one_sentence():
+    schema = workload_schema()
+
+    def described(part):
+        for key, each in part.get("properties", {}).items():
+            of_model = schema["$defs"].get(each.get("$ref", "").rpartition("/")[2], {})
+            yield key, each.get("description") or of_model.get("description", "")
+
+    keys = [pair for part in (schema, *schema["$defs"].values()) for pair in described(part)]
+    assert len(keys) > 30
+    assert [key for key, text in keys if not text.endswith(".")] == []
+
+
+def test_profile_in_the_schema_requires_nothing_and_has_no_name():
+    definitions = workload_schema()["$defs"]
+    profile = definitions["Profile"]
+    assert set(profile["properties"]) == set(workload_schema()["properties"]) - {"name", "profiles"}
+    assert profile["properties"]["train"]["$ref"] == "#/$defs/TrainConfigInProfile"
+    assert "required" not in json.dumps(
+        [each for name, each in definitions.items() if name.endswith("InProfile")]
+    )
+
+
+@pytest.fixture
+def complaints():
+    """What the schema says about a workload file's text."""
+    validator = jsonschema.Draft202012Validator(workload_schema())
+    validator.check_schema(validator.schema)
+    return lambda text: [error.message for error in validator.iter_errors(yaml.safe_load(text))]
+
+
+def test_workload_of_the_taxi_passes_the_schema(complaints):
+    assert complaints((ROOT / TAXI).read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    "addition",
+    [
+        "  batch_size: 0",
+        "  batch_siz: 1",
+        "schema: 5",
+        "nodes: {'a b': {}}",
+        "profiles: {dev: {trian: {}}}",
+        "profiles: {dev: {train: {epochs: 0}}}",
+        "profiles: {dev: {name: x}}",
+    ],
+)
+def test_schema_refuses_what_the_loader_refuses(complaints, addition):
+    assert complaints(MINIMAL) == []
+    assert complaints(MINIMAL + addition) != []
+
+
+def test_first_line_of_the_taxi_workload_leads_an_editor_to_the_schema():
+    first = (ROOT / TAXI).read_text(encoding="utf-8").splitlines()[0]
+    path = first.removeprefix("# yaml-language-server: $schema=")
+    assert (ROOT / TAXI).parent.joinpath(path).resolve() == SCHEMA_PATH
+
+
+# What it costs.
+
+
+def test_configuration_imports_no_heavy_library():
+    code = (
+        "import sys, pipeline.config\n"
+        "heavy = {'tensorflow', 'tfx', 'apache_beam', 'numpy', 'keras', 'pandas'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_taxi_workload_is_loaded_in_a_blink():
+    load_workload(TAXI, root=ROOT)
+    begin = time.perf_counter()
+    load_workload(TAXI, root=ROOT)
+    assert time.perf_counter() - begin < 0.3
