@@ -52,7 +52,7 @@ def fingerprint_nodes(graph: Graph, *, root: Path, memo: Path | None, baseline: 
         parts |= {f"upstream:{up}": prints[up].key for up in node.upstream}
         parts["param:component"] = f'"{node.type}"'
         if node.is_resolver:
-            parts["external:the latest blessed model"] = baseline
+            parts["external:latest blessed model"] = baseline
         prints[node.id] = Fingerprint(parts)
     return prints
 

@@ -1,0 +1,38 @@
+# Every target works on a fresh clone: `setup` comes first by itself and does nothing when nothing changed.
+
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+READY := $(VENV)/.ready
+
+.PHONY: run test setup lint lock schema clean help
+
+run: setup ## The taxi workload, from raw trips to a pushed model
+	@$(PYTHON) local_runner.py run
+
+test: setup ## All tests
+	@$(PYTHON) -m pytest
+
+setup: $(READY) ## A virtual environment in .venv with the locked packages
+
+$(READY): requirements.lock setup.sh
+	@bash setup.sh $(VENV)
+
+lint: setup ## Format, lint, types, layers
+	@$(VENV)/bin/ruff format --check .
+	@$(VENV)/bin/ruff check .
+	@$(VENV)/bin/mypy
+	@$(VENV)/bin/lint-imports
+
+lock: setup ## Resolves the dependencies anew into requirements.lock
+	@$(VENV)/bin/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --upgrade \
+		--generate-hashes --no-emit-index-url --no-annotate --no-header --quiet -o requirements.lock
+
+schema: setup ## Writes schemas/workload.schema.json from pipeline/config.py
+	@$(PYTHON) -m pipeline.config_schema
+
+clean: ## Removes the virtual environment and the tools' caches; keeps output/
+	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+help: ## This list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'

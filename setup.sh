@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Makes the virtual environment: bash setup.sh DIR. Called by make; repeats nothing by itself.
+# SLIPWAY_PYTHON names another interpreter than the python3.11 (or newer) found on the PATH.
+set -euo pipefail
+
+venv=$1
+
+usable() { # prints the interpreter if it is one that the lock file covers
+    "$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && command -v "$1"
+}
+
+python=""
+for candidate in ${SLIPWAY_PYTHON:-python3.11 python3 python3.12 python3.13}; do
+    if python=$(usable "$candidate"); then break; fi
+done
+if [ -z "$python" ]; then
+    cat >&2 <<'TEXT'
+error: no Python 3.11 here (3.12 and 3.13 work where the C library is glibc 2.38 or newer).
+hint: Debian 12: apt install python3.11 python3.11-venv; Ubuntu 24.04: apt install python3.12 python3.12-venv;
+      elsewhere: `uv python install 3.11`, or name one: make setup SLIPWAY_PYTHON=/path/to/python3.11
+TEXT
+    exit 2
+fi
+glibc=$(getconf GNU_LIBC_VERSION 2>/dev/null | cut -d' ' -f2 || true)
+needed=$("$python" -c 'import sys; print("2.38" if sys.version_info >= (3, 12) else "2.34")')
+if [ -z "$glibc" ] || [ "$(printf '%s\n' "$needed" "$glibc" | sort -V | head -n 1)" != "$needed" ]; then
+    echo "error: $("$python" -V) needs glibc $needed or newer for these packages; here is ${glibc:-no glibc}." >&2
+    echo "hint: use Python 3.11 with glibc 2.34, or a newer system; see docs/platforms.md" >&2
+    exit 2
+fi
+
+echo "setup: $("$python" -V), $(grep -c '==' requirements.lock) locked packages into $venv (1 to 3 minutes, 3.6 GB)" >&2
+"$python" -m venv "$venv"
+uv=$(command -v uv || true)
+if [ -z "$uv" ]; then
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check uv
+    uv=$venv/bin/uv
+fi
+# Byte-compiled here once: where PYTHONDONTWRITEBYTECODE is set, every start would compile TensorFlow's 20,000 files.
+VIRTUAL_ENV=$venv "$uv" pip sync --quiet --require-hashes --compile-bytecode \
+    --python "$venv/bin/python" requirements.lock
+touch "$venv/.ready"

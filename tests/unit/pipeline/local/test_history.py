@@ -1,0 +1,98 @@
+"""What an output folder remembers."""
+
+import pytest
+
+from pipeline.errors import UsageError
+from pipeline.fingerprint import Fingerprint
+from pipeline.local.history import History
+from pipeline.local.record import NodeRecord
+
+
+@pytest.fixture
+def history(tmp_path):
+    return History(tmp_path / "output")
+
+
+def finished(history, workload="taxi", **states):
+    record = history.new_run(workload, {})
+    record.nodes = [NodeRecord(node_id, state=state) for node_id, state in states.items()]
+    history.save(record)
+    return record
+
+
+def test_run_is_read_back_as_it_was_saved(history):
+    record = finished(history, Ingest="complete")
+    record.metrics, record.blessed = {"auc": 0.95}, True
+    history.save(record)
+    assert history.find(record.run_id) == record
+
+
+def test_two_runs_of_the_same_second_have_two_names(history):
+    assert len({history.new_run("taxi", {}).run_id for _ in range(20)}) == 20
+
+
+def test_latest_run_is_found_without_a_name_and_by_the_start_of_its_id(history):
+    record = finished(history)
+    assert history.find(None).run_id == record.run_id
+    assert history.find(record.run_id[:-1]).run_id == record.run_id
+
+
+def test_unknown_run_is_refused_with_the_latest(history):
+    record = finished(history)
+    with pytest.raises(UsageError, match=f"No run 'nope'. Latest: '{record.run_id}'"):
+        history.find("nope")
+
+
+def test_start_of_several_ids_is_refused(history):
+    finished(history)
+    finished(history)
+    with pytest.raises(UsageError, match="fits 2 runs"):
+        history.find("2")
+
+
+def test_folder_without_runs_says_how_to_start(history):
+    with pytest.raises(UsageError, match="holds no run yet") as caught:
+        history.find(None)
+    assert caught.value.hint == "python local_runner.py run"
+
+
+def test_damaged_record_hides_its_run_and_no_other(history):
+    good, bad = finished(history), finished(history)
+    (history.folder(bad.run_id) / "run.json").write_text('{"run_id": "x"', encoding="utf-8")
+    assert [run.run_id for run in history.runs()] == [good.run_id]
+
+
+def test_last_fingerprint_of_a_node_is_that_of_the_run_that_completed_it(history):
+    old, new = Fingerprint({"code:a.py": "1"}), Fingerprint({"code:a.py": "2"})
+    first = finished(history, Ingest="complete", Trainer="complete")
+    history.save_fingerprints(first.run_id, {"Ingest": old, "Trainer": old})
+    second = history.new_run("taxi", {})
+    second.run_id = "9" + second.run_id  # later than the first, whatever the clock says
+    history.folder(second.run_id).mkdir()
+    second.nodes = [NodeRecord("Ingest", state="complete"), NodeRecord("Trainer", state="failed")]
+    history.save(second)
+    history.save_fingerprints(second.run_id, {"Ingest": new, "Trainer": new})
+    assert history.last_fingerprints("taxi") == {"Ingest": new, "Trainer": old}
+    assert history.last_fingerprints("digits") == {}
+
+
+def test_remembered_result_is_recalled_by_its_key_alone(history):
+    history.remember("k1", {"run_id": "r"})
+    assert history.recall("k1") == {"run_id": "r"}
+    assert history.recall("k2") is None
+
+
+@pytest.mark.parametrize("content", ["", "{", "[1]", "\x00"])
+def test_damaged_memory_is_a_miss(history, content):
+    history.remember("k1", {})
+    (history.output / "cache" / "k1.json").write_text(content, encoding="utf-8")
+    assert history.recall("k1") is None
+
+
+def test_events_are_one_json_object_a_line(history):
+    record = finished(history)
+    for state in ("running", "complete"):
+        history.append_event(record.run_id, {"node": "Ingest", "state": state})
+    lines = (history.folder(record.run_id) / "events.jsonl").read_text(encoding="utf-8").splitlines()
+    assert len(lines) == 2
+    assert '"state": "complete"' in lines[1]

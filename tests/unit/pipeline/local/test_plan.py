@@ -1,0 +1,138 @@
+"""What runs, what is reused, and why."""
+
+import pytest
+
+from pipeline.fingerprint import Fingerprint
+from pipeline.local.graph import Graph, Node
+from pipeline.local.plan import Known, baseline_key, decide, makes_model
+from pipeline.local.record import NodeRecord, RunRecord
+
+#   Ingest -> Transform -> Trainer -> Evaluator <- Baseline (a resolver)
+GRAPH = Graph(
+    "taxi",
+    (
+        Node("Baseline", "Resolver", (), is_resolver=True),
+        Node("Ingest", "CsvExampleGen", ()),
+        Node("Transform", "Transform", ("Ingest",)),
+        Node("Trainer", "Trainer", ("Transform",)),
+        Node("Evaluator", "Evaluator", ("Trainer", "Baseline")),
+    ),
+)
+RESULT = {"run_id": "run-1", "execution_id": 1, "outputs": {}}
+
+
+def fingerprints(**changed):
+    """Fingerprints of GRAPH, as code and upstream make them; `changed` names another version of a node's code."""
+    prints = {}
+    for node in GRAPH.nodes:
+        parts = {f"code:{node.id.lower()}.py": changed.get(node.id, "1")}
+        parts |= {f"upstream:{up}": prints[up].key for up in node.upstream}
+        prints[node.id] = Fingerprint(parts)
+    return prints
+
+
+def decisions(now, before, *, gone=(), forced=(), selected=None):
+    results = {prints.key: {**RESULT, "node": node_id} for node_id, prints in before.items()}
+
+    def missing(entry):
+        return "its model is gone" if entry["node"] in gone else ""
+
+    return decide(
+        GRAPH,
+        prints=now,
+        known=Known(results.get, missing, before),
+        selected=set(GRAPH.ids) if selected is None else selected,
+        forced=forced,
+    )
+
+
+def running(decided):
+    return {node_id for node_id, decision in decided.items() if decision.action == "run"}
+
+
+def test_first_run_runs_everything():
+    decided = decisions(fingerprints(), {})
+    assert running(decided) == set(GRAPH.ids)
+    assert decided["Ingest"].why == "first run"
+
+
+def test_unchanged_rerun_reuses_everything_and_says_from_where():
+    decided = decisions(fingerprints(), fingerprints())
+    assert running(decided) == set()
+    assert decided["Trainer"].why == "cached from run-1"
+    assert decided["Trainer"].source["execution_id"] == 1
+
+
+def test_changed_model_code_reruns_the_trainer_and_what_follows_only():
+    decided = decisions(fingerprints(Trainer="2"), fingerprints())
+    assert running(decided) == {"Trainer", "Evaluator"}
+    assert decided["Trainer"].why == "trainer.py changed"
+    assert decided["Evaluator"].why == "Trainer runs"
+
+
+def test_node_whose_own_code_and_upstream_changed_tells_its_own_change():
+    decided = decisions(fingerprints(Transform="2", Trainer="2"), fingerprints())
+    assert decided["Trainer"].why == "trainer.py changed"
+
+
+def test_lost_result_runs_again_with_all_that_hangs_on_it():
+    decided = decisions(fingerprints(), fingerprints(), gone=["Trainer"])
+    assert running(decided) == {"Trainer", "Evaluator"}
+    assert decided["Trainer"].why == "its model is gone"
+
+
+def test_resolver_that_looks_again_makes_nobody_run():
+    assert running(decisions(fingerprints(), fingerprints(), forced=["Baseline"])) == {"Baseline"}
+
+
+def test_forced_nodes_run_whatever_is_cached():
+    decided = decisions(fingerprints(), fingerprints(), forced=GRAPH.ids)
+    assert running(decided) == set(GRAPH.ids)
+
+
+def test_nodes_after_the_last_one_asked_for_are_skipped():
+    selected = GRAPH.select(start=None, end="Transform")
+    decided = decisions(fingerprints(), {}, selected=selected)
+    assert decided["Trainer"].action == "skip"
+    assert running(decided) == {"Ingest", "Transform"}
+
+
+def test_nodes_before_the_first_one_asked_for_are_reused():
+    selected = GRAPH.select(start="Trainer", end=None)
+    decided = decisions(fingerprints(), fingerprints(), selected=selected, forced=selected)
+    assert running(decided) == {"Trainer", "Evaluator"}
+    assert decided["Ingest"].action == "reuse"
+
+
+def test_long_list_of_reasons_is_cut_with_its_count():
+    before = Fingerprint({f"param:p{i}": "1" for i in range(6)})
+    now = Fingerprint({f"param:p{i}": "2" for i in range(6)})
+    graph = Graph("one", (Node("N", "N", ()),))
+    known = Known(lambda _key: None, lambda _entry: "", {"N": before})
+    decided = decide(graph, prints={"N": now}, known=known, selected={"N"}, forced=())
+    assert decided["N"].why == "p0 1 -> 2; p1 1 -> 2; p2 1 -> 2; and 3 more"
+
+
+def blessed_run(run_id, key, *, blessed=True, workload="taxi"):
+    model = NodeRecord("Trainer", key=key, outputs={"model": [{"uri": "m", "type": "Model", "properties": {}}]})
+    return RunRecord(run_id, workload, nodes=[NodeRecord("Ingest", key="i"), model], blessed=blessed)
+
+
+@pytest.mark.parametrize(
+    ("runs", "expected"),
+    [
+        ([], "none"),
+        ([blessed_run("2", "b"), blessed_run("1", "a")], "b"),
+        ([blessed_run("2", "me"), blessed_run("1", "a")], "a"),
+        ([blessed_run("2", "b", blessed=False), blessed_run("1", "a")], "a"),
+        ([blessed_run("2", "b", blessed=None)], "none"),
+        ([blessed_run("2", "b", workload="digits")], "none"),
+    ],
+)
+def test_baseline_is_the_latest_blessed_model_other_than_the_candidate(runs, expected):
+    assert baseline_key(runs, workload="taxi", candidate="me") == expected
+
+
+def test_only_a_model_counts_as_a_model():
+    assert makes_model({"model": [{"type": "Model"}]})
+    assert not makes_model({"blessing": [{"type": "ModelBlessing"}]})

@@ -1,0 +1,120 @@
+"""What the screen says at the end of a run."""
+
+import io
+
+import pytest
+
+from pipeline.local.progress import LineDisplay, TableDisplay, choose_display
+from pipeline.local.record import NodeRecord, RunRecord
+from pipeline.local.wording import node_line, seconds, summary
+
+
+def record(state="complete", **values):
+    nodes = [
+        NodeRecord("Ingest", state="cached", why="cached from run-0"),
+        NodeRecord("Trainer", state="complete", wall_s=8.04, why="first run"),
+    ]
+    target = {"output": "/data/output"}
+    return RunRecord("run-1", "taxi", state=state, wall_s=36.4, nodes=nodes, target=target, **values)
+
+
+def text(run, options=""):
+    return "\n".join(summary(run, options=options))
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(0.04, "0.0 s"), (9.94, "9.9 s"), (36.4, "36 s"), (119.4, "119 s"), (125, "2 min 5 s"), (3600, "60 min 0 s")],
+)
+def test_duration_carries_its_unit(value, words):
+    assert seconds(value) == words
+
+
+def test_pushed_run_says_where_first_and_what_next_last():
+    run = record(pushed={"version": "17", "path": "/srv/17"}, blessed=True, metrics={"auc": 0.9512, "n": 49.0})
+    lines = text(run).splitlines()
+    assert lines[0] == "Pushed: taxi version 17 -> /srv/17"
+    assert "Metrics on the eval split: auc 0.9512, n 49" in lines
+    assert "36 s: 1 ran, 1 cached; longest Trainer 8.0 s" in lines
+    assert lines[-1] == "hint: python local_runner.py show run-1"
+
+
+def test_success_takes_at_most_six_lines():
+    run = record(pushed={"version": "17", "path": "/srv/17"}, blessed=True, blessing_reasons=["a"], metrics={"a": 1})
+    assert len(text(run).splitlines()) <= 6
+
+
+def test_refused_model_says_why_it_was_not_pushed():
+    run = record("stopped", blessed=False, blessing_reasons=["auc 0.71, needs at least 0.94"])
+    assert text(run).startswith("Not pushed: auc 0.71, needs at least 0.94.")
+
+
+def test_failure_names_node_cause_place_log_and_the_command_to_go_on():
+    run = record("failed")
+    run.nodes[1].state, run.nodes[1].log = "failed", "logs/Trainer.log"
+    run.nodes[1].error = {"message": "ValueError: no", "hint": "say yes", "where": "workloads/taxi/model.py:9"}
+    said = text(run, " --output /data/output").splitlines()
+    assert said[0] == "Failed: Trainer, after 1 of 2 nodes. What is finished is kept."
+    assert said[1] == "  Trainer: workloads/taxi/model.py:9: ValueError: no"
+    assert said[2] == "    hint: say yes"
+    assert said[3] == "    log: /data/output/runs/run-1/logs/Trainer.log"
+    assert said[-1] == "hint: python local_runner.py resume run-1 --output /data/output"
+    assert len(said) <= 15
+
+
+def test_interrupted_run_says_what_is_kept():
+    assert text(record("interrupted")).startswith("Interrupted. 2 finished nodes are kept")
+
+
+def test_failed_node_shows_its_cause_on_its_line():
+    node = NodeRecord("Trainer", state="failed", wall_s=1.0, error={"message": "out of memory"}, why="first run")
+    assert node_line(node, width=7).endswith("out of memory")
+
+
+def test_log_holds_one_line_a_change_and_no_control_codes():
+    stream = io.StringIO()
+    display, run = LineDisplay(stream), record()
+    display.begins(run)
+    display.planned(run, {})
+    display.changed(run, run.nodes[1])
+    lines = stream.getvalue().splitlines()
+    assert lines[0] == "taxi: run run-1"
+    assert lines[1] == "= cached: Ingest"
+    assert lines[2].startswith("✓ Trainer")
+    assert "\x1b" not in stream.getvalue()
+
+
+def test_silence_in_a_log_is_broken_by_what_runs(monkeypatch):
+    stream = io.StringIO()
+    display, run = LineDisplay(stream), record()
+    run.nodes[1].state = "running"
+    display.tick(run, {})
+    assert stream.getvalue() == ""
+    monkeypatch.setattr("pipeline.local.progress._LOG_SILENCE_S", -1.0)
+    display.tick(run, {"Trainer": "200 of 1,000, loss 0.31"})
+    assert stream.getvalue() == "  still running: Trainer (200 of 1,000, loss 0.31)\n"
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_table_is_drawn_on_a_terminal_and_never_in_ci(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("CI", raising=False)
+    assert isinstance(choose_display(Terminal()), TableDisplay)
+    assert isinstance(choose_display(io.StringIO()), LineDisplay)
+    monkeypatch.setenv("CI", "true")
+    assert isinstance(choose_display(Terminal()), LineDisplay)
+
+
+def test_brackets_in_a_message_are_not_read_as_markup(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    stream = Terminal()
+    display, run = TableDisplay(stream), record()
+    run.nodes[1].why = "[red]data[/red] changed"
+    display.begins(run)
+    display.planned(run, {"Trainer": 8.0})
+    display.ends(run, "")
+    assert "[red]data[/red]" in stream.getvalue()
