@@ -1,5 +1,6 @@
 """What a data source may be, and which files are refused before anything runs."""
 
+import json
 import sys
 from pathlib import Path
 
@@ -227,3 +228,8 @@ def test_any_bytes_are_a_table_or_refused(tmp_path, content):
     except SourceError as error:
         columns = (error.message.startswith(str(file)) and "a",)
     assert "a" in columns
+
+
+def test_source_survives_the_way_to_another_process(trips):
+    source = resolve_source("data", root=trips)
+    assert Source.from_json(json.loads(json.dumps(source.to_json()))) == source
