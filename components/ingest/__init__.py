@@ -1,0 +1,1 @@
+"""Raw files: where they are, and what may be ingested."""

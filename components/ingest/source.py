@@ -22,6 +22,7 @@ from components.errors import ComponentError
 PACKAGE_PREFIX = "package://"
 HEAD_BYTES = 256 * 1024  # far above any header; a file's rows are the ingest's business
 _GLOB_CHARACTERS = re.compile(r"[*?\[]")
+_GLOB_OR_ESCAPE = re.compile(r"[*?\[\\]")
 _UTF8_BOM = codecs.BOM_UTF8
 _OTHER_SEPARATORS = (";", "\t", "|")
 
@@ -127,9 +128,16 @@ def _package_path(source: str) -> tuple[Path, Path]:
 
 def _found(source: str, path: Path) -> Source:
     try:
-        return _find(source, path)
+        found = _find(source, path)
     except OSError as error:  # a folder without permission, a name that is too long
         raise SourceError(f"{_shown(source)} cannot be read: {error.strerror}") from error
+    # TFX joins directory and pattern to one glob, in which '\\' hides the character behind it.
+    if _GLOB_OR_ESCAPE.search(str(found.directory)) or "\\" in found.pattern:
+        raise SourceError(
+            f"{_shown(source)}: TFX takes the path {_shown(found.directory / found.pattern)} for a pattern",
+            hint="rename what has '*', '?', '[' or '\\' in its name; only data.source may be a glob",
+        )
+    return found
 
 
 def _find(source: str, path: Path) -> Source:

@@ -64,6 +64,14 @@ def test_file_whose_name_looks_like_a_glob_is_matched_literally(trips):
     assert tuple(source.directory.glob(source.pattern)) == (odd,)
 
 
+@pytest.mark.parametrize("name", ["odd[1]/a.csv", "odd*/a.csv", "odd\\x/a.csv", "data/a\\b.csv"])
+def test_name_that_tfx_would_take_for_a_pattern_is_refused(trips, name):
+    (trips / name).parent.mkdir(exist_ok=True)
+    (trips / name).write_text("x\n1\n")
+    with pytest.raises(SourceError, match="for a pattern"):
+        resolve_source(name, root=trips)
+
+
 @pytest.mark.parametrize(
     ("source", "message", "hint"),
     [
