@@ -39,19 +39,23 @@ class ServedModel(tf.Module):  # type: ignore[misc]
         self._features = dict(features)
         self._training_spec = transform.raw_feature_spec()
         self._serving_spec = {name: self._training_spec[name] for name in sorted(serving_columns)}
+        self._signatures = self._trace()
 
     def save(self, folder: str) -> None:
-        """Writes the SavedModel into `folder`."""
+        """Writes the SavedModel into `folder`, with the weights that `model` has now."""
+        tf.saved_model.save(self, folder, signatures=self._signatures)
+
+    def _trace(self) -> dict[str, Any]:
+        """The three signatures as graphs; the weights may still change after that, they are variables."""
         examples = tf.TensorSpec([None], tf.string, name="examples")
         raw = {
             name: tf.TensorSpec([None, 1], spec.dtype, name=name) for name, spec in self._serving_spec.items()
         }
-        signatures = {
+        return {
             "serving_default": tf.function(self._serve_examples).get_concrete_function(examples),
             "serve_raw": tf.function(self._serve_raw).get_concrete_function(raw),
             "transform_features": tf.function(self._transform_examples).get_concrete_function(examples),
         }
-        tf.saved_model.save(self, folder, signatures=signatures)
 
     def _serve_examples(self, examples: tf.Tensor) -> dict[str, tf.Tensor]:
         return self._predict(tf.io.parse_example(examples, self._serving_spec))

@@ -36,6 +36,11 @@ class TrainingProcess:
             env=environment(os.environ, import_roots=import_roots, backend=backend),
         )
 
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._process.pid
+
     def __enter__(self) -> "TrainingProcess":
         return self
 

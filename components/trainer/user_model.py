@@ -78,11 +78,14 @@ def describe(error: BaseException, dotted_path: str) -> str:
     text = str(error).strip() or "no message"
     message = f"{type(error).__name__}: {text.splitlines()[0]}"
     try:
-        root = source_root(dotted_path) / dotted_path.partition(".")[0]
+        root = source_root(dotted_path)
     except ComponentError:
         return message
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).is_relative_to(root)]
-    if not frames:
-        return message
-    last = frames[-1]
-    return f"{Path(last.filename).relative_to(root.parent)}, line {last.lineno}: {message}"
+    top = dotted_path.partition(".")[0]
+    own = [
+        (Path(frame.filename).relative_to(root), frame.lineno)
+        for frame in traceback.extract_tb(error.__traceback__)
+        if Path(frame.filename).is_relative_to(root)
+    ]
+    own = [(file, line) for file, line in own if file.parts[0] in (top, f"{top}.py")]
+    return f"{own[-1][0]}, line {own[-1][1]}: {message}" if own else message

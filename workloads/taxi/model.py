@@ -13,46 +13,38 @@ from components.trainer.features import Feature
 class Hyperparameters:
     """What `train.hyperparameters` of workload.yaml may set."""
 
-    learning_rate: float = 2e-3
+    learning_rate: float = 1e-3
     hidden_units: tuple[int, ...] = (64, 32)
-    embedding_size: int = 4
-    dropout: float = 0.2
+    dropout: float = 0.3
 
 
 def build_model(features: Mapping[str, Feature], hyperparameters: Mapping[str, Any]) -> keras.Model:
     """Returns the compiled model: the probability of a big tip, float32 [rows, 1].
 
-    The wide part weighs every category by itself; the deep part sees embeddings of the categories next to
-    the numbers. All layers have fixed shapes, so that XLA compiles them for any device.
+    The wide part weighs every category by itself; the deep part finds what numbers and categories mean
+    together. Categories enter as one-hot vectors, which XLA compiles for any device.
 
     Args:
-        features: the model's inputs by name, each one value a row.
+        features: the model's inputs by name, one number or one category a row.
         hyperparameters: fields of `Hyperparameters`; what is left out keeps its default.
     """
     settings = Hyperparameters(**hyperparameters)
-    inputs = {
-        name: keras.Input(
-            feature.shape, dtype="float32" if feature.dtype == "float32" else "int32", name=name
-        )
-        for name, feature in features.items()
-    }
-    wide, deep = [], []
+    inputs, numbers, categories = {}, [], []
     for name, feature in features.items():
         if feature.categories is None:
-            deep.append(inputs[name])
-            continue
-        weigh = keras.layers.Embedding(
-            feature.categories, 1, embeddings_initializer="zeros", name=f"wide_{name}"
-        )
-        embed = keras.layers.Embedding(feature.categories, settings.embedding_size, name=f"deep_{name}")
-        wide.append(keras.layers.Flatten()(weigh(inputs[name])))
-        deep.append(keras.layers.Flatten()(embed(inputs[name])))
-    hidden = keras.layers.Concatenate()(deep)
+            inputs[name] = keras.Input(feature.shape, dtype="float32", name=name)
+            numbers.append(inputs[name])
+        else:
+            inputs[name] = keras.Input(feature.shape, dtype="int32", name=name)
+            code = keras.ops.squeeze(inputs[name], axis=-1)
+            categories.append(keras.ops.one_hot(code, feature.categories))
+    wide = keras.layers.Concatenate()(categories)
+    deep = keras.layers.Concatenate()([*numbers, wide])
     for units in settings.hidden_units:
-        hidden = keras.layers.Dense(units, activation="relu")(hidden)
-        hidden = keras.layers.Dropout(settings.dropout)(hidden)
-    logits = keras.layers.Add()([keras.layers.Dense(1)(hidden), *wide])
-    output = keras.layers.Activation("sigmoid", dtype="float32", name="big_tip")(logits)
+        deep = keras.layers.Dense(units, activation="relu")(deep)
+        deep = keras.layers.Dropout(settings.dropout)(deep)
+    both = keras.layers.Concatenate()([deep, wide])
+    output = keras.layers.Dense(1, activation="sigmoid", dtype="float32", name="big_tip")(both)
     model = keras.Model(inputs, output)
     model.compile(
         optimizer=keras.optimizers.Adam(settings.learning_rate),

@@ -1,0 +1,220 @@
+"""run_fn on real taxi trips: the SavedModel answers in a process that knows nothing of TFX."""
+
+import csv
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from components.errors import ComponentError
+
+pytestmark = [
+    pytest.mark.slow,
+    # TensorFlow's, Beam's and TFX's own imports warn of what they will change in themselves.
+    pytest.mark.filterwarnings("default"),
+]
+
+ROWS = 600
+SCHEMA = Path("schemas/taxi.pbtxt")
+SETTINGS = {
+    "model": "workloads.taxi.model.build_model",
+    "hyperparameters": {"hidden_units": [16]},
+    "batch_size": 64,
+    "epochs": 2,
+    "seed": 1,
+    "label": "big_tip",
+    "raw_label": "tips",
+}
+ASK = """
+    import json, sys
+    import tensorflow as tf
+    assert "tensorflow_transform" not in sys.modules
+    model = tf.saved_model.load(sys.argv[1])
+    records = list(tf.data.TFRecordDataset(sys.argv[2]).take(40))
+    by_example = model.signatures["serving_default"](examples=tf.stack(records))["outputs"]
+    serve_raw = model.signatures["serve_raw"]
+    columns = serve_raw.structured_input_signature[1]
+    empty = {tf.string: b"", tf.float32: float("nan"), tf.int64: -(2**63)}
+    raw = {name: [] for name in columns}
+    for record in records:
+        features = tf.train.Example.FromString(record.numpy()).features.feature
+        for name, spec in columns.items():
+            kind = features[name].WhichOneof("kind") if name in features else None
+            raw[name].append([getattr(features[name], kind).value[0] if kind else empty[spec.dtype]])
+    tensors = {name: tf.constant(raw[name], spec.dtype) for name, spec in columns.items()}
+    by_column = serve_raw(**tensors)["outputs"]
+    without_tips = []
+    for record in records:
+        example = tf.train.Example.FromString(record.numpy())
+        del example.features.feature["tips"]
+        without_tips.append(example.SerializeToString())
+    by_request = model.signatures["serving_default"](examples=tf.constant(without_tips))["outputs"]
+    print(json.dumps({
+        "signatures": sorted(model.signatures),
+        "columns": sorted(columns),
+        "transformed": sorted(model.signatures["transform_features"].structured_outputs),
+        "answers": [values.numpy().tolist() for values in (by_example, by_column, by_request)],
+        "dtype": by_example.dtype.name,
+    }))
+"""
+
+
+@pytest.fixture(scope="module")
+def taxi_examples(tmp_path_factory):
+    """A TFRecord file of the first trips of the sample; an empty cell is an absent feature."""
+    import tensorflow as tf
+
+    tfx = Path(importlib.util.find_spec("tfx").origin).parent
+    file = tmp_path_factory.mktemp("raw") / "trips"
+    floats = {"fare", "tips", "trip_miles"}
+    with (
+        (tfx / "examples/chicago_taxi_pipeline/data/simple/data.csv").open(newline="") as source,
+        tf.io.TFRecordWriter(str(file)) as writer,
+    ):
+        for _, row in zip(range(ROWS), csv.DictReader(source), strict=False):
+            example = tf.train.Example()
+            for name, text in row.items():
+                feature = example.features.feature
+                if not text:
+                    continue
+                if name in ("payment_type", "company"):
+                    feature[name].bytes_list.value.append(text.encode())
+                elif name in floats or name.endswith("itude"):
+                    feature[name].float_list.value.append(float(text))
+                else:
+                    feature[name].int64_list.value.append(int(float(text)))
+            writer.write(example.SerializeToString())
+    return file
+
+
+@pytest.fixture(scope="module")
+def fn_args(taxi_examples, tmp_path_factory):
+    """What the Trainer hands to run_fn, after a transform of the real trips."""
+    os.environ.setdefault("TF_USE_LEGACY_KERAS", "0")
+    import apache_beam as beam
+    import tensorflow_transform as tft
+    import tensorflow_transform.beam as tft_beam
+    from google.protobuf import text_format
+    from tensorflow_metadata.proto.v0 import schema_pb2
+    from tensorflow_transform.tf_metadata import dataset_metadata, metadata_io
+    from tfx_bsl.public import tfxio
+
+    from workloads.taxi.preprocessing import preprocessing_fn
+
+    folder = tmp_path_factory.mktemp("run")
+    schema = text_format.Parse(SCHEMA.read_text(encoding="utf-8"), schema_pb2.Schema())
+    source = tfxio.TFExampleRecord(str(taxi_examples), schema=schema, telemetry_descriptors=["test"])
+    with beam.Pipeline() as pipeline, tft_beam.Context(temp_dir=str(folder / "tmp")):
+        data = (pipeline | source.BeamSource(), source.TensorAdapterConfig())
+        (rows, metadata), transform_fn = data | tft_beam.AnalyzeAndTransformDataset(preprocessing_fn)
+        coder = tft.coders.ExampleProtoCoder(metadata.schema)
+        _ = (
+            rows
+            | beam.Map(coder.encode)
+            | beam.io.WriteToTFRecord(str(folder / "rows"), file_name_suffix=".gz")
+        )
+        _ = transform_fn | tft_beam.WriteTransformFn(str(folder / "transform"))
+    # The Transform component's executor writes this one beside the transform.
+    metadata_io.write_metadata(
+        dataset_metadata.DatasetMetadata(schema),
+        str(folder / "transform" / tft.TFTransformOutput.RAW_METADATA_DIR),
+    )
+    return SimpleNamespace(
+        transform_output=str(folder / "transform"),
+        schema_path=str(SCHEMA),
+        train_files=[str(folder / "rows*")],
+        eval_files=[str(folder / "rows*")],
+        serving_model_dir=str(folder / "model"),
+        model_run_dir=str(folder / "model_run"),
+        custom_config=SETTINGS,
+    )
+
+
+@pytest.fixture(scope="module")
+def trained(fn_args):
+    from components.trainer.run_fn import run_fn
+
+    run_fn(fn_args)
+    return fn_args
+
+
+@pytest.fixture(scope="module")
+def answers(trained, taxi_examples):
+    code = textwrap.dedent(ASK)
+    command = [sys.executable, "-c", code, trained.serving_model_dir, str(taxi_examples)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_model_run_keeps_weights_history_result_and_job(trained):
+    found = {path.name for path in Path(trained.model_run_dir).iterdir()}
+    assert found == {"model.weights.h5", "history.json", "result.json", "job.json"}
+
+
+def test_three_signatures_stand_in_the_saved_model(answers):
+    assert answers["signatures"] == ["serve_raw", "serving_default", "transform_features"]
+    assert "big_tip" in answers["transformed"]
+
+
+def test_requests_carry_every_column_but_tips(answers):
+    assert "tips" not in answers["columns"]
+    assert {"fare", "company", "pickup_census_tract"} < set(answers["columns"])
+
+
+def test_examples_raw_columns_and_requests_without_tips_get_the_same_answers(answers):
+    by_example, by_column, by_request = answers["answers"]
+    assert answers["dtype"] == "float32"
+    assert len({probability for (probability,) in by_example}) > 20
+    assert by_column == by_example == by_request
+
+
+def test_saved_model_answers_as_the_trained_weights_do(trained, answers):
+    import keras
+    import tensorflow as tf
+
+    from components.trainer.dataset import load_rows
+    from components.trainer.job import TrainingJob
+    from components.trainer.user_model import build_model
+
+    job = TrainingJob.load(Path(trained.model_run_dir, "job.json"))
+    model = build_model(job.model, job.inputs, job.hyperparameters)
+    model.optimizer.build(model.trainable_variables)
+    model.load_weights(Path(trained.model_run_dir, "model.weights.h5"))
+    rows = {name: values[:40] for name, values in load_rows(job.train_files, job.features).items()}
+    del rows["big_tip"]
+    expected = keras.ops.convert_to_numpy(model(rows, training=False))
+    tf.debugging.assert_near(sorted(expected[:, 0]), sorted(p for (p,) in answers["answers"][0]), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"model": "workloads.taxi.no_such.build_model"}, "there is no module workloads.taxi.no_such"),
+        ({"label": "tips"}, "'tips' is not a transformed feature"),
+        ({"hyperparameters": {"learning_rat": 1}}, "unexpected keyword argument 'learning_rat'"),
+        ({"batch_size": 10_000}, rf"train.batch_size \(10000\) is larger than the {ROWS} training examples"),
+    ],
+)
+def test_wrong_setting_stops_before_anything_is_exported(fn_args, tmp_path, change, words):
+    from components.trainer.run_fn import run_fn
+
+    folders = {"serving_model_dir": str(tmp_path / "model"), "model_run_dir": str(tmp_path / "run")}
+    changed = SimpleNamespace(**{**vars(fn_args), **folders, "custom_config": {**SETTINGS, **change}})
+    with pytest.raises(ComponentError, match=words):
+        run_fn(changed)
+    assert not list(tmp_path.iterdir())
+
+
+def test_missing_setting_is_named(fn_args):
+    from components.trainer.run_fn import run_fn
+
+    settings = {name: value for name, value in SETTINGS.items() if name != "seed"}
+    with pytest.raises(ComponentError, match=r"lacks \['seed'\]"):
+        run_fn(SimpleNamespace(**{**vars(fn_args), "custom_config": settings}))

@@ -1,0 +1,86 @@
+"""The training job checks itself and survives its file."""
+
+import dataclasses
+import json
+
+import pytest
+
+from components.errors import ComponentError
+from components.trainer.features import Feature
+from components.trainer.job import TrainingJob
+
+FARE = Feature(name="fare", dtype="float32")
+LABEL = Feature(name="big_tip", dtype="int64")
+
+
+@pytest.fixture
+def job():
+    return TrainingJob(
+        train_files=("a.gz", "b.gz"),
+        eval_files=("c.gz",),
+        features=(FARE, LABEL),
+        label="big_tip",
+        model="workloads.taxi.model.build_model",
+        hyperparameters={"hidden_units": [8, 4]},
+        batch_size=32,
+        epochs=2,
+        seed=7,
+        output_dir="out",
+    )
+
+
+def test_job_comes_back_from_its_file_as_it_went(job, tmp_path):
+    file = tmp_path / "job.json"
+    file.write_text(job.to_json(), encoding="utf-8")
+    assert TrainingJob.load(file) == job
+
+
+def test_inputs_are_all_features_but_the_label(job):
+    assert job.inputs == {"fare": FARE}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"batch_size": 0}, r"batch_size \(0\) must be a whole number >= 1"),
+        ({"batch_size": "32"}, r"batch_size \('32'\)"),
+        ({"batch_size": True}, r"batch_size \(True\)"),
+        ({"epochs": 1.5}, r"epochs \(1.5\)"),
+        ({"seed": -1}, r"seed \(-1\) must be a whole number >= 0"),
+        ({"train_files": ()}, "no train_files"),
+        ({"label": "tips"}, "'tips' is not a transformed feature; there are big_tip, fare"),
+        ({"features": (FARE, FARE, LABEL)}, "a feature twice"),
+        ({"features": (LABEL,)}, "only the label 'big_tip'"),
+        ({"model": "build_model"}, "not the dotted path"),
+        ({"model": "workloads/taxi/model.py"}, "not the dotted path"),
+    ],
+)
+def test_wrong_value_is_refused_with_name_and_rule(job, change, words):
+    with pytest.raises(ComponentError, match=words):
+        dataclasses.replace(job, **change)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"batch_sise": 1}, "batch_sise"),
+        ({"train_files": "a.gz"}, "train_files of the training job must be a list"),
+        ({"model": 3}, "model of the training job must be a string"),
+        ({"hyperparameters": []}, "hyperparameters of the training job must be a mapping"),
+        ({"features": [3]}, "a feature has the keys"),
+    ],
+)
+def test_wrong_file_is_refused_by_key(job, change, words):
+    with pytest.raises(ComponentError, match=words):
+        TrainingJob.from_json(json.dumps({**json.loads(job.to_json()), **change}))
+
+
+@pytest.mark.parametrize("text", ["", "[]", "null", "{}", '{"seed": 1'])
+def test_text_that_is_no_job_is_refused(text):
+    with pytest.raises(ComponentError, match="the training job"):
+        TrainingJob.from_json(text)
+
+
+def test_missing_file_is_named(tmp_path):
+    with pytest.raises(ComponentError, match="there is no training job"):
+        TrainingJob.load(tmp_path / "job.json")

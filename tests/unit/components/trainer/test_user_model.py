@@ -1,0 +1,46 @@
+"""The user's model function is found, and errors in it are told by file and line."""
+
+import sys
+
+import pytest
+
+from components.errors import ComponentError
+from components.trainer.user_model import describe, source_root
+
+
+@pytest.fixture
+def broken(tmp_path, monkeypatch):
+    """The dotted path of a function that raises in line 2 of a module in a package of its own."""
+    package = tmp_path / "broken_workload"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "model.py").write_text(
+        "def build_model(features, hyperparameters):\n    return features['x']\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    yield "broken_workload.model.build_model"
+    for name in [name for name in sys.modules if name.startswith("broken_workload")]:
+        del sys.modules[name]
+
+
+def test_source_root_is_the_folder_above_the_top_package(broken, tmp_path):
+    assert source_root(broken) == tmp_path
+    assert source_root("broken_workload.build_model") == tmp_path
+
+
+@pytest.mark.parametrize("path", ["no_such_package.model.build_model", "workloads.taxi.no_such.build_model"])
+def test_missing_module_is_named(path):
+    with pytest.raises(ComponentError, match=f"there is no module {path.rpartition('.')[0]}"):
+        source_root(path)
+
+
+def test_error_is_told_by_the_users_file_and_line(broken):
+    from broken_workload.model import build_model
+
+    with pytest.raises(KeyError) as caught:
+        build_model({}, {})
+    assert describe(caught.value, broken) == "broken_workload/model.py, line 2: KeyError: 'x'"
+
+
+def test_error_outside_the_users_code_is_told_without_a_place():
+    assert describe(ValueError("first\nsecond"), "workloads.taxi.model.build_model") == "ValueError: first"
