@@ -1,0 +1,86 @@
+"""What the readers of all formats give: blocks of rows, and the rows that they could not read."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from components.errors import ComponentError
+
+
+class FileError(ComponentError):
+    """A file that cannot be ingested at all, or not from some place on."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputFile:
+    """A file of the source.
+
+    Attributes:
+        name: as the user knows it; stands in messages, in the quarantine and in the digest.
+        path: where its content lies on this machine.
+        label: the class of the images in it, where the format takes that from the folder.
+    """
+
+    name: str
+    path: Path
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a row stands in its file.
+
+    Attributes:
+        line: of a text file, from 1; None elsewhere.
+        offset: in bytes of the uncompressed file where it has them in order, else the row's number, from 0.
+        raw: the row as it stands there.
+    """
+
+    line: int | None
+    offset: int
+    raw: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """A row that is no example.
+
+    Attributes:
+        reason: one of a few short phrases, by which rejected rows are counted.
+        place: where it stands.
+        column: the column that is wrong, where it is one.
+        detail: what exactly was found.
+    """
+
+    reason: str
+    place: Place
+    column: str | None = None
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """Rows read together.
+
+    Attributes:
+        rows: how many rows the columns (or records) hold.
+        columns: the values by column: strings yet to be parsed where `is_text`, else int64, float64,
+            large_binary, null or a large_list of these.
+        records: serialised Examples, where the file holds those; then there are no columns.
+        rejects: rows of the same stretch of the file that are not among `rows`.
+        find: where the row with an index below `rows` stands.
+        is_text: whether the columns are to be parsed.
+        part: the file's own name for what the rows belong to, e.g. "train"; empty for most formats.
+        position: bytes of the file that have been read, for the display.
+    """
+
+    rows: int
+    find: Callable[[int], Place]
+    columns: Mapping[str, pa.Array]
+    records: pa.Array | None = None
+    rejects: Sequence[Reject] = ()
+    is_text: bool = False
+    part: str = ""
+    position: int = 0

@@ -1,0 +1,256 @@
+"""The type of a column: inferred by the rules of TFX's CSV decoder, merged over files, applied.
+
+Whole columns are tried with Arrow's casts; Python's own rules decide only over the values that these refuse.
+"""
+
+from collections.abc import Callable, Mapping
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Mask = npt.NDArray[np.bool_]
+
+_INT64 = range(-(2**63), 2**63)
+# 18 digits always fit into 64 bits; longer texts are looked at one by one.
+_SAFE_DIGITS = 18
+_LEADING_ZERO = r"^[+-]?0[0-9]+$"
+_HEXADECIMAL = r"^-?0[xX]"
+_WHOLE = r"^[+-]?[0-9]+$"
+
+
+class ColumnType(IntEnum):
+    """What a column's values are; of two types the greater holds the values of both."""
+
+    UNKNOWN = 0  # no value at all
+    INT = 1
+    FLOAT = 2
+    TEXT = 3
+
+
+Columns = Mapping[str, ColumnType]
+
+_ARROW = {
+    ColumnType.UNKNOWN: pa.null(),
+    ColumnType.INT: pa.int64(),
+    ColumnType.FLOAT: pa.float64(),
+    ColumnType.TEXT: pa.large_binary(),
+}
+
+
+def merge(first: Columns, second: Columns) -> dict[str, ColumnType]:
+    """The columns of both, in the order of the first; a column in both gets the greater type."""
+    both = {**first, **second}
+    return {name: max(first.get(name, kind), kind) for name, kind in both.items()}
+
+
+def infer_type(cells: pa.Array, at_least: ColumnType = ColumnType.UNKNOWN) -> ColumnType:
+    """The least type that holds all cells of a column, and no less than `at_least`.
+
+    A column of whole numbers of which one begins with a zero that means something ("007") is text.
+
+    Args:
+        cells: Arrow strings, UTF-8; the empty string is a missing value.
+        at_least: what other parts of the column have shown.
+    """
+    if at_least == ColumnType.TEXT:
+        return at_least
+    values = _present(cells)
+    if not len(values):
+        return at_least
+    if _any_with_zero_first(values, _LEADING_ZERO):
+        return ColumnType.TEXT
+    is_short = pc.max(pc.binary_length(values)).as_py() <= _SAFE_DIGITS
+    if at_least <= ColumnType.INT and is_short and _cast_ints(values) is not None:
+        return ColumnType.INT
+    if _is_plainly_float(values):
+        return ColumnType.FLOAT
+    for value in _unique_bytes(values):
+        at_least = max(at_least, _type_of(value))
+        if at_least == ColumnType.TEXT:
+            break
+    return at_least
+
+
+def parse(cells: pa.Array, kind: ColumnType) -> tuple[pa.Array, Mask]:
+    """The cells as values of a type.
+
+    Args:
+        cells: Arrow strings, UTF-8; the empty string is a missing value.
+        kind: the column's type.
+
+    Returns:
+        The values as int64, float64 or large_binary (UNKNOWN: null), null where missing or wrong; and which
+        cells do not hold a value of the type.
+    """
+    right: Mask = np.zeros(len(cells), dtype=np.bool_)
+    empty = pc.equal(pc.binary_length(cells), 0)
+    if kind == ColumnType.UNKNOWN:
+        return pa.nulls(len(cells)), np.asarray(pc.invert(empty), dtype=np.bool_)
+    texts = pc.if_else(empty, pa.scalar(None, cells.type), cells) if pc.any(empty).as_py() else cells
+    if kind == ColumnType.TEXT:
+        return texts.cast(pa.binary() if pa.types.is_string(texts.type) else pa.large_binary()).cast(
+            pa.large_binary()
+        ), right
+    cast = _cast_ints if kind == ColumnType.INT else _cast_floats
+    if (values := cast(texts)) is not None:
+        return values, right
+    return _parse_one_by_one(texts, kind)
+
+
+def as_type(values: pa.Array, kind: ColumnType) -> tuple[pa.Array, Mask]:
+    """Typed values, or lists of them, as values of another type; lists keep their lengths.
+
+    Args:
+        values: int64, float64, large_binary or null, or a large_list of these.
+        kind: the wanted type.
+
+    Returns:
+        As `parse`. Numbers become text as they are written; a text is parsed as a cell is, a list in which
+        one value is wrong is wrong.
+    """
+    good: Mask = np.zeros(len(values), dtype=np.bool_)
+    if pa.types.is_large_list(values.type):
+        flat, bad = as_type(values.flatten(), kind)
+        counts = pc.fill_null(pc.list_value_length(values), 0).to_numpy(zero_copy_only=False)
+        offsets = np.concatenate([[0], np.cumsum(counts)])
+        lists = pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), flat)
+        return lists, _any_in_row(bad, offsets)
+    wanted = _ARROW[kind]
+    if values.type == wanted:
+        return values, good
+    if pa.types.is_null(values.type):
+        return values.cast(wanted), good
+    if kind == ColumnType.UNKNOWN:
+        return pa.nulls(len(values)), np.asarray(values.is_valid(), dtype=np.bool_)
+    if kind == ColumnType.TEXT:
+        return values.cast(pa.string()).cast(pa.binary()).cast(wanted), good
+    if kind == ColumnType.FLOAT and values.type == pa.int64():
+        return values.cast(wanted, safe=False), good
+    if pa.types.is_large_binary(values.type):
+        parsed, bad = _parse_one_by_one(values, kind)
+        return parsed, bad
+    return _whole(values)
+
+
+def type_of_arrow(kind: pa.DataType) -> ColumnType | None:
+    """The column type of an Arrow type or of the items of an Arrow list; None for what has no such type."""
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        inner = kind.value_type
+        return None if pa.types.is_nested(inner) else type_of_arrow(inner)
+    if pa.types.is_dictionary(kind):
+        return type_of_arrow(kind.value_type)
+    rules: tuple[tuple[Callable[[pa.DataType], bool], ColumnType], ...] = (
+        (pa.types.is_null, ColumnType.UNKNOWN),
+        (pa.types.is_boolean, ColumnType.INT),
+        (pa.types.is_integer, ColumnType.INT),
+        (pa.types.is_floating, ColumnType.FLOAT),
+        (pa.types.is_decimal, ColumnType.FLOAT),
+        (pa.types.is_string, ColumnType.TEXT),
+        (pa.types.is_large_string, ColumnType.TEXT),
+        (pa.types.is_binary, ColumnType.TEXT),
+        (pa.types.is_large_binary, ColumnType.TEXT),
+        (pa.types.is_fixed_size_binary, ColumnType.TEXT),
+        (pa.types.is_temporal, ColumnType.TEXT),
+    )
+    return next((column for rule, column in rules if rule(kind)), None)
+
+
+def _present(cells: pa.Array) -> pa.Array:
+    """The cells that hold something."""
+    full = pc.greater(pc.binary_length(cells), 0)
+    return cells if pc.all(full).as_py() else cells.filter(full)
+
+
+def _unique_bytes(values: pa.Array) -> list[bytes]:
+    return [v.encode() if isinstance(v, str) else v for v in pc.unique(values).to_pylist() if v is not None]
+
+
+def _type_of(value: bytes) -> ColumnType:
+    try:
+        number = int(value)
+    except ValueError:
+        try:
+            float(value)
+        except ValueError:
+            return ColumnType.TEXT
+        return ColumnType.FLOAT
+    digits = value.strip().lstrip(b"+-")
+    has_leading_zero = len(digits) > 1 and digits.startswith(b"0")
+    return ColumnType.INT if number in _INT64 and not has_leading_zero else ColumnType.TEXT
+
+
+def _any_with_zero_first(values: pa.Array, pattern: str) -> bool:
+    """Whether a pattern for texts that begin with a zero matches any; quick where few begin so."""
+    zero = pc.or_(
+        pc.starts_with(values, "0"), pc.or_(pc.starts_with(values, "-0"), pc.starts_with(values, "+0"))
+    )
+    candidates = values.filter(pc.and_(zero, pc.greater(pc.binary_length(values), 1)))
+    return bool(len(candidates) and pc.any(pc.match_substring_regex(candidates, pattern)).as_py())
+
+
+def _cast_ints(values: pa.Array) -> pa.Array | None:
+    """Whole numbers by Arrow's rules where these are Python's, else None."""
+    try:
+        cast = pc.cast(values, pa.int64())
+    except pa.ArrowInvalid:
+        return None
+    # Arrow reads 0x1F as 31.
+    return None if _any_with_zero_first(values, _HEXADECIMAL) else cast
+
+
+def _cast_floats(values: pa.Array) -> pa.Array | None:
+    """Numbers by Arrow's rules where these are Python's, else None."""
+    try:
+        cast = pc.cast(values, pa.float64())
+    except pa.ArrowInvalid:
+        return None
+    # Arrow reads nan(abc), as C does.
+    if pc.any(pc.is_nan(cast)).as_py() and pc.any(pc.match_substring(values, "(")).as_py():
+        return None
+    return cast
+
+
+def _is_plainly_float(values: pa.Array) -> bool:
+    """Whether all are numbers and none could be a whole number that Arrow does not take for one."""
+    if _cast_floats(values) is None or pc.any(pc.starts_with(values, "+")).as_py():
+        return False
+    long = values.filter(pc.greater(pc.binary_length(values), _SAFE_DIGITS))
+    return not (len(long) and pc.any(pc.match_substring_regex(long, _WHOLE)).as_py())
+
+
+def _parse_one_by_one(texts: pa.Array, kind: ColumnType) -> tuple[pa.Array, Mask]:
+    encoded = texts.dictionary_encode()
+    values: list[Any] = []
+    for text in encoded.dictionary.to_pylist():
+        values.append(_number(text.encode() if isinstance(text, str) else text, kind))
+    parsed = pa.array(values, _ARROW[kind]).take(encoded.indices)
+    bad = pc.and_(pc.is_null(parsed), pc.is_valid(texts))
+    return parsed, np.asarray(bad, dtype=np.bool_)
+
+
+def _number(text: bytes, kind: ColumnType) -> int | float | None:
+    try:
+        if kind == ColumnType.FLOAT:
+            return float(text)
+        number = int(text)
+    except ValueError:
+        return None
+    return number if number in _INT64 else None
+
+
+def _whole(values: pa.Array) -> tuple[pa.Array, Mask]:
+    """Floats as whole numbers; those with a fraction are wrong."""
+    numbers = values.fill_null(0).to_numpy(zero_copy_only=False)
+    fits = np.isfinite(numbers) & (np.floor(numbers) == numbers) & (np.abs(numbers) < 2**63)
+    whole = np.where(fits, numbers, 0).astype(np.int64)
+    missing = np.asarray(values.is_null(), dtype=np.bool_)
+    return pa.array(whole, mask=missing | ~fits), ~fits & ~missing
+
+
+def _any_in_row(bad: Mask, offsets: npt.NDArray[Any]) -> Mask:
+    before = np.concatenate([[0], np.cumsum(bad)])
+    return np.asarray(before[offsets[1:]] > before[offsets[:-1]], dtype=np.bool_)

@@ -1,0 +1,75 @@
+"""A file's bytes as they were before it was compressed, and as UTF-8."""
+
+import codecs
+from pathlib import Path
+
+import pyarrow as pa
+
+from components.ingest.blocks import FileError, InputFile
+
+SUFFIXES = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".zstd": "zstd"}
+
+
+class Stream:
+    """Reads a file, uncompressed and in UTF-8, and tells what is wrong with it in words.
+
+    Args:
+        file: compressed if its name ends in one of SUFFIXES.
+        encoding: of its text; None leaves the bytes alone.
+
+    Raises:
+        FileError: the file cannot be opened or, at `read`, is damaged or cut short.
+    """
+
+    def __init__(self, file: InputFile, encoding: str | None) -> None:
+        self._file = file
+        self._position = 0
+        method = SUFFIXES.get(Path(file.name).suffix.lower())
+        try:
+            # Closed with the last reference, as Arrow's own streams are.
+            self._raw = (
+                pa.OSFile(str(file.path))
+                if not method
+                else pa.CompressedInputStream(pa.OSFile(str(file.path)), method)
+            )
+        except OSError as error:
+            raise FileError(f"{file.name} cannot be read: {_words(error)}") from error
+        self._decoder = _decoder(encoding) if encoding is not None else None
+
+    def read(self, size: int) -> bytes:
+        """At most so many bytes before recoding; none at the end."""
+        try:
+            data = self._raw.read(size)
+        except OSError as error:
+            raise FileError(
+                f"{self._file.name} is damaged or cut short after {self._position} bytes: {_words(error)}",
+                hint="copy it again, or take it out of data.source",
+            ) from error
+        self._position += len(data)
+        if self._decoder is None:
+            return bytes(data)
+        try:
+            text = self._decoder.decode(data, not data)
+        except UnicodeDecodeError as error:
+            raise FileError(
+                f"{self._file.name}: {error.reason} near byte {self._position - len(data) + error.start}",
+                hint=f"it is not {error.encoding} throughout; check data.encoding",
+            ) from error
+        # A decoder may need more bytes for the first character.
+        return text.encode() if text or not data else self.read(size)
+
+
+def open_stream(file: InputFile, *, encoding: str | None = None) -> Stream:
+    """Opens a file for reading from its begin; see `Stream`."""
+    return Stream(file, encoding)
+
+
+def _decoder(encoding: str) -> codecs.IncrementalDecoder | None:
+    """None for UTF-8, which stays as it is: broken rows are then rejected one by one."""
+    name = codecs.lookup(encoding).name
+    return None if name in ("utf-8", "utf-8-sig", "ascii") else codecs.getincrementaldecoder(name)()
+
+
+def _words(error: OSError) -> str:
+    words = error.strerror or str(error)
+    return words.partition(" Detail:")[0].strip()

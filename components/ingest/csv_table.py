@@ -1,0 +1,319 @@
+"""CSV files to blocks of text columns. Arrow parses what is regular; Python's csv decides over the rest.
+
+A row that has too many or too few fields, broken quotes or broken encoding is rejected with its place.
+"""
+
+import codecs
+import csv
+import io
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+
+from components.ingest.blocks import Block, FileError, InputFile, Place, Reject
+from components.ingest.column_types import Columns, ColumnType, infer_type
+from components.ingest.compression import open_stream
+from components.ingest.csv_records import Records, scan_records
+from components.ingest.options import Options
+
+_OTHER_MARKS = {
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+
+
+def columns_of(file: InputFile, options: Options) -> tuple[str, ...]:
+    """The names of a file's columns.
+
+    Raises:
+        FileError: it has no header, or one that names a column twice or not at all.
+    """
+    return _Table(file, options).names
+
+
+def infer(file: InputFile, options: Options, known: Columns) -> dict[str, ColumnType]:
+    """The type of each column of a file, by all of its rows; those in `known` are taken from there."""
+    table = _Table(file, options)
+    kinds = {name: known.get(name, ColumnType.UNKNOWN) for name in table.chosen}
+    for block in table.blocks():
+        for name in table.chosen:
+            if name not in known:
+                kinds[name] = infer_type(block.columns[name], kinds[name])
+    return kinds
+
+
+def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]:
+    """The rows of a file.
+
+    Raises:
+        FileError: the file is no CSV with these columns, or cannot be read to its end.
+    """
+    table = _Table(file, options)
+    if tuple(table.chosen) != tuple(columns):
+        raise other_columns(file.name, tuple(table.chosen), tuple(columns))
+    yield from table.blocks()
+
+
+def other_columns(file: str, found: Sequence[str], expected: Sequence[str]) -> FileError:
+    """The error for a file whose columns are not those of the files before it."""
+    missing = [name for name in expected if name not in found]
+    more = [name for name in found if name not in expected]
+    words = [f"it lacks {', '.join(map(repr, missing))}"] if missing else []
+    words += [f"it has also {', '.join(map(repr, more))}"] if more else []
+    difference = " and ".join(words) or "they are in another order"
+    return FileError(
+        f"{file} has other columns than the files before it: {difference}",
+        hint="all files of a source need the same columns in the same order; name a narrower data.source",
+    )
+
+
+@dataclass
+class _Rows:
+    """Rows that were read one by one."""
+
+    cells: list[list[str]] = field(default_factory=list)
+    places: list[tuple[int, int]] = field(default_factory=list)
+    rejects: list[Reject] = field(default_factory=list)
+
+
+class _Table:
+    """One CSV file; reads its header at once."""
+
+    def __init__(self, file: InputFile, options: Options) -> None:
+        self._file = file
+        self._options = options
+        self._stream = open_stream(file, encoding=options.encoding)
+        self._position = 0
+        self._records = scan_records(
+            self._read,
+            delimiter=options.delimiter,
+            quote=options.quote,
+            max_record_bytes=options.max_record_bytes,
+            block_bytes=options.block_bytes,
+        )
+        self._first = next(self._records, None)
+        self.names = self._names()
+        self.chosen = options.chosen(self.names, file=file.name)
+
+    def blocks(self) -> Iterator[Block]:
+        """The rows below the header; once."""
+        if self._first is not None:
+            yield self._block(self._first)
+        for records in self._records:
+            yield self._block(records)
+
+    def _read(self, size: int) -> bytes:
+        data: bytes = self._stream.read(size)
+        if self._position == 0:
+            for mark, encoding in _OTHER_MARKS.items():
+                if data.startswith(mark):
+                    raise FileError(
+                        f"{self._file.name} is {encoding.upper()} text, not {self._options.encoding}",
+                        hint=f"set data.encoding: {encoding}",
+                    )
+        self._position += len(data)
+        return data
+
+    def _names(self) -> tuple[str, ...]:
+        names = self._options.column_names
+        first = self._first
+        if first is None or not len(first):
+            raise FileError(
+                f"{self._file.name} is empty", hint="a CSV needs a line of column names, and rows below it"
+            )
+        if first.data.startswith(codecs.BOM_UTF8):
+            first.starts[0] += len(codecs.BOM_UTF8)
+        if not names:
+            names = self._header(first)
+            self._first = first.without_first()
+        for index, name in enumerate(names):
+            if not name.strip():
+                raise FileError(
+                    f"{self._file.name}: column {index + 1} has no name",
+                    hint="name it in the header, or name all columns with data.column_names",
+                )
+            if name in names[:index]:
+                places = f"{names.index(name) + 1} and {index + 1}"
+                raise FileError(
+                    f"{self._file.name}: two columns are named {name!r} ({places})",
+                    hint="rename one of them; only one would be read",
+                )
+        return names
+
+    def _header(self, first: Records) -> tuple[str, ...]:
+        raw = first.data[first.starts[0] : first.ends[0]]
+        rows = [] if first.kept_bytes else self._parse(raw)
+        if not isinstance(rows, list) or len(rows) != 1:
+            why = rows if isinstance(rows, str) else "its first line is too long"
+            raise FileError(
+                f"{self._file.name} has no header that can be read: {why}",
+                hint="a CSV begins with a line of column names; unpack compressed files or name them .gz",
+            )
+        return tuple(rows[0])
+
+    def _block(self, records: Records) -> Block:
+        block = None
+        if records.is_regular and not records.kept_bytes:
+            block = self._parse_with_arrow(records)
+        return block or self._parse_one_by_one(records)
+
+    def _parse_with_arrow(self, records: Records) -> Block | None:
+        """All rows at once; None if anything about them is odd."""
+        if not len(records):
+            return self._as_block(
+                [pa.array([], pa.string()) for _ in self.names], records, [], lambda _: Place(0, 0, b"")
+            )
+        start = int(records.starts[0])
+        data = memoryview(records.data)[start:]
+        if b"\0" in records.data or not _is_utf8(data):
+            return None
+        quote = self._options.quote
+        try:
+            table = pa_csv.read_csv(
+                pa.py_buffer(data),
+                read_options=pa_csv.ReadOptions(
+                    use_threads=False, block_size=len(data) + 1, column_names=list(self.names)
+                ),
+                parse_options=pa_csv.ParseOptions(
+                    delimiter=self._options.delimiter,
+                    quote_char=quote or False,
+                    newlines_in_values=bool(quote),
+                ),
+                convert_options=pa_csv.ConvertOptions(
+                    column_types=dict.fromkeys(self.names, pa.string()),
+                    strings_can_be_null=False,
+                    check_utf8=False,
+                ),
+            )
+        except pa.ArrowInvalid:
+            return None
+        if table.num_rows != len(records):
+            return None
+        columns = [
+            column.chunk(0) if column.num_chunks == 1 else column.combine_chunks() for column in table.columns
+        ]
+
+        def find(row: int) -> Place:
+            begin, end = int(records.starts[row]), int(records.ends[row])
+            return Place(records.line_of(begin), records.offset + begin, records.data[begin:end])
+
+        return self._as_block(columns, records, [], find)
+
+    def _parse_one_by_one(self, records: Records) -> Block:
+        rows = _Rows()
+        for start, end in zip(records.starts.tolist(), records.ends.tolist(), strict=True):
+            raw = records.data[start:end]
+            if records.kept_bytes:
+                limit = self._options.max_record_bytes
+                place = Place(records.line_of(start), records.offset + start, raw)
+                rows.rejects.append(Reject("longer than the limit", place, detail=f"more than {limit} bytes"))
+            elif (why := self._add(raw, start, rows)) and not self._add_lines(raw, start, records, rows):
+                rows.rejects.append(self._reject(why, raw, start, records))
+        cells = [pa.array(column, pa.string()) for column in zip(*rows.cells, strict=True)]
+        columns = cells or [pa.array([], pa.string()) for _ in self.names]
+
+        def find(row: int) -> Place:
+            begin, end = rows.places[row]
+            return Place(records.line_of(begin), records.offset + begin, records.data[begin:end])
+
+        return self._as_block(columns, records, rows.rejects, find)
+
+    def _add(self, raw: bytes, start: int, rows: _Rows) -> str:
+        """Adds a record as a row; returns why it is none."""
+        parsed = self._parse(raw)
+        if isinstance(parsed, str):
+            return parsed
+        if len(parsed) != 1:
+            return "broken quotes"
+        if len(parsed[0]) != len(self.names):
+            return "too few fields" if len(parsed[0]) < len(self.names) else "too many fields"
+        rows.cells.append(parsed[0])
+        rows.places.append((start, start + len(raw)))
+        return ""
+
+    def _add_lines(self, raw: bytes, start: int, records: Records, rows: _Rows) -> bool:
+        """Takes each line of a wrong record for a row; False, and nothing done, if none is one."""
+        if b"\n" not in raw:
+            return False
+        alone = _Rows()
+        for line in raw.splitlines(keepends=True):
+            text = line.rstrip(b"\r\n")
+            if text and (why := self._add(text, start, alone)):
+                alone.rejects.append(self._reject(why, text, start, records))
+            start += len(line)
+        if alone.cells:
+            rows.cells += alone.cells
+            rows.places += alone.places
+            rows.rejects += alone.rejects
+        return bool(alone.cells)
+
+    def _parse(self, raw: bytes) -> list[list[str]] | str:
+        """The rows in some bytes, or why they are none."""
+        try:
+            text = raw.decode()
+        except UnicodeDecodeError:
+            return "not valid text"
+        if "\0" in text:
+            return "a NUL byte"
+        quote = self._options.quote
+        csv.field_size_limit(self._options.max_record_bytes)
+        try:
+            return list(
+                csv.reader(
+                    io.StringIO(text, newline=""),
+                    delimiter=self._options.delimiter,
+                    quotechar=quote,
+                    quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
+                    strict=True,
+                )
+            )
+        except csv.Error:
+            return "broken quotes"
+
+    def _reject(self, why: str, raw: bytes, start: int, records: Records) -> Reject:
+        place = Place(records.line_of(start), records.offset + start, raw)
+        detail = ""
+        if why in ("too few fields", "too many fields"):
+            parsed = self._parse(raw)
+            detail = f"{len(parsed[0])} fields, not {len(self.names)}"
+        return Reject(why, place, detail=detail)
+
+    def _as_block(
+        self,
+        columns: Sequence[pa.Array],
+        records: Records,
+        rejects: list[Reject],
+        find: Callable[[int], Place],
+    ) -> Block:
+        named = dict(zip(self.names, columns, strict=True))
+        chosen = {name: self._with_nulls(named[name]) for name in self.chosen}
+        return Block(
+            rows=len(columns[0]),
+            columns=chosen,
+            rejects=rejects,
+            find=find,
+            is_text=True,
+            position=records.offset + len(records.data),
+        )
+
+    def _with_nulls(self, cells: pa.Array) -> pa.Array:
+        nulls = self._options.null_values
+        if not nulls:
+            return cells
+        return pc.if_else(pc.is_in(cells, value_set=pa.array(nulls, pa.string())), "", cells)
+
+
+def _is_utf8(data: memoryview) -> bool:
+    whole = pa.Array.from_buffers(
+        pa.large_binary(),
+        1,
+        [None, pa.py_buffer(b"\0" * 8 + len(data).to_bytes(8, "little")), pa.py_buffer(data)],
+    )
+    try:
+        whole.cast(pa.large_string())
+    except pa.ArrowInvalid:
+        return False
+    return True

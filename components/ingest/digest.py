@@ -1,0 +1,75 @@
+"""A digest of the content that was ingested: by it, equal input is recognised wherever it lies."""
+
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import google_crc32c
+
+from components.ingest.blocks import FileError, InputFile
+
+_BLOCK_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class FileDigest:
+    """A file as it was when it was read.
+
+    Attributes:
+        name: of the file.
+        size_bytes: of the file as stored.
+        crc32c: of the file as stored; the checksum that Cloud Storage keeps too.
+        modified_ns: when it was last changed.
+    """
+
+    name: str
+    size_bytes: int
+    crc32c: int
+    modified_ns: int
+
+    def check_unchanged(self, file: InputFile) -> None:
+        """Refuses a file that was written to since.
+
+        Raises:
+            FileError: its size or time is another one, or it is gone.
+        """
+        size, modified = _stamp(file)
+        if (size, modified) != (self.size_bytes, self.modified_ns):
+            raise FileError(
+                f"{file.name} was changed while it was read", hint="run again when nothing writes to it"
+            )
+
+
+def file_digest(file: InputFile) -> FileDigest:
+    """Reads a file once for its checksum.
+
+    Raises:
+        FileError: it cannot be read.
+    """
+    checksum = google_crc32c.Checksum()
+    size, modified = _stamp(file)
+    try:
+        with file.path.open("rb") as stream:
+            while data := stream.read(_BLOCK_BYTES):
+                checksum.update(data)
+    except OSError as error:
+        raise FileError(f"{file.name} cannot be read: {error.strerror}") from error
+    return FileDigest(file.name, size, int.from_bytes(checksum.digest(), "big"), modified)
+
+
+def combined(digests: Sequence[FileDigest]) -> str:
+    """The digest of a source: sha256 over the sizes and checksums of its files, in order, in hexadecimal.
+
+    Names do not count, so that a copy elsewhere has the same digest.
+    """
+    lines = (f"{digest.size_bytes} {digest.crc32c:08x}\n" for digest in digests)
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def _stamp(file: InputFile) -> tuple[int, int]:
+    try:
+        status = os.stat(file.path)  # noqa: PTH116  (folders of images: a Path for each doubles the time)
+    except OSError as error:
+        raise FileError(f"{file.name} cannot be read: {error.strerror}") from error
+    return status.st_size, status.st_mtime_ns

@@ -1,0 +1,98 @@
+"""TFRecord files of tf.Examples: each record is passed on as it is, once it has proved to be an Example."""
+
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+
+from components.ingest.blocks import Block, FileError, InputFile, Place, Reject
+from components.ingest.column_types import Columns, ColumnType
+from components.ingest.compression import open_stream
+from components.ingest.example_message import find_value, is_example
+from components.ingest.options import Options
+from components.ingest.tfrecord import BrokenRecord, read_records
+
+
+def infer(file: InputFile, options: Options, known: Columns) -> dict[str, ColumnType]:  # noqa: ARG001
+    """No columns, as the records stay as they are; but the one that splits them, of the type found first."""
+    column = options.split_by.get("key") or options.split_by.get("time")
+    if column is None:
+        return {}
+    for _, record in _good(file, options):
+        value = find_value(record, column)
+        if value is not None:
+            kinds = {int: ColumnType.INT, float: ColumnType.FLOAT, bytes: ColumnType.TEXT}
+            return {column: kinds[type(value)]}
+    return {column: ColumnType.UNKNOWN}
+
+
+def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]:
+    """The records of a file.
+
+    Raises:
+        FileError: a record's length is wrong, so that none behind it can be found.
+    """
+    records: list[bytes] = []
+    offsets: list[int] = []
+    rejects: list[Reject] = []
+    size = 0
+    for item in read_records(open_stream(file), max_bytes=options.max_record_bytes):
+        if isinstance(item, BrokenRecord):
+            if item.is_end:
+                raise _cut(file, item)
+            rejects.append(Reject("broken checksum", Place(None, item.offset, item.data)))
+            size += len(item.data)
+            continue
+        offset, record = item
+        size += len(record)
+        if is_example(record):
+            records.append(record)
+            offsets.append(offset)
+        else:
+            rejects.append(Reject("not a tf.Example", Place(None, offset, record)))
+        if size >= options.block_bytes:
+            yield _block(records, offsets, rejects, columns)
+            records, offsets, rejects, size = [], [], [], 0
+    yield _block(records, offsets, rejects, columns)
+
+
+def _good(file: InputFile, options: Options) -> Iterator[tuple[int, bytes]]:
+    for item in read_records(open_stream(file), max_bytes=options.max_record_bytes):
+        if not isinstance(item, BrokenRecord) and is_example(item[1]):
+            yield item
+
+
+def _block(records: list[bytes], offsets: list[int], rejects: list[Reject], columns: Columns) -> Block:
+    arrow = {
+        ColumnType.INT: pa.int64(),
+        ColumnType.FLOAT: pa.float64(),
+        ColumnType.TEXT: pa.large_binary(),
+        ColumnType.UNKNOWN: pa.null(),
+    }
+    return Block(
+        rows=len(records),
+        columns={
+            name: pa.array([_of_kind(find_value(record, name), kind) for record in records], arrow[kind])
+            for name, kind in columns.items()
+        },
+        records=pa.array(records, pa.large_binary()),
+        rejects=rejects,
+        find=_finder(records, offsets),
+        position=offsets[-1] if offsets else 0,
+    )
+
+
+def _of_kind(value: int | float | bytes | None, kind: ColumnType) -> int | float | bytes | None:
+    """The value where it is of the column's type, else None: then the row cannot be split by it."""
+    wanted = {ColumnType.INT: int, ColumnType.FLOAT: float, ColumnType.TEXT: bytes}.get(kind)
+    return value if wanted is not None and isinstance(value, wanted) else None
+
+
+def _finder(records: list[bytes], offsets: list[int]) -> Callable[[int], Place]:
+    return lambda row: Place(None, offsets[row], records[row])
+
+
+def _cut(file: InputFile, item: BrokenRecord) -> FileError:
+    return FileError(
+        f"{file.name} cannot be read from byte {item.offset} on: {item.reason}",
+        hint="it is no TFRecord file, or damaged there; compressed files must be named .gz, .bz2 or .zst",
+    )

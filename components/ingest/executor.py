@@ -1,0 +1,236 @@
+"""The Beam executor of Ingest: a task for each group of files, then one verdict over all of them."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.io.filesystem import CompressionTypes
+from apache_beam.io.filesystems import FileSystems
+from google.protobuf import text_format
+from tensorflow_metadata.proto.v0 import schema_pb2
+from tfx.components.example_gen import utils
+from tfx.components.util import examples_utils
+from tfx.dsl.components.base.base_beam_executor import BaseBeamExecutor
+from tfx.dsl.io import fileio
+from tfx.proto import example_gen_pb2
+from tfx.types import artifact_utils, standard_component_specs
+from tfx.utils import proto_utils
+
+from components.errors import ComponentError, SlipwayError
+from components.ingest.column_types import Columns, ColumnType, merge
+from components.ingest.convert import Report, convert
+from components.ingest.digest import combined
+from components.ingest.formats import format_of
+from components.ingest.options import Options
+from components.ingest.planning import Task, final_names, plan_tasks
+from components.ingest.quarantine import check_tally
+from components.ingest.storage import fetched, list_files
+from components.progress import report as tell
+
+OPTIONS_KEY = "ingest"
+SCHEMA_FILE_KEY = "schema_file"
+QUARANTINE_KEY = "quarantine"
+
+_TYPES = {
+    schema_pb2.INT: ColumnType.INT,
+    schema_pb2.FLOAT: ColumnType.FLOAT,
+    schema_pb2.BYTES: ColumnType.TEXT,
+}
+# What goes wrong with the data is carried as a value: Beam would turn an exception into a traceback as text.
+_Failure = dict[str, str]
+
+
+class Executor(BaseBeamExecutor):
+    """Converts the files of `input_base` to examples."""
+
+    def Do(  # noqa: N802  (TFX's name)
+        self,
+        input_dict: Mapping[str, Sequence[Any]],
+        output_dict: Mapping[str, Sequence[Any]],
+        exec_properties: Mapping[str, Any],
+    ) -> None:
+        """Writes the artifacts `examples` and `quarantine`.
+
+        Raises:
+            ComponentError: files cannot be read, or too many rows are no examples.
+        """
+        self._log_startup(input_dict, output_dict, exec_properties)
+        examples = artifact_utils.get_single_instance(output_dict[standard_component_specs.EXAMPLES_KEY])
+        quarantine = artifact_utils.get_single_instance(output_dict[QUARANTINE_KEY])
+        inputs = _proto(exec_properties, standard_component_specs.INPUT_CONFIG_KEY, example_gen_pb2.Input())
+        outputs = _proto(
+            exec_properties, standard_component_specs.OUTPUT_CONFIG_KEY, example_gen_pb2.Output()
+        )
+        options = _with_splits(Options.from_json(exec_properties[OPTIONS_KEY]), outputs.split_config)
+        names = utils.generate_output_split_names(inputs, outputs)
+        examples.split_names = artifact_utils.encode_split_names(names)
+        splits = {name: artifact_utils.get_split_uri([examples], name) for name in names}
+        tasks = plan_tasks(
+            _sources(exec_properties[standard_component_specs.INPUT_BASE_KEY], inputs, outputs),
+            splits,
+            quarantine=quarantine.uri,
+            min_shards=options.min_shards,
+        )
+        for folder in (*splits.values(), quarantine.uri):
+            fileio.makedirs(folder)
+        self._run(tasks, options, _schema_types(exec_properties.get(SCHEMA_FILE_KEY)))
+        report = _collect(tasks)
+        _finish(report, splits, quarantine, options)
+        examples_utils.set_payload_format(examples, example_gen_pb2.FORMAT_TF_EXAMPLE)
+        examples_utils.set_file_format(examples, "tfrecords_gzip")
+
+    def _run(self, tasks: Sequence[Task], options: Options, known: Columns) -> None:
+        with self._make_beam_pipeline() as pipeline:
+            dealt = pipeline | "Tasks" >> beam.Create(tasks) | "Deal" >> beam.Reshuffle()
+            columns = (
+                dealt
+                | "Infer" >> beam.ParDo(_Infer(options, known))
+                | "Merge" >> beam.CombineGlobally(_merged)
+            )
+            _ = dealt | "Convert" >> beam.ParDo(_Convert(options), beam.pvalue.AsSingleton(columns))
+
+
+class _Infer(beam.DoFn):
+    """The columns of a task's files with their types, or what is wrong with them."""
+
+    def __init__(self, options: Options, known: Columns) -> None:
+        self._options = options
+        self._known = dict(known)
+
+    def process(self, task: Task) -> Iterator[Any]:
+        columns: Columns = {}
+        try:
+            for stored in task.files:
+                with fetched(stored) as file:
+                    found = format_of(self._options).infer(file, self._options, self._known)
+                columns = merge(columns, found)
+        except SlipwayError as error:
+            yield _failure(error)
+        else:
+            yield (task.index, {name: int(kind) for name, kind in columns.items()})
+
+
+class _Convert(beam.DoFn):
+    """Converts a task's files, and leaves the report beside its quarantine."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+
+    def process(self, task: Task, found: Any) -> None:
+        document: dict[str, Any]
+        try:
+            if "error" in found:
+                raise ComponentError(found["error"], hint=found["hint"])
+            columns = {name: ColumnType(kind) for name, kind in found["columns"].items()}
+
+            def progress(rows: int, done_bytes: int) -> None:
+                tell(f"{rows:,} rows", done=task.skipped_bytes + done_bytes, total=task.total_bytes)
+
+            document = convert(
+                task, self._options, columns, open_output=_open_output, progress=progress
+            ).to_json()
+        except SlipwayError as error:
+            document = _failure(error)
+        with _open_output(_report_path(task)) as file:
+            file.write(json.dumps(document).encode())
+
+
+def _merged(found: Iterable[Any]) -> dict[str, Any]:
+    """The columns of all tasks in their order, or the first failure; takes its own results too."""
+    parts: dict[int, Any] = {}
+    for part in found:
+        if isinstance(part, dict):
+            if "error" in part:
+                return part
+            parts |= part.get("parts", {})
+        else:
+            parts[part[0]] = part[1]
+    columns: Columns = {}
+    for index in sorted(parts):
+        columns = merge(columns, {name: ColumnType(kind) for name, kind in parts[index].items()})
+    return {"columns": {name: int(kind) for name, kind in columns.items()}, "parts": parts}
+
+
+def _failure(error: SlipwayError) -> _Failure:
+    return {"error": error.message, "hint": error.hint}
+
+
+def _open_output(path: str) -> Any:
+    return FileSystems.create(path, compression_type=CompressionTypes.UNCOMPRESSED)
+
+
+def _report_path(task: Task) -> str:
+    return f"{task.quarantine}.report"
+
+
+def _proto(exec_properties: Mapping[str, Any], key: str, message: Any) -> Any:
+    proto_utils.json_to_proto(exec_properties[key], message)
+    return message
+
+
+def _with_splits(options: Options, config: Any) -> Options:
+    split = {each.name: each.hash_buckets for each in config.splits}
+    by = dict(options.split_by)
+    if config.partition_feature_name:
+        by["key"] = config.partition_feature_name
+    return replace(options, split=split, split_by=by)
+
+
+def _sources(base: str, inputs: Any, outputs: Any) -> dict[str | None, Any]:
+    """The files; by split where the input's patterns are the splits."""
+    found = {split.name: list_files(f"{base.rstrip('/')}/{split.pattern}") for split in inputs.splits}
+    if not outputs.split_config.splits:
+        return dict(found)
+    if len(found) != 1:
+        raise ComponentError(
+            f"input_config names {len(found)} splits and output_config splits them again",
+            hint="leave output_config out, or name one input split",
+        )
+    return {None: next(iter(found.values()))}
+
+
+def _schema_types(path: str | None) -> dict[str, ColumnType]:
+    if not path:
+        return {}
+    with fileio.open(path, "r") as file:
+        schema = text_format.Parse(file.read(), schema_pb2.Schema())
+    return {feature.name: _TYPES[feature.type] for feature in schema.feature if feature.type in _TYPES}
+
+
+def _collect(tasks: Sequence[Task]) -> Report:
+    """What all tasks did; their reports are taken away."""
+    report = Report()
+    for task in tasks:
+        with FileSystems.open(_report_path(task), compression_type=CompressionTypes.UNCOMPRESSED) as file:
+            document = json.loads(file.read())
+        if "error" in document:
+            raise ComponentError(document["error"], hint=document["hint"])
+        report.add(Report.from_json(document))
+    FileSystems.delete([_report_path(task) for task in tasks])
+    return report
+
+
+def _finish(report: Report, splits: Mapping[str, str], quarantine: Any, options: Options) -> None:
+    """Judges the whole, gives the shards their names, and records what was read and written."""
+    tally = report.tally
+    check_tally(tally, max_bad_share=options.max_bad_share)
+    renames = final_names(report.shards, splits)
+    FileSystems.rename([old for old, _ in renames], [new for _, new in renames])
+    summary = {
+        **tally.to_json(),
+        "bad_share": tally.bad_share,
+        "digest": combined(report.digests),
+        "files": [
+            {"name": each.name, "size_bytes": each.size_bytes, "crc32c": f"{each.crc32c:08x}"}
+            for each in report.digests
+        ],
+    }
+    with _open_output(f"{quarantine.uri}/summary.json") as file:
+        file.write((json.dumps(summary, indent=2, ensure_ascii=False) + "\n").encode())
+    quarantine.rows_in = tally.rows_in
+    quarantine.rows_out = sum(tally.rows_out.values())
+    quarantine.rows_rejected = tally.rejected
+    quarantine.set_string_custom_property("digest", summary["digest"])
+    tell(f"{tally.rows_in:,} rows, {tally.rejected:,} in quarantine")

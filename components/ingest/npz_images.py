@@ -1,0 +1,164 @@
+"""Arrays of images in an npz, as Keras' own MNIST file has them: x_train, y_train, x_test, y_test.
+
+A few are read at a time, so that an archive may be larger than memory. Pickled objects are refused.
+"""
+
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from components.ingest.blocks import Block, FileError, InputFile, Place
+from components.ingest.column_types import Columns, ColumnType
+from components.ingest.options import Options
+
+IMAGE = "image"
+_BLOCK_VALUES = 1 << 20
+
+
+@dataclass(frozen=True)
+class _Array:
+    """An array inside the archive, as its header tells."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+
+def infer(file: InputFile, options: Options, known: Columns) -> dict[str, ColumnType]:  # noqa: ARG001
+    """The pixels as one feature, the class as another: whole numbers or fractions as in the arrays.
+
+    Raises:
+        FileError: the arrays are not there, do not belong together, or hold something else than numbers.
+    """
+    kinds: dict[str, ColumnType] = {IMAGE: ColumnType.INT, options.label: ColumnType.INT}
+    with _opened(file) as archive:
+        for part in _parts(file, archive):
+            for feature, array in zip(kinds, _pair(file, archive, part), strict=True):
+                if array.dtype.kind == "f":
+                    kinds[feature] = ColumnType.FLOAT
+    return kinds
+
+
+def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]:
+    """The images of a file with their classes; the part is "train", "test" or whatever follows "x_"."""
+    done = 0
+    with _opened(file) as archive:
+        for part in _parts(file, archive):
+            images, labels = _pair(file, archive, part)
+            values = int(np.prod(images.shape[1:], dtype=np.int64))
+            step = max(_BLOCK_VALUES // max(values, 1), 1)
+            try:
+                with archive.open(f"x_{part}.npy") as x, archive.open(f"y_{part}.npy") as y:
+                    _header(x)
+                    _header(y)
+                    for first in range(0, images.shape[0], step):
+                        rows = min(step, images.shape[0] - first)
+                        pixels = _take(x, rows * values, images.dtype)
+                        classes = _take(y, rows, labels.dtype)
+                        done += rows * values * images.dtype.itemsize
+                        yield _block(part, first, pixels, classes, (IMAGE, options.label), columns, done)
+            except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
+                raise _damaged(file, error) from error
+
+
+def _block(
+    part: str,
+    first: int,
+    pixels: npt.NDArray[Any],
+    classes: npt.NDArray[Any],
+    names: tuple[str, str],
+    columns: Columns,
+    done: int,
+) -> Block:
+    rows = len(classes)
+    each = len(pixels) // rows
+    image, label = names
+    offsets = pa.array(np.arange(rows + 1, dtype=np.int64) * each)
+    return Block(
+        rows=rows,
+        columns={
+            image: pa.LargeListArray.from_arrays(offsets, _typed(pixels, columns[image])),
+            label: _typed(classes, columns[label]),
+        },
+        find=lambda row: Place(None, first + row, f"x_{part}[{first + row}]".encode()),
+        part=part,
+        position=done,
+    )
+
+
+def _typed(values: npt.NDArray[Any], kind: ColumnType) -> pa.Array:
+    return pa.array(values.astype(np.int64 if kind == ColumnType.INT else np.float64))
+
+
+def _parts(file: InputFile, archive: zipfile.ZipFile) -> list[str]:
+    names = archive.namelist()
+    parts = [name[2:-4] for name in names if name.startswith("x_") and name.endswith(".npy")]
+    for part in parts:
+        if f"y_{part}.npy" not in names:
+            raise FileError(f"{file.name} holds x_{part} but no y_{part}", hint="save both with numpy.savez")
+    if not parts:
+        there = ", ".join(name.removesuffix(".npy") for name in names[:10]) or "nothing"
+        raise FileError(
+            f"{file.name} holds no x_train, but {there}",
+            hint="numpy.savez(file, x_train=images, y_train=classes, x_test=..., y_test=...)",
+        )
+    return parts
+
+
+def _pair(file: InputFile, archive: zipfile.ZipFile, part: str) -> tuple[_Array, _Array]:
+    images, labels = (_described(file, archive, f"{letter}_{part}") for letter in "xy")
+    if len(images.shape) < 2 or images.shape[:1] != labels.shape[:1] or len(labels.shape) != 1:
+        raise FileError(
+            f"{file.name}: x_{part} has the shape {images.shape} and y_{part} {labels.shape}",
+            hint="they must be [images, height, width, ...] and [images]",
+        )
+    return images, labels
+
+
+def _described(file: InputFile, archive: zipfile.ZipFile, name: str) -> _Array:
+    try:
+        with archive.open(f"{name}.npy") as stream:
+            shape, is_fortran, dtype = _header(stream)
+    except (ValueError, zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
+        raise _damaged(file, error) from error
+    if dtype.kind not in "buif" or dtype.hasobject or is_fortran:
+        raise FileError(
+            f"{file.name}: {name} holds {dtype}{' in column order' if is_fortran else ''}",
+            hint="it must hold numbers in row order: numpy.ascontiguousarray(array)",
+        )
+    return _Array(shape, dtype)
+
+
+def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    version = np.lib.format.read_magic(stream)
+    read_header = (
+        np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    )
+    shape, is_fortran, dtype = read_header(stream)
+    return shape, is_fortran, dtype
+
+
+def _take(stream: IO[bytes], count: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    wanted = count * dtype.itemsize
+    data = stream.read(wanted)
+    if len(data) < wanted:
+        raise EOFError(f"an array ends {wanted - len(data)} bytes too early")
+    return np.frombuffer(data, dtype=dtype)
+
+
+def _opened(file: InputFile) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(file.path)
+    except (zipfile.BadZipFile, OSError) as error:
+        raise _damaged(file, error) from error
+
+
+def _damaged(file: InputFile, error: Exception) -> FileError:
+    return FileError(
+        f"{file.name} is no npz that can be read: {error}", hint="write it again with numpy.savez"
+    )

@@ -1,0 +1,79 @@
+"""How a source is to be read, split and written: plain values that travel to every worker as JSON."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
+
+from components.ingest.blocks import FileError
+
+MEBIBYTE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """Settings of an ingest; each has a default that works.
+
+    Attributes:
+        format: a key of `formats.FORMATS`.
+        delimiter: of CSV, one ASCII character.
+        quote: of CSV, one ASCII character; None: quotes have no meaning.
+        encoding: of CSV and JSON Lines, a name of Python's codecs.
+        column_names: of a CSV without a header.
+        columns: which columns become features; empty: all.
+        null_values: texts of CSV cells that mean a missing value, beside the empty one.
+        label: name of the feature that gets the class of an image.
+        split: hash buckets of each split, by name; ignored by `split_by.time` and `.parts`.
+        split_by: {} for a hash of the record, or one of {"key": column}, {"time": column, "starts": {split:
+            first moment, None for the earliest}}, {"parts": {split: part}}.
+        max_bad_share: share of the rows above which bad rows stop the run, 0 to 1.
+        target_shard_bytes: size of an output file.
+        min_shards: output files of each split, at least.
+        gzip_level: 1 to 9; None: not compressed.
+        max_record_bytes: length of the longest row of a text file or record of a TFRecord file.
+        block_bytes: how much is read at a time.
+    """
+
+    format: str = "csv"
+    delimiter: str = ","
+    quote: str | None = '"'
+    encoding: str = "utf-8"
+    column_names: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    null_values: tuple[str, ...] = ()
+    label: str = "label"
+    split: Mapping[str, int] = field(default_factory=lambda: {"train": 2, "eval": 1})
+    split_by: Mapping[str, Any] = field(default_factory=dict)
+    max_bad_share: float = 0.001
+    target_shard_bytes: int = 100 * MEBIBYTE
+    min_shards: int = 1
+    gzip_level: int | None = 1
+    max_record_bytes: int = 8 * MEBIBYTE
+    block_bytes: int = 4 * MEBIBYTE
+
+    def to_json(self) -> str:
+        """Stable text; equal options give equal text."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Reads what `to_json` wrote."""
+        plain: dict[str, Any] = json.loads(text)
+        values: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in plain.items()
+        }
+        return cls(**values)
+
+    def chosen(self, names: tuple[str, ...], *, file: str) -> tuple[str, ...]:
+        """The columns that become features, of those that a file has.
+
+        Raises:
+            FileError: one of `columns` is not there.
+        """
+        for name in self.columns:
+            if name not in names:
+                raise FileError(
+                    f"{file} has no column {name!r}, which data.columns names",
+                    hint=f"there are {', '.join(names[:20])}",
+                )
+        return tuple(name for name in names if name in self.columns) if self.columns else names

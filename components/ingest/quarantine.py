@@ -1,0 +1,161 @@
+"""Rows that are no examples: where they are kept, how they are counted, and when they stop the run."""
+
+import base64
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO
+
+from components.errors import ComponentError
+from components.ingest.blocks import Reject
+
+RAW_BYTES = 64 * 1024  # of one row; enough to see what is wrong with it
+_SHOWN_BYTES = 60
+_SHOWN_ROWS = 3
+
+
+class BadRowsError(ComponentError):
+    """The share of rows that are no examples is above the limit."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What became of the rows.
+
+    Attributes:
+        rows_in: rows read.
+        rows_out: examples written, by split.
+        reasons: rows rejected, by reason.
+        first: the first few rejected rows in words.
+    """
+
+    rows_in: int = 0
+    rows_out: dict[str, int] = field(default_factory=dict)
+    reasons: Counter[str] = field(default_factory=Counter)
+    first: list[str] = field(default_factory=list)
+
+    @property
+    def rejected(self) -> int:
+        """Rows in quarantine."""
+        return self.reasons.total()
+
+    @property
+    def bad_share(self) -> float:
+        """The rejected rows as a share of all, 0 to 1."""
+        return self.rejected / self.rows_in if self.rows_in else 0.0
+
+    def add(self, other: "Tally") -> None:
+        """Adds what became of other rows."""
+        self.rows_in += other.rows_in
+        self.reasons += other.reasons
+        self.first = (self.first + other.first)[:_SHOWN_ROWS]
+        for split, rows in other.rows_out.items():
+            self.rows_out[split] = self.rows_out.get(split, 0) + rows
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data; `from_json` reads it back."""
+        return {
+            "rows_in": self.rows_in,
+            "rows_out": self.rows_out,
+            "rejected": dict(sorted(self.reasons.items())),
+            "first_rejected": self.first,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "Tally":
+        """Reads what `to_json` wrote."""
+        return cls(
+            rows_in=data["rows_in"],
+            rows_out=dict(data["rows_out"]),
+            reasons=Counter(data["rejected"]),
+            first=list(data["first_rejected"]),
+        )
+
+
+class QuarantineFile:
+    """Writes rejected rows, one JSON object a line, and counts them.
+
+    Args:
+        file: open for writing; closed by `close`.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.reasons: Counter[str] = Counter()
+        self.first: list[str] = []
+
+    def add(self, name: str, rejects: Sequence[Reject]) -> None:
+        """Takes in rows of the file `name`."""
+        for reject in rejects:
+            self.reasons[reject.reason] += 1
+            if len(self.first) < _SHOWN_ROWS:
+                self.first.append(describe(name, reject))
+            self._file.write(json.dumps(to_record(name, reject), ensure_ascii=False).encode() + b"\n")
+
+    def close(self) -> None:
+        """Writes what is left."""
+        self._file.close()
+
+
+def to_record(name: str, reject: Reject) -> dict[str, Any]:
+    """A rejected row as it is kept: `raw` if it is text, else `raw_base64`, of at most RAW_BYTES."""
+    raw = reject.place.raw
+    record: dict[str, Any] = {
+        "file": name,
+        "line": reject.place.line,
+        "offset": reject.place.offset,
+        "column": reject.column,
+        "reason": reject.reason,
+        "detail": reject.detail,
+    }
+    if len(raw) > RAW_BYTES:
+        record["raw_bytes"] = len(raw)
+        raw = raw[:RAW_BYTES]
+    try:
+        record["raw"] = raw.decode()
+    except UnicodeDecodeError:
+        record["raw_base64"] = base64.b64encode(raw).decode()
+    return record
+
+
+def describe(name: str, reject: Reject) -> str:
+    """A rejected row in one line for people."""
+    place = reject.place
+    where = f"line {place.line}" if place.line is not None else f"at {place.offset}"
+    column = f", column {reject.column}" if reject.column else ""
+    detail = f" ({reject.detail})" if reject.detail else ""
+    raw = place.raw[:_SHOWN_BYTES].decode(errors="backslashreplace")
+    shown = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in raw)
+    more = "..." if len(place.raw) > _SHOWN_BYTES else ""
+    return f"{name} {where}{column}: {reject.reason}{detail}: {shown}{more}"
+
+
+def check_tally(tally: Tally, *, max_bad_share: float) -> None:
+    """Refuses a result in which a row is lost, or too many are bad, or no row is left.
+
+    Args:
+        tally: of all files.
+        max_bad_share: limit of `tally.bad_share`, 0 to 1.
+
+    Raises:
+        BadRowsError: names the counts by reason and the first bad rows.
+        ComponentError: rows in are not rows out and rejected, or there are no rows.
+    """
+    out = sum(tally.rows_out.values())
+    if tally.rows_in != out + tally.rejected:
+        raise ComponentError(
+            f"{tally.rows_in} rows were read, but {out} written and {tally.rejected} rejected",
+            hint="this is a mistake in components.ingest; please report it with the files",
+        )
+    if tally.bad_share > max_bad_share:
+        counts = ", ".join(f"{count} {reason}" for reason, count in tally.reasons.most_common())
+        raise BadRowsError(
+            f"{tally.rejected} of {tally.rows_in} rows ({tally.bad_share:.2%}) are no examples, more than "
+            f"data.max_bad_share ({max_bad_share:.2%}): {counts}; first: {'; '.join(tally.first)}",
+            hint="correct these rows, check data.delimiter and data.encoding, or raise data.max_bad_share",
+        )
+    if not tally.rows_in:
+        raise ComponentError(
+            "the files of data.source hold no row", hint="a table needs rows below its header"
+        )

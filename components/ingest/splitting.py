@@ -1,0 +1,169 @@
+"""Which split a row belongs to: by a hash of the record or of a key, by time, or by the file's own parts."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from components.errors import ComponentError
+from components.ingest.blocks import Block
+from components.ingest.column_types import Columns, ColumnType
+from components.ingest.example_encoding import key_feature
+from components.ingest.options import Options
+
+Splits = npt.NDArray[np.int64]
+
+NO_SPLIT = -1
+
+
+class SplitRule(Protocol):
+    """Assigns rows to splits."""
+
+    @property
+    def column(self) -> str | None:
+        """The column that decides, if one does; a row without a value there belongs to no split."""
+
+    def assign(self, block: Block, values: pa.Array | None, content: Sequence[bytes]) -> Splits:
+        """The index of each row's split.
+
+        Args:
+            block: where the rows are from.
+            values: of `column`, typed; None where there is no such column.
+            content: the serialised Examples, one for each row.
+        """
+
+
+def split_rule(options: Options, columns: Columns) -> SplitRule:
+    """The rule that the options name.
+
+    Raises:
+        ComponentError: the column is not there or of a type that cannot decide.
+    """
+    by = options.split_by
+    if "parts" in by:
+        return _Parts(tuple(by["parts"].items()))
+    if "time" in by:
+        kind = _kind(by["time"], columns, "time")
+        return _Time(by["time"], _starts(by["time"], kind, by["starts"]))
+    bounds = np.cumsum(list(options.split.values()))
+    if "key" not in by:
+        return _RecordHash(bounds)
+    if _kind(by["key"], columns, "key") == ColumnType.FLOAT:
+        raise ComponentError(
+            f"data.split_by.key: column {by['key']!r} holds fractions", hint="choose whole numbers or text"
+        )
+    return _KeyHash(by["key"], bounds)
+
+
+def buckets(digests: Sequence[bytes], total: int) -> Splits:
+    """sha256 digests, as numbers, modulo `total`."""
+    words = np.frombuffer(b"".join(digests), dtype=">u4").reshape(-1, 8).astype(np.uint64)
+    rest = np.zeros(len(words), dtype=np.uint64)
+    for word in words.T:
+        rest = ((rest << np.uint64(32)) | word) % np.uint64(total)
+    return rest.astype(np.int64)
+
+
+@dataclass(frozen=True)
+class _RecordHash:
+    """TFX's own rule."""
+
+    bounds: Splits
+    column: str | None = None
+
+    def assign(self, block: Block, values: pa.Array | None, content: Sequence[bytes]) -> Splits:  # noqa: ARG002
+        hashed = buckets([sha256(record).digest() for record in content], int(self.bounds[-1]))
+        return np.searchsorted(self.bounds, hashed, side="right")
+
+
+@dataclass(frozen=True)
+class _KeyHash:
+    """TFX's rule for `partition_feature_name`."""
+
+    column: str
+    bounds: Splits
+
+    def assign(self, block: Block, values: pa.Array | None, content: Sequence[bytes]) -> Splits:  # noqa: ARG002
+        encoded = _firsts(values).dictionary_encode()
+        digests = [sha256(key_feature(value)).digest() for value in encoded.dictionary.to_pylist()]
+        found = np.searchsorted(self.bounds, buckets(digests, int(self.bounds[-1])), side="right")
+        splits = pa.array(found, pa.int64()).take(encoded.indices).fill_null(NO_SPLIT)
+        assigned: Splits = splits.to_numpy(zero_copy_only=False)
+        return assigned
+
+
+@dataclass(frozen=True)
+class _Time:
+    """Each split begins at a moment and ends where the next begins."""
+
+    column: str
+    starts: tuple[tuple[int, Any], ...]  # (index of the split, its first moment), the earliest first
+
+    def assign(self, block: Block, values: pa.Array | None, content: Sequence[bytes]) -> Splits:  # noqa: ARG002
+        moments = _firsts(values)
+        (first, _), *later = self.starts
+        splits = np.full(len(moments), first, dtype=np.int64)
+        for index, start in later:
+            reached = pc.greater_equal(moments, pa.scalar(start, moments.type)).fill_null(False)
+            splits[reached.to_numpy(zero_copy_only=False)] = index
+        splits[moments.is_null().to_numpy(zero_copy_only=False)] = NO_SPLIT
+        return splits
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """Each split is a part that the file names itself."""
+
+    parts: tuple[tuple[str, str], ...]  # split, part
+    column: str | None = None
+
+    def assign(self, block: Block, values: pa.Array | None, content: Sequence[bytes]) -> Splits:  # noqa: ARG002
+        index = next((i for i, (_, part) in enumerate(self.parts) if part == block.part), NO_SPLIT)
+        return np.full(block.rows, index, dtype=np.int64)
+
+
+def _firsts(values: pa.Array | None) -> pa.Array:
+    """One value for each row; of a list its first."""
+    if values is None:
+        raise ComponentError(
+            "data.split_by needs a column, and these files have none", hint="remove data.split_by"
+        )
+    if not pa.types.is_large_list(values.type):
+        return values
+    lengths = pc.list_value_length(values).fill_null(0)
+    return pc.if_else(pc.greater(lengths, 0), _first_or_null(values, lengths), None)
+
+
+def _first_or_null(values: pa.Array, lengths: pa.Array) -> pa.Array:
+    counts = lengths.to_numpy(zero_copy_only=False)
+    begins = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    flat = values.flatten()
+    return flat.take(pa.array(begins, mask=counts == 0))
+
+
+def _kind(column: str, columns: Columns, key: str) -> ColumnType:
+    if column not in columns:
+        raise ComponentError(
+            f"data.split_by.{key} names the column {column!r}, which is not there",
+            hint=f"there are {', '.join(list(columns)[:20])}",
+        )
+    return columns[column]
+
+
+def _starts(column: str, kind: ColumnType, starts: Mapping[str, Any]) -> tuple[tuple[int, Any], ...]:
+    """The splits' indices with their first moments, by time; text compares as text, as ISO dates allow."""
+    numbered = [(index, start) for index, start in enumerate(starts.values())]
+    for _, start in numbered:
+        if start is not None and isinstance(start, str) != (kind == ColumnType.TEXT):
+            holds = "text" if kind == ColumnType.TEXT else "numbers"
+            raise ComponentError(
+                f"data.split_by.starts: {start!r} cannot be compared with {column!r}, which holds {holds}"
+            )
+    moments = [(i, start.encode() if isinstance(start, str) else start) for i, start in numbered]
+    earliest = [pair for pair in moments if pair[1] is None]
+    return (*earliest, *sorted((pair for pair in moments if pair[1] is not None), key=lambda pair: pair[1]))

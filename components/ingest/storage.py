@@ -1,0 +1,159 @@
+"""The files of a source wherever they lie: listed with what pins their content, and brought to this machine.
+
+Objects of Cloud Storage are read whole, at the generation that was listed, and verified by checksum: reads of
+parts are not verified by the client.
+"""
+
+import fnmatch
+import glob
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from components.ingest.blocks import FileError, InputFile
+
+if TYPE_CHECKING:
+    from google.cloud.storage import Client
+
+GS = "gs://"
+_GLOB = re.compile(r"[*?\[]")
+_TIMEOUT_S = 60.0  # of one request; the client retries those that fail for a passing reason
+_RETRY_S = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file of the source, as it was listed.
+
+    Attributes:
+        name: path, or gs://bucket/object.
+        size_bytes: as stored.
+        generation: of an object; 0 for a file on disk.
+        checksum: crc32c of an object as its store tells it; empty for a file on disk.
+    """
+
+    name: str
+    size_bytes: int
+    generation: int = 0
+    checksum: str = ""
+
+
+def list_files(pattern: str) -> list[StoredFile]:
+    """The files that match a pattern, sorted by name.
+
+    Args:
+        pattern: path or gs:// address; `*`, `?` and `[...]` match within one level of folders.
+
+    Raises:
+        FileError: nothing matches, or the bucket cannot be listed.
+    """
+    files = _list_objects(pattern) if pattern.startswith(GS) else _list_paths(pattern)
+    if not files:
+        raise FileError(f"{pattern} matches no file", hint="check data.source")
+    return sorted(files, key=lambda file: file.name)
+
+
+@contextmanager
+def fetched(file: StoredFile) -> Iterator[InputFile]:
+    """The file as one on this machine, for as long as it is needed.
+
+    Raises:
+        FileError: an object was deleted or replaced since it was listed, or cannot be read unharmed.
+    """
+    if not file.name.startswith(GS):
+        yield InputFile(name=file.name, path=Path(file.name))
+        return
+    with tempfile.TemporaryDirectory(prefix="slipway-ingest-") as folder:
+        # The name's end tells how it is compressed.
+        path = Path(folder) / f"object{Path(file.name).suffix}"
+        _download(file, path)
+        yield InputFile(name=file.name, path=path)
+
+
+def _list_paths(pattern: str) -> list[StoredFile]:
+    # Paths, not Path objects: of a folder of images there are many.
+    found = [(path, os.stat(path)) for path in glob.glob(pattern) if os.path.isfile(path)]  # noqa: PTH113, PTH116, PTH207
+    return [StoredFile(path, status.st_size) for path, status in found]
+
+
+def _list_objects(pattern: str) -> list[StoredFile]:
+    from google.api_core.exceptions import GoogleAPIError
+    from google.auth.exceptions import GoogleAuthError
+
+    bucket, _, path = pattern.removeprefix(GS).partition("/")
+    first = _GLOB.search(path)
+    prefix = path[: first.start()] if first else path
+    try:
+        blobs = list(_client().list_blobs(bucket, prefix=prefix, timeout=_TIMEOUT_S, retry=_retry()))
+    except (GoogleAPIError, GoogleAuthError, OSError) as error:
+        raise _refused(pattern, error) from error
+    return [
+        StoredFile(f"{GS}{bucket}/{blob.name}", blob.size or 0, blob.generation or 0, blob.crc32c or "")
+        for blob in blobs
+        if _matches(blob.name, path) and not blob.name.endswith("/")
+    ]
+
+
+def _matches(name: str, pattern: str) -> bool:
+    parts, wanted = name.split("/"), pattern.split("/")
+    return len(parts) == len(wanted) and all(map(fnmatch.fnmatchcase, parts, wanted))
+
+
+def _download(file: StoredFile, path: Path) -> None:
+    from google.api_core.exceptions import GoogleAPIError, NotFound
+    from google.auth.exceptions import GoogleAuthError
+    from google.cloud.storage.exceptions import DataCorruption
+
+    bucket, _, name = file.name.removeprefix(GS).partition("/")
+    blob = _client().bucket(bucket).blob(name, generation=file.generation)
+    try:
+        blob.download_to_filename(str(path), checksum="crc32c", timeout=_TIMEOUT_S, retry=_retry())
+    except NotFound as error:
+        raise FileError(
+            f"{file.name} was deleted or replaced after it was listed (generation {file.generation})",
+            hint="run again when nothing writes there",
+        ) from error
+    except DataCorruption as error:
+        raise FileError(
+            f"{file.name} did not arrive as it is stored: its checksum differs", hint="run again"
+        ) from error
+    except (GoogleAPIError, GoogleAuthError, OSError) as error:
+        raise _refused(file.name, error) from error
+    if (size := path.stat().st_size) != file.size_bytes:
+        raise FileError(f"{file.name} has {file.size_bytes} bytes, but {size} arrived", hint="run again")
+
+
+def _client() -> "Client":
+    # Imported and made where it is needed: most sources are on disk, and workers cannot share a client.
+    from google.auth.exceptions import DefaultCredentialsError
+    from google.cloud import storage
+
+    try:
+        return storage.Client(project=os.environ.get("GOOGLE_CLOUD_PROJECT", "slipway"))
+    except DefaultCredentialsError:
+        return storage.Client.create_anonymous_client()
+
+
+def _retry() -> Any:
+    from google.cloud.storage.retry import DEFAULT_RETRY
+
+    return DEFAULT_RETRY.with_timeout(_RETRY_S)
+
+
+def _refused(name: str, error: Exception) -> FileError:
+    from google.api_core.exceptions import Forbidden, NotFound, Unauthorized
+
+    if isinstance(error, NotFound):
+        bucket = name.removeprefix(GS).partition("/")[0]
+        return FileError(f"{name}: there is no bucket {bucket!r}", hint="check data.source")
+    if isinstance(error, Forbidden | Unauthorized):
+        return FileError(
+            f"{name}: permission denied",
+            hint="gcloud auth application-default login; the account needs storage.objects.list and .get",
+        )
+    return FileError(f"{name} cannot be read: {type(error).__name__}: {str(error)[:300]}")

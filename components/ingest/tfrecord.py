@@ -1,0 +1,246 @@
+"""TFRecord files: framing, reading, and shards written by a thread of their own.
+
+Format: length as uint64, its masked crc32c, the record, its masked crc32c; little endian.
+"""
+
+import queue
+import struct
+import threading
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import BinaryIO, Protocol
+
+import google_crc32c
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from components.ingest.example_encoding import binary_array
+
+_MASK_DELTA = 0xA282EAD8
+_HEAD = struct.Struct("<QI")
+_FOOT = struct.Struct("<I")
+_EMPTY = pa.scalar(b"", pa.large_binary())
+_QUEUED_BLOCKS = 4
+
+
+class Readable(Protocol):
+    """What can be read from."""
+
+    def read(self, size: int, /) -> bytes:
+        """At most so many bytes; none at the end."""
+
+
+OpenOutput = Callable[[str], BinaryIO]
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenRecord:
+    """A record that cannot be read.
+
+    Attributes:
+        offset: of its begin, in bytes.
+        reason: what is wrong with it.
+        data: what is there.
+        is_end: whether nothing behind it can be found.
+    """
+
+    offset: int
+    reason: str
+    data: bytes
+    is_end: bool
+
+
+def masked_crc32c(data: bytes) -> int:
+    """The checksum of TFRecord files."""
+    crc: int = google_crc32c.value(data)
+    return (((crc >> 15) | (crc << 17)) + _MASK_DELTA) & 0xFFFFFFFF
+
+
+def frame(records: pa.LargeBinaryArray, content: Sequence[bytes]) -> pa.LargeBinaryArray:
+    """The records with what stands before and behind each in a file.
+
+    Args:
+        records: one or more records.
+        content: the same records as Python bytes.
+    """
+    checksum = google_crc32c.value
+    crcs = np.fromiter((checksum(record) for record in content), dtype=np.uint32, count=len(content))
+    masked = ((crcs >> np.uint32(15)) | (crcs << np.uint32(17))) + np.uint32(_MASK_DELTA)
+    sizes, which = np.unique(np.asarray(pc.binary_length(records), dtype=np.int64), return_inverse=True)
+    heads = pa.array([_head(int(size)) for size in sizes], pa.large_binary()).take(pa.array(which))
+    feet = binary_array(masked.astype("<u4"), np.full(len(content), 4, dtype=np.int64))
+    return pc.binary_join_element_wise(heads, records, feet, _EMPTY)
+
+
+def read_records(stream: Readable, *, max_bytes: int) -> Iterator[tuple[int, bytes] | BrokenRecord]:
+    """The records of a file with the offset of each; a broken one is given in its place.
+
+    Args:
+        stream: uncompressed.
+        max_bytes: a record above this is broken.
+    """
+    offset = 0
+    while head := _read(stream, _HEAD.size):
+        if len(head) < _HEAD.size:
+            yield BrokenRecord(offset, "the file ends within a record", head, is_end=True)
+            return
+        size, crc = _HEAD.unpack(head)
+        if masked_crc32c(head[:8]) != crc or size > max_bytes:
+            reason = f"no record of at most {max_bytes} bytes begins here"
+            yield BrokenRecord(offset, reason, head, is_end=True)
+            return
+        body = _read(stream, size + _FOOT.size)
+        if len(body) < size + _FOOT.size:
+            yield BrokenRecord(offset, "the file ends within a record", body, is_end=True)
+            return
+        record = body[:size]
+        if masked_crc32c(record) != _FOOT.unpack(body[size:])[0]:
+            yield BrokenRecord(offset, "its checksum is wrong", record, is_end=False)
+        else:
+            yield offset, record
+        offset += _HEAD.size + len(body)
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """A written file: its name, and what went into it."""
+
+    name: str
+    rows: int
+    size_bytes: int
+
+
+class ShardWriter:
+    """Writes framed records into shards, in the order given: the same records, the same bytes.
+
+    Rows are dealt over `lanes` files in turn; a file that has reached `target_bytes` is followed by another.
+
+    Args:
+        prefix: path of the files, without the number and the suffix.
+        lanes: how many files are filled side by side, >= 1; each exists even when empty.
+        target_bytes: size of a file on disk, > 0; passed by at most one block.
+        gzip_level: 1 (fast) to 9 (small); None: not compressed.
+        open_output: opens a path for writing.
+    """
+
+    def __init__(
+        self, prefix: str, *, lanes: int, target_bytes: int, gzip_level: int | None, open_output: OpenOutput
+    ) -> None:
+        self._dealt = 0
+        self._lanes = [
+            _Lane(f"{prefix}-{lane:04d}", target_bytes, gzip_level, open_output) for lane in range(lanes)
+        ]
+        self._queue: queue.Queue[tuple[int, pa.Array] | None] = queue.Queue(_QUEUED_BLOCKS)
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread.start()
+
+    def write(self, framed: pa.LargeBinaryArray) -> None:
+        """Hands rows to the thread; waits while it is far behind."""
+        lanes = len(self._lanes)
+        for lane in range(lanes):
+            first = (lane - self._dealt) % lanes
+            rows = framed.take(pa.array(np.arange(first, len(framed), lanes))) if lanes > 1 else framed
+            if len(rows):
+                self._queue.put((lane, rows))
+        self._dealt += len(framed)
+        if self._error is not None:
+            raise self._error
+
+    def close(self) -> list[Shard]:
+        """Finishes the files and returns them in order.
+
+        Raises:
+            OSError: a file could not be written.
+        """
+        self._queue.put(None)
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+        return [shard for lane in self._lanes for shard in lane.close()]
+
+    def abandon(self) -> None:
+        """Ends the thread after an error elsewhere; the files are incomplete."""
+        self._error = self._error or InterruptedError("abandoned")
+        self._queue.put(None)
+        self._thread.join()
+
+    def _work(self) -> None:
+        while (item := self._queue.get()) is not None:
+            if self._error is not None:
+                continue  # the queue is drained, so that nobody waits for room in it
+            try:
+                lane, rows = item
+                self._lanes[lane].write(rows)
+            except BaseException as error:  # told to the other thread at its next call
+                self._error = error
+
+
+class _Lane:
+    """Files filled one after the other."""
+
+    def __init__(
+        self, prefix: str, target_bytes: int, gzip_level: int | None, open_output: OpenOutput
+    ) -> None:
+        self._prefix = prefix
+        self._suffix = ".gz" if gzip_level is not None else ""
+        self._target_bytes = target_bytes
+        self._level = gzip_level
+        self._open_output = open_output
+        self._shards: list[Shard] = []
+        self._open()
+
+    def write(self, framed: pa.LargeBinaryArray) -> None:
+        if self._size >= self._target_bytes:
+            self._finish()
+            self._open()
+        data = _joined(framed)
+        self._rows += len(framed)
+        self._put(self._compressor.compress(data) if self._compressor else data)
+
+    def close(self) -> list[Shard]:
+        self._finish()
+        return self._shards
+
+    def _open(self) -> None:
+        self._name = f"{self._prefix}-{len(self._shards):04d}{self._suffix}"
+        self._file = self._open_output(self._name)
+        self._rows = self._size = 0
+        # A gzip stream of zlib's own carries no time, so that equal input gives equal bytes.
+        self._compressor = (
+            zlib.compressobj(self._level, zlib.DEFLATED, 31) if self._level is not None else None
+        )
+
+    def _finish(self) -> None:
+        if self._compressor:
+            self._put(self._compressor.flush())
+        self._file.close()
+        self._shards.append(Shard(self._name, self._rows, self._size))
+
+    def _put(self, data: bytes | memoryview) -> None:
+        self._file.write(data)
+        self._size += len(data)
+
+
+def _joined(framed: pa.LargeBinaryArray) -> memoryview:
+    """The bytes of all rows, end to end, without a copy."""
+    _, offsets, data = framed.buffers()
+    bounds = np.frombuffer(offsets, dtype=np.int64)
+    first, last = bounds[framed.offset], bounds[framed.offset + len(framed)]
+    return memoryview(data)[first:last] if data is not None else memoryview(b"")
+
+
+@lru_cache(maxsize=1 << 16)
+def _head(size: int) -> bytes:
+    return _HEAD.pack(size, masked_crc32c(struct.pack("<Q", size)))
+
+
+def _read(stream: Readable, size: int) -> bytes:
+    """As many bytes as there are, up to `size`; some streams give less at a time."""
+    data = stream.read(size)
+    while len(data) < size and (more := stream.read(size - len(data))):
+        data += more
+    return data
