@@ -58,14 +58,14 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
 
 
 def other_columns(file: str, found: Sequence[str], expected: Sequence[str]) -> FileError:
-    """The error for a file whose columns are not those of the files before it."""
+    """The error for a file whose columns are not those of the files beside it."""
     missing = [name for name in expected if name not in found]
     more = [name for name in found if name not in expected]
     words = [f"it lacks {', '.join(map(repr, missing))}"] if missing else []
     words += [f"it has also {', '.join(map(repr, more))}"] if more else []
     difference = " and ".join(words) or "they are in another order"
     return FileError(
-        f"{file} has other columns than the files before it: {difference}",
+        f"{file} has other columns than the files beside it: {difference}",
         hint="all files of a source need the same columns in the same order; name a narrower data.source",
     )
 
@@ -168,7 +168,9 @@ class _Table:
             )
         start = int(records.starts[0])
         data = memoryview(records.data)[start:]
-        if b"\0" in records.data or not _is_utf8(data):
+        # Arrow takes a lone "\r" for a line end, which none of the rules here does.
+        has_return = b"\r" in records.data and records.data.count(b"\r") != records.data.count(b"\r\n")
+        if has_return or b"\0" in records.data or not _is_utf8(data):
             return None
         quote = self._options.quote
         try:
@@ -227,7 +229,7 @@ class _Table:
         if isinstance(parsed, str):
             return parsed
         if len(parsed) != 1:
-            return "broken quotes"
+            return "a line break outside of quotes"
         if len(parsed[0]) != len(self.names):
             return "too few fields" if len(parsed[0]) < len(self.names) else "too many fields"
         rows.cells.append(parsed[0])
@@ -259,7 +261,8 @@ class _Table:
         if "\0" in text:
             return "a NUL byte"
         quote = self._options.quote
-        csv.field_size_limit(self._options.max_record_bytes)
+        # The limit is the whole process's; fields are bounded by the record here.
+        limit = csv.field_size_limit(self._options.max_record_bytes)
         try:
             return list(
                 csv.reader(
@@ -272,6 +275,8 @@ class _Table:
             )
         except csv.Error:
             return "broken quotes"
+        finally:
+            csv.field_size_limit(limit)
 
     def _reject(self, why: str, raw: bytes, start: int, records: Records) -> Reject:
         place = Place(records.line_of(start), records.offset + start, raw)

@@ -18,12 +18,12 @@ _LISTS = {
 
 def is_example(record: bytes) -> bool:
     """Whether bytes are a serialised tf.Example."""
-    return _parsed(record) is not None
+    return parse_example(record) is not None
 
 
 def find_value(record: bytes, name: str) -> int | float | bytes | None:
     """The first value of a feature of a serialised tf.Example; None where it has none."""
-    example = _parsed(record)
+    example = parse_example(record)
     if example is None or name not in example.features.feature:
         return None
     feature = example.features.feature[name]
@@ -32,7 +32,8 @@ def find_value(record: bytes, name: str) -> int | float | bytes | None:
     return values[0] if values else None
 
 
-def _parsed(record: bytes) -> Any:
+def parse_example(record: bytes) -> Any:
+    """The message with the fields of a tf.Example, or None if the bytes are none."""
     try:
         return _message_class().FromString(record)
     except message.DecodeError:

@@ -6,6 +6,7 @@ A column's type holds the values of all lines and files; a key that a line lacks
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import orjson
 import pyarrow as pa
 
@@ -149,11 +150,10 @@ def _array(values: list[Any], kind: ColumnType) -> pa.Array:
     """The values of a column; lists if any is one."""
     if not any(isinstance(value, list) for value in values):
         return _items(values, kind)
-    counts = [0, *(len(value) if isinstance(value, list) else int(value is not None) for value in values)]
-    offsets = pa.array(counts).to_numpy().cumsum()
-    flat: list[Any] = []
-    for value in values:
-        flat += value if isinstance(value, list) else [value] if value is not None else []
+    # A missing value inside a list has no place in an example: the list is shorter by it.
+    lists = [[v for v in (each if isinstance(each, list) else [each]) if v is not None] for each in values]
+    offsets = np.cumsum([0, *map(len, lists)])
+    flat = [value for each in lists for value in each]
     return pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), _items(flat, kind))
 
 

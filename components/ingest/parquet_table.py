@@ -52,11 +52,10 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
             hint="all files of a source need the same columns; choose some with data.columns",
         )
     first = 0
+    rows, size_bytes = _batch_rows(parquet, options.block_bytes), file.path.stat().st_size
     try:
-        for batch in parquet.iter_batches(
-            batch_size=_batch_rows(parquet, options.block_bytes), columns=list(names), use_threads=False
-        ):
-            yield _block(batch, first, file.path.stat().st_size, parquet.metadata.num_rows)
+        for batch in parquet.iter_batches(batch_size=rows, columns=list(names), use_threads=False):
+            yield _block(batch, first, size_bytes, parquet.metadata.num_rows)
             first += batch.num_rows
     except (pa.ArrowException, OSError) as error:
         raise _damaged(file, error, after=first) from error

@@ -96,9 +96,9 @@ def _suffix(name: str) -> str:
 
 def _groups(files: Sequence[StoredFile]) -> list[list[StoredFile]]:
     groups: list[list[StoredFile]] = []
-    size = TASK_BYTES
+    size = 0
     for file in files:
-        if size + file.size_bytes > TASK_BYTES or len(groups[-1]) >= TASK_FILES:
+        if not groups or size + file.size_bytes > TASK_BYTES or len(groups[-1]) >= TASK_FILES:
             groups.append([])
             size = 0
         groups[-1].append(file)

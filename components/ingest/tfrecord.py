@@ -167,6 +167,8 @@ class ShardWriter:
         self._error = self._error or InterruptedError("abandoned")
         self._queue.put(None)
         self._thread.join()
+        for lane in self._lanes:
+            lane.abandon()
 
     def _work(self) -> None:
         while (item := self._queue.get()) is not None:
@@ -204,6 +206,9 @@ class _Lane:
     def close(self) -> list[Shard]:
         self._finish()
         return self._shards
+
+    def abandon(self) -> None:
+        self._file.close()
 
     def _open(self) -> None:
         self._name = f"{self._prefix}-{len(self._shards):04d}{self._suffix}"

@@ -1,0 +1,109 @@
+"""Ingest without TFX: files are converted as a worker does it, and read back."""
+
+import gzip
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.ingest.column_types import merge
+from components.ingest.convert import Report, convert
+from components.ingest.example_message import parse_example
+from components.ingest.formats import format_of
+from components.ingest.options import Options
+from components.ingest.planning import plan_tasks
+from components.ingest.storage import fetched, list_files
+from components.ingest.tfrecord import read_records
+
+
+@dataclass
+class Ingested:
+    report: Report
+    splits: dict[str, list[dict[str, list[Any] | None]]]
+    rejects: list[dict[str, Any]]
+    files: dict[str, list[Path]]
+
+    @property
+    def rows(self):
+        return [row for rows in self.splits.values() for row in rows]
+
+    @property
+    def reasons(self):
+        return [reject["reason"] for reject in self.rejects]
+
+
+def decode(record: bytes) -> dict[str, list[Any] | None]:
+    features = parse_example(record).features.feature
+    decoded = {}
+    for name in features:
+        kind = features[name].WhichOneof("kind")
+        decoded[name] = list(getattr(features[name], kind).value) if kind else None
+    return decoded
+
+
+def open_any(path: Path):
+    return gzip.open(path) if path.suffix == ".gz" else path.open("rb")
+
+
+@pytest.fixture
+def read_shard():
+    """The records of a written file."""
+
+    def read(path):
+        with open_any(path) as stream:
+            return [record for _, record in read_records(stream, max_bytes=1 << 30)]
+
+    return read
+
+
+@pytest.fixture
+def ingest(tmp_path, read_shard):
+    """Ingests the files that match a pattern; the rows come back decoded, by split."""
+
+    def run(pattern, *, known=None, progress=lambda rows, done: None, **settings):
+        options = Options(**settings)
+        out = tmp_path / "out"
+        names = list(options.split_by.get("parts", options.split_by.get("starts", options.split)))
+        splits = {name: str(out / name) for name in names}
+        for folder in splits.values():
+            Path(folder).mkdir(parents=True, exist_ok=True)
+        files = list_files(str(pattern))
+        tasks = plan_tasks({None: files}, splits, quarantine=str(out), min_shards=options.min_shards)
+        columns = {}
+        for task in tasks:
+            for stored in task.files:
+                with fetched(stored) as file:
+                    columns = merge(columns, format_of(options).infer(file, options, known or {}))
+        report = Report()
+        for task in tasks:
+            report.add(
+                convert(task, options, columns, open_output=lambda path: Path(path).open("wb"), progress=progress)
+            )
+        rejects = [
+            json.loads(line) for task in tasks for line in Path(task.quarantine).read_bytes().splitlines()
+        ]
+        written = {name: [Path(shard.name) for shard in shards] for name, shards in report.shards.items()}
+        rows = {
+            name: [decode(record) for path in paths for record in read_shard(path)]
+            for name, paths in written.items()
+        }
+        tally = report.tally
+        assert tally.rows_in == sum(map(len, rows.values())) + len(rejects)
+        return Ingested(report, rows, rejects, written)
+
+    return run
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Writes a file below a folder of its own and returns its path."""
+
+    def written(content, name="in.csv"):
+        path = tmp_path / "in" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return written

@@ -1,0 +1,276 @@
+"""CSV: what rows become, and what bad files and bad rows get."""
+
+import bz2
+import gzip
+import random
+import string
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from components.ingest.blocks import FileError
+from components.ingest.column_types import ColumnType
+
+
+def test_whole_numbers_fractions_and_text_get_their_types(ingest, write):
+    found = ingest(write("n,x,s,e\n1,1.5,a,\n-2,2,é,\n,,,\n"), split={"all": 1})
+    assert found.rows == [
+        {"n": [1], "x": [1.5], "s": [b"a"], "e": None},
+        {"n": [-2], "x": [2.0], "s": ["é".encode()], "e": None},
+        {"n": [], "x": [], "s": [], "e": None},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (["007", "8"], [[b"007"], [b"8"]]),  # a code, not a number
+        (["0", "-0", "10"], [[0], [0], [10]]),
+        (["0.5", "00.5"], [[0.5], [0.5]]),
+        (["+5", " 6"], [[5], [6]]),
+        (["1_000"], [[1000]]),
+        (["0x1F"], [[b"0x1F"]]),
+        (["9223372036854775807"], [[2**63 - 1]]),
+        (["9223372036854775808"], [[b"9223372036854775808"]]),
+        (["1e3", "nan"], [[1000.0], ["nan"]]),
+        (["nan(1)"], [[b"nan(1)"]]),
+        (["1", "2", "three"], [[b"1"], [b"2"], [b"three"]]),  # changes type halfway
+        (["1", "2.5"], [[1.0], [2.5]]),
+        (["NA", "1"], [[b"NA"], [b"1"]]),
+        (["True"], [[b"True"]]),
+    ],
+)
+def test_type_of_a_column_is_that_of_all_its_cells(ingest, write, cells, expected):
+    found = ingest(write("c\n" + "".join(f"{cell}\n" for cell in cells)), split={"all": 1})
+    values = [row["c"] for row in found.rows]
+    assert [["nan"] if value != value else value for value in values] == expected or [
+        [str(v) if v != v else v for v in value] for value in values
+    ] == expected
+
+
+def test_column_that_changes_type_in_a_later_block_or_file_is_read_alike_everywhere(ingest, write):
+    write("c\n" + "1\n" * 5000, "a.csv")
+    path = write("c\n" + "2\n" * 5000 + "x\n", "b.csv")
+    found = ingest(path.parent / "*.csv", split={"all": 1}, block_bytes=256)
+    assert {type(value) for row in found.rows for value in row["c"]} == {bytes}
+    assert len(found.rows) == 10_001
+
+
+def test_types_that_are_known_are_not_guessed_and_cells_that_break_them_are_quarantined(ingest, write):
+    known = {"n": ColumnType.INT, "x": ColumnType.FLOAT, "s": ColumnType.TEXT}
+    found = ingest(write("n,x,s\n007,1,5\nx,2,6\n8,y,7\n"), known=known, split={"all": 1})
+    assert found.rows == [{"n": [7], "x": [1.0], "s": [b"5"]}]
+    assert [(r["line"], r["column"], r["reason"], r["raw"]) for r in found.rejects] == [
+        (3, "n", "not a whole number", "x,2,6"),
+        (4, "x", "not a number", "8,y,7"),
+    ]
+
+
+def test_quoted_delimiters_quotes_newlines_and_blank_lines(ingest, write):
+    found = ingest(write('a,"b ""x"", c"\r\n"1,5","p\nq"\r\n\r\n"","say ""hi"""\r\n'), split={"all": 1})
+    assert found.rows == [
+        {"a": [b"1,5"], 'b "x", c': [b"p\nq"]},
+        {"a": [], 'b "x", c': [b'say "hi"']},
+    ]
+
+
+@pytest.mark.parametrize("block_bytes", [3, 7, 64, 4096])
+def test_blocks_do_not_show_in_the_result(ingest, write, block_bytes):
+    text = "a,b\n" + "".join(f'{i},"x\ny ""{i}"""\n' if i % 3 else f"{i},\n" for i in range(50))
+    found = ingest(write(text), split={"all": 1}, block_bytes=block_bytes)
+    assert [row["a"] for row in found.rows] == [[i] for i in range(50)]
+    assert [row["b"] for row in found.rows] == [
+        [f'x\ny "{i}"'.encode()] if i % 3 else [] for i in range(50)
+    ]
+
+
+def test_other_delimiter_quote_encoding_names_and_null_values(ingest, write):
+    path = write("1;'a;b';NA\n2;é;-\n".encode("latin-1"))
+    found = ingest(
+        path,
+        split={"all": 1},
+        delimiter=";",
+        quote="'",
+        encoding="latin-1",
+        column_names=("n", "s", "x"),
+        columns=("n", "s", "x"),
+        null_values=("NA", "-"),
+    )
+    assert found.rows == [
+        {"n": [1], "s": [b"a;b"], "x": None},
+        {"n": [2], "s": ["é".encode()], "x": None},
+    ]
+
+
+def test_chosen_columns_only(ingest, write):
+    assert ingest(write("a,b,c\n1,2,3\n"), split={"all": 1}, columns=("c", "a")).rows == [{"a": [1], "c": [3]}]
+    with pytest.raises(FileError, match=r"has no column 'd', which data\.columns names"):
+        ingest(write("a,b,c\n1,2,3\n"), columns=("d",))
+
+
+def test_byte_order_mark_is_no_part_of_a_name(ingest, write):
+    assert ingest(write("\ufeffa,b\n1,2\n"), split={"all": 1}).rows == [{"a": [1], "b": [2]}]
+    assert ingest(write('\ufeff"a",b\n1,2\n'), split={"all": 1}).rows == [{"a": [1], "b": [2]}]
+
+
+def test_utf16_is_named_and_read_when_told_so(ingest, write):
+    path = write("a,b\n1,é\n".encode("utf-16"))
+    with pytest.raises(FileError) as caught:
+        ingest(path)
+    assert caught.value.hint == "set data.encoding: utf-16"
+    assert ingest(path, split={"all": 1}, encoding="utf-16").rows == [{"a": [1], "b": ["é".encode()]}]
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".zst"])
+def test_compressed_files_are_unpacked(ingest, write, suffix):
+    zstandard = pytest.importorskip("zstandard")
+    pack = {".gz": gzip.compress, ".bz2": bz2.compress, ".zst": zstandard.compress}[suffix]
+    packed = pack(b"a\n" + b"1\n" * 1000)
+    assert len(ingest(write(packed, f"in.csv{suffix}")).rows) == 1000
+    with pytest.raises(FileError, match=r"damaged or cut short after \d+ bytes: Truncated") as caught:
+        ingest(write(packed[:-5], f"cut.csv{suffix}"))
+    assert f"cut.csv{suffix}" in caught.value.message
+    assert "copy it again" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("line", "reason", "detail"),
+    [
+        (b"1", "too few fields", "1 fields, not 2"),
+        (b"1,2,3", "too many fields", "3 fields, not 2"),
+        (b"1,caf\xe9", "not valid text", ""),
+        (b"1,a\0b", "a NUL byte", ""),
+        (b'1,"x"y', "broken quotes", ""),
+        (b"1," + b"x" * 5000, "longer than the limit", "more than 4000 bytes"),
+        (b'1,"' + b"x" * 5000, "longer than the limit", "more than 4000 bytes"),
+    ],
+)
+@pytest.mark.parametrize("where", [0, 20, 39])
+def test_bad_row_is_quarantined_with_its_place_and_no_other(ingest, write, line, reason, detail, where):
+    lines = [b"%d,good" % i for i in range(40)]
+    lines[where] = line
+    path = write(b"a,b\n" + b"\n".join(lines) + b"\n")
+    found = ingest(path, split={"all": 1}, max_record_bytes=4000, block_bytes=1000)
+    assert sorted(row["a"][0] for row in found.rows) == [i for i in range(40) if i != where]
+    [reject] = found.rejects
+    assert (reject["file"], reject["line"], reject["reason"], reject["detail"]) == (
+        str(path), where + 2, reason, detail,
+    )  # fmt: skip
+    assert path.read_bytes()[reject["offset"] :].startswith(line[:1000])
+
+
+@pytest.mark.parametrize("block_bytes", [16, 100_000])
+def test_quote_that_never_closes_costs_its_own_line_only(ingest, write, block_bytes):
+    rows = [f"{i},good" for i in range(30)]
+    rows[10] = '10,"never closed'
+    found = ingest(write("a,b\n" + "\n".join(rows)), split={"all": 1}, block_bytes=block_bytes)
+    assert [row["a"][0] for row in found.rows] == [i for i in range(30) if i != 10]
+    assert [(r["line"], r["reason"]) for r in found.rejects] == [(12, "broken quotes")]
+
+
+def test_quote_inside_an_unquoted_field_is_a_letter(ingest, write):
+    found = ingest(write('a,b\n1,5" pipe\n2,x\n3,7" pipe\n4,y\n'), split={"all": 1})
+    assert [row["b"] for row in found.rows] == [[b'5" pipe'], [b"x"], [b'7" pipe'], [b"y"]]
+
+
+def test_hundred_megabytes_on_one_line_take_little_memory_and_one_row(ingest, write):
+    path = write(b"a,b\n1,x\n2," + b"y" * 100_000_000 + b"\n3,z\n")
+    found = ingest(path, split={"all": 1})
+    assert [row["a"] for row in found.rows] == [[1], [3]]
+    [reject] = found.rejects
+    assert (reject["line"], reject["reason"]) == (3, "longer than the limit")
+    assert len(reject["raw"]) <= 64 * 1024 < reject["raw_bytes"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is empty"),
+        (b"\n\n", "is empty"),
+        (b"a,a\n1,2\n", "two columns are named 'a' (1 and 2)"),
+        (b"a,\n1,2\n", "column 2 has no name"),
+        (b"a\0b\n1\n", "has no header that can be read: a NUL byte"),
+        (b"\xff\x01\n1\n", "has no header that can be read: not valid text"),
+        (gzip.compress(b"a\n1\n"), "has no header that can be read"),
+    ],
+)
+def test_file_that_is_no_table_is_refused(ingest, write, content, message):
+    with pytest.raises(FileError) as caught:
+        ingest(write(content))
+    assert message in caught.value.message
+    assert "in.csv" in caught.value.message
+    assert caught.value.hint
+
+
+def test_header_alone_gives_no_rows(ingest, write):
+    assert ingest(write("a,b\n")).rows == []
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [("a", "lacks 'b'"), ("a,b,c", "lacks 'c'"), ("b,a", "in another order")],
+)
+def test_files_with_other_columns_are_refused(ingest, write, header, message):
+    write("a,b\n1,2\n", "1.csv")
+    path = write(f"{header}\n{','.join('1' for _ in header.split(','))}\n", "2.csv")
+    with pytest.raises(FileError, match=message):
+        ingest(path.parent / "*.csv")
+
+
+def test_pattern_without_files_is_named(ingest, tmp_path):
+    with pytest.raises(FileError, match=r"nothing-\*\.csv matches no file"):
+        ingest(tmp_path / "nothing-*.csv")
+
+
+def test_progress_tells_rows_and_bytes(ingest, write):
+    told = []
+    path = write("a\n" + "1\n" * 1000)
+    ingest(path, block_bytes=500, progress=lambda rows, done: told.append((rows, done)))
+    assert told == sorted(told)
+    assert told[-1] == (1000, path.stat().st_size)
+    assert len(told) > 3
+
+
+@given(st.binary(max_size=300), st.sampled_from([5, 64, 10_000]))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300, deadline=None)
+def test_any_bytes_are_rows_or_quarantined_or_refused(ingest, write, content, block_bytes):
+    try:
+        found = ingest(write(b"a,b\n" + content), block_bytes=block_bytes, max_record_bytes=100)
+    except FileError:
+        return
+    lines = [line for line in content.split(b"\n") if line.rstrip(b"\r")]
+    assert len(found.rows) + len(found.rejects) <= len(lines)
+    assert bool(found.rows or found.rejects) == bool(lines)
+
+
+@given(st.lists(st.lists(st.text(max_size=8), min_size=2, max_size=2), min_size=1, max_size=30), st.data())
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200, deadline=None)
+def test_what_csv_writes_is_read_back(ingest, write, table, data):
+    import csv
+    import io
+
+    table = [["s", "t"], *[[cell.replace("\0", "") + "x" for cell in row] for row in table]]
+    out = io.StringIO(newline="")
+    # Without quotes around it, a lone "\r" is a line end to some and a letter to others.
+    quoting = csv.QUOTE_ALL if any("\r" in cell for row in table for cell in row) else csv.QUOTE_MINIMAL
+    line_end = data.draw(st.sampled_from(["\n", "\r\n"]))
+    csv.writer(out, lineterminator=line_end, quoting=quoting).writerows(table)
+    try:
+        content = out.getvalue().encode()
+    except UnicodeEncodeError:  # lone surrogates
+        return
+    found = ingest(write(content), split={"all": 1}, block_bytes=data.draw(st.sampled_from([3, 50, 10_000])))
+    assert found.rejects == []
+    assert [[row["s"], row["t"]] for row in found.rows] == [[[a.encode()], [b.encode()]] for a, b in table[1:]]
+
+
+def test_a_bad_row_in_each_block_does_not_lose_another(ingest, write):
+    letters = random.Random(7)
+    rows = []
+    for i in range(3000):
+        word = "".join(letters.choices(string.ascii_letters + '",\n é', k=letters.randrange(8)))
+        rows.append(f'{i},"{word.replace(chr(34), chr(34) * 2)}"' if i % 100 else f"{i},bad,{i}")
+    found = ingest(write("a,b\n" + "\n".join(rows)), split={"all": 1}, block_bytes=2000)
+    assert [row["a"][0] for row in found.rows] == [i for i in range(3000) if i % 100]
+    assert found.reasons == ["too many fields"] * 30

@@ -1,0 +1,333 @@
+"""JSON Lines, Parquet, TFRecord, arrays and folders of images: what rows become, and what is refused."""
+
+import io
+import json
+import shutil
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+
+from components.ingest.blocks import FileError
+from components.ingest.column_types import ColumnType
+from components.ingest.example_encoding import ExampleEncoder
+from components.ingest.tfrecord import frame
+
+ALL = {"split": {"all": 1}}
+
+# JSON Lines.
+
+
+def test_json_objects_become_rows_with_every_key(ingest, write):
+    lines = ['{"n": 1, "x": 2, "s": "a", "l": [1, 2]}', '{"x": 2.5, "b": true, "s": ""}', "", '{"n": null, "l": []}']
+    found = ingest(write("\n".join(lines), "in.jsonl"), format="jsonl", **ALL)
+    assert found.rows == [
+        {"n": [1], "x": [2.0], "s": [b"a"], "l": [1, 2], "b": []},
+        {"n": [], "x": [2.5], "s": [b""], "l": [], "b": [1]},
+        {"n": [], "x": [], "s": [], "l": [], "b": []},
+    ]
+
+
+def test_json_column_of_text_and_numbers_is_text(ingest, write):
+    found = ingest(write('{"a": 1}\n{"a": "x"}\n{"a": [2.5, null]}\n', "in.jsonl"), format="jsonl", **ALL)
+    assert [row["a"] for row in found.rows][:2] == [[b"1"], [b"x"]]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ('{"a": 1', "broken JSON"),
+        ('{"a": NaN}', "broken JSON"),
+        ("[1]", "not a JSON object"),
+        ("5", "not a JSON object"),
+        ('{"a": {"b": 1}}', "nested JSON"),
+        ('{"a": [[1]]}', "nested JSON"),
+        ('{"a": 9223372036854775808}', "a whole number beyond 64 bits"),
+        ('{"a": "' + "x" * 2000 + '"}', "longer than the limit"),
+        (b'{"a": "caf\xe9"}', "not valid text"),
+        ("x" * 5000, "longer than the limit"),
+    ],
+)
+def test_line_that_is_no_row_is_quarantined(ingest, write, line, reason):
+    content = b'{"a": 1}\n' + (line.encode() if isinstance(line, str) else line) + b'\n{"a": 3}\n'
+    found = ingest(write(content, "in.jsonl"), format="jsonl", max_record_bytes=1000, block_bytes=500, **ALL)
+    assert [row["a"] for row in found.rows] == [[1], [3]]
+    assert [(r["line"], r["offset"], r["reason"]) for r in found.rejects] == [(2, 9, reason)]
+
+
+def test_json_value_of_another_type_than_the_schema_says_is_quarantined(ingest, write):
+    path = write('{"a": 1}\n{"a": "1"}\n{"a": 2.0}\n{"a": 2.5}\n', "in.jsonl")
+    found = ingest(path, format="jsonl", known={"a": ColumnType.INT}, **ALL)
+    assert [row["a"] for row in found.rows] == [[1], [2]]
+    assert [(r["line"], r["column"], r["reason"]) for r in found.rejects] == [
+        (2, "a", "not a whole number"),
+        (4, "a", "not a whole number"),
+    ]
+
+
+def test_json_with_byte_order_mark_and_compression(ingest, write):
+    import gzip
+
+    path = write(gzip.compress(b'\xef\xbb\xbf{"a": 1}\n'), "in.jsonl.gz")
+    assert ingest(path, format="jsonl", **ALL).rows == [{"a": [1]}]
+
+
+def test_file_without_an_object_is_refused(ingest, write):
+    with pytest.raises(FileError, match="holds no JSON object"):
+        ingest(write("a,b\n1,2\n", "in.jsonl"), format="jsonl")
+
+
+# Parquet.
+
+
+@pytest.fixture
+def parquet(tmp_path):
+    def written(columns, name="in.parquet", **options):
+        path = tmp_path / "in" / name
+        path.parent.mkdir(exist_ok=True)
+        pq.write_table(pa.table(columns), path, **options)
+        return path
+
+    return written
+
+
+def test_parquet_columns_of_all_plain_types(ingest, parquet):
+    import datetime
+    from decimal import Decimal
+
+    path = parquet(
+        {
+            "i8": pa.array([1, None], pa.int8()),
+            "u64": pa.array([2**40, 3], pa.uint64()),
+            "f": pa.array([1.5, None], pa.float32()),
+            "b": pa.array([True, False]),
+            "s": pa.array(["é", ""]),
+            "y": pa.array([b"\xff", None]),
+            "d": pa.array([Decimal("1.25"), None]),
+            "t": pa.array([datetime.date(2024, 1, 31), None]),
+            "c": pa.array(["x", "x"]).dictionary_encode(),
+            "l": pa.array([[1, None, 2], None]),
+            "v": pa.array([[1.0, 2.0], [3.0, 4.0]], pa.list_(pa.float32(), 2)),
+            "w": pa.array([["a", "bc"], []]),
+            "e": pa.nulls(2),
+        }
+    )
+    first, second = ingest(path, format="parquet", **ALL).rows
+    assert first == {
+        "i8": [1], "u64": [2**40], "f": [1.5], "b": [1], "s": ["é".encode()], "y": [b"\xff"], "d": [1.25],
+        "t": [b"2024-01-31"], "c": [b"x"], "l": [1, 2], "v": [1.0, 2.0], "w": [b"a", b"bc"], "e": None,
+    }  # fmt: skip
+    assert second == {
+        "i8": [], "u64": [3], "f": [], "b": [0], "s": [b""], "y": [], "d": [],
+        "t": [], "c": [b"x"], "l": [], "v": [3.0, 4.0], "w": [], "e": None,
+    }  # fmt: skip
+
+
+def test_parquet_files_are_merged_to_the_greater_type(ingest, parquet):
+    parquet({"a": [1, 2]}, "1.parquet")
+    path = parquet({"a": [0.5]}, "2.parquet")
+    assert [row["a"] for row in ingest(path.parent / "*.parquet", format="parquet", **ALL).rows] == [[1.0], [2.0], [0.5]]
+
+
+def test_parquet_value_of_another_type_than_the_schema_says_is_quarantined(ingest, parquet):
+    found = ingest(parquet({"a": ["1", "x", None]}), format="parquet", known={"a": ColumnType.INT}, **ALL)
+    assert [row["a"] for row in found.rows] == [[1], []]
+    assert [(r["offset"], r["column"], r["reason"]) for r in found.rejects] == [(1, "a", "not a whole number")]
+
+
+def test_nested_parquet_is_refused_by_name_and_chosen_columns_are_read(ingest, parquet):
+    path = parquet({"a": [1], "p": [{"x": 1}]})
+    with pytest.raises(FileError, match="column 'p' is nested") as caught:
+        ingest(path, format="parquet")
+    assert "data.columns" in caught.value.hint
+    assert ingest(path, format="parquet", columns=("a",), **ALL).rows == [{"a": [1]}]
+
+
+@pytest.mark.parametrize("cut", [0, 3, 100, -1])
+def test_parquet_cut_short_or_none_at_all_is_refused(ingest, parquet, cut):
+    path = parquet({"a": list(range(1000))})
+    path.write_bytes(path.read_bytes()[:cut])
+    with pytest.raises(FileError, match=r"in\.parquet is no Parquet that can be read"):
+        ingest(path, format="parquet")
+
+
+def test_parquet_files_with_other_columns_are_refused(ingest, parquet):
+    parquet({"a": [1], "b": [2]}, "1.parquet")
+    path = parquet({"a": [1]}, "2.parquet")
+    with pytest.raises(FileError, match=r"2\.parquet has other columns than the files beside it: lacks \['b'\]"):
+        ingest(path.parent / "*.parquet", format="parquet")
+
+
+# TFRecord.
+
+
+@pytest.fixture
+def records(tmp_path):
+    """Writes Examples with a whole number n and a text s into a TFRecord file."""
+
+    def written(count, name="in.tfrecord"):
+        columns = {
+            "n": pa.array(range(count), pa.int64()),
+            "s": pa.array([b"x%d" % (i % 3) for i in range(count)], pa.large_binary()),
+        }
+        encoded = ExampleEncoder({"n": ColumnType.INT, "s": ColumnType.TEXT}).encode(columns, count)
+        path = tmp_path / "in" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"".join(frame(encoded, encoded.to_pylist()).to_pylist()))
+        return path, encoded.to_pylist()
+
+    return written
+
+
+def test_records_are_passed_on_as_they_are(ingest, records, read_shard):
+    path, content = records(100)
+    found = ingest(path, format="tfrecord", block_bytes=200)
+    passed = [record for paths in found.files.values() for file in paths for record in read_shard(file)]
+    assert sorted(passed) == sorted(content)
+    assert 40 < len(found.splits["train"]) < 90
+
+
+def test_records_are_split_by_a_key(ingest, records):
+    path, _ = records(60)
+    found = ingest(path, format="tfrecord", split_by={"key": "s"}, split={"train": 1, "eval": 1})
+    keys = [{row["s"][0] for row in rows} for rows in found.splits.values()]
+    assert not keys[0] & keys[1]
+    assert len(found.rows) == 60
+
+
+def test_record_with_wrong_checksum_or_content_is_quarantined(ingest, records):
+    path, content = records(10)
+    data = bytearray(path.read_bytes())
+    size = 16 + len(content[0])
+    data[2 * size + 14] ^= 255
+    bad = pa.array([b"\xff\xff"], pa.large_binary())
+    path.write_bytes(bytes(data) + frame(bad, [b"\xff\xff"])[0].as_py())
+    found = ingest(path, format="tfrecord", **ALL)
+    assert [(r["offset"], r["reason"]) for r in found.rejects] == [
+        (2 * size, "broken checksum"),
+        (len(data), "not a tf.Example"),
+    ]
+    assert len(found.rows) == 9
+
+
+@pytest.mark.parametrize("cut", [-1, -7, 5])
+def test_record_file_cut_short_is_refused_with_the_place(ingest, records, cut):
+    path, _ = records(5)
+    path.write_bytes(path.read_bytes()[:cut])
+    with pytest.raises(FileError, match=r"cannot be read from byte \d+ on: the file ends within a record"):
+        ingest(path, format="tfrecord")
+
+
+def test_file_that_is_no_tfrecord_is_refused(ingest, write):
+    with pytest.raises(FileError, match="cannot be read from byte 0 on: no record"):
+        ingest(write("a,b\n1,2\n3,4\n5,6\n", "in.tfrecord"), format="tfrecord")
+
+
+# Arrays.
+
+
+@pytest.fixture
+def npz(tmp_path):
+    def written(name="in.npz", **arrays):
+        path = tmp_path / "in" / name
+        path.parent.mkdir(exist_ok=True)
+        np.savez(path, **arrays)
+        return path
+
+    return written
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int32, np.float32])
+def test_images_and_classes_become_rows_in_the_parts_of_the_file(ingest, npz, dtype):
+    pixels = np.random.default_rng(1).integers(0, 256, (30, 4, 5)).astype(dtype)
+    classes = np.arange(30, dtype=np.uint8)
+    path = npz(x_train=pixels[:20], y_train=classes[:20], x_test=pixels[20:], y_test=classes[20:])
+    found = ingest(path, format="npz", label="digit", split_by={"parts": {"train": "train", "eval": "test"}})
+    assert {name: len(rows) for name, rows in found.splits.items()} == {"train": 20, "eval": 10}
+    for row in found.rows:
+        assert row["image"] == pixels[row["digit"][0]].ravel().tolist()
+
+
+def test_part_that_no_split_takes_is_quarantined_not_dropped(ingest, npz):
+    arrays = {"x_train": np.zeros((2, 2, 2)), "y_train": np.zeros(2), "x_test": np.ones((1, 2, 2)), "y_test": np.ones(1)}
+    found = ingest(npz(**arrays), format="npz", split_by={"parts": {"train": "train"}})
+    assert [(r["reason"], r["detail"]) for r in found.rejects] == [("in no split", "part 'test'")]
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"images": np.zeros((2, 2))}, "holds no x_train, but images"),
+        ({"x_train": np.zeros((2, 2))}, "holds x_train but no y_train"),
+        ({"x_train": np.zeros((2, 2)), "y_train": np.zeros(3)}, r"shape \(2, 2\) and y_train \(3,\)"),
+        ({"x_train": np.zeros(2), "y_train": np.zeros(2)}, r"shape \(2,\)"),
+        ({"x_train": np.array([["a"]]), "y_train": np.zeros(1)}, "x_train holds <U1"),
+        ({"x_train": np.zeros((2, 2)), "y_train": np.array([{}, {}])}, "y_train holds object"),
+    ],
+)
+def test_arrays_that_are_no_images_with_classes_are_refused(ingest, npz, arrays, message):
+    with pytest.raises(FileError, match=message):
+        ingest(npz(**arrays), format="npz")
+
+
+def test_npz_cut_short_is_refused(ingest, npz):
+    path = npz(x_train=np.zeros((2, 2)), y_train=np.zeros(2))
+    path.write_bytes(path.read_bytes()[:-30])
+    with pytest.raises(FileError, match="is no npz that can be read"):
+        ingest(path, format="npz")
+
+
+# Folders of images.
+
+
+def _png(size=4):
+    out = io.BytesIO()
+    Image.new("L", (size, size), 7).save(out, "png")
+    return out.getvalue()
+
+
+def test_images_get_the_class_of_their_folder(ingest, write):
+    data = _png()
+    for name in ("cat/1.png", "cat/2.png", "dog/1.png"):
+        path = write(data, name)
+    found = ingest(path.parent.parent / "*/*.png", format="images", label="animal", **ALL)
+    assert found.rows == [{"image": [data], "animal": [label]} for label in (b"cat", b"cat", b"dog")]
+
+
+@pytest.mark.parametrize(
+    ("data", "detail"),
+    [(b"", "of no known format"), (b"GIF?", "of no known format"), (_png(64)[:60], "")],
+)
+def test_image_that_cannot_be_read_is_quarantined(ingest, write, data, detail):
+    write(_png(), "cat/1.png")
+    path = write(data, "cat/2.png")
+    found = ingest(path.parent / "*.png", format="images", **ALL)
+    assert len(found.rows) == 1
+    [reject] = found.rejects
+    assert (reject["file"], reject["reason"]) == (str(path), "unreadable image")
+    assert detail in reject["detail"]
+
+
+def test_file_changed_while_it_is_read_is_refused(ingest, write):
+    path = write("a\n" + "1\n" * 1000)
+    with pytest.raises(FileError, match=r"in\.csv was changed while it was read"):
+        ingest(path, block_bytes=100, progress=lambda rows, done: path.write_text("a\n" + "2\n" * 999))
+
+
+def test_same_content_has_the_same_digest_anywhere(ingest, write, tmp_path):
+    from components.ingest.digest import combined
+
+    path = write("a\n1\n")
+    first = combined(ingest(path).report.digests)
+    (tmp_path / "else").mkdir()
+    shutil.copy(path, tmp_path / "else/other.csv")
+    assert combined(ingest(tmp_path / "else/*.csv").report.digests) == first
+    assert combined(ingest(write("a\n2\n")).report.digests) != first
+
+
+def test_rejects_are_json_lines(ingest, write):
+    found = ingest(write(b"a,b\n1,2\n\xff,3,4\n"), **ALL)
+    assert json.loads(json.dumps(found.rejects)) == found.rejects
+    assert "raw_base64" in found.rejects[0]
