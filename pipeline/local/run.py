@@ -5,20 +5,19 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Protocol
 
 from pipeline.config import NodeConfig
 from pipeline.errors import PipelineError
 from pipeline.fingerprint import Fingerprint, canonical_json, source_closure
-from pipeline.local.engine import Display, Engine, default_jobs
+from pipeline.local.engine import Display, Engine
 from pipeline.local.graph import Graph
 from pipeline.local.history import History
 from pipeline.local.lock import check_store, has_execution, locked
 from pipeline.local.node_fingerprints import fingerprint_nodes, stack_versions
 from pipeline.local.outcome import complete_outcome, exit_code, missing_outputs
 from pipeline.local.plan import Decision, Known, baseline_key, decide
-from pipeline.local.processes import end_leftovers
+from pipeline.local.processes import default_jobs, end_leftovers
 from pipeline.local.record import NodeRecord, RunRecord
 from pipeline.local.request import Request
 from pipeline.local.server import Server
@@ -101,7 +100,9 @@ def make_plan(request: Request, history: History, graph: Graph, *, resumed: RunR
     memo = history.digest_memo
     prints = fingerprint_nodes(graph, root=PROJECT_ROOT, memo=memo, baseline="")
     if any(node.is_resolver for node in graph.nodes):
-        trainer = next((n.id for n in graph.nodes if "Model" in n.outputs.values() and not n.is_resolver), None)
+        trainer = next(
+            (n.id for n in graph.nodes if "Model" in n.outputs.values() and not n.is_resolver), None
+        )
         candidate = prints[trainer].key if trainer else ""
         baseline = baseline_key(history.runs(), workload=request.workload, candidate=candidate)
         prints = fingerprint_nodes(graph, root=PROJECT_ROOT, memo=memo, baseline=baseline)
@@ -230,7 +231,10 @@ def _begin_nodes(history: History, record: RunRecord, plan: Plan) -> None:
         if decision.source is not None:
             own = decision.source["run_id"] == record.run_id
             entry.state = "complete" if own else "cached"
-            entry.execution_id, entry.outputs = decision.source["execution_id"], dict(decision.source["outputs"])
+            entry.execution_id, entry.outputs = (
+                decision.source["execution_id"],
+                dict(decision.source["outputs"]),
+            )
         else:
             entry.state = "skipped" if decision.action == "skip" else "waiting"
             entry.attempts, entry.error = 0, None
@@ -260,4 +264,3 @@ def _close(history: History, record: RunRecord, began: float, *, state: Any, cod
     record.wall_s = round(time.monotonic() - began, 3)
     history.save(record)
     history.append_event(record.run_id, {"run": record.run_id, "state": state, "exit_code": code})
-
