@@ -12,8 +12,8 @@ def load_pipeline(target: dict[str, Any]) -> Any:
     """Builds the pipeline. Imports TFX: runs in the fork server only.
 
     Args:
-        target: `{"config": JSON of a WorkloadConfig, "source": {"directory", "pattern"}, "output": folder}` or
-            `{"pipeline": "module:function", "folder": to import it from, "output": folder}`.
+        target: `{"config": JSON of a WorkloadConfig, "source": {"directory", "pattern"}, "output": folder}`
+            or `{"pipeline": "module:function", "folder": to import it from, "output": folder}`.
 
     Returns:
         A `tfx.orchestration.pipeline.Pipeline`.
@@ -38,14 +38,17 @@ def _named_pipeline(name: str, *, folder: str) -> Any:
 
     module_name, _, attribute = name.partition(":")
     if not attribute:
-        raise UsageError(f"--pipeline {name}: must be MODULE:FUNCTION, e.g. my_project.pipeline:create_pipeline")
+        raise UsageError(
+            f"--pipeline {name}: must be MODULE:FUNCTION, e.g. my_project.pipeline:create_pipeline"
+        )
     sys.path.append(folder)
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         if error.name and module_name.startswith(error.name):
             raise UsageError(
-                f"--pipeline {name}: no module {error.name!r}", hint="name it as for `python -m`, dots, no .py"
+                f"--pipeline {name}: no module {error.name!r}",
+                hint="name it as for `python -m`, dots, no .py",
             ) from error
         raise
     found = getattr(module, attribute, None)
