@@ -12,6 +12,7 @@ It stays single-threaded, so that forking is safe. It ends, with all it started,
 """
 
 import contextlib
+import gc
 import importlib
 import os
 import select
@@ -89,6 +90,7 @@ class ForkServer:
 
     def _compile(self, message: dict[str, Any]) -> None:
         try:
+            from pipeline.local.beam_answers import keep_beams_answers
             from pipeline.local.compile import compile_pipeline
 
             self._compiled = compile_pipeline(
@@ -102,6 +104,7 @@ class ForkServer:
             traceback.print_exc()
             self._channel.send({"event": "refused", **describe_exception(error, root=Path.cwd())})
             return
+        keep_beams_answers()
         self._to_import = self._compiled.executor_modules()
         self._channel.send({"event": "graph", "graph": self._compiled.graph.to_json()})
 
@@ -126,6 +129,8 @@ class ForkServer:
         sys.stderr.flush()
         node = NodeProcess(**message)
         server = os.getpid()
+        # What is imported stays for good: a node's collector need not walk through it again and again.
+        gc.freeze()
         try:
             pid = os.fork()
         except OSError as error:
