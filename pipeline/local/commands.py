@@ -163,6 +163,8 @@ def _run_lines(records: Sequence[RunRecord]) -> Iterator[str]:
         facts = ", ".join(filter(None, [metrics_line(record.metrics), pushed]))
         head = f"{record.run_id}  {record.workload:<12}  {record.state:<11}"
         yield f"{head}  {seconds(record.wall_s):>10}  {facts}".rstrip()
+
+
 def show_text(record: RunRecord) -> str:
     """A run as text: what came of it, then each node."""
     width = max((len(node.id) for node in record.nodes), default=0)
