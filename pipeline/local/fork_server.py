@@ -90,14 +90,16 @@ class ForkServer:
 
     def _compile(self, message: dict[str, Any]) -> None:
         try:
+            pipeline, parameters = load_pipeline(message["target"], message["parameters"])
+
             from pipeline.local.beam_answers import keep_beams_answers
             from pipeline.local.compile import compile_pipeline
 
             self._compiled = compile_pipeline(
-                load_pipeline(message["target"]),
+                pipeline,
                 run_id=message["run_id"],
                 output=Path(message["target"]["output"]),
-                parameters=message["parameters"],
+                parameters=parameters,
                 beam_args=message["beam_args"],
             )
         except (Exception, SystemExit) as error:  # user code may raise anything

@@ -79,6 +79,10 @@ def misbehave(how: str, output: Path) -> None:
         ctypes.string_at(0)
     if how == "disk":
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/some/file")
+    if how == "fill":
+        with (output / "half").open("wb", buffering=0) as stream:
+            while True:
+                stream.write(b"x" * 65536)
     if how == "once" and len((FOLDER / "attempts-once").read_text().split()) == 1:
         (output / "half").write_text("half")
         raise RuntimeError("not yet")
@@ -187,6 +191,22 @@ def hang():
     hanging = Misbehave(how="hang").with_id("Hang")
     hanging.add_upstream_node(made)
     return pipeline("hang", made, hanging, Push(value=hanging.outputs["made"]).with_id("Push"))
+
+
+def deaf():
+    """A node that does not end when it is told to."""
+    return pipeline("deaf", Misbehave(how="deaf").with_id("Deaf"))
+
+
+def fill():
+    """A node that fills the disk, and a push."""
+    full = Misbehave(how="fill").with_id("Fill")
+    return pipeline("fill", full, Push(value=full.outputs["made"]).with_id("Push"))
+
+
+def hundred():
+    """A hundred nodes that do next to nothing."""
+    return pipeline("hundred", *(Make(text="a", number=i).with_id(f"Node{i}") for i in range(100)))
 
 
 def fail_fast():
