@@ -2,8 +2,8 @@
 
     .venv/bin/python benchmarks/bench_engine.py [--rounds 3]
 
-Each round times both in turn, so that the machine's drift hits both; the ratios are of the medians. Wall seconds of
-whole processes, imports included.
+Each round times both in turn, so that the machine's drift hits both; the ratios are of the medians. Wall
+seconds of whole processes, imports included.
 """
 
 import argparse
@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parent.parent
+STACK = {"CI": "true", "TF_USE_LEGACY_KERAS": "0", "PYTHONPATH": str(PROJECT)}
 RUNNER = [sys.executable, str(PROJECT / "local_runner.py")]
 
 # What a user of stock TFX would write: the same pipeline, handed to LocalDagRunner.
@@ -31,7 +32,8 @@ from pipeline.dag import build_pipeline
 root = Path({root!r})
 config = load_workload(root / "workloads/taxi/workload.yaml", root=root)
 source = resolve_source(config.data.source, root=root)
-pipeline = build_pipeline(config=config, data=(str(source.directory), source.pattern), output=Path(sys.argv[1]))
+data = (str(source.directory), source.pattern)
+pipeline = build_pipeline(config=config, data=data, output=Path(sys.argv[1]))
 pipeline.beam_pipeline_args.append("--runner=FnApiRunner")
 tfx.orchestration.LocalDagRunner().run(pipeline)
 """
@@ -50,7 +52,7 @@ def timed(command: list[str], folder: Path, **environment: str) -> tuple[float, 
     finished = subprocess.run(
         command,
         cwd=folder,
-        env={**os.environ, "CI": "true", "TF_USE_LEGACY_KERAS": "0", "PYTHONPATH": str(PROJECT), **environment},
+        env={**os.environ, **STACK, **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -107,7 +109,9 @@ def bench_toys(scratch: Path) -> dict[str, float]:
 
 def main() -> None:
     """Runs the rounds and prints medians and ratios."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rounds", type=int, default=3)
     rounds: list[dict[str, float]] = []
     for number in range(parser.parse_args().rounds):
@@ -116,7 +120,9 @@ def main() -> None:
             rounds.append({**bench_taxi(scratch), **bench_toys(scratch)})
         finally:
             shutil.rmtree(scratch)
-        print(f"round {number + 1}: {json.dumps({k: round(v, 2) for k, v in rounds[-1].items()})}", flush=True)
+        print(
+            f"round {number + 1}: {json.dumps({k: round(v, 2) for k, v in rounds[-1].items()})}", flush=True
+        )
     median = {key: statistics.median(found[key] for found in rounds) for key in rounds[0]}
     for key, value in median.items():
         spread = f"{min(f[key] for f in rounds):.2f} to {max(f[key] for f in rounds):.2f}"

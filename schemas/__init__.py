@@ -1,0 +1,1 @@
+"""The schemas of the data, and that of the workload file."""

@@ -1,9 +1,9 @@
 """Spares Beam from working out the same two answers thousands of times.
 
-While it builds and translates a pipeline, Beam 2.77 reads the signatures of the same methods again and again (146,000
-times for the taxi workload's Transform, a fifth of that node's CPU time), and parses its options anew to look whether
-types are checked (2,800 times, a twelfth). Neither changes while a pipeline is built, so the first answer is kept.
-Both are private to Beam: where another version has them no more, nothing is kept and nothing breaks.
+While it builds and translates a pipeline, Beam 2.77 reads the signatures of the same methods again and again
+(146,000 times for the taxi workload's Transform, a fifth of its CPU time), and parses its options anew to look
+whether types are checked (2,800 times, a twelfth). Neither changes while a pipeline is built, so the first
+answer is kept. Where another version of Beam lacks these functions, nothing is kept and nothing breaks.
 """
 
 import weakref
@@ -52,7 +52,7 @@ def keep_signatures(original: Callable[[Any], _Signature]) -> Callable[[Any], _S
 def keep_views(original: Callable[[Any, type], Any]) -> Callable[[Any, type], Any]:
     """From options and a class of options to the view; views share their values, so one serves for all."""
 
-    # Beside the options, not in them: they are pickled whole, and drop a secret of theirs from themselves alone.
+    # Beside the options, not in them: they are pickled whole, and drop a secret from themselves alone.
     kept: weakref.WeakKeyDictionary[Any, dict[type, Any]] = weakref.WeakKeyDictionary()
 
     def view_as(options: Any, cls: type) -> Any:

@@ -142,7 +142,7 @@ class TableDisplay:
     def _table(self, record: RunRecord) -> Table:
         table = Table(box=None, pad_edge=False, show_header=False, expand=False)
         for justify in ("left", "left", "left", "right"):
-            table.add_column(justify=justify, no_wrap=True)  # type: ignore[arg-type]
+            table.add_column(justify=justify, no_wrap=True)
         table.add_column(overflow="ellipsis", no_wrap=True)
         for node in record.nodes:
             style = _STYLES.get(node.state, "")

@@ -21,7 +21,8 @@ import json, sys
 import tensorflow as tf
 model = tf.saved_model.load(sys.argv[1])
 trip = {
-    "trip_miles": [4.2], "fare": [14.5], "trip_seconds": [900], "trip_start_hour": [18], "trip_start_day": [5],
+    "trip_miles": [4.2], "fare": [14.5], "trip_seconds": [900], "trip_start_hour": [18],
+    "trip_start_day": [5],
     "payment_type": [b"Credit Card"], "company": [b"Taxi Affiliation Services"], "pickup_community_area": [8],
 }
 def feature(values):
@@ -36,7 +37,8 @@ raw = model.signatures["serve_raw"]
 _, wanted = raw.structured_input_signature
 empty = {tf.string: b"", tf.int64: -2**63, tf.float32: float("nan")}
 tensors = {
-    name: tf.constant([trip.get(name, [empty[spec.dtype]])], dtype=spec.dtype) for name, spec in wanted.items()
+    name: tf.constant([trip.get(name, [empty[spec.dtype]])], dtype=spec.dtype)
+    for name, spec in wanted.items()
 }
 print(json.dumps({
     "serialized": next(iter(serialized.values())).numpy().tolist(),
@@ -123,7 +125,8 @@ def test_pushed_model_answers_raw_tensors_alike_and_never_asks_for_the_label(ans
 
 def test_metrics_of_every_slice_are_kept_with_the_verdict(first_run, latest):
     gate = next(node for node in latest()["nodes"] if node["id"] == "ModelGate")
-    verdict = json.loads(Path(gate["outputs"]["blessing"][0]["uri"], "verdict.json").read_text(encoding="utf-8"))
+    folder = Path(gate["outputs"]["blessing"][0]["uri"])
+    verdict = json.loads((folder / "verdict.json").read_text(encoding="utf-8"))
     assert {"overall", "payment_type=Cash", "trip_start_hour=18"} <= verdict["slices"].keys()
 
 
@@ -149,14 +152,17 @@ def test_lost_pushed_version_is_noticed_and_pushed_again(first_run, local_runner
 
 
 def test_changed_batch_size_reruns_the_trainer_and_says_so(first_run, local_runner, output):
-    planned = local_runner("plan", *FEWER, "--set", "train.batch_size=512", "--json", "--output", str(output))
+    other = ("--set", "train.batch_size=512")
+    planned = local_runner("plan", *FEWER, *other, "--json", "--output", str(output))
     why = {node["id"]: (node["action"], node["why"]) for node in json.loads(planned.stdout)["nodes"]}
     assert why["Trainer"] == ("run", "train.batch_size 256 -> 512")
     assert why["Transform"][0] == "reuse"
     assert why["Pusher"][0] == "run"
 
 
-def test_model_below_its_threshold_is_not_pushed_and_ends_with_code_3(first_run, local_runner, output, latest):
+def test_model_below_its_threshold_is_not_pushed_and_ends_with_code_3(
+    first_run, local_runner, output, latest
+):
     serving = output / "serving" / "taxi"
     before = sorted(serving.iterdir())
     finished = local_runner(
