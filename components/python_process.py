@@ -1,7 +1,7 @@
 """A Python module in a process of its own: forked by the engine where there is one, else started afresh.
 
 The engine's fork server has imported TensorFlow and Keras already, so a process that it forks begins 4 s
-earlier. Without the engine (another orchestrator or interpreter, a test) the module is started with `python -m`.
+earlier. Without it (another orchestrator or interpreter, a test) the module is started with `python -m`.
 """
 
 import json

@@ -48,7 +48,16 @@ def plain(element, *rest, factor=2):
 
 
 def test_every_sort_of_function_keeps_its_signature(signature_of):
-    for function in (plain, lambda x, y=1: (x, y), Thing().method, Thing.method, Thing(), Thing, len, str.upper):
+    for function in (
+        plain,
+        lambda x, y=1: (x, y),
+        Thing().method,
+        Thing.method,
+        Thing(),
+        Thing,
+        len,
+        str.upper,
+    ):
         signature_of(function)
     assert signature_of(functools.partial(plain, 1))[0] == []
 
