@@ -12,7 +12,6 @@ from typing import Any
 
 from google.protobuf import json_format
 from tfx.dsl.compiler import compiler
-from tfx.orchestration import metadata
 from tfx.orchestration.local import runner_utils
 from tfx.orchestration.pipeline import Pipeline
 from tfx.proto.orchestration import executable_spec_pb2, pipeline_pb2
@@ -21,6 +20,7 @@ from pipeline.errors import UsageError
 from pipeline.fingerprint import flatten_params
 from pipeline.local.graph import Graph, Node
 from pipeline.local.parameters import fill_parameters
+from pipeline.metadata_store import connection_config, prepare_server
 
 _RESOLVER = "tfx.dsl.components.common.resolver.Resolver"
 _DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
@@ -70,7 +70,7 @@ def compile_pipeline(
     """Compiles a pipeline for one run.
 
     Args:
-        pipeline: any TFX pipeline; one without a metadata store gets SQLite under `output`.
+        pipeline: any TFX pipeline; one without a metadata store gets that of `connection_config`.
         run_id: stands for the pipeline run in the metadata store.
         output: the folder of the engine.
         parameters: runtime parameters by name, as text.
@@ -78,12 +78,11 @@ def compile_pipeline(
 
     Raises:
         UsageError: a runtime parameter is unknown, lacks a value or has one of the wrong type; or the
-            pipeline holds another.
+            pipeline holds another, or its metadata store cannot be used.
     """
     if pipeline.metadata_connection_config is None:
-        pipeline.metadata_connection_config = metadata.sqlite_metadata_connection_config(
-            str(output / "metadata.db")
-        )
+        pipeline.metadata_connection_config = connection_config(None, output)
+    prepare_server(pipeline.metadata_connection_config)
     ir = compiler.Compiler().compile(pipeline)
     if any(node.WhichOneof("node") != "pipeline_node" for node in ir.nodes):
         raise UsageError(

@@ -3,7 +3,7 @@
 Started by the engine (server.py) as `python -m pipeline.local.fork_server FD ENGINE_PID`; they talk over a
 socket pair (channel.py):
 
-    engine -> server    compile {target, run_id, parameters, beam_args}; reuse {executions};
+    engine -> server    compile {target, run_id, parameters, beam_args}; reuse {sources};
                         published {run_ids}; start {node, attempt, log, progress}; signal {node, signum}
     server -> engine    graph {graph}; reused {results}; published {results}; started {node, attempt, pid};
                         exited {node, attempt, code, peak_bytes, result}; refused {message, hint, where}
@@ -119,7 +119,7 @@ class ForkServer:
     def _reuse(self, message: dict[str, Any]) -> None:
         from pipeline.local.launch import reuse
 
-        self._channel.send({"event": "reused", "results": reuse(self._compiled, message["executions"])})
+        self._channel.send({"event": "reused", "results": reuse(self._compiled, message["sources"])})
 
     def _published(self, message: dict[str, Any]) -> None:
         from pipeline.local.launch import published

@@ -102,32 +102,49 @@ def _remove(artifact: Any) -> None:
         fileio.rmtree(artifact.uri)
 
 
-def reuse(compiled: Compiled, executions: Mapping[str, int]) -> dict[str, dict[str, Any]]:
+def reuse(compiled: Compiled, sources: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     """Registers the outputs of earlier executions as those of this run's nodes, as TFX does for its cache.
 
     Args:
         compiled: the pipeline.
-        executions: node id -> id of the successful execution whose outputs are taken.
+        sources: node id -> what was remembered of the execution whose outputs are taken,
+            `{execution_id, outputs}`.
 
     Returns:
         The nodes that were reused, with their results as `launch` gives them. Left out is a node whose
-        execution is not (or no longer successfully) in the store, and every node that depends on such a one:
-        they have to run, and nothing of theirs is registered.
+        execution is not (or no longer) in the store as one that made those very outputs, e.g. in another
+        store that counts from 1 again, and every node that depends on such a one: they have to run, and
+        nothing of theirs is registered.
     """
     results: dict[str, dict[str, Any]] = {}
     lost: set[str] = set()
     with metadata.Metadata(compiled.connection) as handle:
         for node in compiled.graph.nodes:
-            if node.id not in executions:
+            if node.id not in sources:
                 continue
-            found = handle.store.get_executions_by_id([executions[node.id]])
-            if not found or found[0].last_known_state not in _SUCCESSFUL:
+            source = sources[node.id]
+            execution = _successful(handle.store, source["execution_id"], compiled.node(node.id))
+            result = _result(handle.store, execution.id) if execution else None
+            if result is None or _uris(result) != _uris(source):
                 lost = compiled.graph.downstream_of(lost | {node.id})
-            if node.id not in lost:
-                _register_copy(handle, compiled.node(node.id), found[0])
+            if node.id not in lost and execution and result:
+                _register_copy(handle, compiled.node(node.id), execution)
                 # The first execution is named, not its copy: it stays valid when the copy's run is forgotten.
-                results[node.id] = _result(handle.store, found[0].id)
+                results[node.id] = result
     return results
+
+
+def _successful(
+    store: mlmd.MetadataStore, execution_id: int, node: Any
+) -> metadata_store_pb2.Execution | None:
+    for execution in store.get_executions_by_id([execution_id]):
+        if execution.last_known_state in _SUCCESSFUL and execution.type == node.node_info.type.name:
+            return execution
+    return None
+
+
+def _uris(result: Mapping[str, Any]) -> dict[str, list[str]]:
+    return {key: sorted(artifact["uri"] for artifact in made) for key, made in result["outputs"].items()}
 
 
 def _register_copy(handle: metadata.Metadata, node: Any, execution: metadata_store_pb2.Execution) -> None:

@@ -1,7 +1,7 @@
 """The runtime parameters of a compiled pipeline: found, given their values, checked. Imports TFX."""
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from google.protobuf.message import Message
@@ -55,16 +55,13 @@ def _find(message: Message) -> Iterator[Any]:
     if isinstance(message, _Parameter):
         yield message
         return
-    for field, value in message.ListFields():
-        if field.message_type is None:
-            continue
-        if field.message_type.GetOptions().map_entry:
-            items = value.values()
-        else:
-            items = value if field.label == field.LABEL_REPEATED else [value]
-        for item in items:
-            if isinstance(item, Message):
-                yield from _find(item)
+    for _, value in message.ListFields():
+        if isinstance(value, Message):
+            yield from _find(value)
+        elif isinstance(value, (Mapping, Sequence)) and not isinstance(value, (str, bytes)):
+            for item in value.values() if isinstance(value, Mapping) else value:
+                if isinstance(item, Message):
+                    yield from _find(item)
 
 
 def _nearest(name: str, declared: Mapping[str, Any]) -> str:

@@ -181,13 +181,14 @@ def _run(request: Request, history: History, record: RunRecord, display: RunDisp
         attempt = f"{record.run_id}.{record.resumed}" if record.resumed else record.run_id
         tick = functools.partial(display.waiting, record, "importing TFX")
         graph = _compile(request, server, history, run_id=attempt, tick=tick)
+        if resumed:
+            _take_up(record, server, history, tick=tick)
         plan = make_plan(request, history, graph, resumed=resumed)
         _begin_nodes(history, record, plan)
         display.planned(record, _expected_s(history, record))
-        reused = {i: d.source["execution_id"] for i, d in plan.decisions.items() if d.source is not None}
+        reused = {i: d.source for i, d in plan.decisions.items() if d.source is not None}
         results = server.reuse(reused, tick=lambda: display.tick(record, {}))
-        lost = reused.keys() - results.keys()
-        for node_id in graph.downstream_of(lost) if lost else ():
+        for node_id in reused.keys() - results.keys():
             entry = record.node(node_id)
             entry.state, entry.why = "waiting", "the metadata store does not know its earlier result"
         engine = Engine(
@@ -203,6 +204,19 @@ def _run(request: Request, history: History, record: RunRecord, display: RunDisp
         )
         engine.run()
         return engine.interrupted
+
+
+def _take_up(record: RunRecord, server: Server, history: History, *, tick: Callable[[], None]) -> None:
+    """Remembers what nodes have completed of which an engine that was killed could not take note."""
+    last = record.run_id if record.resumed == 1 else f"{record.run_id}.{record.resumed - 1}"
+    published = server.published([last], tick=tick)
+    for entry in record.nodes:
+        if entry.id in published and entry.key and entry.state not in ("complete", "cached"):
+            result = {
+                "execution_id": published[entry.id]["execution_id"],
+                "outputs": published[entry.id]["outputs"],
+            }
+            history.remember(entry.key, {"node": entry.id, "run_id": record.run_id, **result})
 
 
 def _compile(

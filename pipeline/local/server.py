@@ -111,11 +111,11 @@ class Server:
         answer = self._wait_for("graph", tick)
         return Graph.from_json(answer["graph"])
 
-    def reuse(self, executions: Mapping[str, int], *, tick: Callable[[], None]) -> dict[str, Any]:
-        """Has earlier executions registered as this run's; see `launch.reuse`. Results by node id."""
-        if not executions:
+    def reuse(self, sources: Mapping[str, Mapping[str, Any]], *, tick: Callable[[], None]) -> dict[str, Any]:
+        """Has remembered executions registered as this run's; see `launch.reuse`. Results by node id."""
+        if not sources:
             return {}
-        self.send("reuse", executions=dict(executions))
+        self.send("reuse", sources={node_id: dict(source) for node_id, source in sources.items()})
         results: dict[str, Any] = self._wait_for("reused", tick)["results"]
         return results
 

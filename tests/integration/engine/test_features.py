@@ -92,8 +92,13 @@ def test_what_the_store_lost_is_not_reused_nor_what_follows(in_process, watcher)
     values = {"target": dict(request.target), "run_id": "later", "parameters": {}, "beam_args": []}
     with Server(History(in_process.output).scratch("reuse")) as server:
         server.compile(values, tick=lambda: None)
-        reused = server.reuse({**executions, "Node3": 10**6}, tick=lambda: None)
-        assert list(reused) == ids[:3]
+        sources = {n.id: {"execution_id": n.execution_id, "outputs": n.outputs} for n in record.nodes}
+        lost = {**sources["Node3"], "execution_id": 10**6}
+        assert list(server.reuse({**sources, "Node3": lost}, tick=lambda: None)) == ids[:3]
+        # Another store counts from 1 again: the same number stands for the execution of another node.
+        swapped = {**sources["Node5"], "execution_id": executions["Node6"]}
+        reused = server.reuse({**sources, "Node5": swapped}, tick=lambda: None)
+        assert list(reused) == ids[:5]
         assert reused["Node2"]["outputs"] == record.node("Node2").outputs
         published = server.published(["unknown", record.run_id], tick=lambda: None)
         assert {node_id: result["execution_id"] for node_id, result in published.items()} == executions

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.local.history import History
 from pipeline.local.processes import children
 
 pytestmark = pytest.mark.slow
@@ -115,3 +116,21 @@ def test_an_interrupt_while_tfx_is_imported_leaves_nothing(toy):
     assert time.monotonic() - began < 3.0
     assert engine.returncode == 130
     assert toy.left() == []
+
+
+def test_a_node_that_was_done_when_the_engine_died_is_not_done_again(toy):
+    """The engine was killed between the node's last deed and its own note of it, which is taken back here."""
+    assert toy.run("one").returncode == 0
+    record = toy.record()
+    record.state, record.exit_code = "running", None
+    record.node("Make").state, record.node("Make").execution_id, record.node("Make").outputs = (
+        "running",
+        None,
+        {},
+    )
+    History(toy.output).save(record)
+    for note in (toy.output / "cache").glob("*.json"):
+        note.unlink()
+    assert toy.command("resume").returncode == 0
+    assert toy.node("Make").state == "complete"
+    assert toy.lines("made") == ["a 1"]
