@@ -42,7 +42,8 @@ def start_module(
     """Starts `python -m MODULE ARGUMENTS...`; what it prints comes through `stdout`, errors go where ours go.
 
     Args:
-        module: its `main(arguments: list[str]) -> int` is called; its package must be importable here.
+        module: its `main(arguments: list[str]) -> int` is called. Where it is started afresh it also gets
+            `--parent-pid PID`, the process that it must not outlive; a fork ends with its node anyway.
         arguments: for `main`.
         environment: all variables of the new process. `PYTHONPATH` is honoured in a fork too.
         may_fork: False where the process needs another state of the libraries than this one has, such as
@@ -51,7 +52,7 @@ def start_module(
     if may_fork and fork_channel is not None:
         return ForkedProcess(fork_channel, module, arguments, environment)
     return subprocess.Popen(
-        [sys.executable, "-m", module, *arguments],
+        [sys.executable, "-m", module, *arguments, "--parent-pid", str(os.getpid())],
         stdout=subprocess.PIPE,
         text=True,
         errors="replace",
@@ -78,7 +79,7 @@ class ForkedProcess:
         reading, writing = os.pipe()
         request = {"module": module, "arguments": list(arguments), "environment": dict(environment)}
         try:
-            socket.send_fds(channel, [json.dumps(request).encode() + b"\n"], [writing, sys.stderr.fileno()])
+            socket.send_fds(channel, [json.dumps(request).encode() + b"\n"], [writing, 2])
         finally:
             os.close(writing)
         self.stdout: IO[str] | None = os.fdopen(reading, encoding="utf-8", errors="replace")

@@ -28,6 +28,7 @@ from typing import Any, NoReturn
 
 from pipeline.local.channel import Channel
 from pipeline.local.failure import describe_exception
+from pipeline.local.module_forks import ModuleForks
 from pipeline.local.node_process import NodeProcess
 from pipeline.local.processes import adopt_orphans, children, die_with_parent, signal_group
 from pipeline.local.targets import load_pipeline
@@ -53,6 +54,7 @@ class ForkServer:
         self._nodes: dict[int, NodeProcess] = {}
         # Nodes that ended while processes of their group live on: what to tell when those are gone, too.
         self._ending: dict[int, tuple[NodeProcess, dict[str, Any]]] = {}
+        self._forks = ModuleForks()
         self._to_import: list[str] = []
         self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
@@ -70,11 +72,14 @@ class ForkServer:
             "signal": self._signal,
         }
         while not self._channel.closed:
-            readable, _, _ = select.select([self._channel.fileno(), self._wake_read], [], [], self._wait_s())
+            watched = [self._channel.fileno(), self._wake_read, *self._forks.descriptors()]
+            readable, _, _ = select.select(watched, [], [], self._wait_s())
             if self._wake_read in readable:
                 with contextlib.suppress(BlockingIOError):
                     os.read(self._wake_read, 4096)
             self._reap()
+            for descriptor in set(readable).intersection(self._forks.descriptors()):
+                self._forks.answer(descriptor)
             if self._channel.fileno() in readable:
                 for message in self._channel.receive():
                     handlers[message.pop("op")](message)
@@ -131,11 +136,14 @@ class ForkServer:
         sys.stderr.flush()
         node = NodeProcess(**message)
         server = os.getpid()
+        ours, theirs = self._forks.open_line()
         # What is imported stays for good: a node's collector need not walk through it again and again.
         gc.freeze()
         try:
             pid = os.fork()
         except OSError as error:
+            ours.close()
+            theirs.close()
             node.take_result()
             cause = {
                 "message": f"its process could not be started: {error.strerror}",
@@ -146,7 +154,10 @@ class ForkServer:
             return
         if pid == 0:
             self._channel.close()
-            node.become(self._compiled, server=server)
+            ours.close()
+            node.become(self._compiled, server=server, forks=theirs)
+        theirs.close()
+        self._forks.serve(ours, node=pid)
         # Both sides set the group, so that it exists before either goes on.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.setpgid(pid, pid)
@@ -168,10 +179,12 @@ class ForkServer:
                 pid, status, usage = os.wait4(-1, os.WNOHANG)
                 if pid == 0:
                     break
+                code, peak_bytes = os.waitstatus_to_exitcode(status), usage.ru_maxrss * _RSS_UNIT_BYTES
+                if self._forks.owns(pid):
+                    self._forks.ended(pid, code)
                 node = self._nodes.pop(pid, None)
                 if node is None:
-                    continue  # an orphan
-                code, peak_bytes = os.waitstatus_to_exitcode(status), usage.ru_maxrss * _RSS_UNIT_BYTES
+                    continue  # an orphan, or a module's process
                 end = {"code": code, "peak_bytes": peak_bytes, "result": node.take_result()}
                 self._ending[pid] = (node, end)
                 if not node.was_told_to_end:
@@ -188,7 +201,10 @@ class ForkServer:
         """Kills what nodes that are gone have left in other groups, e.g. as sessions of their own."""
         for pid in children(os.getpid()):
             with contextlib.suppress(ProcessLookupError):
-                if pid not in self._nodes and os.getpgid(pid) not in self._ending:
+                if (
+                    self._nodes.keys().isdisjoint((pid, os.getpgid(pid)))
+                    and os.getpgid(pid) not in self._ending
+                ):
                     os.kill(pid, signal.SIGKILL)
 
     def _tell(self, event: str, node: NodeProcess, **values: Any) -> None:

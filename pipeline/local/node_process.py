@@ -3,12 +3,14 @@
 import json
 import os
 import signal
+import socket
 import sys
 import traceback
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
+from components import python_process
 from components.progress import PROGRESS_VARIABLE, report
 from pipeline.local.beam_stages import report_stages
 from pipeline.local.failure import describe_exception
@@ -49,12 +51,13 @@ class NodeProcess:
                 return None
         return told
 
-    def become(self, compiled: Any, *, server: int) -> NoReturn:
+    def become(self, compiled: Any, *, server: int, forks: socket.socket) -> NoReturn:
         """Runs the node in this process, which was forked for it.
 
         Args:
             compiled: the pipeline, a `pipeline.local.compile.Compiled`.
             server: the fork server's process id.
+            forks: the line on which modules in processes of their own can be asked for.
         """
         code = 1
         try:
@@ -65,6 +68,7 @@ class NodeProcess:
             signal.set_wakeup_fd(-1)
             for signum in (signal.SIGCHLD, signal.SIGTERM):
                 signal.signal(signum, signal.SIG_DFL)
+            python_process.fork_channel = forks
             result = self._run(compiled)
             os.write(self.result, json.dumps(result).encode())
             code = 0 if result["state"] != "failed" else 1
