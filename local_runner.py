@@ -9,6 +9,7 @@ import typer
 
 from components.errors import SlipwayError
 from pipeline.local import commands
+from pipeline.local.gc import DEFAULT_KEEP
 from pipeline.local.request import DEFAULT_WORKLOAD
 
 app = typer.Typer(
@@ -25,7 +26,9 @@ Run = Annotated[str | None, typer.Argument(help="A run's id or the start of it; 
 Output = Annotated[Path, typer.Option(help="Folder for everything that runs write.")]
 Sets = Annotated[list[str] | None, typer.Option("--set", help="Overrides one key: KEY=VALUE. Repeatable.")]
 Profile = Annotated[str | None, typer.Option(help="One of the workload's profiles, laid over the file.")]
-Pipeline = Annotated[str | None, typer.Option(help="MODULE:FUNCTION of any TFX pipeline, instead of a workload.")]
+Pipeline = Annotated[
+    str | None, typer.Option(help="MODULE:FUNCTION of any TFX pipeline, instead of a workload.")
+]
 Beam = Annotated[list[str] | None, typer.Option(help="An option for every Beam component. Repeatable.")]
 Start = Annotated[str | None, typer.Option("--from", metavar="NODE", help="Run this node and what follows.")]
 End = Annotated[str | None, typer.Option("--to", metavar="NODE", help="Stop after this node.")]
@@ -38,12 +41,15 @@ _verbose = False
 
 
 def _be_verbose(value: bool) -> None:
-    global _verbose  # noqa: PLW0603 (read once, in main, after everything else has failed)
+    global _verbose
     _verbose = _verbose or value
 
 
 Verbose = Annotated[
-    bool, typer.Option("--verbose", callback=_be_verbose, expose_value=True, help="Show the traceback of an error.")
+    bool,
+    typer.Option(
+        "--verbose", callback=_be_verbose, expose_value=True, help="Show the traceback of an error."
+    ),
 ]
 
 
@@ -134,10 +140,38 @@ def runs(output: Output = DEFAULT_OUTPUT, as_json: Json = False, verbose: Verbos
 
 
 @app.command()
-def show(run: Run = None, output: Output = DEFAULT_OUTPUT, as_json: Json = False, verbose: Verbose = False) -> None:
+def show(
+    run: Run = None, output: Output = DEFAULT_OUTPUT, as_json: Json = False, verbose: Verbose = False
+) -> None:
     """Show one run: nodes, times, metrics, blessing, pushed version."""
     record = commands.find(run, output)
     _print(record.to_json() if as_json else commands.show_text(record))
+
+
+@app.command()
+def diff(
+    old: Annotated[str, typer.Argument(metavar="RUN", help="A run's id, the start of it, or latest.")],
+    new: Annotated[str, typer.Argument(metavar="RUN", help="The run to compare with it.")],
+    output: Output = DEFAULT_OUTPUT,
+    as_json: Json = False,
+    verbose: Verbose = False,
+) -> None:
+    """Show what changed from one run to another: settings, code, data, metrics, times."""
+    found = commands.diff(old, new, output)
+    _print(found.to_json() if as_json else found.text())
+
+
+@app.command()
+def gc(
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would go.")] = False,
+    keep: Annotated[int, typer.Option(help="How many runs of each pipeline to keep.")] = DEFAULT_KEEP,
+    output: Output = DEFAULT_OUTPUT,
+    as_json: Json = False,
+    verbose: Verbose = False,
+) -> None:
+    """Remove artifacts that no kept run, pushed version or baseline needs."""
+    sweep = commands.gc(output, keep=keep, dry_run=dry_run)
+    _print(sweep.to_json() if as_json else commands.gc_text(sweep, output, keep=keep))
 
 
 def _print(result: object) -> None:

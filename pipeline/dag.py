@@ -6,7 +6,15 @@ files -> Ingest -> StatisticsGen -> SchemaGen -> ExampleValidator
 
 from pathlib import Path
 
-from tfx.components import CsvExampleGen, Evaluator, ExampleValidator, Pusher, StatisticsGen, Trainer, Transform
+from tfx.components import (
+    CsvExampleGen,
+    Evaluator,
+    ExampleValidator,
+    Pusher,
+    StatisticsGen,
+    Trainer,
+    Transform,
+)
 from tfx.components import SchemaGen as InferSchema
 from tfx.components.schema_gen.import_schema_gen.component import ImportSchemaGen
 from tfx.dsl.components.base.base_node import BaseNode
@@ -29,7 +37,7 @@ def build_pipeline(*, config: WorkloadConfig, data: tuple[str, str], output: Pat
     Args:
         config: the workload, checked, its paths absolute.
         data: what `config.data.source` stands for here: a folder, and a pattern for the files in it.
-        output: the folder for artifacts, metadata and, where the workload names no destination, served models.
+        output: the folder for artifacts, metadata and, unless the workload says otherwise, served models.
 
     Returns:
         The pipeline, not yet run. Its name is the workload's.
@@ -61,7 +69,7 @@ def build_pipeline(*, config: WorkloadConfig, data: tuple[str, str], output: Pat
         examples=examples,
         schema=schema,
         preprocessing_fn=config.transform.preprocessing_fn,
-        # Statistics of the transformed examples cost a quarter of this node's time and nothing reads them yet.
+        # Statistics of the transformed examples cost a quarter of the time, and nothing reads them yet.
         disable_statistics=True,
     )
     trainer = Trainer(
@@ -95,7 +103,9 @@ def build_pipeline(*, config: WorkloadConfig, data: tuple[str, str], output: Pat
     gate = ModelGate(
         model=trainer.outputs["model"],
         evaluation=evaluator.outputs["evaluation"],
-        thresholds={name: limits.model_dump(exclude_none=True) for name, limits in config.evaluate.thresholds.items()},
+        thresholds={
+            name: limits.model_dump(exclude_none=True) for name, limits in config.evaluate.thresholds.items()
+        },
     )
     destination = config.push.destination or str(output / "serving" / config.name)
     pusher = Pusher(

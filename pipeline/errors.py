@@ -2,10 +2,10 @@
 
 SlipwayError (components.errors)
 └── PipelineError           exit_code says how the command ends
-    ├── UsageError          2: wrong arguments
-    │   └── ConfigError     2: wrong workload file; names file, line, key, value, rule
-    ├── NodeFailed          1: a node failed, was killed or timed out
-    └── GateStopped         3: the data gate or the model gate said no
+    └── UsageError          2: wrong arguments
+        └── ConfigError     2: wrong workload file; names file, line, key, value, rule
+
+A node that fails and a gate that says no are no exceptions: they are outcomes (pipeline.local.outcome).
 """
 
 from typing import ClassVar
@@ -28,14 +28,3 @@ class UsageError(PipelineError):
 class ConfigError(UsageError):
     """The workload file, or a value set over it, is wrong."""
 
-
-class NodeFailed(PipelineError):
-    """A node raised, was killed or exceeded its time limit."""
-
-    exit_code = 1
-
-
-class GateStopped(PipelineError):
-    """A gate refused the data or the model."""
-
-    exit_code = 3

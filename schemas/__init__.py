@@ -1,1 +1,1 @@
-"""What the data looks like (*.pbtxt), what a workload file may hold, and artifact types of our own."""
+"""The schemas of the data, that of the workload file, and artifact types of our own."""

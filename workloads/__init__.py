@@ -1,0 +1,1 @@
+"""What users own: one package per workload, reached by dotted path only."""

@@ -22,7 +22,7 @@ class Evaluation:
 
 
 def read_evaluation(uri: str) -> Evaluation:
-    """Reads what the Evaluator wrote to `uri`; metrics without a number (plots, nested values) are left out."""
+    """Reads what the Evaluator wrote to `uri`; metrics that are no number (plots, matrices) are left out."""
     by_model: dict[str, dict[str, dict[str, float]]] = {CANDIDATE: {}, BASELINE: {}}
     for record in tfma.load_metrics(uri):
         slice_name = _slice_name(record.slice_key)

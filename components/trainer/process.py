@@ -4,13 +4,13 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from components.errors import ComponentError
+from components.python_process import start_module
 
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
 END_LIMIT_S = 10.0
@@ -27,13 +27,12 @@ class TrainingProcess:
     """
 
     def __init__(self, job_file: Path, *, import_roots: Iterable[Path], backend: str = "tensorflow") -> None:
-        command = [sys.executable, "-m", "components.trainer.train", str(job_file)]
-        self._process = subprocess.Popen(
-            [*command, "--parent-pid", str(os.getpid())],
-            stdout=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            env=environment(os.environ, import_roots=import_roots, backend=backend),
+        self._process = start_module(
+            "components.trainer.train",
+            [str(job_file)],
+            environment=environment(os.environ, import_roots=import_roots, backend=backend),
+            # Keras reads its backend once, when it is imported.
+            may_fork=os.environ.get("KERAS_BACKEND", "tensorflow") == backend,
         )
 
     @property

@@ -4,6 +4,7 @@ Lays out the training job, has a process of its own carry it out, and exports th
 that come back.
 """
 
+import json
 import sys
 import tempfile
 import warnings
@@ -16,6 +17,7 @@ import tensorflow_transform as tft
 from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import schema_pb2
 
+from components import progress
 from components.errors import ComponentError
 from components.trainer.export import ServedModel, require_tensorflow_backend
 from components.trainer.features import Feature
@@ -153,6 +155,12 @@ def _matching(patterns: Iterable[str]) -> tuple[str, ...]:
 
 
 def _show(line: str) -> None:
-    """Progress goes to the node's output as it comes."""
+    """Progress goes to the node's output as it comes, and in words beside the running node."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
+    try:
+        told = json.loads(line)
+    except ValueError:
+        return  # what a library printed
+    if isinstance(told, dict) and told.get("event") == "step":
+        progress.report(f"loss {told['loss']:.4f}", done=told["step"], total=told["steps"])

@@ -1,1 +1,1 @@
-"""The local engine: compiles a TFX pipeline, runs each node in a process of its own, and remembers what it did."""
+"""The local engine: compiles a TFX pipeline, runs each node in its own process, remembers what it did."""

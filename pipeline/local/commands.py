@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.errors import UsageError
+from pipeline.local.diff import Difference, compare, read_fingerprints
+from pipeline.local.gc import collect
 from pipeline.local.history import History
 from pipeline.local.lock import is_locked
 from pipeline.local.record import RunRecord
 from pipeline.local.request import Request, pipeline_request, workload_request
+from pipeline.local.sweep import Sweep
 from pipeline.local.wording import metrics_line, node_line, seconds
 
 
@@ -131,6 +134,24 @@ def _tell_killed(record: RunRecord, output: Path) -> RunRecord:
     return record
 
 
+def diff(old: str, new: str, output: Path) -> Difference:
+    """What changed from one run to another; each is named as in `find`."""
+    history = History(output.absolute())
+    before, after = find(old, output), find(new, output)
+    prints = [read_fingerprints(history.folder(record.run_id)) for record in (before, after)]
+    return compare(before, after, *prints)
+
+
+def gc(output: Path, *, keep: int, dry_run: bool) -> Sweep:
+    """Removes what no kept run, pushed version or baseline needs; see `collect`."""
+    return collect(output, keep=keep, dry_run=dry_run)
+
+
+def gc_text(sweep: Sweep, output: Path, *, keep: int) -> str:
+    """What went or would go; a dry run ends with the command that removes it."""
+    return sweep.text(command=f"python local_runner.py gc --keep {keep}{_options(output)}")
+
+
 def runs_text(records: Sequence[RunRecord]) -> str:
     """One line a run."""
     return "\n".join(_run_lines(records)) or "No runs yet."
@@ -140,13 +161,16 @@ def _run_lines(records: Sequence[RunRecord]) -> Iterator[str]:
     for record in records:
         pushed = f"pushed {record.pushed['version']}" if record.pushed else ""
         facts = ", ".join(filter(None, [metrics_line(record.metrics), pushed]))
-        yield f"{record.run_id}  {record.workload:<12}  {record.state:<11}  {seconds(record.wall_s):>10}  {facts}".rstrip()
+        head = f"{record.run_id}  {record.workload:<12}  {record.state:<11}"
+        yield f"{head}  {seconds(record.wall_s):>10}  {facts}".rstrip()
 
 
 def show_text(record: RunRecord) -> str:
     """A run as text: what came of it, then each node."""
     width = max((len(node.id) for node in record.nodes), default=0)
-    lines = [f"{record.workload} {record.run_id}: {record.state}, {seconds(record.wall_s)}, {record.started_at}"]
+    lines = [
+        f"{record.workload} {record.run_id}: {record.state}, {seconds(record.wall_s)}, {record.started_at}"
+    ]
     lines += [node_line(node, width=width) for node in record.nodes]
     if record.metrics:
         lines.append(f"metrics   {metrics_line(record.metrics)}")

@@ -11,15 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from google.protobuf import json_format
-from tfx.dsl.compiler import compiler, constants
-from tfx.orchestration import metadata
+from tfx.dsl.compiler import compiler
 from tfx.orchestration.local import runner_utils
 from tfx.orchestration.pipeline import Pipeline
-from tfx.orchestration.portable import runtime_parameter_utils
 from tfx.proto.orchestration import executable_spec_pb2, pipeline_pb2
 
+from pipeline.errors import UsageError
 from pipeline.fingerprint import flatten_params
 from pipeline.local.graph import Graph, Node
+from pipeline.local.parameters import fill_parameters
+from pipeline.metadata_store import connection_config, prepare_server
 
 _RESOLVER = "tfx.dsl.components.common.resolver.Resolver"
 _DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
@@ -69,20 +70,25 @@ def compile_pipeline(
     """Compiles a pipeline for one run.
 
     Args:
-        pipeline: any TFX pipeline; one without a metadata store gets SQLite under `output`.
+        pipeline: any TFX pipeline; one without a metadata store gets that of `connection_config`.
         run_id: stands for the pipeline run in the metadata store.
         output: the folder of the engine.
-        parameters: runtime parameters by name.
+        parameters: runtime parameters by name, as text.
         beam_args: more options for every Beam component; a runner is named if the pipeline names none.
+
+    Raises:
+        UsageError: a runtime parameter is unknown, lacks a value or has one of the wrong type; or the
+            pipeline holds another, or its metadata store cannot be used.
     """
     if pipeline.metadata_connection_config is None:
-        pipeline.metadata_connection_config = metadata.sqlite_metadata_connection_config(
-            str(output / "metadata.db")
-        )
+        pipeline.metadata_connection_config = connection_config(None, output)
+    prepare_server(pipeline.metadata_connection_config)
     ir = compiler.Compiler().compile(pipeline)
-    runtime_parameter_utils.substitute_runtime_parameter(
-        ir, {constants.PIPELINE_RUN_ID_PARAMETER_NAME: run_id, **parameters}
-    )
+    if any(node.WhichOneof("node") != "pipeline_node" for node in ir.nodes):
+        raise UsageError(
+            f"{ir.pipeline_info.id} holds a pipeline inside a pipeline, which cannot be run here."
+        )
+    fill_parameters(ir, run_id=run_id, values=parameters)
     for node in ir.nodes:
         # The engine's own cache decides (pipeline.local.plan); TFX's would answer beside it.
         node.pipeline_node.execution_options.caching_options.enable_cache = False
@@ -118,9 +124,20 @@ def _node(node: pipeline_pb2.PipelineNode, deployment: Any) -> Node:
         files=tuple(sorted(set(_named_files(texts)))),
         is_resolver=node.node_info.type.name == _RESOLVER,
         outputs={key: spec.artifact_spec.type.name for key, spec in node.outputs.outputs.items()},
+        optional=_optional(node),
         retries=max(options.max_execution_retries, 0),
         timeout_s=options.execution_timeout_sec or None,
     )
+
+
+def _optional(node: pipeline_pb2.PipelineNode) -> tuple[str, ...]:
+    needed = {
+        channel.producer_node_query.id
+        for spec in node.inputs.inputs.values()
+        if spec.min_count > 0
+        for channel in spec.channels
+    }
+    return tuple(sorted(set(node.upstream_nodes) - needed))
 
 
 def _class_path(executor: Any) -> str:

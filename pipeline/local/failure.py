@@ -1,18 +1,27 @@
 """What went wrong, in one or two lines that a stranger understands. Pure."""
 
 import signal
+import site
+import sysconfig
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TypedDict
 
 from components.errors import SlipwayError
+from pipeline.root import PROJECT_ROOT
 
-# Folders inside the project whose frames say nothing to the user about his own code.
-_OURS = ("pipeline", ".venv")
+# Our own code: its frames say less than the user's, those of the engine nothing at all.
+_ENGINE = PROJECT_ROOT / "pipeline"
+_COMPONENTS = PROJECT_ROOT / "components"
+_INSTALLED = tuple(
+    Path(folder)
+    for folder in {*site.getsitepackages(), *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib"))}
+)
 
 
 class Cause(TypedDict):
-    """A failure's cause: `message` in one line, `hint` (may be empty), `where` as `file:line` (may be empty)."""
+    """A failure's cause: `message` in one line; `hint` and `where` (`file:line`) may be empty."""
 
     message: str
     hint: str
@@ -24,28 +33,47 @@ def describe_exception(error: BaseException, *, root: Path) -> Cause:
 
     Args:
         error: what was raised.
-        root: the project's folder; the deepest frame inside it that is not the engine's own is the user's.
+        root: the user's folder; a place inside it is told relative to it.
     """
     if isinstance(error, SlipwayError):
         return Cause(message=error.message, hint=error.hint, where="")
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    told = next((e for e in _chain(error) if _is_full_disk(e)), error)
+    lines = [line.strip() for line in str(told).splitlines() if line.strip()]
     # TensorFlow and Beam put the sentence first and the graph's dump after it.
     text = lines[0] if lines else ""
-    name = type(error).__name__
-    return Cause(message=f"{name}: {text}" if text else name, hint="", where=_users_frame(error, root))
+    name = type(told).__name__
+    hint = "make room on the disk" if _is_full_disk(told) else ""
+    return Cause(message=f"{name}: {text}" if text else name, hint=hint, where=_place(error, root))
 
 
-def _users_frame(error: BaseException, root: Path) -> str:
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The exception and what led to it, the latest first."""
     seen: BaseException | None = error
     while seen is not None:
-        for frame in reversed(traceback.extract_tb(seen.__traceback__)):
-            path = Path(frame.filename)
-            if path.is_relative_to(root):
-                inside = path.relative_to(root)
-                if inside.parts[0] not in _OURS and "site-packages" not in inside.parts:
-                    return f"{inside}:{frame.lineno}"
-        seen = seen.__cause__ or seen.__context__
+        yield seen
+        seen = seen.__cause__ or (None if seen.__suppress_context__ else seen.__context__)
+
+
+def _is_full_disk(error: BaseException) -> bool:
+    """A full disk makes all that follows fail as well, e.g. the metadata store: it is the cause to tell."""
+    return "No space left on device" in str(error) or "Disk quota exceeded" in str(error)
+
+
+def _place(error: BaseException, root: Path) -> str:
+    """The deepest frame in the user's code, else in a component of ours."""
+    frames = [frame for e in _chain(error) for frame in reversed(traceback.extract_tb(e.__traceback__))]
+    places = [(Path(frame.filename), frame.lineno) for frame in frames]
+    candidates = [(path, line) for path, line in places if path.is_absolute() and not _is_installed(path)]
+    for ours in ((_ENGINE, _COMPONENTS), (_ENGINE,)):
+        for path, line in candidates:
+            if not any(path.is_relative_to(folder) for folder in ours):
+                shown = path.relative_to(root) if path.is_relative_to(root) else path
+                return f"{shown}:{line}"
     return ""
+
+
+def _is_installed(path: Path) -> bool:
+    return "site-packages" in path.parts or any(path.is_relative_to(folder) for folder in _INSTALLED)
 
 
 def describe_exit(code: int, *, peak_bytes: int) -> Cause:
@@ -53,15 +81,22 @@ def describe_exit(code: int, *, peak_bytes: int) -> Cause:
 
     Args:
         code: the exit code, or the negative signal number as `subprocess` gives it.
-        peak_bytes: the most memory that the process held.
+        peak_bytes: the most memory that the process held; 0 where unknown.
     """
     memory = f"; its memory peaked at {peak_bytes / 2**30:.1f} GiB" if peak_bytes else ""
     if code >= 0:
         return Cause(message=f"its process ended with code {code} and no result", hint="", where="")
-    name = signal.Signals(-code).name
+    name = _signal_name(-code)
     if -code == signal.SIGKILL:
-        message = f"killed (SIGKILL{memory}): by a person, or by the system for lack of memory"
+        message = f"killed ({name}{memory}): by a person, or by the system for lack of memory"
         return Cause(message=message, hint="see `dmesg | tail` for an out-of-memory kill", where="")
-    if -code in (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE):
+    if -code in (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGTRAP):
         return Cause(message=f"crashed in native code ({name}{memory})", hint="", where="")
     return Cause(message=f"ended by {name}", hint="", where="")
+
+
+def _signal_name(signum: int) -> str:
+    try:
+        return signal.Signals(signum).name
+    except ValueError:
+        return f"SIGRTMIN+{signum - signal.SIGRTMIN}"  # Python names only the first and the last of these

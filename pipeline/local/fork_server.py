@@ -1,38 +1,44 @@
 """The process that imports TFX once and forks one child per node.
 
-Started by `engine_process.py`'s engine as `python -m pipeline.local.fork_server FD ENGINE_PID`; they talk over a
+Started by the engine (server.py) as `python -m pipeline.local.fork_server FD ENGINE_PID`; they talk over a
 socket pair (channel.py):
 
-    engine -> server    compile {target, run_id, parameters, beam_args}; reuse {executions};
-                        start {node, attempt, log, result, progress}; signal {node, signum}
-    server -> engine    graph {graph}; reused {results}; started {node, attempt, pid};
-                        exited {node, attempt, code, peak_bytes}; refused {message, hint, traceback}
+    engine -> server    compile {target, run_id, parameters, beam_args}; reuse {sources};
+                        published {run_ids}; start {node, attempt, log, progress}; signal {node, signum}
+    server -> engine    graph {graph}; reused {results}; published {results}; started {node, attempt, pid};
+                        exited {node, attempt, code, peak_bytes, result}; refused {message, hint, where}
 
-It stays single-threaded, so that forking is safe, and ends, with everything it started, when the engine is gone.
+It stays single-threaded, so that forking is safe. It ends, with all it started, when the engine is gone.
 """
 
 import contextlib
+import gc
 import importlib
-import json
 import os
 import select
 import signal
 import socket
 import sys
+import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
-from components.errors import SlipwayError
 from pipeline.local.channel import Channel
 from pipeline.local.failure import describe_exception
-from pipeline.local.processes import die_with_parent, signal_group
+from pipeline.local.module_forks import ModuleForks
+from pipeline.local.node_process import NodeProcess
+from pipeline.local.processes import adopt_orphans, children, die_with_parent, signal_group
 from pipeline.local.targets import load_pipeline
 
 # getrusage(2) counts ru_maxrss in KiB on Linux.
 _RSS_UNIT_BYTES = 1024
+# Seconds between two looks at groups whose leader is gone; SIGCHLD tells of most of their ends at once.
+_LOOK_S = 0.2
+# How long the server, when it ends, waits for the processes that it killed.
+_END_LIMIT_S = 3.0
 
 
 class ForkServer:
@@ -45,164 +51,177 @@ class ForkServer:
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
         self._compiled: Any = None
-        self._children: dict[int, dict[str, Any]] = {}
+        self._nodes: dict[int, NodeProcess] = {}
+        # Nodes that ended while processes of their group live on: what to tell when those are gone, too.
+        self._ending: dict[int, tuple[NodeProcess, dict[str, Any]]] = {}
+        self._forks = ModuleForks()
         self._to_import: list[str] = []
         self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
     def serve(self) -> None:
         """Answers the engine until it closes the line; then ends every child."""
+        adopt_orphans()
         signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.signal(signal.SIGTERM, self._end)
         handlers: dict[str, Callable[[dict[str, Any]], None]] = {
             "compile": self._compile,
             "reuse": self._reuse,
+            "published": self._published,
             "start": self._start,
             "signal": self._signal,
         }
         while not self._channel.closed:
-            # While nothing is asked for, import what later nodes need: the first node runs meanwhile.
-            timeout_s = 0 if self._to_import else None
-            readable, _, _ = select.select([self._channel, self._wake_read], [], [], timeout_s)
+            watched = [self._channel.fileno(), self._wake_read, *self._forks.descriptors()]
+            readable, _, _ = select.select(watched, [], [], self._wait_s())
             if self._wake_read in readable:
                 with contextlib.suppress(BlockingIOError):
                     os.read(self._wake_read, 4096)
             self._reap()
-            if self._channel in readable:
+            for descriptor in set(readable).intersection(self._forks.descriptors()):
+                self._forks.answer(descriptor)
+            if self._channel.fileno() in readable:
                 for message in self._channel.receive():
                     handlers[message.pop("op")](message)
             elif not readable and self._to_import:
                 self._import_ahead(self._to_import.pop(0))
         self._end()
 
+    def _wait_s(self) -> float | None:
+        # While nothing is asked for, import what later nodes need: the first node runs meanwhile.
+        if self._to_import:
+            return 0
+        return _LOOK_S if self._ending else None
+
     def _compile(self, message: dict[str, Any]) -> None:
         try:
+            pipeline, parameters = load_pipeline(message["target"], message["parameters"])
+
+            from pipeline.local.beam_answers import keep_beams_answers
             from pipeline.local.compile import compile_pipeline
 
-            pipeline = load_pipeline(message["target"])
             self._compiled = compile_pipeline(
                 pipeline,
                 run_id=message["run_id"],
                 output=Path(message["target"]["output"]),
-                parameters=message["parameters"],
+                parameters=parameters,
                 beam_args=message["beam_args"],
             )
-        except Exception as error:  # noqa: BLE001 (user code may raise anything; the engine tells the user)
+        except (Exception, SystemExit) as error:  # user code may raise anything
             traceback.print_exc()
-            told = describe_exception(error, root=Path.cwd())
-            self._channel.send({"event": "refused", **told, "traceback": traceback.format_exc()})
+            self._channel.send({"event": "refused", **describe_exception(error, root=Path.cwd())})
             return
+        keep_beams_answers()
         self._to_import = self._compiled.executor_modules()
         self._channel.send({"event": "graph", "graph": self._compiled.graph.to_json()})
 
     def _import_ahead(self, module: str) -> None:
         try:
             importlib.import_module(module)
-        except Exception:  # noqa: BLE001 (the node's own import will fail again, and be reported as the node's failure)
+        except Exception:  # the node will fail at it again, and tell why
             traceback.print_exc()
 
     def _reuse(self, message: dict[str, Any]) -> None:
         from pipeline.local.launch import reuse
 
-        self._channel.send(
-            {"event": "reused", "results": reuse(self._compiled, message["executions"])}
-        )
+        self._channel.send({"event": "reused", "results": reuse(self._compiled, message["sources"])})
+
+    def _published(self, message: dict[str, Any]) -> None:
+        from pipeline.local.launch import published
+
+        self._channel.send({"event": "published", "results": published(self._compiled, message["run_ids"])})
 
     def _start(self, message: dict[str, Any]) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
+        node = NodeProcess(**message)
         server = os.getpid()
-        pid = os.fork()
+        ours, theirs = self._forks.open_line()
+        # What is imported stays for good: a node's collector need not walk through it again and again.
+        gc.freeze()
+        try:
+            pid = os.fork()
+        except OSError as error:
+            ours.close()
+            theirs.close()
+            node.take_result()
+            cause = {
+                "message": f"its process could not be started: {error.strerror}",
+                "hint": "",
+                "where": "",
+            }
+            self._tell("exited", node, code=1, peak_bytes=0, result={"state": "failed", **cause})
+            return
         if pid == 0:
-            self._become_node(message, server)
+            self._channel.close()
+            ours.close()
+            node.become(self._compiled, server=server, forks=theirs)
+        theirs.close()
+        self._forks.serve(ours, node=pid)
         # Both sides set the group, so that it exists before either goes on.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.setpgid(pid, pid)
-        self._children[pid] = message
-        self._tell({"event": "started", "node": message["node"], "attempt": message["attempt"], "pid": pid})
+        self._nodes[pid] = node
+        self._tell("started", node, pid=pid)
 
     def _signal(self, message: dict[str, Any]) -> None:
-        for pid, started in self._children.items():
-            if started["node"] == message["node"]:
+        ending = {pid: node for pid, (node, _) in self._ending.items()}
+        for pid, node in (self._nodes | ending).items():
+            if node.node == message["node"]:
+                node.was_told_to_end = True
                 signal_group(pid, message["signum"])
                 # A stopped process takes no signal but SIGKILL until it is continued.
                 signal_group(pid, signal.SIGCONT)
 
     def _reap(self) -> None:
-        while self._children:
-            pid, status, usage = os.wait4(-1, os.WNOHANG)
-            if pid == 0:
-                return
-            started = self._children.pop(pid, None)
-            if started is None:
-                continue
-            # What the node started and left behind goes with it.
-            signal_group(pid, signal.SIGKILL)
-            self._tell(
-                {
-                    "event": "exited",
-                    "node": started["node"],
-                    "attempt": started["attempt"],
-                    "code": os.waitstatus_to_exitcode(status),
-                    "peak_bytes": usage.ru_maxrss * _RSS_UNIT_BYTES,
-                }
-            )
+        with contextlib.suppress(ChildProcessError):
+            while True:
+                pid, status, usage = os.wait4(-1, os.WNOHANG)
+                if pid == 0:
+                    break
+                code, peak_bytes = os.waitstatus_to_exitcode(status), usage.ru_maxrss * _RSS_UNIT_BYTES
+                if self._forks.owns(pid):
+                    self._forks.ended(pid, code)
+                node = self._nodes.pop(pid, None)
+                if node is None:
+                    continue  # an orphan, or a module's process
+                end = {"code": code, "peak_bytes": peak_bytes, "result": node.take_result()}
+                self._ending[pid] = (node, end)
+                if not node.was_told_to_end:
+                    # What it started and left behind goes with it. One that was told to end may have started
+                    # a training that was told, too, and saves: the engine says when its time is over.
+                    signal_group(pid, signal.SIGKILL)
+        if self._ending:
+            self._end_orphans()
+        for pid in [pid for pid in self._ending if not signal_group(pid, 0)]:
+            node, end = self._ending.pop(pid)
+            self._tell("exited", node, **end)
 
-    def _tell(self, message: dict[str, Any]) -> None:
+    def _end_orphans(self) -> None:
+        """Kills what nodes that are gone have left in other groups, e.g. as sessions of their own."""
+        for pid in children(os.getpid()):
+            with contextlib.suppress(ProcessLookupError):
+                if (
+                    self._nodes.keys().isdisjoint((pid, os.getpgid(pid)))
+                    and os.getpgid(pid) not in self._ending
+                ):
+                    os.kill(pid, signal.SIGKILL)
+
+    def _tell(self, event: str, node: NodeProcess, **values: Any) -> None:
         with contextlib.suppress(BrokenPipeError):  # the engine is gone: serve() sees it and ends
-            self._channel.send(message)
+            self._channel.send({"event": event, "node": node.node, "attempt": node.attempt, **values})
 
     def _end(self, _signum: int = 0, _frame: FrameType | None = None) -> NoReturn:
-        for pid in self._children:
-            signal_group(pid, signal.SIGKILL)
+        until = time.monotonic() + _END_LIMIT_S
+        for group in (*self._nodes, *self._ending):
+            signal_group(group, signal.SIGKILL)
+        # Those that die hand their own children over to this process: again, until there is none.
+        while (left := list(children(os.getpid()))) and time.monotonic() < until:
+            for pid in left:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, os.WNOHANG)
+            time.sleep(0.005)
         os._exit(0)
-
-    def _become_node(self, message: dict[str, Any], server: int) -> NoReturn:
-        code = 1
-        try:
-            os.setpgid(0, 0)
-            die_with_parent(signal.SIGKILL, parent=server)
-            signal.set_wakeup_fd(-1)
-            for signum in (signal.SIGCHLD, signal.SIGTERM):
-                signal.signal(signum, signal.SIG_DFL)
-            self._channel.close()
-            _redirect_output(Path(message["log"]))
-            os.environ["SLIPWAY_PROGRESS"] = message["progress"]
-            code = _run_node(self._compiled, message)
-        except BaseException:  # noqa: BLE001 (nothing may return into the server's loop)
-            traceback.print_exc()
-        finally:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(code)
-
-
-def _run_node(compiled: Any, message: dict[str, Any]) -> int:
-    from absl import logging
-
-    from pipeline.local.launch import launch
-
-    logging.set_verbosity(logging.INFO)
-    try:
-        result = launch(compiled, message["node"])
-    except Exception as error:  # noqa: BLE001 (a component may raise anything)
-        traceback.print_exc()
-        result = {"state": "failed", **describe_exception(error, root=Path.cwd())}
-    path = Path(message["result"])
-    partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps(result), encoding="utf-8")
-    partial.replace(path)
-    return 0 if result["state"] != "failed" else 1
-
-
-def _redirect_output(log: Path) -> None:
-    target = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.dup2(target, 1)
-    os.dup2(target, 2)
-    os.close(target)
-    os.close(nothing)
 
 
 def main() -> None:
@@ -212,8 +231,7 @@ def main() -> None:
     channel = Channel(socket.socket(fileno=endpoint))
     # Keras 3 throughout; transform would otherwise choose Keras 2 for the whole process.
     os.environ.setdefault("TF_USE_LEGACY_KERAS", "0")
-    with contextlib.suppress(SlipwayError):
-        ForkServer(channel).serve()
+    ForkServer(channel).serve()
 
 
 if __name__ == "__main__":

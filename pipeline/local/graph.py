@@ -22,6 +22,8 @@ class Node:
         files: other files that its settings name, e.g. a schema.
         is_resolver: True where the outcome depends on the metadata store, e.g. the latest blessed model.
         outputs: output key -> artifact type name.
+        optional: those of `upstream` that it can do without where their condition is not met: it takes
+            none of their outputs, or takes them only where there are any.
         retries: how often it is tried again after a failure, >= 0.
         timeout_s: seconds after which an attempt is killed; None for no limit.
         backoff_s: seconds to wait before the first retry; doubled for each further one.
@@ -36,6 +38,7 @@ class Node:
     files: tuple[str, ...] = ()
     is_resolver: bool = False
     outputs: Mapping[str, str] = field(default_factory=dict)
+    optional: tuple[str, ...] = ()
     retries: int = 0
     timeout_s: float | None = None
     backoff_s: float = 1.0
@@ -111,11 +114,25 @@ class Graph:
         """Reads what `to_json` wrote."""
         nodes = []
         for entry in data["nodes"]:
-            sequences = {key: tuple(entry[key]) for key in ("upstream", "code", "data", "files")}
+            sequences = {key: tuple(entry[key]) for key in ("upstream", "code", "data", "files", "optional")}
             nodes.append(Node(**{**entry, **sequences}))
         return cls(name=data["name"], nodes=tuple(nodes))
 
 
-def ready(graph: Graph, *, waiting: Collection[str], done: Collection[str]) -> list[str]:
-    """The waiting nodes whose every upstream node is done, in topological order."""
-    return [n.id for n in graph.nodes if n.id in waiting and all(up in done for up in n.upstream)]
+def ready(
+    graph: Graph, *, waiting: Collection[str], done: Collection[str], unmet: Collection[str]
+) -> list[str]:
+    """The waiting nodes whose every upstream node is done, in topological order.
+
+    Args:
+        graph: the pipeline.
+        waiting: nodes that have not begun.
+        done: nodes whose outputs are there.
+        unmet: nodes left out because a condition was not met, their own or that of one they need.
+    """
+    return [
+        node.id
+        for node in graph.nodes
+        if node.id in waiting
+        and all(up in done or (up in unmet and up in node.optional) for up in node.upstream)
+    ]

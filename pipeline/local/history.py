@@ -81,7 +81,9 @@ class History:
         if len(found) == 1:
             return found[0]
         if not found:
-            raise UsageError(f"No run {name!r}. Latest: {runs[0].run_id!r}.", hint="python local_runner.py runs")
+            raise UsageError(
+                f"No run {name!r}. Latest: {runs[0].run_id!r}.", hint="python local_runner.py runs"
+            )
         raise UsageError(f"{name!r} fits {len(found)} runs: {', '.join(r.run_id for r in found[:5])}.")
 
     def save_fingerprints(self, run_id: str, prints: Mapping[str, Fingerprint]) -> None:

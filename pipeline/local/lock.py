@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,10 @@ from pipeline.errors import UsageError
 
 # How long to wait for a store that another program is writing to; SQLite's own default in Python.
 _STORE_WAIT_S = 5.0
+# `runs` holds the lock for a moment when it looks whether anyone does; that alone must refuse no run.
+_LOCK_WAIT_S = 0.3
+# Up to this size, reading the whole store to find damage costs less than a tenth of a second.
+_CHECKED_BYTES = 32 * 2**20
 
 
 @contextlib.contextmanager
@@ -31,16 +36,30 @@ def locked(output: Path, *, run_id: str) -> Iterator[None]:
         ) from error
     try:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _take(descriptor)
         except BlockingIOError:
             raise UsageError(
-                f"{output} is in use by {_owner(path)}.", hint="wait for it, or choose another folder with --output"
+                f"{output} is in use by {_owner(path)}.",
+                hint="wait for it, or choose another folder with --output",
             ) from None
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, json.dumps({"pid": os.getpid(), "run_id": run_id}).encode(), 0)
         yield
     finally:
         os.close(descriptor)
+
+
+def _take(descriptor: int) -> None:
+    until = time.monotonic() + _LOCK_WAIT_S
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.05)
+        else:
+            return
 
 
 def is_locked(output: Path) -> bool:
@@ -61,7 +80,7 @@ def is_locked(output: Path) -> bool:
 def _owner(path: Path) -> str:
     try:
         owner = json.loads(path.read_text(encoding="utf-8"))
-        return f"run {owner['run_id']} (process {owner['pid']})"
+        return f"process {owner['pid']} (run {owner['run_id']})"
     except (OSError, ValueError, KeyError, TypeError):
         return "another run"
 
@@ -78,18 +97,27 @@ def check_store(path: Path) -> None:
         with contextlib.closing(sqlite3.connect(path, timeout=_STORE_WAIT_S)) as connection:
             # Taking the write lock, and giving it back: reading alone would not notice a hanging writer.
             connection.execute("BEGIN IMMEDIATE")
-            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            damage = _damage(connection) if path.stat().st_size < _CHECKED_BYTES else ""
             connection.rollback()
     except sqlite3.OperationalError as error:
+        waited = f" (waited {_STORE_WAIT_S:.0f} s)" if "locked" in str(error) else ""
         raise UsageError(
-            f"{path} cannot be used: {error} (waited {_STORE_WAIT_S:.0f} s).",
+            f"{path} cannot be used: {error}{waited}.",
             hint="end the program that holds it (`fuser` names it), or choose another folder with --output",
         ) from error
     except sqlite3.DatabaseError as error:
+        damage = str(error)
+    if damage:
         raise UsageError(
-            f"{path} is damaged: {error}.",
+            f"{path} is damaged: {damage}.",
             hint=f"move it away (`mv {path} {path}.damaged`); runs start afresh, served models stay",
-        ) from error
+        )
+
+
+def _damage(connection: sqlite3.Connection) -> str:
+    """What SQLite finds wrong in the whole file; empty where all is well."""
+    found = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
+    return "" if found == "ok" else " ".join(found.split())
 
 
 def has_execution(path: Path, execution_id: int) -> bool:

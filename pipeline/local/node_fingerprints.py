@@ -1,4 +1,4 @@
-"""The fingerprint of each node of a graph: its settings, the code and files it reads, and what lies upstream."""
+"""The fingerprint of each node of a graph: its settings, the code and files it reads, what lies upstream."""
 
 import glob
 from collections.abc import Iterable, Mapping
@@ -34,7 +34,9 @@ def stack_versions() -> Mapping[str, str]:
     return versions
 
 
-def fingerprint_nodes(graph: Graph, *, root: Path, memo: Path | None, baseline: str) -> dict[str, Fingerprint]:
+def fingerprint_nodes(
+    graph: Graph, *, root: Path, memo: Path | None, baseline: str
+) -> dict[str, Fingerprint]:
     """The fingerprint of every node.
 
     Args:
@@ -81,7 +83,7 @@ def _data(node: Node, memo: Path | None) -> dict[str, str]:
 
 def matching_files(patterns: Iterable[str]) -> list[Path]:
     """The files that match any of the patterns, sorted."""
-    names = {name for pattern in patterns for name in glob.glob(pattern, recursive=True)}
+    names = {name for pattern in patterns for name in glob.glob(pattern, recursive=True)}  # noqa: PTH207 (patterns are absolute)
     return sorted(path for path in map(Path, names) if path.is_file())
 
 

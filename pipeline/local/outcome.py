@@ -12,10 +12,10 @@ NODE_FAILED = 1
 
 
 def complete_outcome(record: RunRecord) -> None:
-    """Fills in `metrics`, `blessed`, `blessing_reasons` and `pushed` from what the nodes put out.
+    """Fills in `metrics`, `blessed`, `blessing_reasons`, `pushed` from what the nodes put out.
 
-    Works for any pipeline that blesses and pushes with TFX's artifact types; the reasons and metrics come from
-    the `verdict.json` that our ModelGate writes beside its blessing.
+    Works for any pipeline that blesses and pushes with TFX's artifact types; the reasons and metrics come
+    from the `verdict.json` that our ModelGate writes beside its blessing.
     """
     for blessing in _artifacts(record, "ModelBlessing"):
         if "blessed" not in blessing["properties"]:

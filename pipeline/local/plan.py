@@ -1,4 +1,4 @@
-"""Decides for each node whether it has to run, and says why. Pure but for looking whether files still exist."""
+"""Decides for each node whether it has to run, and says why. Pure: what earlier runs left is handed in."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass

@@ -1,20 +1,24 @@
-"""Processes as Linux sees them: who dies with whom, who is left over, what a group is told."""
+"""Processes as Linux sees them: who dies with whom, who is left over, how many there is room for."""
 
 import ctypes
 import os
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 # linux/prctl.h
 _PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+# A killed process is gone within milliseconds; one that the kernel holds is not waited for longer.
+_KILL_LIMIT_S = 5.0
 
 # Every process of a run carries this variable, so that what a killed engine leaves behind can be found.
 RUN_VARIABLE = "SLIPWAY_RUN_DIR"
 
 
 def die_with_parent(signum: int, *, parent: int) -> None:
-    """Asks the kernel to send this process `signum` when its parent ends; ends it now if that is gone already.
+    """Asks the kernel to send this process `signum` when its parent ends; ends it if that is gone already.
 
     Args:
         signum: e.g. `signal.SIGKILL`.
@@ -25,49 +29,98 @@ def die_with_parent(signum: int, *, parent: int) -> None:
         os._exit(1)
 
 
-def signal_group(group: int, signum: int) -> bool:
-    """Sends a signal to every process of a group; False where none is left."""
-    try:
-        os.killpg(group, signum)
-    except ProcessLookupError:
-        return False
-    return True
+def adopt_orphans() -> None:
+    """Makes this process, in place of init, the parent of all descendants whose own parent ends."""
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def leftovers(output: Path) -> Iterator[int]:
-    """Process ids of processes that belong to a run under `output`, other than this process's own.
-
-    Reads /proc: a process is found by the variable in its environment, so a recycled process id is never
-    mistaken for one of ours.
-    """
-    prefix = f"{RUN_VARIABLE}={output}/".encode()
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit() or int(entry.name) == os.getpid():
-            continue
-        try:
-            environment = (entry / "environ").read_bytes()
-        except OSError:
-            continue  # another user's, or gone since the listing
-        if any(variable.startswith(prefix) for variable in environment.split(b"\0")):
-            yield int(entry.name)
-
-
-def end_leftovers(output: Path) -> int:
-    """Kills what an earlier run under `output` left behind, also what is stopped; returns how many."""
-    count = 0
-    for pid in leftovers(output):
-        try:
-            os.kill(pid, signal.SIGKILL)
-            count += 1
-        except ProcessLookupError:
-            continue
-    return count
+def children(parent: int) -> Iterator[int]:
+    """Process ids of the processes whose parent that is, also of those that ended and were not waited for."""
+    for pid in _processes():
+        fields = _stat(pid)
+        if fields and int(fields[1]) == parent:
+            yield pid
 
 
 def is_stopped(pid: int) -> bool:
     """Whether the process is stopped (SIGSTOP or a terminal's ^Z); False where it is gone."""
+    return _stat(pid)[:1] == ["T"]
+
+
+def signal_group(group: int, signum: int) -> bool:
+    """Sends a signal to every process of a group (0: to none, only looks); False where none is left."""
     try:
-        # The state is the first field after the command name, which stands in parentheses.
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
-    except (OSError, IndexError):
+        os.killpg(group, signum)
+    except (ProcessLookupError, PermissionError):  # the latter: what is left belongs to another user
         return False
+    return True
+
+
+def leftovers(folder: Path) -> Iterator[int]:
+    """Process ids of processes that belong to the run of that folder, or to one below it; not the caller's.
+
+    A process is found by the variable in its environment, so a recycled process id is never mistaken for one
+    of ours.
+    """
+    own = f"{RUN_VARIABLE}={folder.resolve()}".encode()
+    for pid in _processes():
+        if pid == os.getpid():
+            continue
+        try:
+            environment = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        except OSError:
+            continue  # another user's, or gone since the listing
+        if any(variable == own or variable.startswith(own + b"/") for variable in environment):
+            yield pid
+
+
+def end_leftovers(folder: Path) -> int:
+    """Kills what a run of that folder left behind, also what is stopped, and waits until it is gone.
+
+    Returns:
+        How many processes there were.
+    """
+    ended: set[int] = set()
+    until = time.monotonic() + _KILL_LIMIT_S
+    # Again and again: one of them may have forked between the look and the kill.
+    while (found := set(leftovers(folder))) and time.monotonic() < until:
+        for pid in found:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        ended |= found
+        time.sleep(0.01)
+    return len(ended)
+
+
+def default_jobs(*, node_bytes: int = 2 * 2**30) -> int:
+    """How many nodes to run at once: as many as there are cores, and memory for.
+
+    Args:
+        node_bytes: what a node is taken to need; the taxi workload's largest holds 1.3 GiB.
+    """
+    cores = len(os.sched_getaffinity(0))
+    return max(1, min(cores, _available_bytes() // node_bytes))
+
+
+def _available_bytes() -> int:
+    """Memory that can be had without swapping, as Linux estimates it: what is cached counts as free."""
+    lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+
+
+def _processes() -> Iterator[int]:
+    for entry in os.listdir("/proc"):  # noqa: PTH208 (names are enough, several times a second)
+        if entry.isdigit():
+            yield int(entry)
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields of /proc/PID/stat after the command's name: state, parent, ...; empty where it is gone."""
+    try:
+        # The name stands in parentheses, and may hold some itself: what counts comes after the last.
+        line = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return []
+    return line.rpartition(")")[2].split()

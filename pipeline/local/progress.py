@@ -26,7 +26,11 @@ def choose_display(stream: TextIO) -> RunDisplay:
     `CI=true`, `TERM=dumb` and `NO_COLOR` are honoured.
     """
     can_redraw = stream.isatty() and os.environ.get("TERM") != "dumb"
-    return TableDisplay(stream) if can_redraw and os.environ.get("CI", "false") != "true" else LineDisplay(stream)
+    return (
+        TableDisplay(stream)
+        if can_redraw and os.environ.get("CI", "false") != "true"
+        else LineDisplay(stream)
+    )
 
 
 class LineDisplay:
@@ -66,7 +70,9 @@ class LineDisplay:
         """Breaks a long silence."""
         if time.monotonic() - self._last_said > _LOG_SILENCE_S:
             running = (node.id for node in record.nodes if node.state == "running")
-            told = (f"{node_id} ({progress[node_id]})" if node_id in progress else node_id for node_id in running)
+            told = (
+                f"{node_id} ({progress[node_id]})" if node_id in progress else node_id for node_id in running
+            )
             self._say(f"  still running: {', '.join(told)}")
 
     def ends(self, record: RunRecord, options: str) -> None:
@@ -136,7 +142,7 @@ class TableDisplay:
     def _table(self, record: RunRecord) -> Table:
         table = Table(box=None, pad_edge=False, show_header=False, expand=False)
         for justify in ("left", "left", "left", "right"):
-            table.add_column(justify=justify, no_wrap=True)  # type: ignore[arg-type]
+            table.add_column(justify=justify, no_wrap=True)
         table.add_column(overflow="ellipsis", no_wrap=True)
         for node in record.nodes:
             style = _STYLES.get(node.state, "")

@@ -114,6 +114,6 @@ def write_json(path: Path, document: Any) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         partial.replace(path)
-    except OSError:
+    except BaseException:
         partial.unlink(missing_ok=True)
         raise

@@ -63,7 +63,13 @@ class Request:
 
 
 def workload_request(
-    path: Path, *, sets: Sequence[str], profile: str | None, output: Path, beam_args: Sequence[str], **options: Any
+    path: Path,
+    *,
+    sets: Sequence[str],
+    profile: str | None,
+    output: Path,
+    beam_args: Sequence[str],
+    **options: Any,
 ) -> Request:
     """A request to run a workload of this project, with everything checked that needs no run.
 
@@ -129,4 +135,3 @@ def pipeline_request(
         beam_args=tuple(beam_args),
         **options,
     )
-

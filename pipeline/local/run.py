@@ -5,20 +5,19 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Protocol
 
 from pipeline.config import NodeConfig
 from pipeline.errors import PipelineError
 from pipeline.fingerprint import Fingerprint, canonical_json, source_closure
-from pipeline.local.engine import Display, Engine, default_jobs
+from pipeline.local.engine import Display, Engine
 from pipeline.local.graph import Graph
 from pipeline.local.history import History
 from pipeline.local.lock import check_store, has_execution, locked
 from pipeline.local.node_fingerprints import fingerprint_nodes, stack_versions
 from pipeline.local.outcome import complete_outcome, exit_code, missing_outputs
 from pipeline.local.plan import Decision, Known, baseline_key, decide
-from pipeline.local.processes import end_leftovers
+from pipeline.local.processes import default_jobs, end_leftovers
 from pipeline.local.record import NodeRecord, RunRecord
 from pipeline.local.request import Request
 from pipeline.local.server import Server
@@ -101,7 +100,9 @@ def make_plan(request: Request, history: History, graph: Graph, *, resumed: RunR
     memo = history.digest_memo
     prints = fingerprint_nodes(graph, root=PROJECT_ROOT, memo=memo, baseline="")
     if any(node.is_resolver for node in graph.nodes):
-        trainer = next((n.id for n in graph.nodes if "Model" in n.outputs.values() and not n.is_resolver), None)
+        trainer = next(
+            (n.id for n in graph.nodes if "Model" in n.outputs.values() and not n.is_resolver), None
+        )
         candidate = prints[trainer].key if trainer else ""
         baseline = baseline_key(history.runs(), workload=request.workload, candidate=candidate)
         prints = fingerprint_nodes(graph, root=PROJECT_ROOT, memo=memo, baseline=baseline)
@@ -180,13 +181,14 @@ def _run(request: Request, history: History, record: RunRecord, display: RunDisp
         attempt = f"{record.run_id}.{record.resumed}" if record.resumed else record.run_id
         tick = functools.partial(display.waiting, record, "importing TFX")
         graph = _compile(request, server, history, run_id=attempt, tick=tick)
+        if resumed:
+            _take_up(record, server, history, tick=tick)
         plan = make_plan(request, history, graph, resumed=resumed)
         _begin_nodes(history, record, plan)
         display.planned(record, _expected_s(history, record))
-        reused = {i: d.source["execution_id"] for i, d in plan.decisions.items() if d.source is not None}
+        reused = {i: d.source for i, d in plan.decisions.items() if d.source is not None}
         results = server.reuse(reused, tick=lambda: display.tick(record, {}))
-        lost = reused.keys() - results.keys()
-        for node_id in graph.downstream_of(lost) if lost else ():
+        for node_id in reused.keys() - results.keys():
             entry = record.node(node_id)
             entry.state, entry.why = "waiting", "the metadata store does not know its earlier result"
         engine = Engine(
@@ -202,6 +204,19 @@ def _run(request: Request, history: History, record: RunRecord, display: RunDisp
         )
         engine.run()
         return engine.interrupted
+
+
+def _take_up(record: RunRecord, server: Server, history: History, *, tick: Callable[[], None]) -> None:
+    """Remembers what nodes have completed of which an engine that was killed could not take note."""
+    last = record.run_id if record.resumed == 1 else f"{record.run_id}.{record.resumed - 1}"
+    published = server.published([last], tick=tick)
+    for entry in record.nodes:
+        if entry.id in published and entry.key and entry.state not in ("complete", "cached"):
+            result = {
+                "execution_id": published[entry.id]["execution_id"],
+                "outputs": published[entry.id]["outputs"],
+            }
+            history.remember(entry.key, {"node": entry.id, "run_id": record.run_id, **result})
 
 
 def _compile(
@@ -230,7 +245,10 @@ def _begin_nodes(history: History, record: RunRecord, plan: Plan) -> None:
         if decision.source is not None:
             own = decision.source["run_id"] == record.run_id
             entry.state = "complete" if own else "cached"
-            entry.execution_id, entry.outputs = decision.source["execution_id"], dict(decision.source["outputs"])
+            entry.execution_id, entry.outputs = (
+                decision.source["execution_id"],
+                dict(decision.source["outputs"]),
+            )
         else:
             entry.state = "skipped" if decision.action == "skip" else "waiting"
             entry.attempts, entry.error = 0, None
@@ -260,4 +278,3 @@ def _close(history: History, record: RunRecord, began: float, *, state: Any, cod
     record.wall_s = round(time.monotonic() - began, 3)
     history.save(record)
     history.append_event(record.run_id, {"run": record.run_id, "state": state, "exit_code": code})
-

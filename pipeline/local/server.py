@@ -7,18 +7,26 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 from pipeline.errors import PipelineError, UsageError
 from pipeline.local.channel import Channel
 from pipeline.local.graph import Graph
-from pipeline.local.processes import RUN_VARIABLE
+from pipeline.local.processes import RUN_VARIABLE, end_leftovers
 from pipeline.root import PROJECT_ROOT
 
 # Importing TFX takes 6 s on an idle machine of 2 cores; a hundredfold is no longer slow but stuck.
-_COMPILE_LIMIT_S = 600.0
+_ANSWER_LIMIT_S = 600.0
+_TICK_S = 0.2
+# The server ends its nodes and itself within a moment, unless it hangs in foreign code.
+_END_LIMIT_S = 5.0
+
+
+class ServerLostError(PipelineError):
+    """The fork server is gone, and every node that ran with it."""
 
 
 class Server:
@@ -29,13 +37,13 @@ class Server:
     """
 
     def __init__(self, run_folder: Path) -> None:
+        self._run_folder = run_folder.resolve()
         ours, theirs = socket.socketpair()
         self._channel = Channel(ours)
         self._log = run_folder / "logs" / "engine.log"
-        self._pending: list[dict[str, Any]] = []
         environment = {
             **os.environ,
-            RUN_VARIABLE: str(run_folder),
+            RUN_VARIABLE: str(self._run_folder),
             "PYTHONPATH": os.pathsep.join(filter(None, [str(PROJECT_ROOT), os.environ.get("PYTHONPATH")])),
             "TF_USE_LEGACY_KERAS": "0",
             "KERAS_BACKEND": "tensorflow",
@@ -43,7 +51,14 @@ class Server:
         }
         with self._log.open("ab") as log, theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "pipeline.local.fork_server", str(theirs.fileno()), str(os.getpid())],
+                [
+                    sys.executable,
+                    "-P",
+                    "-m",
+                    "pipeline.local.fork_server",
+                    str(theirs.fileno()),
+                    str(os.getpid()),
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -63,7 +78,7 @@ class Server:
         """Asks for something; see fork_server.py for the list.
 
         Raises:
-            PipelineError: the server is gone.
+            ServerLostError: the server is gone.
         """
         try:
             self._channel.send({"op": op, **values})
@@ -74,17 +89,15 @@ class Server:
         """What the server has told since; waits up to `timeout_s` seconds for the first message.
 
         Raises:
-            PipelineError: the server is gone.
+            ServerLostError: the server is gone.
         """
-        messages, self._pending = self._pending, []
-        readable, _, _ = select.select([self._channel], [], [], 0 if messages else timeout_s)
-        if readable:
-            messages += self._channel.receive()
-            if self._channel.closed:
-                raise self._gone()
+        readable, _, _ = select.select([self._channel], [], [], timeout_s)
+        messages = list(self._channel.receive()) if readable else []
+        if self._channel.closed:
+            raise self._gone()
         return messages
 
-    def compile(self, values: Mapping[str, Any], *, tick: Any) -> Graph:
+    def compile(self, values: Mapping[str, Any], *, tick: Callable[[], None]) -> Graph:
         """Has the pipeline built and compiled.
 
         Args:
@@ -98,53 +111,56 @@ class Server:
         answer = self._wait_for("graph", tick)
         return Graph.from_json(answer["graph"])
 
-    def reuse(self, executions: Mapping[str, int], *, tick: Any) -> dict[str, Any]:
-        """Has earlier executions registered as this run's; returns the results by node id."""
-        if not executions:
+    def reuse(self, sources: Mapping[str, Mapping[str, Any]], *, tick: Callable[[], None]) -> dict[str, Any]:
+        """Has remembered executions registered as this run's; see `launch.reuse`. Results by node id."""
+        if not sources:
             return {}
-        self.send("reuse", executions=dict(executions))
+        self.send("reuse", sources={node_id: dict(source) for node_id, source in sources.items()})
         results: dict[str, Any] = self._wait_for("reused", tick)["results"]
         return results
 
-    def _wait_for(self, event: str, tick: Any) -> dict[str, Any]:
-        waited_s = 0.0
-        while waited_s < _COMPILE_LIMIT_S:
-            found = None
-            others = []
-            for message in self.receive(0.2):
-                if message["event"] == event:
-                    found = message
-                elif message["event"] == "refused":
+    def published(self, run_ids: Sequence[str], *, tick: Callable[[], None]) -> dict[str, Any]:
+        """What nodes completed under those ids in the metadata store; see `launch.published`."""
+        self.send("published", run_ids=list(run_ids))
+        results: dict[str, Any] = self._wait_for("published", tick)["results"]
+        return results
+
+    def _wait_for(self, event: str, tick: Callable[[], None]) -> dict[str, Any]:
+        until = time.monotonic() + _ANSWER_LIMIT_S
+        while time.monotonic() < until:
+            # Nothing else is under way: nodes start only after the answers to these questions.
+            for message in self.receive(_TICK_S):
+                if message["event"] == "refused":
                     where = f"{message['where']}: " if message["where"] else ""
                     raise UsageError(f"{where}{message['message']}", hint=message["hint"])
-                else:
-                    others.append(message)
-            self._pending += others
-            if found is not None:
-                return found
-            waited_s += 0.2
+                if message["event"] == event:
+                    return message
             tick()
-        raise PipelineError(f"The fork server gave no answer in {_COMPILE_LIMIT_S:.0f} s.", hint=f"see {self._log}")
-
-    def _gone(self) -> PipelineError:
-        code = self._process.wait()
-        how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
-        return PipelineError(
-            f"The process that starts the nodes {how}.", hint=f"see {self._log}; python local_runner.py resume"
+        raise PipelineError(
+            f"The fork server gave no answer in {_ANSWER_LIMIT_S:.0f} s.", hint=f"see {self._log}"
         )
+
+    def _gone(self) -> ServerLostError:
+        try:
+            code = self._process.wait(_END_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            return ServerLostError(
+                "The process that starts the nodes closed its line.", hint=f"see {self._log}"
+            )
+        how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+        return ServerLostError(f"The process that starts the nodes {how}.", hint=f"see {self._log}")
 
     def close(self) -> None:
         """Ends the server and everything it started."""
         self._channel.close()
-        # The server kills its nodes when the line closes; one that is stuck in an import is killed here,
-        # and its nodes, which asked the kernel for that, with it.
-        try:
-            self._process.wait(timeout=5)
-        except subprocess.TimeoutExpired:
-            self.kill()
+        # It may be in the middle of an import, and not look at the line.
+        self._process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_END_LIMIT_S)
+        self.kill()
 
     def kill(self) -> None:
-        """Ends the server and its nodes at once."""
-        with contextlib.suppress(ProcessLookupError):
-            self._process.kill()
+        """Ends the server at once, and everything it started: also what its own death has left behind."""
+        self._process.kill()
         self._process.wait()
+        end_leftovers(self._run_folder)

@@ -1,4 +1,4 @@
-"""What a user gets who makes a mistake: one message with the remedy, the right exit code, nothing half done."""
+"""What a mistake gets: one message with the remedy, the right exit code, nothing half done."""
 
 import pytest
 

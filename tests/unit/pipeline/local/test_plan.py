@@ -22,7 +22,7 @@ RESULT = {"run_id": "run-1", "execution_id": 1, "outputs": {}}
 
 
 def fingerprints(**changed):
-    """Fingerprints of GRAPH, as code and upstream make them; `changed` names another version of a node's code."""
+    """Fingerprints of GRAPH; `changed` names another version of a node's code."""
     prints = {}
     for node in GRAPH.nodes:
         parts = {f"code:{node.id.lower()}.py": changed.get(node.id, "1")}
@@ -114,7 +114,9 @@ def test_long_list_of_reasons_is_cut_with_its_count():
 
 
 def blessed_run(run_id, key, *, blessed=True, workload="taxi"):
-    model = NodeRecord("Trainer", key=key, outputs={"model": [{"uri": "m", "type": "Model", "properties": {}}]})
+    model = NodeRecord(
+        "Trainer", key=key, outputs={"model": [{"uri": "m", "type": "Model", "properties": {}}]}
+    )
     return RunRecord(run_id, workload, nodes=[NodeRecord("Ingest", key="i"), model], blessed=blessed)
 
 

@@ -24,14 +24,23 @@ def text(run, options=""):
 
 @pytest.mark.parametrize(
     ("value", "words"),
-    [(0.04, "0.0 s"), (9.94, "9.9 s"), (36.4, "36 s"), (119.4, "119 s"), (125, "2 min 5 s"), (3600, "60 min 0 s")],
+    [
+        (0.04, "0.0 s"),
+        (9.94, "9.9 s"),
+        (36.4, "36 s"),
+        (119.4, "119 s"),
+        (125, "2 min 5 s"),
+        (3600, "60 min 0 s"),
+    ],
 )
 def test_duration_carries_its_unit(value, words):
     assert seconds(value) == words
 
 
 def test_pushed_run_says_where_first_and_what_next_last():
-    run = record(pushed={"version": "17", "path": "/srv/17"}, blessed=True, metrics={"auc": 0.9512, "n": 49.0})
+    run = record(
+        pushed={"version": "17", "path": "/srv/17"}, blessed=True, metrics={"auc": 0.9512, "n": 49.0}
+    )
     lines = text(run).splitlines()
     assert lines[0] == "Pushed: taxi version 17 -> /srv/17"
     assert "Metrics on the eval split: auc 0.9512, n 49" in lines
@@ -40,7 +49,9 @@ def test_pushed_run_says_where_first_and_what_next_last():
 
 
 def test_success_takes_at_most_six_lines():
-    run = record(pushed={"version": "17", "path": "/srv/17"}, blessed=True, blessing_reasons=["a"], metrics={"a": 1})
+    run = record(
+        pushed={"version": "17", "path": "/srv/17"}, blessed=True, blessing_reasons=["a"], metrics={"a": 1}
+    )
     assert len(text(run).splitlines()) <= 6
 
 
@@ -52,7 +63,11 @@ def test_refused_model_says_why_it_was_not_pushed():
 def test_failure_names_node_cause_place_log_and_the_command_to_go_on():
     run = record("failed")
     run.nodes[1].state, run.nodes[1].log = "failed", "logs/Trainer.log"
-    run.nodes[1].error = {"message": "ValueError: no", "hint": "say yes", "where": "workloads/taxi/model.py:9"}
+    run.nodes[1].error = {
+        "message": "ValueError: no",
+        "hint": "say yes",
+        "where": "workloads/taxi/model.py:9",
+    }
     said = text(run, " --output /data/output").splitlines()
     assert said[0] == "Failed: Trainer, after 1 of 2 nodes. What is finished is kept."
     assert said[1] == "  Trainer: workloads/taxi/model.py:9: ValueError: no"
@@ -67,7 +82,9 @@ def test_interrupted_run_says_what_is_kept():
 
 
 def test_failed_node_shows_its_cause_on_its_line():
-    node = NodeRecord("Trainer", state="failed", wall_s=1.0, error={"message": "out of memory"}, why="first run")
+    node = NodeRecord(
+        "Trainer", state="failed", wall_s=1.0, error={"message": "out of memory"}, why="first run"
+    )
     assert node_line(node, width=7).endswith("out of memory")
 
 

@@ -1,0 +1,137 @@
+"""The local engine beside TFX's LocalDagRunner: the same nodes, the same machine, one run of this program.
+
+    .venv/bin/python benchmarks/bench_engine.py [--rounds 3]
+
+Each round times both in turn, so that the machine's drift hits both; the ratios are of the medians. Wall
+seconds of whole processes, imports included.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parent.parent
+STACK = {"CI": "true", "TF_USE_LEGACY_KERAS": "0", "PYTHONPATH": str(PROJECT)}
+RUNNER = [sys.executable, str(PROJECT / "local_runner.py")]
+
+# What a user of stock TFX would write: the same pipeline, handed to LocalDagRunner.
+STOCK_TAXI = """
+import sys
+from pathlib import Path
+from tfx import v1 as tfx
+from pipeline.config import load_workload
+from components.ingest.source import resolve_source
+from pipeline.dag import build_pipeline
+root = Path({root!r})
+config = load_workload(root / "workloads/taxi/workload.yaml", root=root)
+source = resolve_source(config.data.source, root=root)
+data = (str(source.directory), source.pattern)
+pipeline = build_pipeline(config=config, data=data, output=Path(sys.argv[1]))
+pipeline.beam_pipeline_args.append("--runner=FnApiRunner")
+tfx.orchestration.LocalDagRunner().run(pipeline)
+"""
+STOCK_TOY = """
+import sys
+from tfx import v1 as tfx
+sys.path.insert(0, {benchmarks!r})
+import toy_pipelines
+tfx.orchestration.LocalDagRunner().run(getattr(toy_pipelines, sys.argv[1])())
+"""
+
+
+def timed(command: list[str], folder: Path, **environment: str) -> tuple[float, int]:
+    """Wall seconds of a command and the lines that it printed; stops the benchmark when it fails."""
+    began = time.perf_counter()
+    finished = subprocess.run(
+        command,
+        cwd=folder,
+        env={**os.environ, **STACK, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    took_s = time.perf_counter() - began
+    if finished.returncode != 0:
+        sys.exit(f"{command} ended with {finished.returncode}:\n{finished.stdout[-3000:]}")
+    return took_s, len(finished.stdout.splitlines())
+
+
+def bench_taxi(scratch: Path) -> dict[str, float]:
+    """Cold, unchanged and with another model setting; against the same nodes under LocalDagRunner."""
+    ours, stock = scratch / "ours", scratch / "stock"
+    cold_s, lines = timed([*RUNNER, "run", "--output", str(ours)], PROJECT)
+    same_s, _ = timed([*RUNNER, "run", "--output", str(ours)], PROJECT)
+    model = [*RUNNER, "run", "--output", str(ours), "--set", "train.hyperparameters.dropout=0.25"]
+    model_s, _ = timed(model, PROJECT)
+    stock_s, stock_lines = timed(
+        [sys.executable, "-c", STOCK_TAXI.format(root=str(PROJECT)), str(stock)], PROJECT
+    )
+    return {
+        "taxi cold, ours": cold_s,
+        "taxi cold, LocalDagRunner": stock_s,
+        "taxi unchanged, ours": same_s,
+        "taxi other dropout, ours": model_s,
+        "lines, ours": lines,
+        "lines, LocalDagRunner": stock_lines,
+    }
+
+
+def bench_toys(scratch: Path) -> dict[str, float]:
+    """Seconds a no-op node costs in a chain of ten, and eight sleepers side by side."""
+    benchmarks = str(PROJECT / "benchmarks")
+    found: dict[str, float] = {}
+    for name, jobs in (("chain", 1), ("sleepers", 8)):
+        output = scratch / f"toy-{name}"
+        command = [*RUNNER, "run", "--pipeline", f"toy_pipelines:{name}", "--jobs", str(jobs)]
+        environment = {"BENCH_ROOT": str(output)}
+        output.mkdir()
+        timed([*command, "--output", str(output)], Path(benchmarks), **environment)
+        run = next((output / "runs").iterdir())
+        record = json.loads((run / "run.json").read_text(encoding="utf-8"))
+        began_s = min(node["started_s"] for node in record["nodes"])
+        ended_s = max(node["started_s"] + node["wall_s"] for node in record["nodes"])
+        found[f"{name}, nodes only, ours"] = ended_s - began_s
+    output = scratch / "toy-stock"
+    output.mkdir()
+    environment = {"BENCH_ROOT": str(output)}
+    stock = [sys.executable, "-c", STOCK_TOY.format(benchmarks=benchmarks)]
+    found["chain whole, LocalDagRunner"], _ = timed([*stock, "chain"], PROJECT, **environment)
+    return found
+
+
+def main() -> None:
+    """Runs the rounds and prints medians and ratios."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=3)
+    rounds: list[dict[str, float]] = []
+    for number in range(parser.parse_args().rounds):
+        scratch = Path(tempfile.mkdtemp(prefix="bench-engine-"))
+        try:
+            rounds.append({**bench_taxi(scratch), **bench_toys(scratch)})
+        finally:
+            shutil.rmtree(scratch)
+        print(
+            f"round {number + 1}: {json.dumps({k: round(v, 2) for k, v in rounds[-1].items()})}", flush=True
+        )
+    median = {key: statistics.median(found[key] for found in rounds) for key in rounds[0]}
+    for key, value in median.items():
+        spread = f"{min(f[key] for f in rounds):.2f} to {max(f[key] for f in rounds):.2f}"
+        print(f"{key:<32} {value:>8.2f}   ({spread})")
+    ratio = median["taxi cold, ours"] / median["taxi cold, LocalDagRunner"]
+    print(f"{'taxi cold, ratio':<32} {ratio:>8.2f}")
+    print(f"{'no-op node':<32} {median['chain, nodes only, ours'] / 10:>8.3f} s")
+    print(f"{'eight sleepers / one':<32} {median['sleepers, nodes only, ours'] / 5.0:>8.2f}")
+
+
+if __name__ == "__main__":
+    main()

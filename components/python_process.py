@@ -1,0 +1,128 @@
+"""A Python module in a process of its own: forked by the engine where there is one, else started afresh.
+
+The engine's fork server has imported TensorFlow and Keras already, so a process that it forks begins 4 s
+earlier. Without it (another orchestrator or interpreter, a test) the module is started with `python -m`.
+"""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from typing import IO, Any, Protocol
+
+# The line to the fork server; the engine sets it in the processes of its nodes.
+fork_channel: socket.socket | None = None
+
+
+class PythonProcess(Protocol):
+    """What both sorts of process offer: the part of `subprocess.Popen` that is used here."""
+
+    pid: int
+    stdout: IO[str] | None
+
+    def poll(self) -> int | None:
+        """The exit code, negative for a signal; None while it runs."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Waits for the end; raises `subprocess.TimeoutExpired` after `timeout` seconds."""
+
+    def terminate(self) -> None:
+        """Sends SIGTERM."""
+
+    def kill(self) -> None:
+        """Sends SIGKILL."""
+
+
+def start_module(
+    module: str, arguments: Sequence[str], *, environment: Mapping[str, str], may_fork: bool
+) -> PythonProcess:
+    """Starts `python -m MODULE ARGUMENTS...`; what it prints comes through `stdout`, errors go where ours go.
+
+    Args:
+        module: its `main(arguments: list[str]) -> int` is called. Where it is started afresh it also gets
+            `--parent-pid PID`, the process that it must not outlive; a fork ends with its node anyway.
+        arguments: for `main`.
+        environment: all variables of the new process. `PYTHONPATH` is honoured in a fork too.
+        may_fork: False where the process needs another state of the libraries than this one has, such as
+            another Keras backend.
+    """
+    if may_fork and fork_channel is not None:
+        return ForkedProcess(fork_channel, module, arguments, environment)
+    return subprocess.Popen(
+        [sys.executable, "-m", module, *arguments, "--parent-pid", str(os.getpid())],
+        stdout=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        env=dict(environment),
+    )
+
+
+class ForkedProcess:
+    """A process that the fork server started for this one, in the same process group.
+
+    Args:
+        channel: the line to the fork server.
+        module, arguments, environment: as for `start_module`.
+
+    Raises:
+        ConnectionError: the fork server is gone.
+    """
+
+    def __init__(
+        self, channel: socket.socket, module: str, arguments: Sequence[str], environment: Mapping[str, str]
+    ) -> None:
+        self._channel = channel
+        self._code: int | None = None
+        reading, writing = os.pipe()
+        request = {"module": module, "arguments": list(arguments), "environment": dict(environment)}
+        try:
+            socket.send_fds(channel, [json.dumps(request).encode() + b"\n"], [writing, 2])
+        finally:
+            os.close(writing)
+        self.stdout: IO[str] | None = os.fdopen(reading, encoding="utf-8", errors="replace")
+        self.pid: int = self._answer()["pid"]
+
+    def poll(self) -> int | None:
+        """The exit code, negative for a signal; None while it runs."""
+        try:
+            return self.wait(timeout=0)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Waits for the end; raises `subprocess.TimeoutExpired` after `timeout` seconds."""
+        if self._code is None:
+            # Without a blocking mode of 0 s a socket would be made non-blocking, and raise another error.
+            self._channel.settimeout(timeout or (None if timeout is None else 1e-3))
+            try:
+                self._code = int(self._answer()["code"])
+            except TimeoutError:
+                raise subprocess.TimeoutExpired("forked process", timeout or 0.0) from None
+            finally:
+                self._channel.settimeout(None)
+        return self._code
+
+    def terminate(self) -> None:
+        """Sends SIGTERM."""
+        self._send(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Sends SIGKILL."""
+        self._send(signal.SIGKILL)
+
+    def _send(self, signum: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, signum)
+
+    def _answer(self) -> dict[str, Any]:
+        line = b""
+        while not line.endswith(b"\n"):
+            received = self._channel.recv(1)  # an answer is a few bytes, and the next one is not ours to take
+            if not received:
+                raise ConnectionError("the fork server is gone")
+            line += received
+        answer: dict[str, Any] = json.loads(line)
+        return answer

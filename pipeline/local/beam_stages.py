@@ -1,0 +1,60 @@
+"""Tells which stage a Beam pipeline is in, from what Beam's local runner logs."""
+
+import logging
+import re
+import time
+from collections.abc import Callable
+
+# Where FnApiRunner says, at DEBUG, "Running bundle for stage NAME\n..." for each bundle.
+_LOGGER = "apache_beam.runners.portability.fn_api_runner.fn_runner.run_bundle"
+# A table that redraws twice a second shows no more; a fast pipeline runs thousands of bundles a second.
+_INTERVAL_S = 0.5
+# "((ref_AppliedPTransform_A/B_12)+(ref_AppliedPTransform_C/D_13))+(C/D/Write)"
+_FUSED = re.compile(r"\(([^()]+)\)")
+_REFERENCE = re.compile(r"^ref_AppliedPTransform_(.+)_\d+$")
+
+
+class StageHandler(logging.Handler):
+    """Passes on the stage that runs, at most twice a second.
+
+    Args:
+        tell: gets a few words.
+    """
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        super().__init__(logging.DEBUG)
+        self._tell = tell
+        self._last_told = -_INTERVAL_S
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Takes one log record; other messages than those of a starting stage are left alone."""
+        now = time.monotonic()
+        if now - self._last_told < _INTERVAL_S or not str(record.msg).startswith("Running bundle for stage"):
+            return
+        self._last_told = now
+        stage = record.args[0] if isinstance(record.args, tuple) and record.args else ""
+        try:
+            self._tell(f"Beam: {stage_name(str(stage))}")
+        except Exception:  # as in every logging handler: telling must not end what is told of
+            self.handleError(record)
+
+
+def stage_name(fused: str) -> str:
+    """A short name for a stage of fused transforms: that of its first transform, the last two of its parts.
+
+    >>> stage_name("((ref_AppliedPTransform_Read/ParseCSVLine_12)+(ref_AppliedPTransform_Write_13))")
+    'Read/ParseCSVLine'
+    """
+    names = _FUSED.findall(fused) or [fused]
+    match = _REFERENCE.match(names[0])
+    name = match.group(1) if match else names[0]
+    return "/".join(re.sub(r"\[[^\]]*\]", "", name).replace("_", " ").split("/")[-2:]).strip() or "starting"
+
+
+def report_stages(tell: Callable[[str], None]) -> None:
+    """Has every Beam pipeline that FnApiRunner runs in this process from now on tell its stages."""
+    logger = logging.getLogger(_LOGGER)
+    logger.setLevel(logging.DEBUG)
+    # The messages hold whole stages: thousands of lines that say nothing in a node's log.
+    logger.propagate = False
+    logger.addHandler(StageHandler(tell))

@@ -1,0 +1,121 @@
+"""What a process does from the fork on: becomes a node, runs it, leaves its result, never returns."""
+
+import json
+import os
+import signal
+import socket
+import sys
+import traceback
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+from components import python_process
+from components.progress import PROGRESS_VARIABLE, report
+from pipeline.local.beam_stages import report_stages
+from pipeline.local.failure import describe_exception
+from pipeline.local.processes import adopt_orphans, die_with_parent
+
+
+def _result_file() -> int:
+    return os.memfd_create("node-result")
+
+
+@dataclass
+class NodeProcess:
+    """A node's process as the fork server knows it.
+
+    Attributes:
+        node: the node's id.
+        attempt: which one, from 1.
+        log: the file that takes everything it writes.
+        progress: the file that it tells its progress in.
+        result: descriptor of the memory that holds its result: a full disk cannot hinder that it is told.
+        was_told_to_end: whether it was sent a signal by the engine.
+    """
+
+    node: str
+    attempt: int
+    log: str
+    progress: str
+    result: int = field(default_factory=_result_file)
+    was_told_to_end: bool = False
+
+    def take_result(self) -> dict[str, Any] | None:
+        """What the process left, once; None where it died before."""
+        with os.fdopen(self.result, "rb") as stream:
+            stream.seek(0)
+            try:
+                told: dict[str, Any] = json.loads(stream.read())
+            except ValueError:  # nothing, or the half of it
+                return None
+        return told
+
+    def become(self, compiled: Any, *, server: int, forks: socket.socket) -> NoReturn:
+        """Runs the node in this process, which was forked for it.
+
+        Args:
+            compiled: the pipeline, a `pipeline.local.compile.Compiled`.
+            server: the fork server's process id.
+            forks: the line on which modules in processes of their own can be asked for.
+        """
+        code = 1
+        try:
+            os.setpgid(0, 0)
+            die_with_parent(signal.SIGKILL, parent=server)
+            # What it starts stays below it, so that the fork server can tell whose it is.
+            adopt_orphans()
+            signal.set_wakeup_fd(-1)
+            for signum in (signal.SIGCHLD, signal.SIGTERM):
+                signal.signal(signum, signal.SIG_DFL)
+            python_process.fork_channel = forks
+            result = self._run(compiled)
+            os.write(self.result, json.dumps(result).encode())
+            code = 0 if result["state"] != "failed" else 1
+        except BaseException:  # nothing may return into the server's loop
+            traceback.print_exc()
+        finally:
+            _flush()
+            os._exit(code)
+
+    def _run(self, compiled: Any) -> dict[str, Any]:
+        try:
+            _redirect_output(Path(self.log))
+            os.environ[PROGRESS_VARIABLE] = self.progress
+
+            from absl import logging  # type: ignore[import-untyped]
+
+            from pipeline.local.launch import launch
+
+            logging.set_verbosity(logging.INFO)
+            report_stages(report)
+            return launch(compiled, self.node, attempt=self.attempt)
+        except (Exception, SystemExit) as error:  # a component may raise anything
+            cause = describe_exception(error, root=Path.cwd())
+            _print_traceback()
+            return {"state": "failed", **cause}
+
+
+def _print_traceback() -> None:
+    try:
+        traceback.print_exc()
+    except OSError:
+        return  # the log's disk is full; the cause goes another way
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            continue  # as above
+
+
+def _redirect_output(log: Path) -> None:
+    target = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.dup2(target, 1)
+    os.dup2(target, 2)
+    os.close(target)
+    os.close(nothing)

@@ -1,0 +1,272 @@
+"""Toy pipelines of function components that fail, hang and fork in every way a node can. Data of the tests.
+
+What a component does is told by files in the folder that TOY names, so that one pipeline can behave
+differently in a run and in its resume. (No `from __future__ import annotations`: TFX reads the annotations.)
+"""
+
+# ruff: noqa: N802 (a component is named like a class)
+
+import ctypes
+import errno
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tfx import v1 as tfx
+from tfx.dsl.experimental.node_execution_options.utils import NodeExecutionOptions
+from tfx.types import standard_artifacts
+from tfx.types.channel import union
+
+FOLDER = Path(os.environ["TOY"])
+
+
+def note(name: str, text: str) -> None:
+    """Adds a line to a file of the folder: what must happen once can be counted."""
+    with (FOLDER / name).open("a") as stream:
+        stream.write(f"{text}\n")
+
+
+@tfx.dsl.components.component
+def Sleep(
+    seconds: tfx.dsl.components.Parameter[float],
+    made: tfx.dsl.components.OutputArtifact[standard_artifacts.String],
+):
+    """Sleeps."""
+    time.sleep(seconds)
+    made.value = "slept"
+
+
+@tfx.dsl.components.component
+def Make(
+    text: tfx.dsl.components.Parameter[str],
+    made: tfx.dsl.components.OutputArtifact[standard_artifacts.String],
+    number: tfx.dsl.components.Parameter[int] = 1,
+):
+    """Writes a value."""
+    note("made", f"{text} {number}")
+    made.value = text
+
+
+@tfx.dsl.components.component
+def Misbehave(
+    how: tfx.dsl.components.Parameter[str],
+    made: tfx.dsl.components.OutputArtifact[standard_artifacts.Examples],
+):
+    """Fails as told by `how`, unless the file `well` is in the folder."""
+    name = how.partition(":")[2] or how
+    note(f"attempts-{name}", str(os.getpid()))
+    if not (FOLDER / "well").exists():
+        misbehave(how.partition(":")[0], Path(made.uri))
+    Path(made.uri, "data").write_text("good")
+
+
+def misbehave(how: str, output: Path) -> None:
+    """The ways to fail."""
+    if how == "raise":
+        raise ValueError("the toy is broken\nsecond line")
+    if how == "exit":
+        sys.exit("bye")
+    if how == "kill":
+        (output / "half").write_text("half")
+        os.kill(os.getpid(), signal.SIGKILL)
+    if how == "abort":
+        os.abort()
+    if how == "segfault":
+        ctypes.string_at(0)
+    if how == "disk":
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/some/file")
+    if how == "fill":
+        with (output / "half").open("wb", buffering=0) as stream:
+            while True:
+                stream.write(b"x" * 65536)
+    if how == "once" and len((FOLDER / "attempts-once").read_text().split()) == 1:
+        (output / "half").write_text("half")
+        raise RuntimeError("not yet")
+    if how == "killed-once" and len((FOLDER / "attempts-killed-once").read_text().split()) == 1:
+        (output / "half").write_text("half")
+        os.kill(os.getpid(), signal.SIGKILL)
+    if how == "fork":
+        multiprocessing.get_context("fork").Process(target=time.sleep, args=(600,)).start()
+        subprocess.Popen(["sleep", "601"])
+        subprocess.Popen(["sleep", "602"], start_new_session=True)
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if how == "deaf":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        time.sleep(600)
+    if how == "stop":
+        os.kill(os.getpid(), signal.SIGSTOP)
+        note("woken", str(os.getpid()))
+    if how == "hang":
+        # A child that saves when it is told to end, as a training does.
+        subprocess.Popen(
+            [
+                "sh",
+                "-c",
+                f"trap 'sleep 1; echo saved >> {FOLDER}/saved; exit' TERM; echo > {FOLDER}/hangs; "
+                "while :; do sleep 0.1; done",
+            ]
+        )
+        time.sleep(600)
+
+
+@tfx.dsl.components.component
+def Push(value: tfx.dsl.components.InputArtifact[standard_artifacts.Examples]):
+    """Has an effect that must not happen twice."""
+    note("pushed", Path(value.uri, "data").read_text())
+
+
+@tfx.dsl.components.component
+def Use(
+    value: tfx.dsl.components.InputArtifact[standard_artifacts.String],
+    made: tfx.dsl.components.OutputArtifact[standard_artifacts.String],
+):
+    """Passes a value on."""
+    made.value = value.value
+
+
+@tfx.dsl.components.component
+def MayUse(
+    made: tfx.dsl.components.OutputArtifact[standard_artifacts.String],
+    value: tfx.dsl.components.InputArtifact[standard_artifacts.String] = None,
+):
+    """Passes a value on where there is one."""
+    made.value = value.value if value else "nothing"
+
+
+def pipeline(name: str, *nodes) -> tfx.dsl.Pipeline:
+    """A pipeline whose artifacts lie in the folder."""
+    return tfx.dsl.Pipeline(
+        pipeline_name=name, pipeline_root=str(FOLDER / "artifacts"), components=list(nodes)
+    )
+
+
+def one():
+    """One node."""
+    return pipeline("one", Make(text="a").with_id("Make"))
+
+
+def sleepers():
+    """Eight nodes that sleep one second each."""
+    return pipeline("sleepers", *(Sleep(seconds=1.0).with_id(f"Sleep{i}") for i in range(8)))
+
+
+def chain():
+    """Ten nodes, one after the other."""
+    nodes = [Make(text="a").with_id("Node0")]
+    for i in range(1, 10):
+        nodes.append(Use(value=nodes[-1].outputs["made"]).with_id(f"Node{i}"))
+    return pipeline("chain", *nodes)
+
+
+def faults():
+    """A node for each way to fail, one that is well, and what depends on the first."""
+    ways = ("raise", "exit", "kill", "abort", "segfault", "disk", "fork")
+    nodes = [Misbehave(how=way).with_id(way.capitalize()) for way in ways]
+    push = Push(value=nodes[0].outputs["made"]).with_id("Push")
+    after = Make(text="after").with_id("After")
+    after.add_upstream_node(push)
+    return pipeline("faults", *nodes, push, after, Make(text="well").with_id("Well"))
+
+
+def limits():
+    """Nodes that retry, are deaf, hang, or stop."""
+    once = Misbehave(how="once").with_id("Once")
+    once.node_execution_options = NodeExecutionOptions(max_execution_retries=2)
+    killed = Misbehave(how="killed-once").with_id("KilledOnce")
+    killed.node_execution_options = NodeExecutionOptions(max_execution_retries=1)
+    deaf = Misbehave(how="deaf").with_id("Deaf")
+    deaf.node_execution_options = NodeExecutionOptions(execution_timeout_sec=1)
+    stop = Misbehave(how="stop").with_id("Stop")
+    stop.node_execution_options = NodeExecutionOptions(max_execution_retries=1)
+    return pipeline("limits", once, killed, deaf, stop, Misbehave(how="hang").with_id("Hang"))
+
+
+def hang():
+    """A node that is done, one that hangs until the folder says `well`, and a push."""
+    made = Make(text="first").with_id("Make")
+    hanging = Misbehave(how="hang").with_id("Hang")
+    hanging.add_upstream_node(made)
+    return pipeline("hang", made, hanging, Push(value=hanging.outputs["made"]).with_id("Push"))
+
+
+def deaf():
+    """A node that does not end when it is told to."""
+    return pipeline("deaf", Misbehave(how="deaf").with_id("Deaf"))
+
+
+def fill():
+    """A node that fills the disk, and a push."""
+    full = Misbehave(how="fill").with_id("Fill")
+    return pipeline("fill", full, Push(value=full.outputs["made"]).with_id("Push"))
+
+
+def hundred():
+    """A hundred nodes that do next to nothing."""
+    return pipeline("hundred", *(Make(text="a", number=i).with_id(f"Node{i}") for i in range(100)))
+
+
+def fail_fast():
+    """A node that raises beside one that hangs, and one that waits for neither but comes later."""
+    return pipeline(
+        "fail-fast", Misbehave(how="hang").with_id("Hang"), Misbehave(how="raise").with_id("Raise")
+    )
+
+
+def features():
+    """Conditions met and not met, an optional input, an importer, a resolver, a runtime parameter."""
+    word = tfx.dsl.experimental.RuntimeParameter(name="word", ptype=str, default="yes")
+    count = tfx.dsl.experimental.RuntimeParameter(name="count", ptype=int, default=1)
+    make = Make(text=word, number=count).with_id("Make")
+    value = make.outputs["made"].future()[0].value
+    with tfx.dsl.Cond(value == "yes"):
+        met = Use(value=make.outputs["made"]).with_id("IfYes")
+    with tfx.dsl.Cond(value == "no"):
+        unmet = Use(value=make.outputs["made"]).with_id("IfNo")
+    needs = Use(value=unmet.outputs["made"]).with_id("NeedsNo")
+    may = MayUse(value=unmet.outputs["made"]).with_id("MayUseNo")
+    either = Use(value=union([met.outputs["made"], unmet.outputs["made"]])).with_id("Either")
+    ordered = Make(text="ordered").with_id("Ordered")
+    ordered.add_upstream_node(unmet)
+    imported = tfx.dsl.Importer(
+        source_uri=str(FOLDER / "imported"), artifact_type=standard_artifacts.Examples
+    )
+    imported = imported.with_id("Importer")
+    push = Push(value=imported.outputs["result"]).with_id("Push")
+    latest = tfx.dsl.Resolver(
+        strategy_class=tfx.dsl.experimental.LatestArtifactStrategy,
+        latest=tfx.dsl.Channel(type=standard_artifacts.Model),
+    ).with_id("Latest")
+    return pipeline("features", make, met, unmet, needs, may, either, ordered, imported, push, latest)
+
+
+def missing():
+    """A node whose input nobody made."""
+    nobody = tfx.dsl.Resolver(
+        strategy_class=tfx.dsl.experimental.LatestArtifactStrategy,
+        latest=tfx.dsl.Channel(type=standard_artifacts.Examples),
+    ).with_id("Latest")
+    return pipeline("missing", nobody, Push(value=nobody.outputs["latest"]).with_id("Push"))
+
+
+def required():
+    """A runtime parameter without a default."""
+    return pipeline(
+        "required", Make(text=tfx.dsl.experimental.RuntimeParameter(name="word", ptype=str)).with_id("Make")
+    )
+
+
+def broken():
+    """Raises while the pipeline is built."""
+    raise KeyError("no such setting")
+
+
+def leaves():
+    """Ends the process that builds the pipeline."""
+    sys.exit(3)
+
+
+number = 7

@@ -1,0 +1,192 @@
+"""The taxi workload as a user runs it: real trips to a served model, with fewer epochs."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+FEWER = ("--set", "train.epochs=3")
+NODES = {
+    "Ingest", "StatisticsGen", "SchemaGen", "ExampleValidator", "Transform",
+    "Trainer", "Baseline", "Evaluator", "ModelGate", "Pusher",
+}  # fmt: skip
+
+# Runs where nothing of this project can be imported, as a serving process would.
+CLIENT = """
+import json, sys
+import tensorflow as tf
+model = tf.saved_model.load(sys.argv[1])
+trip = {
+    "trip_miles": [4.2], "fare": [14.5], "trip_seconds": [900], "trip_start_hour": [18],
+    "trip_start_day": [5],
+    "payment_type": [b"Credit Card"], "company": [b"Taxi Affiliation Services"], "pickup_community_area": [8],
+}
+def feature(values):
+    if isinstance(values[0], bytes):
+        return tf.train.Feature(bytes_list=tf.train.BytesList(value=values))
+    if isinstance(values[0], int):
+        return tf.train.Feature(int64_list=tf.train.Int64List(value=values))
+    return tf.train.Feature(float_list=tf.train.FloatList(value=values))
+example = tf.train.Example(features=tf.train.Features(feature={k: feature(v) for k, v in trip.items()}))
+serialized = model.signatures["serving_default"](examples=tf.constant([example.SerializeToString()] * 2))
+raw = model.signatures["serve_raw"]
+_, wanted = raw.structured_input_signature
+empty = {tf.string: b"", tf.int64: -2**63, tf.float32: float("nan")}
+tensors = {
+    name: tf.constant([trip.get(name, [empty[spec.dtype]])], dtype=spec.dtype)
+    for name, spec in wanted.items()
+}
+print(json.dumps({
+    "serialized": next(iter(serialized.values())).numpy().tolist(),
+    "raw": next(iter(raw(**tensors).values())).numpy().tolist(),
+    "raw_inputs": sorted(wanted),
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def output(tmp_path_factory):
+    return tmp_path_factory.mktemp("taxi") / "output"
+
+
+@pytest.fixture(scope="module")
+def first_run(local_runner, output):
+    finished = local_runner("run", *FEWER, "--output", str(output))
+    assert finished.returncode == 0, finished.stderr
+    return finished
+
+
+@pytest.fixture
+def latest(local_runner, output):
+    """The record of the latest run, as `show --json` prints it."""
+
+    def call():
+        return json.loads(local_runner("show", "--json", "--output", str(output)).stdout)
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def answers(first_run, local_runner, output, tmp_path_factory):
+    """What the pushed model answers in a process that knows nothing of this project."""
+    record = json.loads(local_runner("show", "--json", "--output", str(output)).stdout)
+    finished = subprocess.run(
+        [sys.executable, "-P", "-c", CLIENT, record["pushed"]["path"]],
+        cwd=tmp_path_factory.mktemp("client"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stderr
+    return json.loads(finished.stdout.splitlines()[-1])
+
+
+def test_run_completes_every_node_and_pushes_a_version(first_run, latest, output):
+    record = latest()
+    assert record["state"] == "complete"
+    assert record["exit_code"] == 0
+    assert {node["id"]: node["state"] for node in record["nodes"]} == dict.fromkeys(NODES, "complete")
+    pushed = Path(record["pushed"]["path"])
+    assert pushed.parent == output / "serving" / "taxi"
+    assert pushed.name == str(record["pushed"]["version"])
+    assert (pushed / "saved_model.pb").is_file()
+
+
+def test_model_has_learned_more_than_the_majority(first_run, latest):
+    # Always answering no scores an accuracy of 0.775.
+    metrics = latest()["metrics"]
+    assert metrics["auc"] >= 0.94
+    assert metrics["binary_accuracy"] >= 0.885
+
+
+def test_screen_tells_the_outcome_and_what_to_do_next(first_run):
+    assert first_run.stdout == ""
+    lines = first_run.stderr.splitlines()
+    assert len(lines) < 40
+    assert any(line.startswith("Pushed: taxi version ") for line in lines)
+    assert any(line.startswith("Blessed: auc ") for line in lines)
+    assert lines[-1].startswith("hint: python local_runner.py show ")
+
+
+def test_pushed_model_answers_serialized_examples_in_a_fresh_process(answers):
+    [first], [second] = answers["serialized"]
+    assert 0 < first < 1
+    assert first == second
+
+
+def test_pushed_model_answers_raw_tensors_alike_and_never_asks_for_the_label(answers):
+    assert answers["raw"][0][0] == pytest.approx(answers["serialized"][0][0], abs=1e-6)
+    assert "tips" not in answers["raw_inputs"]
+
+
+def test_metrics_of_every_slice_are_kept_with_the_verdict(first_run, latest):
+    gate = next(node for node in latest()["nodes"] if node["id"] == "ModelGate")
+    folder = Path(gate["outputs"]["blessing"][0]["uri"])
+    verdict = json.loads((folder / "verdict.json").read_text(encoding="utf-8"))
+    assert {"overall", "payment_type=Cash", "trip_start_hour=18"} <= verdict["slices"].keys()
+
+
+def test_unchanged_rerun_is_answered_without_starting_anything(first_run, local_runner, output, latest):
+    finished = local_runner("run", *FEWER, "--output", str(output))
+    assert finished.returncode == 0
+    record = latest()
+    assert {node["state"] for node in record["nodes"]} == {"cached"}
+    assert record["pushed"] is not None
+    assert not (output / "runs" / record["run_id"] / "logs" / "engine.log").exists()
+    assert len(finished.stderr.splitlines()) <= 7
+
+
+def test_lost_pushed_version_is_noticed_and_pushed_again(first_run, local_runner, output, latest):
+    pushed = Path(latest()["pushed"]["path"])
+    pushed.rename(pushed.with_name("away"))
+    try:
+        planned = json.loads(local_runner("plan", *FEWER, "--json", "--output", str(output)).stdout)
+    finally:
+        pushed.with_name("away").rename(pushed)
+    running = {node["id"]: node["why"] for node in planned["nodes"] if node["action"] == "run"}
+    assert running == {"Pusher": f"{pushed.name} of PushedModel is gone"}
+
+
+def test_changed_batch_size_reruns_the_trainer_and_says_so(first_run, local_runner, output):
+    other = ("--set", "train.batch_size=512")
+    planned = local_runner("plan", *FEWER, *other, "--json", "--output", str(output))
+    why = {node["id"]: (node["action"], node["why"]) for node in json.loads(planned.stdout)["nodes"]}
+    assert why["Trainer"] == ("run", "train.batch_size 256 -> 512")
+    assert why["Transform"][0] == "reuse"
+    assert why["Pusher"][0] == "run"
+
+
+def test_model_below_its_threshold_is_not_pushed_and_ends_with_code_3(
+    first_run, local_runner, output, latest
+):
+    serving = output / "serving" / "taxi"
+    before = sorted(serving.iterdir())
+    finished = local_runner(
+        "run", *FEWER, "--set", "evaluate.thresholds.auc.min=0.999", "--output", str(output)
+    )
+    assert finished.returncode == 3
+    assert "Not pushed: auc 0.9" in finished.stderr
+    assert "needs at least 0.999" in finished.stderr
+    record = latest()
+    assert record["state"] == "stopped"
+    assert record["blessed"] is False
+    assert record["pushed"] is None
+    assert record["blessing_reasons"]
+    assert sorted(serving.iterdir()) == before
+    assert {node["id"] for node in record["nodes"] if node["state"] == "complete"} == {"ModelGate", "Pusher"}
+
+
+def test_function_that_fails_when_called_is_named_with_file_and_line(local_runner, output, latest, first_run):
+    wrong = "transform.preprocessing_fn=workloads.taxi.model.build_model"
+    finished = local_runner("run", "--set", wrong, "--to", "Transform", "--output", str(output))
+    assert finished.returncode == 1
+    assert "Traceback" not in finished.stderr
+    assert "TypeError" in finished.stderr
+    assert finished.stderr.splitlines()[-1].startswith("hint: python local_runner.py resume ")
+    record = latest()
+    assert record["state"] == "failed"
+    assert record["pushed"] is None

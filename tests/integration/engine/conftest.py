@@ -1,0 +1,177 @@
+"""Runs toy pipelines (tests/data/toy) as a user does, and looks at what is left behind."""
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.local.history import History
+from pipeline.local.processes import leftovers
+from pipeline.local.record import NodeRecord, RunRecord
+from pipeline.root import PROJECT_ROOT
+
+TOYS = PROJECT_ROOT / "tests" / "data" / "toy"
+
+
+def wait_until(true: Callable[[], Any], *, limit_s: float = 60.0) -> Any:
+    """Waits for a condition; returns its value."""
+    until = time.monotonic() + limit_s
+    while not (value := true()):
+        assert time.monotonic() < until, "it did not come true in time"
+        time.sleep(0.05)
+    return value
+
+
+@dataclass
+class Toy:
+    """One folder in which toy pipelines are run.
+
+    Attributes:
+        folder: what the toys read and write (TOY).
+        output: `--output`.
+    """
+
+    folder: Path
+    output: Path
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """With the toys on the path, and this interpreter as `python`."""
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+        return {**os.environ, "TOY": str(self.folder), "PYTHONPATH": str(TOYS), "PATH": path, "CI": "true"}
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        """Starts a command of local_runner.py on the folder."""
+        command = [sys.executable, "local_runner.py", *arguments, "--output", str(self.output)]
+        return subprocess.Popen(
+            command,
+            cwd=PROJECT_ROOT,
+            env=self.environment,
+            stderr=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Runs a command to its end."""
+        process = self.start(*arguments)
+        out, err = process.communicate(timeout=120)
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+    def run(self, name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Runs a toy pipeline."""
+        return self.command("run", "--pipeline", f"toy_pipeline:{name}", *arguments)
+
+    def as_printed(self, text: str) -> subprocess.CompletedProcess[str]:
+        """Runs the last command that a run has printed, as a user pastes it."""
+        line = [line for line in text.splitlines() if line.startswith("hint: python ")][-1]
+        return subprocess.run(
+            shlex.split(line.removeprefix("hint: ")),
+            cwd=PROJECT_ROOT, env=self.environment, capture_output=True, text=True, timeout=120,
+        )  # fmt: skip
+
+    def record(self) -> RunRecord:
+        """The latest run."""
+        return next(History(self.output).runs())
+
+    def node(self, node_id: str) -> NodeRecord:
+        """A node of the latest run."""
+        return self.record().node(node_id)
+
+    def lines(self, name: str) -> list[str]:
+        """What the toys noted in a file of the folder."""
+        path = self.folder / name
+        return path.read_text().splitlines() if path.exists() else []
+
+    def begins(self, name: str) -> None:
+        """Waits until the toys have made a file."""
+        wait_until((self.folder / name).exists)
+
+    def left(self) -> list[int]:
+        """Processes of its runs that are alive."""
+        return list(leftovers(self.output / "runs"))
+
+    def get_well(self) -> None:
+        """From now on the toys do not fail."""
+        (self.folder / "well").touch()
+
+
+@pytest.fixture(scope="module")
+def toy_of_module(tmp_path_factory: pytest.TempPathFactory) -> Toy:
+    """One folder for all tests of a module: what is run once can be looked at from several sides."""
+    return make_toy(tmp_path_factory.mktemp("toy"))
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Iterator[Toy]:
+    """A folder for one test; nothing may be left running in it."""
+    made = make_toy(tmp_path)
+    yield made
+    left = made.left()
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    assert left == []
+
+
+def make_toy(folder: Path) -> Toy:
+    """Makes the folder."""
+    (folder / "imported").mkdir()
+    (folder / "imported" / "data").write_text("imported")
+    return Toy(folder, folder / "out")
+
+
+@dataclass
+class Watcher:
+    """A display that keeps what it is told, and calls back."""
+
+    changes: list[tuple[str, str, int]] = field(default_factory=list)
+    on_change: Callable[[NodeRecord], None] = lambda node: None
+
+    def begins(self, record: RunRecord) -> None:
+        """Nothing to show."""
+
+    def planned(self, record: RunRecord, expected_s: Any) -> None:
+        """Nothing to show."""
+
+    def waiting(self, record: RunRecord, what: str) -> None:
+        """Nothing to show."""
+
+    def changed(self, record: RunRecord, node: NodeRecord) -> None:
+        """Keeps the change."""
+        self.changes.append((node.id, node.state, node.attempts))
+        self.on_change(node)
+
+    def tick(self, record: RunRecord, progress: Any) -> None:
+        """Nothing to show."""
+
+    def ends(self, record: RunRecord, options: str) -> None:
+        """Nothing to show."""
+
+
+@pytest.fixture
+def watcher() -> Watcher:
+    """A display for runs in this process."""
+    return Watcher()
+
+
+@pytest.fixture
+def in_process(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> Toy:
+    """The folder, set up so that `execute` in this process finds the toys."""
+    for name in ("TOY", "PYTHONPATH"):
+        monkeypatch.setenv(name, toy.environment[name])
+    return toy
+
+
+def events(toy: Toy) -> list[dict[str, Any]]:
+    """The events of the latest run."""
+    path = toy.output / "runs" / toy.record().run_id / "events.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()]

@@ -1,0 +1,142 @@
+"""What TFX's DSL offers, run by this engine; and that the engine takes and leaves nothing of its own."""
+
+import os
+import resource
+import time
+from pathlib import Path
+
+import pytest
+
+from pipeline.errors import UsageError
+from pipeline.local.history import History
+from pipeline.local.processes import children
+from pipeline.local.request import pipeline_request
+from pipeline.local.run import execute
+from pipeline.local.server import Server
+
+pytestmark = pytest.mark.slow
+
+
+def request_for(name: str, toy, *, sets=(), **options):
+    return pipeline_request(f"toy_pipeline:{name}", sets=sets, output=toy.output, beam_args=[], **options)
+
+
+def text_of(record, node_id: str) -> str:
+    [artifact] = record.node(node_id).outputs["made"]
+    return Path(artifact["uri"]).read_text()
+
+
+def test_conditions_importers_resolvers_and_parameters(in_process, watcher):
+    yes = execute(request_for("features", in_process, jobs=4), display=watcher)
+    assert yes.state == "complete"
+    states = {node.id: (node.state, node.why) for node in yes.nodes if node.state != "complete"}
+    assert states == {
+        "IfNo": ("skipped", "its condition was not met"),
+        "NeedsNo": ("skipped", "IfNo was skipped"),
+    }
+    assert text_of(yes, "MayUseNo") == "nothing"
+    assert text_of(yes, "Either") == "yes"
+    assert yes.node("Latest").why == "found nothing"
+    assert in_process.lines("pushed") == ["imported"]
+
+    no = execute(request_for("features", in_process, sets=["word=no", "count=5"], jobs=8), display=watcher)
+    states = {node.id: node.state for node in no.nodes if node.state != "complete"}
+    assert states == {"IfYes": "skipped", "Importer": "cached", "Push": "cached"}
+    assert (text_of(no, "MayUseNo"), text_of(no, "Either")) == ("no", "no")
+    assert in_process.lines("made")[-2:] == ["no 5", "ordered 1"]
+    assert in_process.lines("pushed") == ["imported"], "what is cached does not happen again"
+
+    missing = execute(request_for("missing", in_process), display=watcher)
+    assert missing.exit_code == 1
+    assert (
+        missing.node("Push").error["message"]
+        == "could not start: its input 'value' needs 1 artifact and there are 0"
+    )
+
+
+def test_nodes_sleep_side_by_side(in_process, watcher):
+    record = execute(request_for("sleepers", in_process, jobs=8), display=watcher)
+    assert record.state == "complete"
+    starts = [node.started_s for node in record.nodes]
+    ends = [node.started_s + node.wall_s for node in record.nodes]
+    assert max(starts) < min(ends), "all eight run at one moment"
+    # One second of sleep each; the rest is what eight forks and their writes to one SQLite file cost here.
+    assert max(ends) - min(starts) < 8.0
+
+
+def test_what_cannot_be_compiled_is_refused_in_words(in_process, tmp_path):
+    history = History(in_process.output)
+    with Server(history.scratch("refusals")) as server:
+        for name, sets, message in (
+            ("broken", {}, r"toy_pipeline.py:\d+: KeyError: 'no such setting'"),
+            ("leaves", {}, r"SystemExit: 3"),
+            ("number", {}, "gave a int, not a TFX Pipeline"),
+            ("nothing", {}, "toy_pipeline has no 'nothing'"),
+            ("required", {}, "Parameter 'word' of required has no default"),
+            ("features", {"wrod": "x"}, "features has no such parameter. Closest: 'word'"),
+            ("features", {"count": "many"}, "--set count=many: must be a whole number"),
+        ):
+            request = request_for(name, in_process)
+            values = {"target": dict(request.target), "run_id": "r", "parameters": sets, "beam_args": []}
+            with pytest.raises(UsageError, match=message):
+                server.compile(values, tick=lambda: None)
+
+
+def test_what_the_store_lost_is_not_reused_nor_what_follows(in_process, watcher):
+    record = execute(request_for("chain", in_process), display=watcher)
+    assert record.state == "complete"
+    assert max(node.wall_s for node in record.nodes) < 2.0
+    ids = [node.id for node in record.nodes]
+    executions = {node.id: node.execution_id for node in record.nodes}
+    request = request_for("chain", in_process)
+    values = {"target": dict(request.target), "run_id": "later", "parameters": {}, "beam_args": []}
+    with Server(History(in_process.output).scratch("reuse")) as server:
+        server.compile(values, tick=lambda: None)
+        sources = {n.id: {"execution_id": n.execution_id, "outputs": n.outputs} for n in record.nodes}
+        lost = {**sources["Node3"], "execution_id": 10**6}
+        assert list(server.reuse({**sources, "Node3": lost}, tick=lambda: None)) == ids[:3]
+        # Another store counts from 1 again: the same number stands for the execution of another node.
+        swapped = {**sources["Node5"], "execution_id": executions["Node6"]}
+        reused = server.reuse({**sources, "Node5": swapped}, tick=lambda: None)
+        assert list(reused) == ids[:5]
+        assert reused["Node2"]["outputs"] == record.node("Node2").outputs
+        published = server.published(["unknown", record.run_id], tick=lambda: None)
+        assert {node_id: result["execution_id"] for node_id, result in published.items()} == executions
+        assert server.published(["later"], tick=lambda: None) == {}, "what was reused was not run"
+
+
+def test_many_runs_leave_nothing_behind(in_process, watcher):
+    """Fifty runs that are refused, which start and end a fork server each, and three that run a node."""
+
+    def footprint() -> tuple[int, int]:
+        return len(os.listdir("/proc/self/fd")), len(list(children(os.getpid())))  # noqa: PTH208
+
+    def run_once() -> None:
+        with pytest.raises(UsageError, match="no module 'toy_nowhere'"):
+            execute(
+                pipeline_request("toy_nowhere:one", sets=[], output=in_process.output, beam_args=[]),
+                display=watcher,
+            )
+
+    run_once()
+    before, peak_kib = footprint(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    began = time.monotonic()
+    for _ in range(49):
+        run_once()
+    for _ in range(3):
+        assert execute(request_for("one", in_process, no_cache=True), display=watcher).state == "complete"
+    assert footprint() == before
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak_kib < 16 * 1024
+    assert time.monotonic() - began < 200
+
+
+def test_the_engine_stays_small_over_a_hundred_nodes(in_process, watcher):
+    sizes: list[int] = []
+
+    def measure(node) -> None:
+        sizes.append(int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize())
+
+    watcher.on_change = measure
+    record = execute(request_for("hundred", in_process, jobs=4), display=watcher)
+    assert [node.state for node in record.nodes] == ["complete"] * 100
+    assert sizes[-1] - sizes[20] < 4 * 2**20

@@ -1,0 +1,136 @@
+"""Ctrl-C, and kill -9 of the engine, of the fork server and of both; then the run is gone on with."""
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from pipeline.local.history import History
+from pipeline.local.processes import children
+
+pytestmark = pytest.mark.slow
+
+
+def fork_server_of(engine: int) -> int:
+    """The process id of an engine's fork server."""
+    return next(
+        p
+        for p in children(engine)
+        if b"pipeline.local.fork_server" in Path(f"/proc/{p}/cmdline").read_bytes()
+    )
+
+
+def start_and_hang(toy, *arguments):
+    """Starts a run, and waits until its second node hangs."""
+    (toy.folder / "hangs").unlink(missing_ok=True)
+    engine = toy.start(*arguments)
+    toy.begins("hangs")
+    return engine
+
+
+def gone_within(toy, limit_s: float) -> bool:
+    """Whether nothing is left running after that time."""
+    until = time.monotonic() + limit_s
+    while toy.left():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def test_a_run_survives_every_kill(toy):
+    # The engine: everything ends with it, and the run says so.
+    engine = start_and_hang(toy, "run", "--pipeline", "toy_pipeline:hang")
+    engine.kill()
+    engine.communicate()
+    assert gone_within(toy, 5.0)
+    assert [run["state"] for run in json.loads(toy.command("runs", "--json").stdout)] == ["killed"]
+
+    # The fork server: the run fails with the cause, and says how to go on.
+    engine = start_and_hang(toy, "resume")
+    os.kill(fork_server_of(engine.pid), signal.SIGKILL)
+    told = engine.communicate(timeout=20)[1]
+    assert engine.returncode == 1
+    assert "Hang: The process that starts the nodes was ended by SIGKILL." in told
+    assert told.splitlines()[-1].startswith("hint: python local_runner.py resume ")
+    assert toy.left() == []
+    assert (toy.node("Make").state, toy.node("Hang").state, toy.node("Push").state) == (
+        "complete", "failed", "skipped",
+    )  # fmt: skip
+
+    # Both at once.
+    engine = start_and_hang(toy, "resume")
+    server = fork_server_of(engine.pid)
+    engine.kill()
+    os.kill(server, signal.SIGKILL)
+    engine.communicate()
+
+    # Ctrl-C: what runs may save, nothing is left, the run can be gone on with.
+    engine = start_and_hang(toy, "resume")
+    engine.send_signal(signal.SIGINT)
+    told = engine.communicate(timeout=20)[1]
+    assert engine.returncode == 130
+    assert toy.lines("saved") == ["saved"]
+    assert (toy.record().state, toy.node("Hang").state, toy.node("Hang").why) == (
+        "interrupted", "skipped", "interrupted",
+    )  # fmt: skip
+    assert toy.left() == []
+
+    toy.get_well()
+    done = toy.as_printed(told)
+    assert done.returncode == 0, done.stderr
+    assert toy.record().state == "complete"
+    assert toy.record().resumed == 4
+    # What was finished before the first kill was never done again, and what must happen happened once.
+    assert toy.lines("made") == ["first 1"]
+    assert toy.lines("pushed") == ["good"]
+
+
+def test_a_second_interrupt_is_immediate(toy):
+    engine = toy.start("run", "--pipeline", "toy_pipeline:deaf")
+    toy.begins("attempts-deaf")
+    time.sleep(0.3)  # until it is deaf
+    engine.send_signal(signal.SIGINT)
+    time.sleep(1.5)
+    assert engine.poll() is None, "the first one leaves a node its grace"
+    began = time.monotonic()
+    engine.send_signal(signal.SIGINT)
+    engine.communicate(timeout=20)
+    assert time.monotonic() - began < 3.0
+    assert engine.returncode == 130
+    assert toy.left() == []
+    assert (toy.record().state, toy.node("Deaf").state) == ("interrupted", "skipped")
+
+
+def test_an_interrupt_while_tfx_is_imported_leaves_nothing(toy):
+    engine = toy.start("run", "--pipeline", "toy_pipeline:one")
+    while not toy.left():
+        time.sleep(0.05)
+    time.sleep(1.0)
+    engine.send_signal(signal.SIGINT)
+    began = time.monotonic()
+    engine.communicate(timeout=20)
+    assert time.monotonic() - began < 3.0
+    assert engine.returncode == 130
+    assert toy.left() == []
+
+
+def test_a_node_that_was_done_when_the_engine_died_is_not_done_again(toy):
+    """The engine was killed between the node's last deed and its own note of it, which is taken back here."""
+    assert toy.run("one").returncode == 0
+    record = toy.record()
+    record.state, record.exit_code = "running", None
+    record.node("Make").state, record.node("Make").execution_id, record.node("Make").outputs = (
+        "running",
+        None,
+        {},
+    )
+    History(toy.output).save(record)
+    for note in (toy.output / "cache").glob("*.json"):
+        note.unlink()
+    assert toy.command("resume").returncode == 0
+    assert toy.node("Make").state == "complete"
+    assert toy.lines("made") == ["a 1"]

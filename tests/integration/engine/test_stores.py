@@ -1,0 +1,75 @@
+"""The output folder and its store: taken, damaged, locked, full."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+
+def test_a_second_engine_on_the_folder_is_refused(toy):
+    engine = toy.start("run", "--pipeline", "toy_pipeline:hang")
+    toy.begins("hangs")
+    second = toy.run("one")
+    assert second.returncode == 2
+    assert f"in use by process {engine.pid}" in second.stderr
+    assert "--output" in second.stderr
+    engine.send_signal(signal.SIGTERM)
+    engine.communicate(timeout=20)
+    assert engine.returncode == 130, "SIGTERM ends it as Ctrl-C does"
+    assert toy.record().state == "interrupted"
+
+
+def test_a_damaged_store_is_refused_with_the_way_out(toy):
+    toy.output.mkdir()
+    (toy.output / "metadata.db").write_bytes(b"no database" * 1000)
+    refused = toy.run("one")
+    assert refused.returncode == 2
+    assert "metadata.db is damaged: file is not a database" in refused.stderr
+    assert "mv " in refused.stderr
+
+
+def test_a_store_that_is_locked_for_too_long_is_told(toy):
+    toy.output.mkdir()
+    with sqlite3.connect(toy.output / "metadata.db") as writer:
+        writer.execute("CREATE TABLE t (x)")
+        writer.execute("BEGIN EXCLUSIVE")
+        refused = toy.run("one")
+        writer.rollback()
+    writer.close()
+    assert refused.returncode == 2
+    assert "metadata.db cannot be used: database is locked (waited 5 s)" in refused.stderr
+
+
+@pytest.fixture
+def small_disk(toy):
+    """Puts the toys' artifacts on a disk of two megabytes."""
+    disk = toy.folder / "artifacts"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode != 0:
+        pytest.skip("mounting a small disk needs root")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_node_that_fills_the_disk_is_told_and_can_be_gone_on_with(toy, small_disk):
+    failed = toy.run("fill")
+    assert failed.returncode == 1
+    assert "No space left on device" in failed.stderr
+    assert "make room on the disk" in failed.stderr
+    toy.get_well()
+    assert toy.as_printed(failed.stderr).returncode == 0
+    assert toy.lines("pushed") == ["good"]
+
+
+def test_a_disk_that_also_holds_the_record_is_told(toy, small_disk):
+    toy.output = small_disk / "out"
+    failed = toy.run("fill")
+    assert failed.returncode == 1
+    assert "No space left on device" in failed.stderr
+    assert "Traceback" not in failed.stderr
+    assert toy.left() == []

@@ -1,0 +1,434 @@
+"""What gc removes, what it keeps, and what it never touches."""
+
+import json
+import os
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from pipeline.errors import PipelineError, UsageError
+from pipeline.fingerprint import Fingerprint
+from pipeline.local import gc
+from pipeline.local.gc import collect
+from pipeline.local.history import History
+from pipeline.local.lock import locked
+from pipeline.local.plan import baseline_key
+from pipeline.local.record import NodeRecord, RunRecord
+from pipeline.local.retention import kept_runs
+from pipeline.local.sweep import Removal, Sweep
+
+
+class Folder:
+    """An output folder with runs of `Ingest -> Trainer -> Pusher`, as the engine leaves it."""
+
+    def __init__(self, path):
+        self.path = path
+        self.history = History(path)
+        self.executions = 0
+
+    def artifact(self, node, execution=None, type_name="Model", **properties):
+        self.executions += execution is None
+        name = str(execution or self.executions)
+        folder = self.path / "artifacts" / "taxi" / node / "out" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "data").write_bytes(b"x" * 1000)
+        (self.path / "artifacts" / "taxi" / node / ".system" / "executor_execution" / name).mkdir(
+            parents=True, exist_ok=True
+        )
+        return {"uri": str(folder), "type": type_name, "properties": properties}
+
+    def run(self, number, *, trains=True, workload="taxi", state="complete", seed=0, **facts):
+        """One run; with `trains=False` the Trainer is answered from the cache."""
+        record = RunRecord(
+            run_id=f"2026112{number // 10}-00000{number % 10}-abcd",
+            workload=workload,
+            state=state,
+            started_at=f"2026-11-2{number // 10}T00:00:0{number % 10}+00:00",
+            target={"output": str(self.path), "target": {"config": "{}"}},
+            **facts,
+        )
+        (self.history.folder(record.run_id) / "logs").mkdir(parents=True)
+        key = Fingerprint({"param:seed": str(seed), "param:workload": workload}).key
+        entry = None if trains else self.history.recall(key)
+        outputs = entry["outputs"] if entry else {"model": [self.artifact("Trainer")]}
+        node = NodeRecord("Trainer", state="cached" if entry else "complete", key=key, outputs=outputs)
+        node.execution_id = self.executions
+        record.nodes = [node]
+        self.history.save(record)
+        if entry is None:
+            self.history.remember(key, {"run_id": record.run_id, "execution_id": 1, "outputs": outputs})
+        return record
+
+    def pushed(self, version):
+        path = self.path / "serving" / "taxi" / version
+        path.mkdir(parents=True)
+        return {"version": version, "path": str(path)}
+
+    def has_model_of(self, record):
+        return (self.uri(record) / "data").exists()
+
+    def uri(self, record):
+        return self.path / os.path.relpath(record.nodes[0].outputs["model"][0]["uri"], self.path)
+
+    @property
+    def run_ids(self):
+        return [run.run_id for run in self.history.runs()]
+
+    def everything(self):
+        """Each path with its content, but for the lock."""
+        return {
+            str(path.relative_to(self.path)): path.read_bytes() if path.is_file() else None
+            for path in sorted(self.path.rglob("*"))
+            if path.name != ".lock"
+        }
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return Folder(tmp_path / "output")
+
+
+def test_newest_runs_stay_whole_and_older_ones_go_with_artifacts_and_cache(folder):
+    runs = [folder.run(i, seed=i) for i in range(4)]
+    sweep = collect(folder.path, keep=2)
+    assert folder.run_ids == [runs[3].run_id, runs[2].run_id]
+    assert [folder.has_model_of(run) for run in runs] == [False, False, True, True]
+    assert [folder.history.recall(run.nodes[0].key) is not None for run in runs] == [False, False, True, True]
+    assert sweep.text().startswith("Removed 2 runs, 2 artifact folders, 2 cache entries:")
+
+
+def test_dry_run_tells_the_same_and_removes_nothing(folder):
+    for i in range(3):
+        folder.run(i, seed=i)
+    before = folder.everything()
+    planned = collect(folder.path, keep=1, dry_run=True)
+    assert folder.everything() == before
+    assert collect(folder.path, keep=1).removals == planned.removals
+    assert planned.text(command="python local_runner.py gc").endswith("hint: python local_runner.py gc")
+    assert "artifacts/taxi/Trainer/out/1" in planned.text()
+
+
+def test_second_call_finds_nothing_to_remove(folder):
+    for i in range(3):
+        folder.run(i, seed=i)
+    collect(folder.path, keep=1)
+    assert collect(folder.path, keep=1).removals == ()
+    assert collect(folder.path, keep=1).text() == "Nothing to remove. Kept: 1 run."
+
+
+def test_keep_counts_each_pipeline_by_itself(folder):
+    digits = folder.run(0, workload="digits")
+    taxi = [folder.run(i, seed=i) for i in range(1, 4)]
+    collect(folder.path, keep=1)
+    assert folder.run_ids == [taxi[2].run_id, digits.run_id]
+
+
+def test_artifact_that_a_kept_run_took_from_the_cache_stays(folder):
+    maker = folder.run(0)
+    user = folder.run(1, trains=False)
+    collect(folder.path, keep=1)
+    assert folder.run_ids == [user.run_id]
+    assert folder.has_model_of(maker)
+    assert folder.history.recall(user.nodes[0].key) is not None
+
+
+def test_answer_of_the_cache_for_a_kept_run_stays_though_a_dropped_run_made_it(folder):
+    pushed = folder.run(0, pushed=folder.pushed("7"))
+    again = folder.run(1)  # the same key once more, as --no-cache makes it
+    folder.run(2, seed=2)
+    collect(folder.path, keep=1)
+    assert again.run_id not in folder.run_ids
+    assert folder.has_model_of(again)
+    assert folder.has_model_of(pushed)
+
+
+def test_run_whose_version_is_still_served_is_kept(folder):
+    served, withdrawn = (folder.run(i, seed=i, pushed=folder.pushed(str(i))) for i in range(2))
+    folder.run(2, seed=2)
+    shutil.rmtree(withdrawn.pushed["path"])
+    sweep = collect(folder.path, keep=1)
+    assert sweep.kept[served.run_id] == "pushed version 0"
+    assert withdrawn.run_id not in sweep.kept
+    assert (folder.path / "serving" / "taxi" / "0").is_dir()
+
+
+def test_version_pushed_to_another_machine_counts_as_served(folder):
+    served = folder.run(0, pushed={"version": "1", "path": "gs://bucket/taxi/1"})
+    folder.run(1, seed=1)
+    assert served.run_id in collect(folder.path, keep=1).kept
+
+
+def test_of_runs_that_name_one_version_the_one_that_pushed_it_is_kept(folder):
+    version = folder.pushed("7")
+    runs = [folder.run(i, trains=i == 0, pushed=version) for i in range(5)]
+    assert list(collect(folder.path, keep=1).kept) == [runs[4].run_id, runs[0].run_id]
+
+
+def test_latest_blessed_model_is_kept_as_a_baseline(folder):
+    blessed = folder.run(0, blessed=True)
+    folder.run(1, seed=1, blessed=False)
+    newest = folder.run(2, seed=2, blessed=False)
+    sweep = collect(folder.path, keep=1)
+    assert sweep.kept == {newest.run_id: "among the newest", blessed.run_id: "made a baseline"}
+    assert folder.has_model_of(blessed)
+
+
+@pytest.mark.parametrize("seeds", [[0, 1, 2], [0, 1, 0], [0, 0, 0], [0, 1, 1], [2, 1, 2]])
+def test_baseline_of_any_candidate_is_the_same_after_gc(folder, seeds):
+    runs = [folder.run(i, seed=seed, blessed=True) for i, seed in enumerate(seeds)]
+    candidates = [run.nodes[0].key for run in runs] + ["new"]
+
+    def baselines():
+        return [baseline_key(folder.history.runs(), workload="taxi", candidate=key) for key in candidates]
+
+    before = baselines()
+    collect(folder.path, keep=1)
+    assert baselines() == before
+
+
+def test_blessed_model_that_only_the_metadata_store_knows_stays(folder):
+    model = folder.artifact("Trainer")["uri"]
+    older = folder.artifact("Trainer")["uri"]
+    with sqlite3.connect(folder.path / "metadata.db") as store:
+        store.execute("CREATE TABLE Artifact (id INT, uri TEXT)")
+        store.execute(
+            "CREATE TABLE ArtifactProperty (artifact_id INT, name TEXT, int_value INT, string_value TEXT)"
+        )
+        for number, current in ((1, older), (2, model)):
+            store.execute(
+                "INSERT INTO Artifact VALUES (?, ?)", (number, f"{folder.path}/artifacts/gate/{number}")
+            )
+            store.execute("INSERT INTO ArtifactProperty VALUES (?, 'blessed', 1, NULL)", (number,))
+            store.execute(
+                "INSERT INTO ArtifactProperty VALUES (?, 'current_model', NULL, ?)", (number, current)
+            )
+    store.close()
+    folder.run(0)
+    collect(folder.path, keep=1)
+    assert Path(model).exists()
+    assert not Path(older).exists()
+
+
+def test_resolver_of_a_pipeline_of_the_users_own_finds_the_latest_model(folder):
+    runs = [folder.run(i, seed=i % 2, trains=i < 2) for i in range(3)]
+    for run in runs:  # the third took the first one's model
+        run.target = {"output": str(folder.path), "target": {"pipeline": "m:f"}}
+        run.nodes.append(NodeRecord("Latest", type="Resolver", state="complete"))
+        run.nodes[0].execution_id = 1 + int(run.nodes[0].outputs["model"][0]["uri"].rpartition("/")[2])
+        folder.history.save(run)
+    assert collect(folder.path, keep=1).kept[runs[1].run_id] == "has the latest result of Trainer"
+
+
+def test_leftovers_of_executions_that_no_record_names_go(folder):
+    run = folder.run(0)
+    leftover = folder.artifact("Trainer")["uri"]
+    collect(folder.path, keep=1)
+    assert not Path(leftover).exists()
+    assert folder.has_model_of(run)
+    assert not (folder.path / "artifacts" / "taxi" / "Trainer" / ".system").exists()
+
+
+@pytest.mark.parametrize("state", ["running", "failed", "interrupted", "killed"])
+def test_what_a_run_that_can_be_resumed_may_go_on_with_stays(folder, state):
+    dropped = folder.run(0, seed=1)
+    folder.run(1, state=state)
+    system = folder.path / "artifacts" / "taxi" / "Trainer" / ".system" / "stateful_working_dir"
+    checkpoint = system / "0b64-uuid" / "old-and-new"
+    checkpoint.mkdir(parents=True)
+    (checkpoint / "weights").write_text("w")
+    os.utime(checkpoint, (0, 0))  # a file that keeps an older time is no reason to tear a checkpoint apart
+    os.utime(checkpoint / "weights", (0, 0))
+    unnamed = folder.artifact("Transform")["uri"]
+    collect(folder.path, keep=1)
+    assert (checkpoint / "weights").exists()
+    assert Path(unnamed).exists()
+    assert not folder.has_model_of(dropped)
+
+
+def test_leftovers_older_than_a_run_that_can_be_resumed_go(folder):
+    leftover = folder.artifact("Transform")["uri"]
+    for path in (leftover, f"{leftover}/data"):
+        os.utime(path, (0, 0))
+    folder.run(1, state="failed")
+    collect(folder.path, keep=1)
+    assert not Path(leftover).exists()
+
+
+def test_nothing_outside_of_the_folder_is_touched(folder, tmp_path):
+    outside = tmp_path / "outside" / "model"
+    outside.mkdir(parents=True)
+    (outside / "data").write_text("precious")
+    dropped = folder.run(0, seed=1)
+    dropped.nodes[0].outputs["model"].append({"uri": str(outside), "type": "Model", "properties": {}})
+    dropped.nodes[0].outputs["model"].append({"uri": "gs://bucket/m", "type": "Model", "properties": {}})
+    folder.history.save(dropped)
+    (folder.uri(dropped) / "link").symlink_to(outside)
+    (folder.path / "artifacts" / "linked").symlink_to(outside.parent)
+    (folder.path / "runs" / "linked").symlink_to(outside.parent)
+    (folder.path / "metadata.db").touch()
+    folder.run(1)
+    collect(folder.path, keep=1)
+    assert (outside / "data").read_text() == "precious"
+    assert (folder.path / "artifacts" / "linked").is_symlink()
+    assert (folder.path / "metadata.db").exists()
+    assert not folder.has_model_of(dropped)
+
+
+def test_record_that_names_another_folder_cannot_lead_out_of_runs(folder, tmp_path):
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    evil = folder.run(0, seed=1)
+    document = evil.to_json() | {"run_id": "../../victim"}
+    (folder.history.folder(evil.run_id) / "run.json").write_text(json.dumps(document))
+    folder.run(1)
+    with pytest.raises(UsageError, match="not the record of that run"):
+        collect(folder.path, keep=1)
+    assert victim.is_dir()
+
+
+@pytest.mark.parametrize("name", ["artifacts", "runs", "cache"])
+def test_linked_folder_is_refused(folder, tmp_path, name):
+    folder.run(0)
+    (folder.path / name).rename(tmp_path / "elsewhere")
+    (folder.path / name).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UsageError, match=f"{name} is a link"):
+        collect(folder.path)
+
+
+def test_moved_folder_keeps_what_its_runs_need(folder, tmp_path):
+    dropped, kept = folder.run(0, seed=1), folder.run(1, pushed=folder.pushed("3"))
+    moved = Folder(tmp_path / "moved")
+    folder.path.rename(moved.path)
+    collect(moved.path, keep=1)
+    assert (moved.path / folder.uri(kept).relative_to(folder.path) / "data").exists()
+    assert not (moved.path / folder.uri(dropped).relative_to(folder.path)).exists()
+
+
+def test_folder_reached_by_a_link_keeps_what_its_runs_need(folder, tmp_path):
+    link = tmp_path / "link"
+    folder.path.mkdir()
+    link.symlink_to(folder.path)
+    linked = Folder(link)
+    dropped, kept = linked.run(0, seed=1), linked.run(1)
+    collect(link, keep=1)
+    assert linked.has_model_of(kept)
+    assert not linked.has_model_of(dropped)
+
+
+def test_damaged_record_stops_gc_before_anything_goes(folder):
+    damaged = folder.run(0, seed=1)
+    folder.run(1)
+    (folder.history.folder(damaged.run_id) / "run.json").write_text("{")
+    before = folder.everything()
+    with pytest.raises(UsageError, match="nobody knows what the run needs"):
+        collect(folder.path, keep=1)
+    assert folder.everything() == before
+
+
+def test_run_that_died_before_its_first_record_goes(folder):
+    folder.run(1)
+    (folder.path / "runs" / "20261120-000000-dead" / "logs").mkdir(parents=True)
+    collect(folder.path)
+    assert not (folder.path / "runs" / "20261120-000000-dead").exists()
+
+
+def test_wherever_it_is_killed_nothing_points_to_what_is_gone_and_the_next_call_goes_on(folder, monkeypatch):
+    for i in range(4):
+        folder.run(i, seed=i)
+    total = len(collect(folder.path, keep=1, dry_run=True).removals)
+    remove = gc._remove
+    for survives in range(total):
+        done = []
+
+        def killed(removal, done=done, survives=survives):
+            if len(done) == survives:
+                raise KeyboardInterrupt
+            done.append(removal)
+            remove(removal)
+
+        copy = Folder(folder.path.with_name(f"killed-{survives}"))
+        shutil.copytree(folder.path, copy.path)
+        monkeypatch.setattr(gc, "_remove", killed)
+        with pytest.raises(KeyboardInterrupt):
+            collect(copy.path, keep=1)
+        monkeypatch.setattr(gc, "_remove", remove)
+        named = [folder.uri(run).relative_to(folder.path) for run in copy.history.runs()]
+        assert all((copy.path / uri / "data").exists() for uri in named)
+        collect(copy.path, keep=1)
+        assert len(list((copy.path / "artifacts" / "taxi" / "Trainer" / "out").iterdir())) == 1
+        assert len(copy.run_ids) == 1
+
+
+def test_engine_at_work_is_not_disturbed(folder):
+    folder.run(0)
+    with locked(folder.path, run_id="r1"), pytest.raises(UsageError, match="in use by"):
+        collect(folder.path)
+
+
+@pytest.mark.parametrize("keep", [0, -3])
+def test_keeping_no_run_is_refused(folder, keep):
+    folder.run(0)
+    with pytest.raises(UsageError, match=f"--keep {keep}: must be at least 1"):
+        collect(folder.path, keep=keep)
+
+
+def test_folder_that_does_not_exist_is_not_made(tmp_path):
+    with pytest.raises(UsageError, match="does not exist"):
+        collect(tmp_path / "nowhere")
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_folder_without_runs_keeps_its_artifacts(folder):
+    uri = folder.artifact("Trainer")["uri"]
+    with pytest.raises(UsageError, match="holds no run yet"):
+        collect(folder.path)
+    assert Path(uri).exists()
+
+
+def test_what_cannot_be_removed_is_named(folder, monkeypatch):
+    folder.run(0, seed=1)
+    folder.run(1)
+
+    def denied(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(gc.shutil, "rmtree", denied)
+    with pytest.raises(PipelineError, match=r"runs/.* cannot be removed: Permission denied") as caught:
+        collect(folder.path, keep=1)
+    assert "gc again" in caught.value.hint
+
+
+def test_damaged_store_stops_gc_before_anything_goes(folder):
+    folder.run(0, seed=1)
+    folder.run(1)
+    (folder.path / "metadata.db").write_bytes(b"no database, but long enough to be looked at" * 100)
+    with pytest.raises(UsageError, match="is damaged"):
+        collect(folder.path, keep=1)
+    assert len(folder.run_ids) == 2
+
+
+def test_compiled_graphs_and_digests_stay_in_the_cache(folder):
+    folder.run(0)
+    for name in ("graph-abc.json", "digests.json"):
+        (folder.path / "cache" / name).write_text("{}")
+    collect(folder.path)
+    assert {path.name for path in (folder.path / "cache").glob("*.json")} >= {
+        "graph-abc.json",
+        "digests.json",
+    }
+
+
+def test_reasons_are_told_in_the_order_of_the_runs():
+    runs = [RunRecord(str(i), "taxi", pushed={"version": "1", "path": f"/s/{i}"}) for i in range(3)]
+    kept = kept_runs(runs, keep=1, exists=lambda path: path == "/s/2")
+    assert list(kept.items()) == [("0", "among the newest"), ("2", "pushed version 2")]
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "text"), [(1, "1 B"), (999, "999 B"), (4_100_000, "4.1 MB"), (2.5e12, "2.5 TB")]
+)
+def test_sizes_have_units(tmp_path, size_bytes, text):
+    sweep = Sweep(tmp_path, (Removal("run", tmp_path / "runs" / "r", size_bytes),), {"a": "b"}, is_done=True)
+    assert sweep.text() == f"Removed 1 run: {text}. Kept: 1 run."

@@ -1,0 +1,157 @@
+"""One engine at a time for a folder, and a store that is whole and free."""
+
+import fcntl
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+
+import pytest
+
+from pipeline.errors import UsageError
+from pipeline.local import lock
+from pipeline.local.lock import check_store, has_execution, is_locked, locked
+from pipeline.root import PROJECT_ROOT
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from pipeline.local.lock import locked
+with locked(Path(sys.argv[1]), run_id="20260101-000000-aaaa"):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def owner(tmp_path):
+    """Another process that holds the folder `tmp_path / "out"`."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path / "out")], stdout=subprocess.PIPE, cwd=PROJECT_ROOT
+    ) as process:
+        assert process.stdout.readline() == b"held\n"
+        yield process
+        process.kill()
+
+
+def test_a_second_engine_is_refused_and_told_the_owner(owner, tmp_path):
+    with (
+        pytest.raises(UsageError, match=f"in use by process {owner.pid} .run 20260101-000000-aaaa.") as error,
+        locked(tmp_path / "out", run_id="new"),
+    ):
+        pass
+    assert "--output" in error.value.hint
+    assert is_locked(tmp_path / "out")
+
+
+def test_the_lock_of_a_killed_engine_is_free_at_once(owner, tmp_path):
+    owner.send_signal(signal.SIGKILL)
+    owner.wait()
+    assert not is_locked(tmp_path / "out")
+    with locked(tmp_path / "out", run_id="next"):
+        told = json.loads((tmp_path / "out" / ".lock").read_text())
+    assert told == {"pid": os.getpid(), "run_id": "next"}
+
+
+def test_an_owner_that_told_nothing_is_another_run(tmp_path):
+    with (tmp_path / ".lock").open("w") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        with pytest.raises(UsageError, match="in use by another run"), locked(tmp_path, run_id="new"):
+            pass
+
+
+def test_a_look_at_the_lock_refuses_no_engine(tmp_path):
+    with locked(tmp_path, run_id="first"):
+        pass
+    look = (
+        "import fcntl, sys, time; f = open(sys.argv[1]); fcntl.flock(f, fcntl.LOCK_SH); print(1, flush=True)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", f"{look}; time.sleep(0.1)", str(tmp_path / ".lock")], stdout=subprocess.PIPE
+    ) as looking:
+        looking.stdout.readline()
+        with locked(tmp_path, run_id="second"):
+            assert is_locked(tmp_path)
+
+
+def test_a_folder_that_nobody_uses_is_not_locked(tmp_path):
+    assert not is_locked(tmp_path / "none")
+    with locked(tmp_path / "out", run_id="r"):
+        assert is_locked(tmp_path / "out")
+    assert not is_locked(tmp_path / "out")
+
+
+def test_a_folder_that_cannot_be_made_is_told_with_its_name(tmp_path):
+    (tmp_path / "file").write_text("")
+    with (
+        pytest.raises(UsageError, match="file/out cannot be written: Not a directory"),
+        locked(tmp_path / "file" / "out", run_id="r"),
+    ):
+        pass
+
+
+@pytest.fixture
+def store(tmp_path):
+    """A store with 200 executions, the third of them complete."""
+    path = tmp_path / "metadata.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE Execution (id INTEGER PRIMARY KEY, last_known_state INT, text TEXT)")
+        rows = [(i, {3: 3, 5: 5}.get(i, 4), "x" * 200) for i in range(1, 201)]
+        connection.executemany("INSERT INTO Execution VALUES (?, ?, ?)", rows)
+    connection.close()
+    return path
+
+
+def test_a_good_store_and_none_are_fine(store, tmp_path):
+    check_store(store)
+    check_store(tmp_path / "none.db")
+
+
+def test_a_file_that_is_no_database_is_called_damaged_with_the_way_out(store):
+    store.write_bytes(b"this is no database" * 100)
+    with pytest.raises(UsageError, match=r"metadata.db is damaged: file is not a database") as error:
+        check_store(store)
+    assert error.value.hint.startswith(f"move it away (`mv {store} {store}.damaged`)")
+
+
+def test_a_store_that_was_cut_off_is_called_damaged(store):
+    os.truncate(store, store.stat().st_size // 2)
+    with pytest.raises(UsageError, match="is damaged"):
+        check_store(store)
+
+
+def test_a_store_with_a_page_of_rubbish_is_called_damaged(store):
+    with store.open("r+b") as stream:
+        stream.seek(4096 * 2)
+        stream.write(b"\xff" * 4096)
+    with pytest.raises(UsageError, match="is damaged"):
+        check_store(store)
+
+
+def test_a_store_that_another_program_writes_to_is_called_locked(store, monkeypatch):
+    monkeypatch.setattr(lock, "_STORE_WAIT_S", 0.1)
+    hold = (
+        "import sqlite3, sys, time; c = sqlite3.connect(sys.argv[1]); "
+        "c.execute('BEGIN IMMEDIATE'); print(1, flush=True)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", f"{hold}; time.sleep(60)", str(store)], stdout=subprocess.PIPE
+    ) as writer:
+        writer.stdout.readline()
+        with pytest.raises(UsageError, match=r"cannot be used: database is locked .waited 0 s."):
+            check_store(store)
+        writer.kill()
+    check_store(store)
+
+
+@pytest.mark.parametrize(("execution_id", "is_there"), [(3, True), (5, True), (4, False), (999, False)])
+def test_only_a_successful_execution_is_there(store, execution_id, is_there):
+    assert has_execution(store, execution_id) is is_there
+
+
+def test_a_damaged_or_missing_store_has_no_execution(store, tmp_path):
+    assert not has_execution(tmp_path / "none.db", 3)
+    store.write_bytes(b"rubbish" * 1000)
+    assert not has_execution(store, 3)
