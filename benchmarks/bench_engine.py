@@ -27,12 +27,12 @@ import sys
 from pathlib import Path
 from tfx import v1 as tfx
 from pipeline.config import load_workload
-from components.ingest.source import resolve_source
+from components.ingest.source import resolve_sources
 from pipeline.dag import build_pipeline
 root = Path({root!r})
 config = load_workload(root / "workloads/taxi/workload.yaml", root=root)
-source = resolve_source(config.data.source, root=root)
-data = (str(source.directory), source.pattern)
+source = resolve_sources({{"all": config.data.source}}, root=root)
+data = (source.directory, source.patterns)
 pipeline = build_pipeline(config=config, data=data, output=Path(sys.argv[1]))
 pipeline.beam_pipeline_args.append("--runner=FnApiRunner")
 tfx.orchestration.LocalDagRunner().run(pipeline)

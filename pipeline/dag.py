@@ -4,10 +4,10 @@ files -> Ingest -> StatisticsGen -> SchemaGen -> ExampleValidator
             \\-> Transform -> Trainer -> Evaluator (+ Baseline) -> ModelGate -> Pusher -> serving directory
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from tfx.components import (
-    CsvExampleGen,
     Evaluator,
     ExampleValidator,
     Pusher,
@@ -26,35 +26,26 @@ from tfx.proto import example_gen_pb2, pusher_pb2
 from tfx.types import Channel
 from tfx.types.standard_artifacts import Model, ModelBlessing
 
+from components.ingest.component import Ingest
 from components.model_gate.component import ModelGate
 from components.model_gate.eval_config import eval_config
 from pipeline.config import WorkloadConfig
+from pipeline.ingest_options import ingest_options, split_weights
 
 
-def build_pipeline(*, config: WorkloadConfig, data: tuple[str, str], output: Path) -> Pipeline:
+def build_pipeline(*, config: WorkloadConfig, data: tuple[str, Mapping[str, str]], output: Path) -> Pipeline:
     """Wires a workload into a TFX pipeline.
 
     Args:
         config: the workload, checked, its paths absolute.
-        data: what `config.data.source` stands for here: a folder, and a pattern for the files in it.
+        data: what `config.data.source` stands for here: a folder, and a pattern for the files in it by
+            input split; see `pipeline.ingest_options.source_patterns`.
         output: the folder for artifacts, metadata and, unless the workload says otherwise, served models.
 
     Returns:
         The pipeline, not yet run. Its name is the workload's.
     """
-    folder, pattern = data
-    ingest = CsvExampleGen(
-        input_base=folder,
-        input_config=example_gen_pb2.Input(splits=[example_gen_pb2.Input.Split(name="all", pattern=pattern)]),
-        output_config=example_gen_pb2.Output(
-            split_config=example_gen_pb2.SplitConfig(
-                splits=[
-                    example_gen_pb2.SplitConfig.Split(name=name, hash_buckets=buckets)
-                    for name, buckets in config.data.split.items()
-                ]
-            )
-        ),
-    ).with_id("Ingest")
+    ingest = _ingest(config, data)
     examples = ingest.outputs["examples"]
 
     statistics_gen = StatisticsGen(examples=examples)
@@ -128,3 +119,26 @@ def build_pipeline(*, config: WorkloadConfig, data: tuple[str, str], output: Pat
         # The engine decides what to run again, from the content of data and code; TFX's own key sees neither.
         enable_cache=False,
     )
+
+
+def _ingest(config: WorkloadConfig, data: tuple[str, Mapping[str, str]]) -> BaseNode:
+    folder, patterns = data
+    by = config.data.split_by
+    split_config = example_gen_pb2.SplitConfig(
+        splits=[
+            example_gen_pb2.SplitConfig.Split(name=name, hash_buckets=buckets)
+            for name, buckets in split_weights(config.data).items()
+        ],
+        partition_feature_name=by.key if by is not None else None,
+    )
+    return Ingest(
+        input_base=folder,
+        input_config=example_gen_pb2.Input(
+            splits=[
+                example_gen_pb2.Input.Split(name=name, pattern=pattern) for name, pattern in patterns.items()
+            ]
+        ),
+        output_config=example_gen_pb2.Output(split_config=split_config),
+        options=ingest_options(config.data),
+        schema_file=config.schema_path,
+    ).with_id("Ingest")

@@ -6,8 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from components.ingest.blocks import FileError, InputFile
-
-SUFFIXES = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".zstd": "zstd"}
+from components.ingest.suffixes import SUFFIXES
 
 
 class Stream:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
-from components.ingest.blocks import FileError
+from components.errors import ComponentError
 
 MEBIBYTE = 1 << 20
 
@@ -68,11 +68,11 @@ class Options:
         """The columns that become features, of those that a file has.
 
         Raises:
-            FileError: one of `columns` is not there.
+            ComponentError: one of `columns` is not there.
         """
         for name in self.columns:
             if name not in names:
-                raise FileError(
+                raise ComponentError(
                     f"{file} has no column {name!r}, which data.columns names",
                     hint=f"there are {', '.join(names[:20])}",
                 )

@@ -9,17 +9,31 @@ import difflib
 import glob
 import importlib.util
 import io
+import itertools
+import os
 import re
-import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Self
 
 from components.errors import ComponentError
+from components.ingest.options import Options
+from components.ingest.suffixes import SUFFIXES
 
 PACKAGE_PREFIX = "package://"
+GS = "gs://"
+# What a folder stands for, by format; the first that matches any file.
+FOLDER_PATTERNS: Mapping[str, tuple[str, ...]] = {
+    "csv": ("*.csv", "*.csv.*"),
+    "jsonl": ("*.jsonl", "*.jsonl.*"),
+    "parquet": ("*.parquet",),
+    "tfrecord": ("*.tfrecord", "*.tfrecord*", "*"),
+    "npz": ("*.npz",),
+    "images": ("*/*",),
+}
+_PLACEHOLDER = re.compile(r"\{(?:SPAN|VERSION|YYYY|MM|DD)(?::\d+)?\}")
 HEAD_BYTES = 256 * 1024  # far above any header; a file's rows are the ingest's business
 _GLOB_CHARACTERS = re.compile(r"[*?\[]")
 _GLOB_OR_ESCAPE = re.compile(r"[*?\[\\]")
@@ -59,20 +73,66 @@ class Source:
         return cls(Path(data["directory"]), data["pattern"], tuple(Path(file) for file in data["files"]))
 
 
-def resolve_source(source: str, *, root: Path) -> Source:
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The files of a data source whose input splits may have patterns of their own.
+
+    Attributes:
+        directory: holds every file; absolute, or gs://bucket/folder.
+        patterns: by input split, a glob relative to `directory`, in the syntax that TFX takes.
+        files: absolute; none for gs://, where they are listed when they are read.
+    """
+
+    directory: str
+    patterns: Mapping[str, str]
+    files: tuple[Path, ...]
+
+
+def resolve_sources(sources: Mapping[str, str], *, root: Path, file_format: str = "csv") -> Sources:
+    """Finds the files of the input splits of a data source.
+
+    Args:
+        sources: by input split, what `resolve_source` takes, or gs://BUCKET/PATH.
+        root: the folder that a relative path is relative to.
+        file_format: a key of FOLDER_PATTERNS.
+
+    Raises:
+        SourceError: nothing is there, or a path cannot be taken.
+    """
+    if any(source.startswith(GS) for source in sources.values()):
+        return _remote(sources, file_format)
+    found = {
+        split: resolve_source(source, root=root, file_format=file_format) for split, source in sources.items()
+    }
+    directory = Path(os.path.commonpath([each.directory for each in found.values()]))
+    patterns = {
+        split: (each.directory.relative_to(directory) / each.pattern).as_posix()
+        for split, each in found.items()
+    }
+    files = tuple(file for each in found.values() for file in each.files)
+    return Sources(str(directory), patterns, files)
+
+
+def resolve_source(source: str, *, root: Path, file_format: str = "csv") -> Source:
     """Finds the files of a data source.
 
     Args:
-        source: a file, a directory (its `*.csv`), a glob, or package://PACKAGE/PATH for any of these inside
-            an installed package, which is not imported.
+        source: a file, a directory (its files of the format), a glob, or package://PACKAGE/PATH for any of
+            these inside an installed package, which is not imported. {SPAN}, {VERSION}, {YYYY}, {MM} and
+            {DD} match anything here, and are left for TFX to resolve.
         root: the folder that a relative path is relative to.
+        file_format: a key of FOLDER_PATTERNS.
 
     Raises:
         SourceError: nothing is there, or it lies outside of its package.
     """
+    if _PLACEHOLDER.search(source):
+        found = resolve_source(_PLACEHOLDER.sub("*", source), root=root, file_format=file_format)
+        levels = found.pattern.count("/") + 1
+        return replace(found, pattern="/".join(source.split("/")[-levels:]))
     if source.startswith(PACKAGE_PREFIX):
         package, path = _package_path(source)
-        found = _found(source, path)
+        found = _found(source, path, file_format)
         for file in found.files:
             if not file.resolve().is_relative_to(package.resolve()):
                 raise SourceError(f"{_shown(source)} leads out of its package, to {_shown(file)}")
@@ -82,26 +142,78 @@ def resolve_source(source: str, *, root: Path) -> Source:
             f"{_shown(source)} is not on this machine",
             hint="copy it to a local folder and name that as data.source",
         )
-    return _found(source, root.absolute() / source)
+    return _found(source, root.absolute() / source, file_format)
 
 
-def check_csv(files: Sequence[Path], *, label: str) -> tuple[str, ...]:
+def check_heads(files: Sequence[Path], *, label: str, options: Options) -> None:
+    """Checks what can be checked before a run of the files of a source; of compressed ones nothing.
+
+    Raises:
+        SourceError: names the file, what was expected and what was found.
+    """
+    if options.format != "csv":
+        return
+    if options.column_names:
+        if label not in options.column_names:
+            raise SourceError(f"data.column_names has no {label!r}, which data.label names")
+        return
+    plain = [file for file in files if file.suffix.lower() not in SUFFIXES]
+    if plain and codecs.lookup(options.encoding).name == "utf-8":
+        check_csv(plain, label=label, delimiter=options.delimiter, quote=options.quote)
+
+
+def check_csv(
+    files: Sequence[Path], *, label: str, delimiter: str = ",", quote: str | None = '"'
+) -> tuple[str, ...]:
     """Checks the head of every file, and returns the names of the columns.
 
     Each file must be UTF-8 text with a header and at least one row as long as it; names must be unique and
     the same in all files, and `label` must be among them.
 
+    Args:
+        files: not compressed.
+        label: a column.
+        delimiter: between two fields.
+        quote: around fields; None where it has no meaning.
+
     Raises:
         SourceError: names the file, what was expected and what was found.
     """
     first, *others = files
-    columns = _checked_header(first)
+    dialect = (delimiter, quote)
+    columns = _checked_header(first, dialect)
     if label not in columns:
         raise _no_label(first, columns, label)
     for file in others:
-        if (header := _checked_header(file)) != columns:
+        if (header := _checked_header(file, dialect)) != columns:
             raise _other_header(file, header, first, columns)
     return columns
+
+
+def _remote(sources: Mapping[str, str], file_format: str) -> Sources:
+    split_paths = {}
+    for split, source in sources.items():
+        bucket, slash, path = source.removeprefix(GS).partition("/")
+        if not source.startswith(GS) or not bucket or not slash:
+            raise SourceError(
+                f"{_shown(source)} must be {GS}BUCKET/PATH",
+                hint="an object, a pattern, or a folder with '/' at its end",
+            )
+        if not path or path.endswith("/"):
+            path += FOLDER_PATTERNS[file_format][0]
+        split_paths[split] = [bucket, *path.split("/")]
+    folders = [parts[:-1] for parts in split_paths.values()]
+    side_by_side = zip(*folders, strict=False)
+    common = [parts[0] for parts in itertools.takewhile(lambda parts: len(set(parts)) == 1, side_by_side)]
+    fixed = next(
+        (i for i, part in enumerate(common) if _GLOB_OR_ESCAPE.search(part) or "{" in part), len(common)
+    )
+    if not fixed:
+        raise SourceError(
+            "all input splits of a source must be in one bucket", hint="see data.split_by.files"
+        )
+    patterns = {split: "/".join(parts[fixed:]) for split, parts in split_paths.items()}
+    return Sources(GS + "/".join(common[:fixed]), patterns, ())
 
 
 def _package_path(source: str) -> tuple[Path, Path]:
@@ -126,9 +238,9 @@ def _package_path(source: str) -> tuple[Path, Path]:
     return folder, folder / path
 
 
-def _found(source: str, path: Path) -> Source:
+def _found(source: str, path: Path, file_format: str) -> Source:
     try:
-        found = _find(source, path)
+        found = _find(source, path, file_format)
     except OSError as error:  # a folder without permission, a name that is too long
         raise SourceError(f"{_shown(source)} cannot be read: {error.strerror}") from error
     # TFX joins directory and pattern to one glob, in which '\\' hides the character behind it.
@@ -140,11 +252,13 @@ def _found(source: str, path: Path) -> Source:
     return found
 
 
-def _find(source: str, path: Path) -> Source:
+def _find(source: str, path: Path, file_format: str) -> Source:
     if path.is_file():
         return Source(path.parent, glob.escape(path.name), (path,))
     if path.is_dir():
-        return _matching(source, path, "*.csv")
+        patterns = FOLDER_PATTERNS[file_format]
+        there = (pattern for pattern in patterns if any(path.glob(pattern)))
+        return _matching(source, path, next(there, patterns[0]))
     fixed = [part for part in path.parts if not _GLOB_CHARACTERS.search(part)]
     globbed = next((i for i, part in enumerate(path.parts) if _GLOB_CHARACTERS.search(part)), None)
     if globbed is None:
@@ -184,12 +298,18 @@ def _looked_at(path: Path) -> str:
     return f"looked for {_shown(path)}; relative paths are relative to the project's root"
 
 
-def _checked_header(file: Path) -> tuple[str, ...]:
+def _checked_header(file: Path, dialect: tuple[str, str | None]) -> tuple[str, ...]:
     text, is_whole = _head(file)
     # Cut inside a line, the last one would look shorter than it is.
     text = text if is_whole else text[: text.rfind("\n") + 1]
     try:
-        rows = csv.reader(io.StringIO(text, newline=""))
+        delimiter, quote = dialect
+        rows = csv.reader(
+            io.StringIO(text, newline=""),
+            delimiter=delimiter,
+            quotechar=quote,
+            quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
+        )
         header = next((row for row in rows if row), None)
         first_row = next((row for row in rows if row), None)
     except csv.Error as error:
@@ -207,7 +327,7 @@ def _checked_header(file: Path) -> tuple[str, ...]:
     if len(first_row) != len(header):
         raise SourceError(
             f"{_shown(file)}: the first row has {len(first_row)} values, the header {len(header)} names",
-            hint="quote values that hold a comma, and end no line with one",
+            hint="quote values that hold the delimiter, and end no line with it; see data.delimiter",
         )
     return tuple(header)
 
@@ -225,11 +345,7 @@ def _head(file: Path) -> tuple[str, bool]:
         raise SourceError(
             f"{_shown(file)} is empty", hint="a CSV needs a line of column names, and rows below it"
         )
-    if head.startswith(_UTF8_BOM):
-        raise SourceError(
-            f"{_shown(file)} begins with a byte order mark; it would become part of a column's name",
-            hint=f"remove it: sed -i '1s/^\\xEF\\xBB\\xBF//' {shlex.quote(str(file))}",
-        )
+    head = head.removeprefix(_UTF8_BOM)
     is_whole = len(head) <= HEAD_BYTES
     try:
         text = codecs.getincrementaldecoder("utf-8")().decode(head, final=is_whole)
@@ -237,11 +353,11 @@ def _head(file: Path) -> tuple[str, bool]:
         line = head.count(b"\n", 0, error.start) + 1
         raise SourceError(
             f"{_shown(file)} is not UTF-8 text (line {line})",
-            hint="unpack it if it is compressed, or convert it: iconv -f ISO-8859-1 -t UTF-8 IN > OUT",
+            hint="set data.encoding, as latin-1 or utf-16; compressed files must be named .gz, .bz2 or .zst",
         ) from error
     if "\0" in text:
         raise SourceError(
-            f"{_shown(file)} is not text", hint="unpack it if it is compressed, or export it as CSV"
+            f"{_shown(file)} is not text", hint="set data.format, or data.encoding if it is utf-16"
         )
     return text, is_whole
 
@@ -264,7 +380,7 @@ def _no_label(file: Path, columns: tuple[str, ...], label: str) -> SourceError:
     close = difflib.get_close_matches(label, columns, n=1)
     separator = next((each for each in _OTHER_SEPARATORS if len(columns) == 1 and each in columns[0]), None)
     if separator:
-        hint = f"the header seems to be separated by {separator!r}; separate by commas"
+        hint = f"the header seems to be separated by {separator!r}; set data.delimiter"
     elif close:
         hint = f"set data.label to {close[0]!r}"
     else:

@@ -23,6 +23,7 @@ from pipeline.local.parameters import fill_parameters
 from pipeline.metadata_store import connection_config, prepare_server
 
 _RESOLVER = "tfx.dsl.components.common.resolver.Resolver"
+_PLACEHOLDER = re.compile(r"\{(?:SPAN|VERSION|YYYY|MM|DD)(?::\d+)?\}")
 _DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 
 
@@ -173,7 +174,10 @@ def _input_patterns(values: Mapping[str, Any]) -> list[str]:
     base, config, imported = (values.get(key) for key in ("input_base", "input_config", "artifact_uri"))
     patterns = [imported, f"{imported}/**/*"] if isinstance(imported, str) else []
     if isinstance(base, str) and isinstance(config, Mapping):
-        patterns += [f"{base}/{split['pattern']}" for split in config.get("splits", [])]
+        # Which span or version is the latest is known to TFX alone: all of them count.
+        patterns += [
+            _PLACEHOLDER.sub("*", f"{base}/{split['pattern']}") for split in config.get("splits", [])
+        ]
     return patterns
 
 

@@ -7,6 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from platform import python_version
 
+from components.ingest.storage import GS, list_files
 from pipeline.fingerprint import Fingerprint, data_digests, source_closure
 from pipeline.local.graph import Graph, Node
 
@@ -19,6 +20,8 @@ _STACK = (
     "tensorflow-model-analysis",
     "tensorflow-data-validation",
     "keras",
+    "pyarrow",
+    "numpy",
 )
 
 
@@ -61,7 +64,9 @@ def fingerprint_nodes(
 
 def _shown(name: str) -> str:
     # The Trainer's settings travel inside TFX's custom_config; the user knows them by the workload's keys.
-    return name.replace("custom_config.", "train.", 1)
+    name = name.replace("custom_config.", "train.", 1)
+    # Those of Ingest travel as one text of JSON.
+    return name.replace("ingest.", "data.", 1) if name.startswith("ingest.") else name
 
 
 def _code(node: Node, root: Path, memo: Path | None) -> dict[str, str]:
@@ -74,6 +79,11 @@ def _code(node: Node, root: Path, memo: Path | None) -> dict[str, str]:
 
 
 def _data(node: Node, memo: Path | None) -> dict[str, str]:
+    remote = [pattern for pattern in node.data if pattern.startswith(GS)]
+    if remote:
+        # The store's own checksums: nothing is downloaded to look whether it changed.
+        objects = {file.name: file for pattern in remote for file in list_files(pattern)}
+        return {name: f"{file.checksum} {file.size_bytes}" for name, file in sorted(objects.items())}
     files = matching_files(node.data)
     if not files:
         return {}

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from components.ingest.source import SourceError, check_csv, resolve_source
+from components.ingest.source import SourceError, check_heads, resolve_sources
 from pipeline.config import NodeConfig, load_workload
 from pipeline.errors import ConfigError, UsageError
+from pipeline.ingest_options import ingest_options, source_patterns
 from pipeline.root import PROJECT_ROOT
 
 DEFAULT_WORKLOAD = Path("workloads/taxi/workload.yaml")
@@ -87,13 +88,15 @@ def workload_request(
     found = path if path.exists() else PROJECT_ROOT / path
     config = load_workload(found.absolute(), sets=sets, profile=profile, root=PROJECT_ROOT)
     try:
-        source = resolve_source(config.data.source, root=PROJECT_ROOT)
-        check_csv(source.files, label=config.data.label)
+        source = resolve_sources(
+            source_patterns(config.data), root=PROJECT_ROOT, file_format=config.data.format
+        )
+        check_heads(source.files, label=config.data.label, options=ingest_options(config.data))
     except SourceError as error:
         raise ConfigError(error.message, hint=error.hint) from error
     target = {
         "config": config.model_dump_json(by_alias=True),
-        "source": {"directory": str(source.directory), "pattern": source.pattern},
+        "source": {"directory": source.directory, "patterns": source.patterns},
         "output": str(output),
     }
     return Request(

@@ -43,6 +43,10 @@ def decode(record: bytes) -> dict[str, list[Any] | None]:
     return decoded
 
 
+def open_output(path: str):
+    return Path(path).open("wb")
+
+
 def open_any(path: Path):
     return gzip.open(path) if path.suffix == ".gz" else path.open("rb")
 
@@ -78,9 +82,7 @@ def ingest(tmp_path, read_shard):
                     columns = merge(columns, format_of(options).infer(file, options, known or {}))
         report = Report()
         for task in tasks:
-            report.add(
-                convert(task, options, columns, open_output=lambda path: Path(path).open("wb"), progress=progress)
-            )
+            report.add(convert(task, options, columns, open_output=open_output, progress=progress))
         rejects = [
             json.loads(line) for task in tasks for line in Path(task.quarantine).read_bytes().splitlines()
         ]

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from components.errors import ComponentError
 from components.ingest.blocks import FileError
 from components.ingest.column_types import ColumnType
 
@@ -80,9 +81,7 @@ def test_blocks_do_not_show_in_the_result(ingest, write, block_bytes):
     text = "a,b\n" + "".join(f'{i},"x\ny ""{i}"""\n' if i % 3 else f"{i},\n" for i in range(50))
     found = ingest(write(text), split={"all": 1}, block_bytes=block_bytes)
     assert [row["a"] for row in found.rows] == [[i] for i in range(50)]
-    assert [row["b"] for row in found.rows] == [
-        [f'x\ny "{i}"'.encode()] if i % 3 else [] for i in range(50)
-    ]
+    assert [row["b"] for row in found.rows] == [[f'x\ny "{i}"'.encode()] if i % 3 else [] for i in range(50)]
 
 
 def test_other_delimiter_quote_encoding_names_and_null_values(ingest, write):
@@ -104,8 +103,10 @@ def test_other_delimiter_quote_encoding_names_and_null_values(ingest, write):
 
 
 def test_chosen_columns_only(ingest, write):
-    assert ingest(write("a,b,c\n1,2,3\n"), split={"all": 1}, columns=("c", "a")).rows == [{"a": [1], "c": [3]}]
-    with pytest.raises(FileError, match=r"has no column 'd', which data\.columns names"):
+    assert ingest(write("a,b,c\n1,2,3\n"), split={"all": 1}, columns=("c", "a")).rows == [
+        {"a": [1], "c": [3]}
+    ]
+    with pytest.raises(ComponentError, match=r"has no column 'd', which data\.columns names"):
         ingest(write("a,b,c\n1,2,3\n"), columns=("d",))
 
 
@@ -262,11 +263,13 @@ def test_what_csv_writes_is_read_back(ingest, write, table, data):
         return
     found = ingest(write(content), split={"all": 1}, block_bytes=data.draw(st.sampled_from([3, 50, 10_000])))
     assert found.rejects == []
-    assert [[row["s"], row["t"]] for row in found.rows] == [[[a.encode()], [b.encode()]] for a, b in table[1:]]
+    assert [[row["s"], row["t"]] for row in found.rows] == [
+        [[a.encode()], [b.encode()]] for a, b in table[1:]
+    ]
 
 
 def test_a_bad_row_in_each_block_does_not_lose_another(ingest, write):
-    letters = random.Random(7)
+    letters = random.Random(7)  # noqa: S311
     rows = []
     for i in range(3000):
         word = "".join(letters.choices(string.ascii_letters + '",\n é', k=letters.randrange(8)))

@@ -21,7 +21,12 @@ ALL = {"split": {"all": 1}}
 
 
 def test_json_objects_become_rows_with_every_key(ingest, write):
-    lines = ['{"n": 1, "x": 2, "s": "a", "l": [1, 2]}', '{"x": 2.5, "b": true, "s": ""}', "", '{"n": null, "l": []}']
+    lines = [
+        '{"n": 1, "x": 2, "s": "a", "l": [1, 2]}',
+        '{"x": 2.5, "b": true, "s": ""}',
+        "",
+        '{"n": null, "l": []}',
+    ]
     found = ingest(write("\n".join(lines), "in.jsonl"), format="jsonl", **ALL)
     assert found.rows == [
         {"n": [1], "x": [2.0], "s": [b"a"], "l": [1, 2], "b": []},
@@ -128,13 +133,19 @@ def test_parquet_columns_of_all_plain_types(ingest, parquet):
 def test_parquet_files_are_merged_to_the_greater_type(ingest, parquet):
     parquet({"a": [1, 2]}, "1.parquet")
     path = parquet({"a": [0.5]}, "2.parquet")
-    assert [row["a"] for row in ingest(path.parent / "*.parquet", format="parquet", **ALL).rows] == [[1.0], [2.0], [0.5]]
+    assert [row["a"] for row in ingest(path.parent / "*.parquet", format="parquet", **ALL).rows] == [
+        [1.0],
+        [2.0],
+        [0.5],
+    ]
 
 
 def test_parquet_value_of_another_type_than_the_schema_says_is_quarantined(ingest, parquet):
     found = ingest(parquet({"a": ["1", "x", None]}), format="parquet", known={"a": ColumnType.INT}, **ALL)
     assert [row["a"] for row in found.rows] == [[1], []]
-    assert [(r["offset"], r["column"], r["reason"]) for r in found.rejects] == [(1, "a", "not a whole number")]
+    assert [(r["offset"], r["column"], r["reason"]) for r in found.rejects] == [
+        (1, "a", "not a whole number")
+    ]
 
 
 def test_nested_parquet_is_refused_by_name_and_chosen_columns_are_read(ingest, parquet):
@@ -156,7 +167,9 @@ def test_parquet_cut_short_or_none_at_all_is_refused(ingest, parquet, cut):
 def test_parquet_files_with_other_columns_are_refused(ingest, parquet):
     parquet({"a": [1], "b": [2]}, "1.parquet")
     path = parquet({"a": [1]}, "2.parquet")
-    with pytest.raises(FileError, match=r"2\.parquet has other columns than the files beside it: lacks \['b'\]"):
+    with pytest.raises(
+        FileError, match=r"2\.parquet has other columns than the files beside it: lacks \['b'\]"
+    ):
         ingest(path.parent / "*.parquet", format="parquet")
 
 
@@ -251,7 +264,12 @@ def test_images_and_classes_become_rows_in_the_parts_of_the_file(ingest, npz, dt
 
 
 def test_part_that_no_split_takes_is_quarantined_not_dropped(ingest, npz):
-    arrays = {"x_train": np.zeros((2, 2, 2)), "y_train": np.zeros(2), "x_test": np.ones((1, 2, 2)), "y_test": np.ones(1)}
+    arrays = {
+        "x_train": np.zeros((2, 2, 2)),
+        "y_train": np.zeros(2),
+        "x_test": np.ones((1, 2, 2)),
+        "y_test": np.ones(1),
+    }
     found = ingest(npz(**arrays), format="npz", split_by={"parts": {"train": "train"}})
     assert [(r["reason"], r["detail"]) for r in found.rejects] == [("in no split", "part 'test'")]
 
