@@ -138,7 +138,8 @@ def _ingest(config: WorkloadConfig, data: tuple[str, Mapping[str, str]]) -> Base
                 example_gen_pb2.Input.Split(name=name, pattern=pattern) for name, pattern in patterns.items()
             ]
         ),
-        output_config=example_gen_pb2.Output(split_config=split_config),
+        # Where each split has files of its own, there is nothing to split.
+        output_config=example_gen_pb2.Output(split_config=split_config if split_config.splits else None),
         options=ingest_options(config.data),
         schema_file=config.schema_path,
     ).with_id("Ingest")

@@ -10,6 +10,7 @@ from tfx.proto import example_gen_pb2, range_config_pb2
 from tfx.types import channel_utils, standard_artifacts, standard_component_specs
 from tfx.types.component_spec import ChannelParameter, ExecutionParameter
 
+from components.ingest.driver import Driver
 from components.ingest.executor import OPTIONS_KEY, QUARANTINE_KEY, SCHEMA_FILE_KEY, Executor
 from components.ingest.options import Options
 from schemas.artifacts import Quarantine
@@ -48,6 +49,7 @@ class Ingest(FileBasedExampleGen):
 
     SPEC_CLASS = IngestSpec
     EXECUTOR_SPEC = executor_spec.BeamExecutorSpec(Executor)
+    DRIVER_CLASS = Driver
 
     def __init__(
         self,

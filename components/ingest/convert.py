@@ -169,15 +169,12 @@ class _Work:
     def _decider(
         self, block: Block, typed: Mapping[str, pa.Array], rejects: dict[int, Reject], good: Mask
     ) -> pa.Array | None:
-        """The values of the column that decides over the split; rows without one are rejected."""
-        column = self._rule.column if self._rule else None
-        if column is None:
-            return None
-        values = typed.get(column)
-        if values is None:
-            return None
+        """The values of the column that decides over the split; rows without one may be rejected."""
+        values = typed.get(self._rule.column) if self._rule and self._rule.column else None
+        if values is None or self._rule is None or not self._rule.needs_value:
+            return values
         for row in np.flatnonzero(np.asarray(values.is_null()) & good).tolist():
-            rejects[row] = Reject("no value to split by", block.find(row), column)
+            rejects[row] = Reject("no value to split by", block.find(row), self._rule.column)
             good[row] = False
         return values
 

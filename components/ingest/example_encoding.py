@@ -152,6 +152,11 @@ def key_feature(value: int | bytes) -> bytes:
     return _LIST_TAGS[ColumnType.INT] + _sized(_EMBEDDED_FIRST + _sized(packed))
 
 
+def empty_feature(kind: ColumnType) -> bytes:
+    """The serialised Feature of a missing value."""
+    return _LIST_TAGS[kind] + b"\x00" if kind != ColumnType.UNKNOWN else b""
+
+
 def _payload(values: pa.Array, kind: ColumnType) -> tuple[pa.Array, npt.NDArray[np.bool_]]:
     """The bytes of each row's values, and whether it has any."""
     if pa.types.is_large_list(values.type):

@@ -229,8 +229,12 @@ def _finish(report: Report, splits: Mapping[str, str], quarantine: Any, options:
     }
     with _open_output(f"{quarantine.uri}/summary.json") as file:
         file.write((json.dumps(summary, indent=2, ensure_ascii=False) + "\n").encode())
-    quarantine.rows_in = tally.rows_in
-    quarantine.rows_out = sum(tally.rows_out.values())
-    quarantine.rows_rejected = tally.rejected
+    counts = {
+        "rows_in": tally.rows_in,
+        "rows_out": sum(tally.rows_out.values()),
+        "rows_rejected": tally.rejected,
+    }
+    for name, count in counts.items():
+        quarantine.set_int_custom_property(name, count)
     quarantine.set_string_custom_property("digest", summary["digest"])
     tell(f"{tally.rows_in:,} rows, {tally.rejected:,} in quarantine")

@@ -23,7 +23,8 @@ class Options:
         columns: which columns become features; empty: all.
         null_values: texts of CSV cells that mean a missing value, beside the empty one.
         label: name of the feature that gets the class of an image.
-        split: hash buckets of each split, by name; ignored by `split_by.time` and `.parts`.
+        split: hash buckets of each split, by name, in the order of the splits; with "time" and "parts" only
+            the names count.
         split_by: {} for a hash of the record, or one of {"key": column}, {"time": column, "starts": {split:
             first moment, None for the earliest}}, {"parts": {split: part}}.
         max_bad_share: share of the rows above which bad rows stop the run, 0 to 1.

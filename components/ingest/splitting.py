@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from components.errors import ComponentError
 from components.ingest.blocks import Block
 from components.ingest.column_types import Columns, ColumnType
-from components.ingest.example_encoding import key_feature
+from components.ingest.example_encoding import empty_feature, key_feature
 from components.ingest.options import Options
 
 Splits = npt.NDArray[np.int64]
@@ -26,7 +26,11 @@ class SplitRule(Protocol):
 
     @property
     def column(self) -> str | None:
-        """The column that decides, if one does; a row without a value there belongs to no split."""
+        """The column that decides, if one does."""
+
+    @property
+    def needs_value(self) -> bool:
+        """Whether a row without a value in the column belongs to no split."""
 
     def assign(self, block: Block, values: pa.Array | None, content: Sequence[bytes]) -> Splits:
         """The index of each row's split.
@@ -44,20 +48,22 @@ def split_rule(options: Options, columns: Columns) -> SplitRule:
     Raises:
         ComponentError: the column is not there or of a type that cannot decide.
     """
-    by = options.split_by
+    by, names = options.split_by, list(options.split)
     if "parts" in by:
-        return _Parts(tuple(by["parts"].items()))
+        return _Parts({part: names.index(split) for split, part in by["parts"].items()})
     if "time" in by:
         kind = _kind(by["time"], columns, "time")
-        return _Time(by["time"], _starts(by["time"], kind, by["starts"]))
+        starts = [(names.index(split), start) for split, start in by["starts"].items()]
+        return _Time(by["time"], _by_time(by["time"], kind, starts))
     bounds = np.cumsum(list(options.split.values()))
     if "key" not in by:
         return _RecordHash(bounds)
-    if _kind(by["key"], columns, "key") == ColumnType.FLOAT:
+    kind = _kind(by["key"], columns, "key")
+    if kind == ColumnType.FLOAT:
         raise ComponentError(
             f"data.split_by.key: column {by['key']!r} holds fractions", hint="choose whole numbers or text"
         )
-    return _KeyHash(by["key"], bounds)
+    return _KeyHash(by["key"], bounds, empty_feature(kind))
 
 
 def buckets(digests: Sequence[bytes], total: int) -> Splits:
@@ -75,6 +81,7 @@ class _RecordHash:
 
     bounds: Splits
     column: str | None = None
+    needs_value: bool = False
 
     def assign(self, block: Block, values: pa.Array | None, content: Sequence[bytes]) -> Splits:  # noqa: ARG002
         hashed = buckets([sha256(record).digest() for record in content], int(self.bounds[-1]))
@@ -87,13 +94,17 @@ class _KeyHash:
 
     column: str
     bounds: Splits
+    missing: bytes
+    needs_value: bool = False
 
     def assign(self, block: Block, values: pa.Array | None, content: Sequence[bytes]) -> Splits:  # noqa: ARG002
         encoded = _firsts(values).dictionary_encode()
-        digests = [sha256(key_feature(value)).digest() for value in encoded.dictionary.to_pylist()]
+        keys = encoded.dictionary.to_pylist()
+        # Rows without a key fall into one split, as with TFX: their Feature is an empty list.
+        digests = [sha256(key_feature(key)).digest() for key in keys] + [sha256(self.missing).digest()]
         found = np.searchsorted(self.bounds, buckets(digests, int(self.bounds[-1])), side="right")
-        splits = pa.array(found, pa.int64()).take(encoded.indices).fill_null(NO_SPLIT)
-        assigned: Splits = splits.to_numpy(zero_copy_only=False)
+        indices = encoded.indices.fill_null(len(keys)).to_numpy(zero_copy_only=False)
+        assigned: Splits = found[indices]
         return assigned
 
 
@@ -103,6 +114,7 @@ class _Time:
 
     column: str
     starts: tuple[tuple[int, Any], ...]  # (index of the split, its first moment), the earliest first
+    needs_value: bool = True
 
     def assign(self, block: Block, values: pa.Array | None, content: Sequence[bytes]) -> Splits:  # noqa: ARG002
         moments = _firsts(values)
@@ -119,12 +131,12 @@ class _Time:
 class _Parts:
     """Each split is a part that the file names itself."""
 
-    parts: tuple[tuple[str, str], ...]  # split, part
+    parts: Mapping[str, int]  # the index of the split, by the name of the part
     column: str | None = None
+    needs_value: bool = False
 
     def assign(self, block: Block, values: pa.Array | None, content: Sequence[bytes]) -> Splits:  # noqa: ARG002
-        index = next((i for i, (_, part) in enumerate(self.parts) if part == block.part), NO_SPLIT)
-        return np.full(block.rows, index, dtype=np.int64)
+        return np.full(len(content), self.parts.get(block.part, NO_SPLIT), dtype=np.int64)
 
 
 def _firsts(values: pa.Array | None) -> pa.Array:
@@ -155,9 +167,8 @@ def _kind(column: str, columns: Columns, key: str) -> ColumnType:
     return columns[column]
 
 
-def _starts(column: str, kind: ColumnType, starts: Mapping[str, Any]) -> tuple[tuple[int, Any], ...]:
+def _by_time(column: str, kind: ColumnType, numbered: list[tuple[int, Any]]) -> tuple[tuple[int, Any], ...]:
     """The splits' indices with their first moments, by time; text compares as text, as ISO dates allow."""
-    numbered = [(index, start) for index, start in enumerate(starts.values())]
     for _, start in numbered:
         if start is not None and isinstance(start, str) != (kind == ColumnType.TEXT):
             holds = "text" if kind == ColumnType.TEXT else "numbers"

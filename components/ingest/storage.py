@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -129,7 +130,12 @@ def _download(file: StoredFile, path: Path) -> None:
 
 
 def _client() -> "Client":
-    # Imported and made where it is needed: most sources are on disk, and workers cannot share a client.
+    return _client_of(os.getpid())
+
+
+@cache
+def _client_of(pid: int) -> "Client":  # noqa: ARG001  (processes cannot share a client's connections)
+    # Imported where it is needed: most sources are on disk.
     from google.auth.exceptions import DefaultCredentialsError
     from google.cloud import storage
 

@@ -2,7 +2,7 @@
 
 import gzip
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +70,7 @@ def ingest(tmp_path, read_shard):
         options = Options(**settings)
         out = tmp_path / "out"
         names = list(options.split_by.get("parts", options.split_by.get("starts", options.split)))
+        options = replace(options, split={name: options.split.get(name, 1) for name in names})
         splits = {name: str(out / name) for name in names}
         for folder in splits.values():
             Path(folder).mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,46 @@
+"""A Cloud Storage on loopback, in a process of its own."""
+
+import json
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+
+class Cloud:
+    """What tests do to the store; `address` is what STORAGE_EMULATOR_HOST holds."""
+
+    def __init__(self, port):
+        self.address = f"http://127.0.0.1:{port}"
+
+    def put(self, bucket, name, data):
+        self._ask("PUT", f"/_objects/{bucket}/{name}", data)
+
+    def delete(self, bucket, name):
+        self._ask("DELETE", f"/_objects/{bucket}/{name}")
+
+    def spoil(self, kind, times=1):
+        self._ask("POST", "/_faults", json.dumps({"kind": kind, "times": times}).encode())
+
+    def requests(self):
+        return json.loads(self._ask("GET", "/_requests"))
+
+    def _ask(self, method, path, data=None):
+        request = urllib.request.Request(self.address + path, data=data, method=method)  # noqa: S310
+        with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310
+            return answer.read()
+
+
+@pytest.fixture
+def cloud(monkeypatch):
+    process = subprocess.Popen(
+        [sys.executable, str(Path(__file__).with_name("object_store.py"))], stdout=subprocess.PIPE, text=True
+    )
+    found = Cloud(int(process.stdout.readline()))
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", found.address)
+    yield found
+    process.terminate()
+    process.wait(10)
+    process.stdout.close()

@@ -1,0 +1,299 @@
+"""The component against the stock CsvExampleGen as oracle, and what only a whole run shows."""
+
+import csv
+import gzip
+import importlib.util
+import io
+import json
+import os
+import random
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from components.errors import ComponentError
+from components.ingest.options import Options
+from components.ingest.tfrecord import read_records
+
+pytestmark = [
+    pytest.mark.slow,
+    # TFX's and TensorFlow's own imports warn of what they will change in themselves.
+    pytest.mark.filterwarnings("default"),
+]
+
+
+@pytest.fixture(scope="module")
+def tfx():
+    """TFX's and our executor with what they need, imported once."""
+    os.environ.setdefault("TF_USE_LEGACY_KERAS", "0")
+    from tensorflow.core.example import example_pb2
+    from tfx.components.example_gen.csv_example_gen.executor import Executor as Stock
+    from tfx.dsl.components.base.base_beam_executor import BaseBeamExecutor
+    from tfx.proto import example_gen_pb2
+    from tfx.types import standard_artifacts
+    from tfx.utils import proto_utils
+
+    from components.ingest.executor import Executor
+    from schemas.artifacts import Quarantine
+
+    return SimpleNamespace(
+        BaseBeamExecutor=BaseBeamExecutor,
+        Executor=Executor,
+        Quarantine=Quarantine,
+        Stock=Stock,
+        example_gen_pb2=example_gen_pb2,
+        example_pb2=example_pb2,
+        proto_utils=proto_utils,
+        standard_artifacts=standard_artifacts,
+    )
+
+
+@pytest.fixture(scope="module")
+def run(tfx, tmp_path_factory):
+    """Runs an executor over the files of a folder; returns the folder of its artifacts."""
+
+    def ran(folder, patterns, *, stock=False, splits=None, key=None, schema_file=None, **options):
+        out = tmp_path_factory.mktemp("stock" if stock else "ours")
+        proto = tfx.example_gen_pb2
+        inputs = proto.Input(splits=[proto.Input.Split(name=name, pattern=p) for name, p in patterns.items()])
+        weights = {"train": 2, "eval": 1} if splits is None else splits
+        config = proto.SplitConfig(
+            splits=[proto.SplitConfig.Split(name=name, hash_buckets=n) for name, n in weights.items()],
+            partition_feature_name=key,
+        )
+        outputs = proto.Output(split_config=config if weights else None)
+        examples, quarantine = tfx.standard_artifacts.Examples(), tfx.Quarantine()
+        examples.uri, quarantine.uri = str(out / "examples"), str(out / "quarantine")
+        context = tfx.BaseBeamExecutor.Context(
+            beam_pipeline_args=["--runner=FnApiRunner"], tmp_dir=str(out / "tmp"), unique_id="1"
+        )
+        executor = (tfx.Stock if stock else tfx.Executor)(context)
+        executor.Do(
+            {},
+            {"examples": [examples], **({} if stock else {"quarantine": [quarantine]})},
+            {
+                "input_base": str(folder),
+                "input_config": tfx.proto_utils.proto_to_json(inputs),
+                "output_config": tfx.proto_utils.proto_to_json(outputs),
+                "output_data_format": proto.FORMAT_TF_EXAMPLE,
+                "output_file_format": proto.FORMAT_TFRECORDS_GZIP,
+                "ingest": Options(**options).to_json(),
+                "schema_file": schema_file,
+            },
+        )
+        return out
+
+    return ran
+
+
+@pytest.fixture(scope="module")
+def examples(tfx):
+    """The examples of each split, in deterministic serialisation and counted."""
+
+    def read(out):
+        found = {}
+        for folder in sorted((out / "examples").iterdir()):
+            counted = Counter()
+            for file in folder.iterdir():
+                with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as stream:
+                    for _, record in read_records(stream, max_bytes=1 << 30):
+                        message = tfx.example_pb2.Example.FromString(record)
+                        counted[message.SerializeToString(deterministic=True)] += 1
+            found[folder.name] = counted
+        return found
+
+    return read
+
+
+@pytest.fixture(scope="module")
+def taxi():
+    tfx_folder = Path(importlib.util.find_spec("tfx").origin).parent
+    return tfx_folder / "examples/chicago_taxi_pipeline/data/simple"
+
+
+def totals(found):
+    return {name: rows.total() for name, rows in found.items()}
+
+
+def content(out):
+    return {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*") if path.is_file()}
+
+
+def test_examples_of_the_taxi_are_those_of_the_stock_component(run, examples, taxi):
+    ours = run(taxi, {"all": "data.csv"})
+    found = examples(ours)
+    assert found == examples(run(taxi, {"all": "data.csv"}, stock=True))
+    assert totals(found) == {"Split-train": 10036, "Split-eval": 4966}
+    assert content(run(taxi, {"all": "data.csv"})) == content(ours)
+
+
+def test_rows_are_split_by_a_key_as_the_stock_component_does(run, examples, taxi):
+    ours = examples(run(taxi, {"all": "data.csv"}, key="company"))
+    assert ours == examples(run(taxi, {"all": "data.csv"}, key="company", stock=True))
+    assert ours["Split-train"].total() > ours["Split-eval"].total() > 100
+
+
+CELLS = {
+    "int": lambda r: str(r.randrange(-(10 ** r.randrange(1, 18)), 10 ** r.randrange(1, 18))),
+    "wide": lambda r: str(r.choice([2**63 - 1, -(2**63), 2**63, 10**18, 10**19, 10**20, 1])),
+    "float": lambda r: repr(r.choice([r.random(), r.gauss(0, 1e10), 1e-40, 1e300, 5.0])),
+    "odd": lambda r: r.choice(["1_000", "+5", " 6", "7 ", "1e5", "-0", "0", ".5", "5.", "1E-3", "+1.5"]),
+    "special": lambda r: r.choice(["nan", "inf", "-inf", "Infinity", "NaN", "1.5"]),
+    "word": lambda r: r.choice(["NA", "null", "None", "true", "0x1F", "nan(1)", "1.2.3", "--1", "१२", "é"]),
+    "text": lambda r: "".join(r.choices('abc ,"\n é\u2028🎉\t;', k=r.randrange(1, 9))),
+    "lines": lambda r: r.choice(["a\r\nb", "a\nb", 'say "hi"', '"', '""', ",", "x" * 3000]),
+}
+
+
+def _cell(kinds, r, empty):
+    return "" if r.random() < empty else CELLS[r.choice(kinds)](r)
+
+
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+def test_examples_of_any_table_are_those_of_the_stock_component(run, examples, tmp_path_factory, seed):
+    # One stock run costs seconds: each table has many columns, each of them a case of its own.
+    r = random.Random(seed)  # noqa: S311
+    kinds = [r.sample(sorted(CELLS), r.choice([1, 1, 2, 3])) for _ in range(40)]
+    shares = [r.choice([0, 0, 0.2, 0.9, 1]) for _ in kinds]
+    folder = tmp_path_factory.mktemp("tables")
+    names = [f"c{i}" for i in range(len(kinds))]
+    for part in range(r.choice([1, 3])):
+        out = io.StringIO(newline="")
+        writer = csv.writer(out, lineterminator=r.choice(["\n", "\r\n"]))
+        writer.writerow(names)
+        for _ in range(r.randrange(1, 60)):
+            writer.writerow([_cell(kind, r, empty) for kind, empty in zip(kinds, shares, strict=True)])
+            if r.random() < 0.1:
+                out.write("\n")
+        (folder / f"{part}.csv").write_bytes(out.getvalue().encode())
+    ours = run(folder, {"all": "*.csv"}, max_bad_share=0, block_bytes=r.choice([200, 5000, 1 << 20]))
+    assert examples(ours) == examples(run(folder, {"all": "*.csv"}, stock=True))
+
+
+def test_splits_by_file_shards_and_compression(run, examples, tmp_path):
+    for name, rows in (("train-1", 10), ("train-2", 20), ("eval", 5)):
+        (tmp_path / f"{name}.csv").write_text("a\n" + "".join(f"{i}\n" for i in range(rows)))
+    patterns = {"train": "train-*.csv", "eval": "eval.csv"}
+    out = run(tmp_path, patterns, splits={}, min_shards=4, gzip_level=None)
+    assert totals(examples(out)) == {"Split-train": 30, "Split-eval": 5}
+    for split in ("train", "eval"):
+        names = sorted(path.name for path in (out / "examples" / f"Split-{split}").iterdir())
+        assert names == [f"data_tfrecord-{i:05d}-of-00004" for i in range(4)]
+
+
+def test_rows_are_split_by_time(run, examples, tmp_path):
+    days = [f"2024-01-{day:02d}" for day in range(1, 29)]
+    rows = "".join(f"{day},{i}\n" for i, day in enumerate(days))
+    (tmp_path / "a.csv").write_text(f"day,n\n{rows},99\n")
+    by = {"time": "day", "starts": {"train": None, "eval": "2024-01-20"}}
+    out = run(tmp_path, {"all": "a.csv"}, split_by=by, max_bad_share=0.1)
+    counted = examples(out)
+    assert totals(counted) == {"Split-train": 19, "Split-eval": 9}
+    assert all(b"2024-01-2" in record for record in counted["Split-eval"])
+    summary = json.loads((out / "quarantine/summary.json").read_text())
+    assert summary["rejected"] == {"no value to split by": 1}
+
+
+def test_schema_types_the_columns(run, examples, tmp_path):
+    (tmp_path / "a.csv").write_text("zip,n\n1,2\n3,x\n")
+    schema = tmp_path / "schema.pbtxt"
+    schema.write_text('feature { name: "zip" type: BYTES } feature { name: "n" type: INT }')
+    out = run(tmp_path, {"all": "a.csv"}, schema_file=str(schema), max_bad_share=0.5)
+    [record] = [record for rows in examples(out).values() for record in rows]
+    assert b"\n\x01n\x12\x05\x1a\x03\n\x01\x02" in record
+    assert b"\n\x03zip\x12\x05\n\x03\n\x011" in record
+    [line] = (out / "quarantine/rows-00000.jsonl").read_text().splitlines()
+    assert (json.loads(line)["line"], json.loads(line)["column"]) == (3, "n")
+
+
+def test_too_many_bad_rows_stop_the_run_with_counts_and_places(run, tmp_path):
+    (tmp_path / "a.csv").write_text("a,b\n1,2\n3\n4,5,6\n")
+    with pytest.raises(ComponentError) as caught:
+        run(tmp_path, {"all": "a.csv"})
+    limit = "more than data.max_bad_share (0.10%)"
+    assert f"2 of 3 rows (66.67%) are no examples, {limit}" in caught.value.message
+    assert "1 too few fields, 1 too many fields" in caught.value.message
+    assert "a.csv line 3: too few fields (1 fields, not 2): 3" in caught.value.message
+
+
+def test_file_that_cannot_be_read_is_told_without_a_traceback_of_beam(run, tmp_path):
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"a\n" + b"1\n" * 10_000)[:-9])
+    with pytest.raises(ComponentError, match=r"a\.csv\.gz is damaged or cut short after \d+ bytes") as caught:
+        run(tmp_path, {"all": "*.gz"})
+    assert "Traceback" not in str(caught.value)
+
+
+def test_latest_span_and_version_are_taken(tfx, tmp_path):
+    from tfx.orchestration import metadata
+    from tfx.orchestration.local.local_dag_runner import LocalDagRunner
+    from tfx.orchestration.pipeline import Pipeline
+
+    from components.ingest.component import Ingest
+
+    for span, version, value in ((1, 1, 11), (2, 1, 21), (2, 3, 23)):
+        folder = tmp_path / f"data/span-{span}/v{version}"
+        folder.mkdir(parents=True)
+        (folder / "x.csv").write_text("a\n" + f"{value}\n" * 10)
+    pattern = tfx.example_gen_pb2.Input.Split(name="all", pattern="span-{SPAN}/v{VERSION}/*.csv")
+    component = Ingest(
+        input_base=str(tmp_path / "data"), input_config=tfx.example_gen_pb2.Input(splits=[pattern])
+    )
+    connection = metadata.sqlite_metadata_connection_config(str(tmp_path / "metadata.db"))
+    LocalDagRunner().run(
+        Pipeline(
+            pipeline_name="spans",
+            pipeline_root=str(tmp_path / "root"),
+            components=[component],
+            metadata_connection_config=connection,
+            beam_pipeline_args=["--runner=FnApiRunner"],
+        )
+    )
+    with metadata.Metadata(connection) as handle:
+        [found] = handle.store.get_artifacts_by_type("Examples")
+        [quarantine] = handle.store.get_artifacts_by_type("slipway.Quarantine")
+    assert (found.custom_properties["span"].int_value, found.custom_properties["version"].int_value) == (2, 3)
+    assert (quarantine.properties["rows_in"].int_value, quarantine.properties["rows_rejected"].int_value) == (
+        10,
+        0,
+    )
+    [file] = json.loads((Path(quarantine.uri) / "summary.json").read_text())["files"]
+    assert file["name"].endswith("span-2/v3/x.csv")
+
+
+def test_workload_reads_from_cloud_storage(cloud, local_runner, taxi, tmp_path):
+    data = (taxi / "data.csv").read_bytes()
+    head, *rows = data.splitlines(keepends=True)
+    for part in range(3):
+        cloud.put("bucket", f"trips/{part}.csv", head + b"".join(rows[part::3]))
+    args = ["--output", str(tmp_path), "--to", "Ingest", "--set", "data.source=gs://bucket/trips/*.csv"]
+    done = local_runner("run", *args, STORAGE_EMULATOR_HOST=cloud.address)
+    assert done.returncode == 0, done.stderr
+    [summary] = tmp_path.rglob("summary.json")
+    assert json.loads(summary.read_text())["rows_in"] == len(rows)
+    again = local_runner("plan", *args[:2], *args[4:], STORAGE_EMULATOR_HOST=cloud.address)
+    assert "Ingest            reuse" in again.stdout, again.stdout
+    cloud.put("bucket", "trips/1.csv", head + b"".join(rows[:5]))
+    changed = local_runner("plan", *args[:2], *args[4:], STORAGE_EMULATOR_HOST=cloud.address)
+    assert "data changed: 1 of 3 files (gs://bucket/trips/1.csv)" in changed.stdout, changed.stdout
+
+
+def test_component_compiles_for_kubeflow(tfx, tmp_path):
+    pytest.importorskip("kfp")
+    from tfx.orchestration.kubeflow.v2 import kubeflow_v2_dag_runner as runner
+    from tfx.orchestration.pipeline import Pipeline
+
+    from components.ingest.component import Ingest
+
+    component = Ingest(input_base="gs://bucket/data").with_id("Ingest")
+    pipeline = Pipeline(pipeline_name="p", pipeline_root="gs://bucket/root", components=[component])
+    config = runner.KubeflowV2DagRunnerConfig(default_image="image")
+    compiled = runner.KubeflowV2DagRunner(config=config, output_dir=str(tmp_path), output_filename="p.json")
+    spec = compiled.run(pipeline, write_out=True)["pipelineSpec"]
+    assert set(spec["components"]["Ingest"]["outputDefinitions"]["artifacts"]) == {"examples", "quarantine"}
+    container = spec["deploymentSpec"]["executors"]["Ingest_executor"]["container"]
+    assert container["lifecycle"]["preCacheCheck"]["args"]

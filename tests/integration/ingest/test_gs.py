@@ -1,0 +1,106 @@
+"""gs:// sources: listed with generations, read whole at these, verified, retried; and what failures tell."""
+
+import pytest
+
+from components.ingest import storage
+from components.ingest.blocks import FileError
+from components.ingest.storage import fetched, list_files
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch, cloud):
+    """Each test has a client of its own store, and gives up after seconds."""
+    storage._client_of.cache_clear()
+    monkeypatch.setattr(storage, "_RETRY_S", 6.0)
+    yield
+    storage._client_of.cache_clear()
+
+
+@pytest.fixture
+def content():
+    return b"a,b\n" + b"".join(b"%d,%d\n" % (i, i * i) for i in range(200_000))
+
+
+def read(file):
+    with fetched(file) as local:
+        assert local.name == file.name
+        return local.path.read_bytes()
+
+
+def test_objects_are_listed_over_pages_by_pattern(cloud):
+    for name in ("d/1.csv", "d/2.csv", "d/3.csv", "d/x.txt", "d/sub/4.csv", "other/5.csv"):
+        cloud.put("b", name, b"a\n1\n")
+    assert [file.name for file in list_files("gs://b/d/*.csv")] == [f"gs://b/d/{i}.csv" for i in (1, 2, 3)]
+    assert [file.name for file in list_files("gs://b/*/[45].csv")] == ["gs://b/other/5.csv"]
+    assert [file.name for file in list_files("gs://b/d/1.csv")] == ["gs://b/d/1.csv"]
+    [file] = list_files("gs://b/other/*")
+    assert (file.size_bytes, file.generation > 0, len(file.checksum)) == (4, True, 8)
+
+
+@pytest.mark.parametrize("fault", [None, "503", "drop", "truncate"])
+def test_object_arrives_whole_whatever_the_network_does_once(cloud, content, fault):
+    cloud.put("b", "d/1.csv", content)
+    [file] = list_files("gs://b/d/1.csv")
+    if fault:
+        cloud.spoil(fault)
+    assert read(file) == content
+    assert any(f"generation={file.generation}" in request for request in cloud.requests())
+
+
+def test_listing_is_retried(cloud):
+    cloud.put("b", "1.csv", b"a\n1\n")
+    cloud.spoil("503")
+    assert len(list_files("gs://b/*.csv")) == 1
+
+
+def test_corrupted_object_is_never_taken(cloud, content):
+    cloud.put("b", "d/1.csv", content)
+    [file] = list_files("gs://b/d/1.csv")
+    cloud.spoil("corrupt", times=20)
+    with pytest.raises(FileError, match="did not arrive as it is stored: its checksum differs"):
+        read(file)
+
+
+def test_object_replaced_after_it_was_listed_is_not_read(cloud):
+    cloud.put("b", "1.csv", b"a\n1\n")
+    [file] = list_files("gs://b/1.csv")
+    cloud.put("b", "1.csv", b"a\n2\n")
+    with pytest.raises(FileError, match=r"gs://b/1\.csv was deleted or replaced after it was listed"):
+        read(file)
+
+
+def test_object_deleted_after_it_was_listed_is_named(cloud):
+    cloud.put("b", "1.csv", b"a\n1\n")
+    [file] = list_files("gs://b/1.csv")
+    cloud.delete("b", "1.csv")
+    with pytest.raises(FileError, match="was deleted or replaced"):
+        read(file)
+
+
+def test_bucket_that_does_not_exist_is_named(cloud):
+    with pytest.raises(FileError, match="there is no bucket 'nowhere'") as caught:
+        list_files("gs://nowhere/*.csv")
+    assert caught.value.hint == "check data.source"
+
+
+def test_pattern_without_objects_is_named(cloud):
+    cloud.put("b", "1.csv", b"a\n1\n")
+    with pytest.raises(FileError, match=r"gs://b/\*\.txt matches no file"):
+        list_files("gs://b/*.txt")
+
+
+def test_denied_permission_comes_with_the_command_to_log_in(cloud):
+    cloud.put("b", "1.csv", b"a\n1\n")
+    cloud.spoil("403")
+    with pytest.raises(FileError, match="permission denied") as caught:
+        list_files("gs://b/*.csv")
+    assert "gcloud auth application-default login" in caught.value.hint
+
+
+def test_store_that_stays_away_is_given_up(cloud):
+    cloud.put("b", "1.csv", b"a\n1\n")
+    cloud.spoil("503", times=100)
+    with pytest.raises(FileError, match="cannot be read: "):
+        list_files("gs://b/*.csv")
