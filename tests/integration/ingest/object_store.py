@@ -59,7 +59,9 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer(200, json.dumps(self.server.requests).encode())
         self.server.requests.append(self.path)
         with self.server.lock:
-            fault = self.server.faults.pop(0) if self.server.faults else None
+            # The client also looks at the bucket, by itself and whenever it likes.
+            is_ours = "o" in parts
+            fault = self.server.faults.pop(0) if is_ours and self.server.faults else None
         if fault in ("503", "403"):
             return self.fail(int(fault), "injected")
         if fault == "drop":

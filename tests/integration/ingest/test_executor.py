@@ -257,10 +257,8 @@ def test_latest_span_and_version_are_taken(tfx, tmp_path):
         [found] = handle.store.get_artifacts_by_type("Examples")
         [quarantine] = handle.store.get_artifacts_by_type("slipway.Quarantine")
     assert (found.custom_properties["span"].int_value, found.custom_properties["version"].int_value) == (2, 3)
-    assert (quarantine.properties["rows_in"].int_value, quarantine.properties["rows_rejected"].int_value) == (
-        10,
-        0,
-    )
+    counts = [quarantine.custom_properties[name].int_value for name in ("rows_in", "rows_rejected")]
+    assert counts == [10, 0]
     [file] = json.loads((Path(quarantine.uri) / "summary.json").read_text())["files"]
     assert file["name"].endswith("span-2/v3/x.csv")
 

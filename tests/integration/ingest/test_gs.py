@@ -6,7 +6,11 @@ from components.ingest import storage
 from components.ingest.blocks import FileError
 from components.ingest.storage import fetched, list_files
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    # The client leaves a connection that broke to the garbage collector.
+    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -15,6 +19,7 @@ def quick(monkeypatch, cloud):
     storage._client_of.cache_clear()
     monkeypatch.setattr(storage, "_RETRY_S", 6.0)
     yield
+    storage._client().close()
     storage._client_of.cache_clear()
 
 
