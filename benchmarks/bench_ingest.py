@@ -1,0 +1,258 @@
+"""Ingest beside TFX's CsvExampleGen, in one run: python benchmarks/bench_ingest.py --rows 150000
+
+Each measurement is a process of its own; imports are not counted. Memory is the growth of the peak over what
+was resident after the imports. `bound` is what no ingest of this kind can beat: pyarrow's parse of the file,
+and gzip of the examples. Above 200,000 rows the stock component is only run with --stock.
+"""
+
+import argparse
+import gzip
+import importlib.util
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+from collections import Counter
+from datetime import date
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parent.parent
+STOCK_UP_TO_ROWS = 200_000
+
+
+def write_taxi(folder: Path, rows: int, files: int = 1) -> list[Path]:
+    """The taxi sample's rows over and over, as CSV files."""
+    package = Path(importlib.util.find_spec("tfx").origin).parent
+    sample = (package / "examples/chicago_taxi_pipeline/data/simple/data.csv").read_bytes()
+    head, *lines = sample.splitlines(keepends=True)
+    lines[-1] = lines[-1].rstrip(b"\n") + b"\n"
+    paths = []
+    for index in range(files):
+        wanted = rows // files
+        path = folder / f"taxi-{rows}-{index}.csv"
+        with path.open("wb") as file:
+            file.write(head)
+            for _ in range(wanted // len(lines)):
+                file.writelines(lines)
+            file.writelines(lines[: wanted % len(lines)])
+        paths.append(path)
+    return paths
+
+
+def write_parquet(csv: Path) -> Path:
+    """The same table as Parquet."""
+    import pyarrow.csv as pa_csv
+    import pyarrow.parquet as pq
+
+    path = csv.with_suffix(".parquet")
+    pq.write_table(pa_csv.read_csv(csv), path)
+    return path
+
+
+def write_images(folder: Path, images: int) -> Path:
+    """Images as MNIST has them: mostly black, some grey."""
+    import numpy as np
+
+    random = np.random.default_rng(0)
+    pixels = random.integers(0, 256, (images, 28, 28)) * (random.random((images, 28, 28)) < 0.2)
+    path = folder / "images.npz"
+    classes = random.integers(0, 10, images).astype("uint8")
+    np.savez(path, x_train=pixels.astype("uint8"), y_train=classes)
+    return path
+
+
+def run_one(which: str, pattern: str, out: str, options: str, beam_args: list[str]) -> dict[str, float]:
+    """Runs one executor in this process and measures it."""
+    os.environ["TF_USE_LEGACY_KERAS"] = "0"
+    from tfx.components.example_gen import utils
+    from tfx.components.example_gen.csv_example_gen.executor import Executor as Stock
+    from tfx.dsl.components.base.base_beam_executor import BaseBeamExecutor
+    from tfx.proto import example_gen_pb2
+    from tfx.types import standard_artifacts
+    from tfx.utils import proto_utils
+
+    from components.ingest.executor import Executor
+    from components.ingest.options import Options
+    from schemas.artifacts import Quarantine
+
+    split = example_gen_pb2.Input.Split(name="all", pattern=Path(pattern).name)
+    inputs = example_gen_pb2.Input(splits=[split])
+    examples, quarantine = standard_artifacts.Examples(), Quarantine()
+    examples.uri, quarantine.uri = f"{out}/examples", f"{out}/quarantine"
+    context = BaseBeamExecutor.Context(
+        beam_pipeline_args=["--runner=FnApiRunner", *beam_args],
+        tmp_dir=f"{out}/tmp",
+        unique_id="1",  # noqa: S108
+    )
+    executor = (Stock if which == "stock" else Executor)(context)
+    properties = {
+        "input_base": str(Path(pattern).parent),
+        "input_config": proto_utils.proto_to_json(inputs),
+        "output_config": proto_utils.proto_to_json(utils.make_default_output_config(inputs)),
+        "output_data_format": example_gen_pb2.FORMAT_TF_EXAMPLE,
+        "output_file_format": example_gen_pb2.FORMAT_TFRECORDS_GZIP,
+        "ingest": Options(**json.loads(options)).to_json(),
+    }
+    outputs = {"examples": [examples]} | ({} if which == "stock" else {"quarantine": [quarantine]})
+    return measured(lambda: executor.Do({}, outputs, properties))
+
+
+def bound(csv: str, out: str) -> dict[str, float]:
+    """pyarrow's parse of the file and gzip of the examples that were made of it."""
+    import pyarrow.csv as pa_csv
+
+    records = [gzip.decompress(path.read_bytes()) for path in Path(out, "examples").rglob("*.gz")]
+
+    def work() -> None:
+        pa_csv.read_csv(csv)  # not open_csv: its types are those of the first block
+        for each in records:
+            compressor = zlib.compressobj(1)
+            for start in range(0, len(each), 1 << 20):
+                compressor.compress(each[start : start + (1 << 20)])
+            compressor.flush()
+
+    return measured(work)
+
+
+def measured(work) -> dict[str, float]:
+    """Wall and CPU seconds (of child processes too) and growth of memory in MB."""
+    Path("/proc/self/clear_refs").write_text("5")  # the peak counts from here on
+    before, began, times = memory_mb("VmRSS"), time.perf_counter(), os.times()
+    work()
+    after = os.times()
+    cpu = sum(after[:4]) - sum(times[:4])
+    return {
+        "wall_s": time.perf_counter() - began,
+        "cpu_s": cpu,
+        "grown_mb": memory_mb("VmHWM") - before,
+        "peak_mb": memory_mb("VmHWM"),
+    }
+
+
+def memory_mb(name: str) -> float:
+    """A line of this process's status."""
+    [line] = [x for x in Path("/proc/self/status").read_text().splitlines() if x.startswith(name)]
+    return int(line.split()[1]) / 1024
+
+
+def child(*args: str) -> dict[str, float]:
+    """A measurement in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, __file__, "--child", *args],
+        env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise SystemExit(done.stderr[-3000:])
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def split_counts(out: Path) -> dict[str, Counter]:
+    """The examples of each split, in deterministic serialisation and counted."""
+    from components.ingest.example_message import parse_example
+    from components.ingest.tfrecord import read_records
+
+    found = {}
+    for folder in (out / "examples").iterdir():
+        counted = found[folder.name] = Counter()
+        for path in folder.iterdir():
+            with gzip.open(path) as stream:
+                for _, record in read_records(stream, max_bytes=1 << 30):
+                    counted[hash(parse_example(record).SerializeToString(deterministic=True))] += 1
+    return found
+
+
+def show(what: str, found: dict[str, float], beside: dict[str, float] | None = None) -> None:
+    """One line of the table; the ratios are those of `beside` to `found`."""
+    ratios = ""
+    if beside:
+        ratios = (
+            f"{beside['cpu_s'] / found['cpu_s']:.1f}x CPU, {beside['wall_s'] / found['wall_s']:.1f}x wall"
+        )
+        ratios += f", {found['grown_mb'] / beside['grown_mb']:.2f} of the memory"
+    print(
+        f"| {what} | {found['wall_s']:.2f} | {found['cpu_s']:.2f} | {found['grown_mb']:.0f} "
+        f"| {found['peak_mb']:.0f} | {ratios} |",
+        flush=True,
+    )
+
+
+def main() -> None:
+    """Runs what the arguments name and prints a table in Markdown."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, nargs="+", default=[150_000])
+    parser.add_argument("--images", type=int, default=60_000)
+    parser.add_argument("--stock", action="store_true", help="run the stock component above 200,000 rows too")
+    parser.add_argument("--workers", action="store_true", help="four files with one and with two workers")
+    args = parser.parse_args()
+    print(
+        f"{date.today()}, {os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}\n"
+    )
+    print(
+        "| what | wall s | CPU s | memory grown MB | peak MB | stock to this |\n| --- | --- | --- | --- | --- | --- |"
+    )
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for rows in args.rows:
+            compare(folder, rows, stock=args.stock or rows <= STOCK_UP_TO_ROWS)
+        if args.images:
+            options = json.dumps({"format": "npz"})
+            show(
+                f"npz, {args.images:,} images of 28x28",
+                child("ours", str(write_images(folder, args.images)), f"{name}/npz", options),
+            )
+        if args.workers:
+            workers(folder, max(args.rows))
+
+
+def compare(folder: Path, rows: int, *, stock: bool) -> None:
+    """Ours beside the stock component, the bound, and Parquet, for one size."""
+    [csv] = write_taxi(folder, rows)
+    outs = {which: folder / f"{which}-{rows}" for which in ("stock", "ours", "again", "parquet")}
+    beside = child("stock", str(csv), str(outs["stock"]), "{}") if stock else None
+    if beside:
+        show(f"stock CsvExampleGen, {rows:,} rows", beside)
+    show(f"Ingest, {rows:,} rows", child("ours", str(csv), str(outs["ours"]), "{}"), beside)
+    show(f"bound, {rows:,} rows", child("bound", str(csv), str(outs["ours"]), "{}"))
+    parquet = write_parquet(csv)
+    options = json.dumps({"format": "parquet"})
+    show(f"Ingest of Parquet, {rows:,} rows", child("ours", str(parquet), str(outs["parquet"]), options))
+    child("ours", str(csv), str(outs["again"]), "{}")
+    assert content(outs["again"]) == content(outs["ours"]), "two runs differ"
+    if beside:
+        assert split_counts(outs["stock"]) == split_counts(outs["ours"]), "the examples differ"
+
+
+def content(out: Path) -> dict[str, bytes]:
+    """What lies in the files of an artifact."""
+    found = (path for path in (out / "examples").rglob("*") if path.is_file())
+    return {str(path.relative_to(out)): path.read_bytes() for path in found}
+
+
+def workers(folder: Path, rows: int) -> None:
+    """Several files with one worker and with two."""
+    parts = folder / "parts"
+    parts.mkdir()
+    write_taxi(parts, rows, files=4)
+    one = child("ours", str(parts / "*.csv"), str(folder / "one"), "{}")
+    show(f"Ingest, {rows:,} rows in 4 files, one worker", one)
+    for mode in ("multi_threading", "multi_processing"):
+        beam_args = ["--direct_num_workers=2", f"--direct_running_mode={mode}"]
+        two = child("ours", str(parts / "*.csv"), str(folder / mode), "{}", *beam_args)
+        show(f"the same, two workers, {mode} ({one['wall_s'] / two['wall_s']:.2f}x)", two)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--child"]:
+        which, *rest = sys.argv[2:]
+        result = bound(*rest[:2]) if which == "bound" else run_one(which, *rest[:3], rest[3:])
+        print(json.dumps(result))
+    else:
+        sys.path.insert(0, str(PROJECT))
+        main()
