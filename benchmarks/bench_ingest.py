@@ -85,8 +85,8 @@ def run_one(which: str, pattern: str, out: str, options: str, beam_args: list[st
     examples.uri, quarantine.uri = f"{out}/examples", f"{out}/quarantine"
     context = BaseBeamExecutor.Context(
         beam_pipeline_args=["--runner=FnApiRunner", *beam_args],
-        tmp_dir=f"{out}/tmp",
-        unique_id="1",  # noqa: S108
+        tmp_dir=f"{out}/beam",
+        unique_id="1",
     )
     executor = (Stock if which == "stock" else Executor)(context)
     properties = {
@@ -194,9 +194,8 @@ def main() -> None:
     print(
         f"{date.today()}, {os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}\n"
     )
-    print(
-        "| what | wall s | CPU s | memory grown MB | peak MB | stock to this |\n| --- | --- | --- | --- | --- | --- |"
-    )
+    print("| what | wall s | CPU s | memory grown MB | peak MB | stock to this |")
+    print("| --- | --- | --- | --- | --- | --- |")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for rows in args.rows:

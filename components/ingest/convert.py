@@ -74,6 +74,8 @@ def convert(
         FileError: a file cannot be read to its end.
     """
     names = list(task.splits)
+    fixed = None if task.fixed_split is None else names.index(task.fixed_split)
+    rule = split_rule(options, columns) if fixed is None else None
     writers = [
         ShardWriter(
             f"{folder}/task-{task.index:05d}",
@@ -86,7 +88,7 @@ def convert(
     ]
     quarantine = QuarantineFile(open_output(task.quarantine))
     report = Report()
-    work = _Work(options, columns, writers, fixed=_index(names, task.fixed_split))
+    work = _Work(columns, writers, rule, fixed)
     done_bytes = 0
     try:
         for stored in task.files:
@@ -112,21 +114,17 @@ def convert(
     return report
 
 
-def _index(names: Sequence[str], split: str | None) -> int | None:
-    return None if split is None else names.index(split)
-
-
 class _Work:
     """Turns blocks into examples and hands them to the writers."""
 
     def __init__(
-        self, options: Options, columns: Columns, writers: Sequence[ShardWriter], *, fixed: int | None
+        self, columns: Columns, writers: Sequence[ShardWriter], rule: SplitRule | None, fixed: int | None
     ) -> None:
         self._columns = columns
         self._encoder = ExampleEncoder(columns)
         self._writers = writers
+        self._rule = rule
         self._fixed = fixed
-        self._rule: SplitRule | None = None if fixed is not None else split_rule(options, columns)
 
     def take(self, block: Block) -> list[Reject]:
         """Writes a block's rows; returns those that are no examples."""

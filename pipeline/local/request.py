@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from components.ingest.source import SourceError, check_heads, resolve_sources
+from components.ingest.csv_heads import check_heads
+from components.ingest.source import SourceError, resolve_sources
 from pipeline.config import NodeConfig, load_workload
 from pipeline.errors import ConfigError, UsageError
 from pipeline.ingest_options import ingest_options, source_patterns

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from components.ingest.source import HEAD_BYTES, Source, SourceError, check_csv, resolve_source
+from components.ingest.csv_heads import HEAD_BYTES, check_csv
+from components.ingest.source import Source, SourceError, Sources, resolve_source, resolve_sources
 
 
 @pytest.fixture
@@ -240,3 +241,79 @@ def test_any_bytes_are_a_table_or_refused(tmp_path, content):
 def test_source_survives_the_way_to_another_process(trips):
     source = resolve_source("data", root=trips)
     assert Source.from_json(json.loads(json.dumps(source.to_json()))) == source
+
+
+@pytest.mark.parametrize(
+    ("file_format", "names", "expected"),
+    [
+        ("csv", ["a.csv", "b.csv.gz"], "*.csv"),
+        ("csv", ["b.csv.gz"], "*.csv.*"),
+        ("jsonl", ["a.jsonl"], "*.jsonl"),
+        ("tfrecord", ["data_tfrecord-00000-of-00001.gz"], "*"),
+        ("images", ["cat/1.png", "dog/2.png"], "*/*"),
+    ],
+)
+def test_folder_stands_for_its_files_of_the_format(tmp_path, file_format, names, expected):
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x")
+    assert resolve_source(".", root=tmp_path, file_format=file_format).pattern == expected
+
+
+def test_spans_and_versions_match_anything_and_stay_in_the_pattern(trips):
+    source = resolve_source("months/{YYYY}-{MM}/*.csv", root=trips)
+    assert (source.pattern, len(source.files)) == ("{YYYY}-{MM}/*.csv", 2)
+    source = resolve_source("months/2024-{SPAN:2}/x.csv", root=trips)
+    assert (source.directory, source.pattern) == (trips / "months", "2024-{SPAN:2}/x.csv")
+    with pytest.raises(SourceError, match="matches no file"):
+        resolve_source("months/{SPAN}/z.csv", root=trips)
+
+
+def test_splits_with_files_of_their_own_share_a_folder(trips):
+    found = resolve_sources({"train": "months/2024-01/*.csv", "eval": "data/a.csv"}, root=trips)
+    assert found == Sources(
+        str(trips),
+        {"train": "months/2024-01/*.csv", "eval": "data/a.csv"},
+        (trips / "months/2024-01/x.csv", trips / "data/a.csv"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("sources", "directory", "patterns"),
+    [
+        ({"all": "gs://b/d/x.csv"}, "gs://b/d", {"all": "x.csv"}),
+        ({"all": "gs://b/d/*/x-?.csv"}, "gs://b/d", {"all": "*/x-?.csv"}),
+        ({"all": "gs://b/d/"}, "gs://b/d", {"all": "*.csv"}),
+        ({"all": "gs://b/"}, "gs://b", {"all": "*.csv"}),
+        ({"all": "gs://b/day-{SPAN}/x.csv"}, "gs://b", {"all": "day-{SPAN}/x.csv"}),
+        ({"train": "gs://b/a/t.csv", "eval": "gs://b/a/e/*"}, "gs://b/a", {"train": "t.csv", "eval": "e/*"}),
+    ],
+)
+def test_cloud_storage_is_left_for_the_run_to_list(sources, directory, patterns):
+    assert resolve_sources(sources, root=Path("/nowhere")) == Sources(directory, patterns, ())
+
+
+@pytest.mark.parametrize(
+    ("sources", "message"),
+    [
+        ({"all": "gs://b"}, "must be gs://BUCKET/PATH"),
+        ({"all": "gs:///x"}, "must be gs://BUCKET/PATH"),
+        ({"train": "gs://a/x", "eval": "gs://b/x"}, "must be in one bucket"),
+        ({"train": "gs://a/x", "eval": "local.csv"}, "must be gs://BUCKET/PATH"),
+    ],
+)
+def test_cloud_storage_that_cannot_be_taken_is_refused(sources, message):
+    with pytest.raises(SourceError, match=message):
+        resolve_sources(sources, root=Path("/nowhere"))
+
+
+def test_byte_order_mark_is_no_part_of_the_first_column(tmp_path):
+    file = tmp_path / "in.csv"
+    file.write_bytes(b"\xef\xbb\xbftips,miles\n1,2\n")
+    assert check_csv([file], label="tips") == ("tips", "miles")
+
+
+def test_other_delimiters_and_quotes_are_taken(tmp_path):
+    file = tmp_path / "in.csv"
+    file.write_bytes(b"'tips;x';miles\n'1;5';2\n")
+    assert check_csv([file], label="miles", delimiter=";", quote="'") == ("tips;x", "miles")

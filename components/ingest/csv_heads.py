@@ -1,0 +1,165 @@
+"""Whether files can be ingested, by the head of each: a missing label is told before any node starts."""
+
+import codecs
+import csv
+import difflib
+import io
+from collections.abc import Sequence
+from itertools import zip_longest
+from pathlib import Path
+
+from components.ingest.options import Options
+from components.ingest.source import SourceError, shown
+from components.ingest.suffixes import SUFFIXES
+
+HEAD_BYTES = 256 * 1024  # far above any header; a file's rows are the ingest's business
+_UTF8_BOM = codecs.BOM_UTF8
+_OTHER_SEPARATORS = (";", "\t", "|")
+
+
+def check_heads(files: Sequence[Path], *, label: str, options: Options) -> None:
+    """Checks what can be checked before a run of the files of a source; of compressed ones nothing.
+
+    Raises:
+        SourceError: names the file, what was expected and what was found.
+    """
+    if options.format != "csv":
+        return
+    if options.column_names:
+        if label not in options.column_names:
+            raise SourceError(f"data.column_names has no {label!r}, which data.label names")
+        return
+    plain = [file for file in files if file.suffix.lower() not in SUFFIXES]
+    if plain and codecs.lookup(options.encoding).name == "utf-8":
+        check_csv(plain, label=label, delimiter=options.delimiter, quote=options.quote)
+
+
+def check_csv(
+    files: Sequence[Path], *, label: str, delimiter: str = ",", quote: str | None = '"'
+) -> tuple[str, ...]:
+    """Checks the head of every file, and returns the names of the columns.
+
+    Each file must be UTF-8 text with a header and at least one row as long as it; names must be unique and
+    the same in all files, and `label` must be among them.
+
+    Args:
+        files: not compressed.
+        label: a column.
+        delimiter: between two fields.
+        quote: around fields; None where it has no meaning.
+
+    Raises:
+        SourceError: names the file, what was expected and what was found.
+    """
+    first, *others = files
+    dialect = (delimiter, quote)
+    columns = _checked_header(first, dialect)
+    if label not in columns:
+        raise _no_label(first, columns, label)
+    for file in others:
+        if (header := _checked_header(file, dialect)) != columns:
+            raise _other_header(file, header, first, columns)
+    return columns
+
+
+def _checked_header(file: Path, dialect: tuple[str, str | None]) -> tuple[str, ...]:
+    text, is_whole = _head(file)
+    # Cut inside a line, the last one would look shorter than it is.
+    text = text if is_whole else text[: text.rfind("\n") + 1]
+    try:
+        delimiter, quote = dialect
+        rows = csv.reader(
+            io.StringIO(text, newline=""),
+            delimiter=delimiter,
+            quotechar=quote,
+            quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
+        )
+        header = next((row for row in rows if row), None)
+        first_row = next((row for row in rows if row), None)
+    except csv.Error as error:
+        raise SourceError(
+            f"{shown(file)} is not CSV: {error}", hint="check the quotes in its first rows"
+        ) from error
+    if header is None or first_row is None:
+        what = "has a header but no rows" if header else "has no header"
+        if not is_whole:
+            what = f"has no header and first row within {HEAD_BYTES} bytes"
+        raise SourceError(
+            f"{shown(file)} {what}", hint="a CSV needs a line of column names, and rows below it"
+        )
+    _check_names(file, header)
+    if len(first_row) != len(header):
+        raise SourceError(
+            f"{shown(file)}: the first row has {len(first_row)} values, the header {len(header)} names",
+            hint="quote values that hold the delimiter, and end no line with it; see data.delimiter",
+        )
+    return tuple(header)
+
+
+def _head(file: Path) -> tuple[str, bool]:
+    """The first HEAD_BYTES of the file as text, and whether that is all of it."""
+    try:
+        with file.open("rb") as stream:
+            head = stream.read(HEAD_BYTES + 1)
+    except FileNotFoundError as error:
+        raise SourceError(f"{shown(file)} does not exist") from error
+    except OSError as error:
+        raise SourceError(f"{shown(file)} cannot be read: {error.strerror}") from error
+    if not head.strip():
+        raise SourceError(
+            f"{shown(file)} is empty", hint="a CSV needs a line of column names, and rows below it"
+        )
+    head = head.removeprefix(_UTF8_BOM)
+    is_whole = len(head) <= HEAD_BYTES
+    try:
+        text = codecs.getincrementaldecoder("utf-8")().decode(head, final=is_whole)
+    except UnicodeDecodeError as error:
+        line = head.count(b"\n", 0, error.start) + 1
+        raise SourceError(
+            f"{shown(file)} is not UTF-8 text (line {line})",
+            hint="set data.encoding, as latin-1 or utf-16; compressed files must be named .gz, .bz2 or .zst",
+        ) from error
+    if "\0" in text:
+        raise SourceError(
+            f"{shown(file)} is not text", hint="set data.format, or data.encoding if it is utf-16"
+        )
+    return text, is_whole
+
+
+def _check_names(file: Path, header: list[str]) -> None:
+    for index, name in enumerate(header):
+        if not name.strip():
+            raise SourceError(
+                f"{shown(file)}: column {index + 1} has no name",
+                hint="name it in the header, or leave it out",
+            )
+        if name in header[:index]:
+            raise SourceError(
+                f"{shown(file)}: two columns are named {name!r} ({header.index(name) + 1} and {index + 1})",
+                hint="rename one of them; only one would be read",
+            )
+
+
+def _no_label(file: Path, columns: tuple[str, ...], label: str) -> SourceError:
+    close = difflib.get_close_matches(label, columns, n=1)
+    separator = next((each for each in _OTHER_SEPARATORS if len(columns) == 1 and each in columns[0]), None)
+    if separator:
+        hint = f"the header seems to be separated by {separator!r}; set data.delimiter"
+    elif close:
+        hint = f"set data.label to {close[0]!r}"
+    else:
+        hint = f"there are {', '.join(map(shown, columns[:20]))}{', ...' if len(columns) > 20 else ''}"
+    nearest = f"; nearest: {close[0]!r}" if close else ""
+    return SourceError(f"{shown(file)} has no column {label!r}, which data.label names{nearest}", hint=hint)
+
+
+def _other_header(file: Path, header: tuple[str, ...], first: Path, columns: tuple[str, ...]) -> SourceError:
+    index, (found, expected) = next(
+        (i, pair) for i, pair in enumerate(zip_longest(header, columns)) if pair[0] != pair[1]
+    )
+    has = "no further column" if found is None else repr(found)
+    other = "no further column" if expected is None else repr(expected)
+    return SourceError(
+        f"{shown(file)} has another header than {shown(first)}: column {index + 1} is {has}, not {other}",
+        hint="all files of a source need the same columns in the same order",
+    )

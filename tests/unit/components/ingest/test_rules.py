@@ -1,0 +1,285 @@
+"""The small rules: splits, encoding, framing, tasks and shards, and the verdict over all rows."""
+
+import hashlib
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.errors import ComponentError
+from components.ingest.blocks import Place, Reject
+from components.ingest.column_types import ColumnType, as_type, infer_type, merge
+from components.ingest.example_encoding import ExampleEncoder, varint, varints
+from components.ingest.example_message import parse_example
+from components.ingest.options import Options
+from components.ingest.planning import TASK_BYTES, final_names, plan_tasks
+from components.ingest.quarantine import BadRowsError, Tally, check_tally, describe
+from components.ingest.splitting import buckets
+from components.ingest.storage import StoredFile
+from components.ingest.tfrecord import ShardWriter, frame, masked_crc32c
+
+# Splits.
+
+
+@given(st.lists(st.binary(min_size=1, max_size=20), min_size=1), st.integers(1, 2**31))
+def test_bucket_is_the_hash_as_a_number_modulo_the_total(records, total):
+    digests = [hashlib.sha256(record).digest() for record in records]
+    expected = [int.from_bytes(digest, "big") % total for digest in digests]
+    assert buckets(digests, total).tolist() == expected
+
+
+def test_rows_stay_in_their_splits_from_version_to_version(ingest, write):
+    found = ingest(write("a\n" + "".join(f"{i}\n" for i in range(12))), split={"train": 2, "eval": 1})
+    assert [row["a"][0] for row in found.splits["eval"]] == SPLIT_OF_TWELVE
+
+
+# By TFX's rule: sha256 of each serialised Example modulo 3 is 2.
+SPLIT_OF_TWELVE = [
+    i
+    for i in range(12)
+    if int(hashlib.sha256(b"\n\x0c\n\n\n\x01a\x12\x05\x1a\x03\n\x01" + bytes([i])).hexdigest(), 16) % 3 == 2
+]
+
+
+def test_a_user_is_in_one_split_only(ingest, write):
+    text = "user,n\n" + "".join(f"u{i % 20},{i}\n" for i in range(400)) + ",1\n,2\n"
+    found = ingest(write(text), split_by={"key": "user"}, split={"train": 1, "eval": 1})
+    users = [{tuple(row["user"]) for row in rows} for rows in found.splits.values()]
+    assert users[0]
+    assert users[1]
+    assert not users[0] & users[1]
+    assert len(found.rows) == 402
+
+
+@pytest.mark.parametrize(
+    ("starts", "expected"),
+    [({"train": None, "eval": 5}, (5, 4)), ({"eval": 8, "train": None, "test": 3}, (3, 1, 5))],
+)
+def test_each_split_begins_at_its_time(ingest, write, starts, expected):
+    text = "t\n" + "".join(f"{i}\n" for i in range(9))
+    found = ingest(write(text + '""\n'), split_by={"time": "t", "starts": starts})
+    sizes = [len(found.splits[name]) for name in ("train", "eval", "test") if name in starts]
+    assert sizes == list(expected)
+    assert found.reasons == ["no value to split by"]
+
+
+@pytest.mark.parametrize(
+    ("split_by", "message"),
+    [
+        ({"key": "b"}, "names the column 'b', which is not there"),
+        ({"key": "x"}, "column 'x' holds fractions"),
+        ({"time": "a", "starts": {"train": None, "eval": "2024"}}, "'2024' cannot be compared with 'a'"),
+    ],
+)
+def test_column_that_cannot_decide_is_refused(ingest, write, split_by, message):
+    with pytest.raises(ComponentError, match=message):
+        ingest(write("a,x\n1,1.5\n"), split_by=split_by)
+
+
+# Types.
+
+
+def test_columns_of_two_files_are_merged_to_the_greater_type():
+    first = {"a": ColumnType.INT, "b": ColumnType.UNKNOWN}
+    assert merge(first, {"b": ColumnType.TEXT, "a": ColumnType.FLOAT, "c": ColumnType.INT}) == {
+        "a": ColumnType.FLOAT,
+        "b": ColumnType.TEXT,
+        "c": ColumnType.INT,
+    }
+
+
+def _stock_type(cell):
+    """TFX's rule, and ours for leading zeros."""
+    if not cell:
+        return ColumnType.UNKNOWN
+    try:
+        number = int(cell)
+    except ValueError:
+        try:
+            float(cell)
+        except ValueError:
+            return ColumnType.TEXT
+        return ColumnType.FLOAT
+    digits = cell.strip().lstrip(b"+-")
+    plain = len(digits) == 1 or not digits.startswith(b"0")
+    return ColumnType.INT if plain and -(2**63) <= number < 2**63 else ColumnType.TEXT
+
+
+NUMBERS = st.one_of(
+    st.integers(-(10**22), 10**22).map(str),
+    st.floats().map(repr),
+    st.from_regex(r"\A[ +-]?[0-9_]{0,20}(\.[0-9]*)?(e[+-]?[0-9]{1,3})? ?\Z"),
+    st.sampled_from(["nan(1)", "0x1f", "-0X1", "infinity", "1e5", "+007", "0_1", "00", "-00.5", "1."]),
+    st.text(max_size=3),
+)
+
+
+@given(st.lists(NUMBERS, min_size=1, max_size=6))
+def test_type_of_any_cells_is_that_of_tfxs_rules(cells):
+    try:
+        expected = max(_stock_type(cell.encode()) for cell in cells)
+    except UnicodeEncodeError:
+        return
+    assert infer_type(pa.array(cells, pa.string())) == expected
+
+
+def test_fractions_become_whole_numbers_only_where_nothing_is_lost():
+    values, bad = as_type(pa.array([1.0, 1.5, None, 1e300, float("nan")]), ColumnType.INT)
+    assert values.to_pylist() == [1, None, None, None, None]
+    assert bad.tolist() == [False, True, False, True, True]
+
+
+# Encoding.
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1)))
+def test_numbers_are_encoded_as_protocol_buffers_do(numbers):
+    data, lengths = varints(np.array(numbers, dtype=np.int64))
+    expected = [varint(number & 0xFFFFFFFFFFFFFFFF) for number in numbers]
+    assert data.tobytes() == b"".join(expected)
+    assert lengths.tolist() == [len(each) for each in expected]
+
+
+NAMES = st.text(st.characters(codec="utf-8"), max_size=200) | st.sampled_from(["a", "ab", "a\xe9", "b"])
+VALUES = {
+    ColumnType.INT: (st.integers(-(2**63), 2**63 - 1), pa.int64()),
+    ColumnType.FLOAT: (st.floats(width=32), pa.float64()),
+    ColumnType.TEXT: (st.binary(max_size=300), pa.large_binary()),
+    ColumnType.UNKNOWN: (st.none(), pa.null()),
+}
+
+
+@given(st.data())
+def test_examples_are_serialised_as_protocol_buffers_do(data):
+    rows = data.draw(st.integers(1, 5))
+    columns = data.draw(st.dictionaries(NAMES, st.sampled_from(ColumnType), max_size=5))
+    arrays = {}
+    for name, kind in columns.items():
+        values, arrow = VALUES[kind]
+        if kind != ColumnType.UNKNOWN and data.draw(st.booleans()):
+            values, arrow = st.lists(values, max_size=3), pa.large_list(arrow)
+        drawn = data.draw(st.lists(st.none() | values, min_size=rows, max_size=rows))
+        arrays[name] = pa.array(drawn, arrow)
+    for record in ExampleEncoder(columns).encode(arrays, rows).to_pylist():
+        example = parse_example(record)
+        assert example.SerializeToString(deterministic=True) == record
+        assert set(example.features.feature) == set(columns)
+
+
+# Framing, tasks and shards.
+
+
+def test_checksum_is_that_of_tfrecord_files():
+    # The head of an empty record, as TensorFlow writes it.
+    assert masked_crc32c(b"\0" * 8).to_bytes(4, "little") == bytes.fromhex("29039807")
+
+
+def _rows(count):
+    records = pa.array([b"%d" % i for i in range(count)], pa.large_binary())
+    return frame(records, records.to_pylist())
+
+
+@pytest.mark.parametrize(("lanes", "gzip_level"), [(1, 1), (3, 1), (3, None), (8, 9)])
+def test_rows_are_dealt_over_the_shards(tmp_path, read_shard, lanes, gzip_level):
+    writer = ShardWriter(
+        str(tmp_path / "x"), lanes=lanes, target_bytes=1 << 30, gzip_level=gzip_level, open_output=_open
+    )
+    framed = _rows(20)
+    writer.write(framed.slice(0, 7))
+    writer.write(framed.slice(7))
+    shards = writer.close()
+    dealt = [[int(record) for record in read_shard(tmp_path / shard.name)] for shard in shards]
+    assert dealt == [list(range(lane, 20, lanes)) for lane in range(lanes)]
+    assert [shard.rows for shard in shards] == [len(each) for each in dealt]
+
+
+def test_full_shard_is_followed_by_another(tmp_path):
+    writer = ShardWriter(str(tmp_path / "x"), lanes=1, target_bytes=100, gzip_level=None, open_output=_open)
+    for _ in range(6):
+        writer.write(_rows(4))
+    assert [shard.rows for shard in writer.close()] == [8, 8, 8]
+
+
+def test_disk_that_is_full_is_told(tmp_path):
+    class Full:
+        def write(self, data):
+            raise OSError(28, "No space left on device")
+
+        def close(self):
+            pass
+
+    writer = ShardWriter("x", lanes=1, target_bytes=100, gzip_level=None, open_output=lambda _: Full())
+
+    def fill():
+        for _ in range(100):
+            writer.write(_rows(2))
+        writer.close()
+
+    with pytest.raises(OSError, match="No space left"):
+        fill()
+
+
+def _open(path):
+    return open(path, "wb")  # noqa: PTH123
+
+
+def test_small_files_share_a_task_and_large_ones_do_not():
+    sizes = [TASK_BYTES // 2, TASK_BYTES // 2, 1, TASK_BYTES * 3, 5, 6]
+    files = [StoredFile(f"f{i}", size) for i, size in enumerate(sizes)]
+    tasks = plan_tasks({None: files}, {"train": "t", "eval": "e"}, quarantine="q", min_shards=5)
+    assert [[file.name for file in task.files] for task in tasks] == [
+        ["f0", "f1"],
+        ["f2"],
+        ["f3"],
+        ["f4", "f5"],
+    ]
+    assert [task.lanes for task in tasks] == [2, 2, 2, 2]
+    assert [task.quarantine for task in tasks] == [f"q/rows-0000{i}.jsonl" for i in range(4)]
+    assert [task.skipped_bytes for task in tasks] == [0, sum(sizes[:2]), sum(sizes[:3]), sum(sizes[:4])]
+
+
+def test_shards_are_named_as_tfx_names_them(ingest, write):
+    found = ingest(write("a\n1\n2\n3\n"), split={"all": 1}, min_shards=2)
+    names = final_names(found.report.shards, {"all": "dir"})
+    assert [new for _, new in names] == [f"dir/data_tfrecord-0000{i}-of-00002.gz" for i in range(2)]
+
+
+# The verdict.
+
+
+def test_all_rows_accounted_for_and_few_bad_is_fine():
+    check_tally(Tally(1000, {"train": 600, "eval": 399}, Counter({"x": 1})), max_bad_share=0.001)
+
+
+def test_lost_row_is_never_accepted():
+    with pytest.raises(ComponentError, match="10 rows were read, but 8 written and 1 rejected"):
+        check_tally(Tally(10, {"train": 8}, Counter({"x": 1})), max_bad_share=1)
+
+
+def test_no_rows_at_all_are_refused():
+    with pytest.raises(ComponentError, match="hold no row"):
+        check_tally(Tally(), max_bad_share=1)
+
+
+def test_too_many_bad_rows_are_counted_by_reason():
+    tally = Tally(10, {"train": 7}, Counter({"x": 1, "y": 2}), ["f line 3: y: raw"])
+    with pytest.raises(BadRowsError) as caught:
+        check_tally(tally, max_bad_share=0.2)
+    assert caught.value.message == (
+        "3 of 10 rows (30.00%) are no examples, more than data.max_bad_share (20.00%): 2 y, 1 x; "
+        "first: f line 3: y: raw"
+    )
+
+
+def test_row_is_described_without_a_terminals_escapes():
+    reject = Reject("broken", Place(3, 10, b"\x1b[31mred\xff" + b"x" * 100), "a", "why")
+    assert describe("f.csv", reject).startswith("f.csv line 3, column a: broken (why): \\x1b[31mred\\xff")
+    assert "\x1b" not in describe("f.csv", reject)
+
+
+def test_options_survive_the_way_to_a_worker():
+    options = Options(columns=("a",), split_by={"key": "a"}, gzip_level=None, quote=None)
+    assert Options.from_json(options.to_json()) == options
