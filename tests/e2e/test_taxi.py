@@ -22,7 +22,7 @@ import tensorflow as tf
 model = tf.saved_model.load(sys.argv[1])
 trip = {
     "trip_miles": [4.2], "fare": [14.5], "trip_seconds": [900], "trip_start_hour": [18],
-    "trip_start_day": [5],
+    "trip_start_day": [5], "trip_start_month": [5], "trip_start_timestamp": [1400269500],
     "payment_type": [b"Credit Card"], "company": [b"Taxi Affiliation Services"], "pickup_community_area": [8],
 }
 def feature(values):
