@@ -150,12 +150,20 @@ def _value(parameter: pipeline_pb2.Value) -> Any:
     if parameter.WhichOneof("value") != "field_value":
         return json_format.MessageToDict(parameter)
     value = getattr(parameter.field_value, parameter.field_value.WhichOneof("value"))
+    if isinstance(value, (str, int, float, bool)):
+        return _opened(value)
+    return json_format.MessageToDict(value)
+
+
+def _opened(value: Any) -> Any:
     if isinstance(value, str) and value[:1] in ("{", "["):
         try:
-            return json.loads(value)
+            return _opened(json.loads(value))
         except json.JSONDecodeError:
             return value
-    return value if isinstance(value, (str, int, float, bool)) else json_format.MessageToDict(value)
+    if isinstance(value, dict):
+        return {key: _opened(item) for key, item in value.items()}
+    return value
 
 
 def _texts(value: Any) -> list[str]:

@@ -33,7 +33,8 @@ def complete_outcome(record: RunRecord) -> None:
 
 def _artifacts(record: RunRecord, type_name: str) -> Iterator[dict[str, Any]]:
     for node in record.nodes:
-        if node.state in ("complete", "cached"):
+        # What a resolver puts out is an earlier run's doing.
+        if node.state in ("complete", "cached") and not node.is_resolver:
             for artifacts in node.outputs.values():
                 yield from (artifact for artifact in artifacts if artifact["type"] == type_name)
 
