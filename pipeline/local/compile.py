@@ -23,6 +23,7 @@ from pipeline.local.parameters import fill_parameters
 from pipeline.metadata_store import connection_config, prepare_server
 
 _RESOLVER = "tfx.dsl.components.common.resolver.Resolver"
+_BASELINE_STRATEGY = "LatestBlessedModelStrategy"
 _DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 
 
@@ -123,6 +124,7 @@ def _node(node: pipeline_pb2.PipelineNode, deployment: Any) -> Node:
         data=tuple(sorted(_input_patterns(values))),
         files=tuple(sorted(set(_named_files(texts)))),
         is_resolver=node.node_info.type.name == _RESOLVER,
+        finds_baseline=_strategies(node) == {_BASELINE_STRATEGY},
         outputs={key: spec.artifact_spec.type.name for key, spec in node.outputs.outputs.items()},
         optional=_optional(node),
         retries=max(options.max_execution_retries, 0),
@@ -138,6 +140,13 @@ def _optional(node: pipeline_pb2.PipelineNode) -> tuple[str, ...]:
         for channel in spec.channels
     }
     return tuple(sorted(set(node.upstream_nodes) - needed))
+
+
+def _strategies(node: pipeline_pb2.PipelineNode) -> set[str]:
+    """The class names of the strategies by which a resolver chooses; empty for another node."""
+    graphs = node.inputs.input_graphs.values()
+    operations = (step.op_node.op_type for graph in graphs for step in graph.nodes.values())
+    return {operation.rpartition(".")[2] for operation in operations if operation}
 
 
 def _class_path(executor: Any) -> str:
