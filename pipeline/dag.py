@@ -20,7 +20,6 @@ from tfx.components.schema_gen.import_schema_gen.component import ImportSchemaGe
 from tfx.dsl.components.base.base_node import BaseNode
 from tfx.dsl.components.common.resolver import Resolver
 from tfx.dsl.input_resolution.strategies.latest_blessed_model_strategy import LatestBlessedModelStrategy
-from tfx.orchestration.metadata import sqlite_metadata_connection_config
 from tfx.orchestration.pipeline import Pipeline
 from tfx.proto import example_gen_pb2, pusher_pb2
 from tfx.types import Channel
@@ -31,6 +30,7 @@ from components.model_gate.component import ModelGate
 from components.model_gate.eval_config import eval_config
 from pipeline.config import WorkloadConfig
 from pipeline.ingest_options import ingest_options, split_weights
+from pipeline.metadata_store import connection_config
 
 
 def build_pipeline(*, config: WorkloadConfig, data: tuple[str, Mapping[str, str]], output: Path) -> Pipeline:
@@ -115,7 +115,7 @@ def build_pipeline(*, config: WorkloadConfig, data: tuple[str, Mapping[str, str]
         pipeline_name=config.name,
         pipeline_root=str(output / "artifacts" / config.name),
         components=nodes,
-        metadata_connection_config=sqlite_metadata_connection_config(str(output / "metadata.db")),
+        metadata_connection_config=connection_config(config.metadata, output),
         # The engine decides what to run again, from the content of data and code; TFX's own key sees neither.
         enable_cache=False,
     )

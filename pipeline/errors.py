@@ -27,4 +27,3 @@ class UsageError(PipelineError):
 
 class ConfigError(UsageError):
     """The workload file, or a value set over it, is wrong."""
-

@@ -11,10 +11,11 @@ from pipeline.local.diff import Difference, compare, read_fingerprints
 from pipeline.local.gc import collect
 from pipeline.local.history import History
 from pipeline.local.lock import is_locked
+from pipeline.local.outcome import read_verdict
 from pipeline.local.record import RunRecord
 from pipeline.local.request import Request, pipeline_request, workload_request
 from pipeline.local.sweep import Sweep
-from pipeline.local.wording import metrics_line, node_line, seconds
+from pipeline.local.wording import metrics_line, node_line, seconds, verdict_lines
 
 
 @dataclass(frozen=True)
@@ -176,6 +177,7 @@ def show_text(record: RunRecord) -> str:
         lines.append(f"metrics   {metrics_line(record.metrics)}")
     if record.blessed is not None:
         lines.append(f"blessed   {'yes' if record.blessed else 'no'}: {'; '.join(record.blessing_reasons)}")
+    lines += verdict_lines(read_verdict(record))
     if record.pushed:
         lines.append(f"pushed    version {record.pushed['version']} -> {record.pushed['path']}")
     return "\n".join(lines)

@@ -24,6 +24,7 @@ from pipeline.metadata_store import connection_config, prepare_server
 
 _RESOLVER = "tfx.dsl.components.common.resolver.Resolver"
 _PLACEHOLDER = re.compile(r"\{(?:SPAN|VERSION|YYYY|MM|DD)(?::\d+)?\}")
+_BASELINE_STRATEGY = "LatestBlessedModelStrategy"
 _DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 
 
@@ -124,6 +125,7 @@ def _node(node: pipeline_pb2.PipelineNode, deployment: Any) -> Node:
         data=tuple(sorted(_input_patterns(values))),
         files=tuple(sorted(set(_named_files(texts)))),
         is_resolver=node.node_info.type.name == _RESOLVER,
+        finds_baseline=_strategies(node) == {_BASELINE_STRATEGY},
         outputs={key: spec.artifact_spec.type.name for key, spec in node.outputs.outputs.items()},
         optional=_optional(node),
         retries=max(options.max_execution_retries, 0),
@@ -141,6 +143,13 @@ def _optional(node: pipeline_pb2.PipelineNode) -> tuple[str, ...]:
     return tuple(sorted(set(node.upstream_nodes) - needed))
 
 
+def _strategies(node: pipeline_pb2.PipelineNode) -> set[str]:
+    """The class names of the strategies by which a resolver chooses; empty for another node."""
+    graphs = node.inputs.input_graphs.values()
+    operations = (step.op_node.op_type for graph in graphs for step in graph.nodes.values())
+    return {operation.rpartition(".")[2] for operation in operations if operation}
+
+
 def _class_path(executor: Any) -> str:
     """The executor's class; empty for a resolver, an importer or a container."""
     return getattr(getattr(executor, "python_executor_spec", executor), "class_path", "")
@@ -151,12 +160,20 @@ def _value(parameter: pipeline_pb2.Value) -> Any:
     if parameter.WhichOneof("value") != "field_value":
         return json_format.MessageToDict(parameter)
     value = getattr(parameter.field_value, parameter.field_value.WhichOneof("value"))
+    if isinstance(value, (str, int, float, bool)):
+        return _opened(value)
+    return json_format.MessageToDict(value)
+
+
+def _opened(value: Any) -> Any:
     if isinstance(value, str) and value[:1] in ("{", "["):
         try:
-            return json.loads(value)
+            return _opened(json.loads(value))
         except json.JSONDecodeError:
             return value
-    return value if isinstance(value, (str, int, float, bool)) else json_format.MessageToDict(value)
+    if isinstance(value, dict):
+        return {key: _opened(item) for key, item in value.items()}
+    return value
 
 
 def _texts(value: Any) -> list[str]:

@@ -20,7 +20,8 @@ class Node:
         code: dotted paths and paths of Python files that it runs, as far as its settings name them.
         data: path patterns (globs) of its input data.
         files: other files that its settings name, e.g. a schema.
-        is_resolver: True where the outcome depends on the metadata store, e.g. the latest blessed model.
+        is_resolver: True where the outcome depends on what the metadata store holds.
+        finds_baseline: True for the resolver of the latest blessed model, whose answer can be foreseen.
         outputs: output key -> artifact type name.
         optional: those of `upstream` that it can do without where their condition is not met: it takes
             none of their outputs, or takes them only where there are any.
@@ -37,6 +38,7 @@ class Node:
     data: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     is_resolver: bool = False
+    finds_baseline: bool = False
     outputs: Mapping[str, str] = field(default_factory=dict)
     optional: tuple[str, ...] = ()
     retries: int = 0

@@ -12,6 +12,11 @@ from pipeline.fingerprint import Fingerprint
 from pipeline.local.record import RunRecord, write_json
 
 
+def new_run_id() -> str:
+    """An id that sorts by time, to the second, and is unlikely to be used twice."""
+    return f"{datetime.now(UTC).strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
+
+
 class History:
     """What one output folder remembers.
 
@@ -28,14 +33,20 @@ class History:
         """The run's own folder: `run.json`, `events.jsonl`, `logs/`."""
         return self._runs / run_id
 
-    def new_run(self, workload: str, target: dict[str, Any]) -> RunRecord:
-        """Makes the folder of a new run; its id sorts by time and is never used twice."""
+    def new_run(self, workload: str, target: dict[str, Any], *, run_id: str = "") -> RunRecord:
+        """Makes the folder of a new run.
+
+        Args:
+            workload: the pipeline's name.
+            target: what is run.
+            run_id: the id to take unless it is taken; empty: a new one.
+        """
         while True:
-            stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-            run_id = f"{stamp}-{secrets.token_hex(2)}"
+            run_id = run_id or new_run_id()
             try:
                 self.folder(run_id).mkdir(parents=True)
             except FileExistsError:
+                run_id = ""
                 continue
             (self.folder(run_id) / "logs").mkdir()
             return RunRecord(run_id=run_id, workload=workload, target=target)

@@ -1,6 +1,7 @@
 """The fingerprint of each node of a graph: its settings, the code and files it reads, what lies upstream."""
 
 import glob
+import time
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -56,8 +57,11 @@ def fingerprint_nodes(
         parts |= {f"stack:{name}": number for name, number in stack_versions().items()}
         parts |= {f"upstream:{up}": prints[up].key for up in node.upstream}
         parts["param:component"] = f'"{node.type}"'
-        if node.is_resolver:
+        if node.finds_baseline:
             parts["external:latest blessed model"] = baseline
+        elif node.is_resolver:
+            # What it will find cannot be foreseen, so no two looks count as the same.
+            parts["external:content of the metadata store"] = str(time.time_ns())
         prints[node.id] = Fingerprint(parts)
     return prints
 
@@ -89,6 +93,12 @@ def _data(node: Node, memo: Path | None) -> dict[str, str]:
         return {}
     base = files[0].parent if len(files) == 1 else Path(*_common_parts(files))
     return data_digests(files, base=base, memo=memo)
+
+
+def own_parts(fingerprint: Fingerprint) -> dict[str, str]:
+    """What a node itself depends on, without what lies upstream or outside."""
+    kinds = ("code", "data", "param", "stack")
+    return {name: value for name, value in fingerprint.parts.items() if name.partition(":")[0] in kinds}
 
 
 def matching_files(patterns: Iterable[str]) -> list[Path]:

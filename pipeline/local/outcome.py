@@ -21,7 +21,7 @@ def complete_outcome(record: RunRecord) -> None:
         if "blessed" not in blessing["properties"]:
             continue
         record.blessed = blessing["properties"]["blessed"] == 1
-        verdict = _read_verdict(Path(blessing["uri"]))
+        verdict = _verdict_in(Path(blessing["uri"]))
         record.metrics = verdict.get("metrics", {})
         record.blessing_reasons = list(verdict.get("reasons", ()))
     for pushed in _artifacts(record, "PushedModel"):
@@ -33,12 +33,19 @@ def complete_outcome(record: RunRecord) -> None:
 
 def _artifacts(record: RunRecord, type_name: str) -> Iterator[dict[str, Any]]:
     for node in record.nodes:
-        if node.state in ("complete", "cached"):
+        # What a resolver puts out is an earlier run's doing.
+        if node.state in ("complete", "cached") and not node.is_resolver:
             for artifacts in node.outputs.values():
                 yield from (artifact for artifact in artifacts if artifact["type"] == type_name)
 
 
-def _read_verdict(folder: Path) -> dict[str, Any]:
+def read_verdict(record: RunRecord) -> dict[str, Any]:
+    """The whole verdict of the run's gate: every check, and the metrics of each slice; empty without one."""
+    verdicts = (_verdict_in(Path(blessing["uri"])) for blessing in _artifacts(record, "ModelBlessing"))
+    return next(filter(None, verdicts), {})
+
+
+def _verdict_in(folder: Path) -> dict[str, Any]:
     path = folder / "verdict.json"
     if not path.is_file():
         return {}  # another pipeline's blessing, without our reasons

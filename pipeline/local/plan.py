@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pipeline.fingerprint import Fingerprint, explain
 from pipeline.local.graph import Graph, Node
-from pipeline.local.record import RunRecord
+from pipeline.local.record import NodeRecord, RunRecord
 
 Action = Literal["run", "reuse", "skip"]
 # More reasons than this do not help on one line; `show --json` has them all.
@@ -124,12 +124,13 @@ def baseline_key(runs: Iterable[RunRecord], *, workload: str, candidate: str) ->
     """
     for run in runs:
         if run.workload == workload and run.blessed:
-            key = next((node.key for node in run.nodes if makes_model(node.outputs)), "")
+            key = next((node.key for node in run.nodes if makes_model(node)), "")
             if key and key != candidate:
                 return key
     return "none"
 
 
-def makes_model(outputs: Mapping[str, Iterable[Mapping[str, Any]]]) -> bool:
-    """Whether a node's recorded outputs hold a model."""
-    return any(artifact["type"] == "Model" for artifacts in outputs.values() for artifact in artifacts)
+def makes_model(node: NodeRecord) -> bool:
+    """Whether a node put out a model; one that a resolver found was made elsewhere."""
+    types = {artifact["type"] for artifacts in node.outputs.values() for artifact in artifacts}
+    return "Model" in types and not node.is_resolver

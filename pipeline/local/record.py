@@ -45,6 +45,11 @@ class NodeRecord:
     error: dict[str, str] | None = None
     log: str = ""
 
+    @property
+    def is_resolver(self) -> bool:
+        """Whether it only looked something up."""
+        return self.type == "Resolver"
+
 
 @dataclass
 class RunRecord:

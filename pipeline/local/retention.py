@@ -48,7 +48,7 @@ def _baselines(runs: Iterable[RunRecord]) -> Iterator[RunRecord]:
     """The newest blessed runs of two models: `baseline_key` takes the latest other than the candidate."""
     seen: set[str] = set()
     for run in runs:
-        key = next((node.key for node in run.nodes if makes_model(node.outputs)), "")
+        key = next((node.key for node in run.nodes if makes_model(node)), "")
         if run.blessed and key and key not in seen and len(seen) < 2:
             seen.add(key)
             yield run

@@ -12,9 +12,9 @@ from pipeline.errors import PipelineError
 from pipeline.fingerprint import Fingerprint, canonical_json, source_closure
 from pipeline.local.engine import Display, Engine
 from pipeline.local.graph import Graph
-from pipeline.local.history import History
+from pipeline.local.history import History, new_run_id
 from pipeline.local.lock import check_store, has_execution, locked
-from pipeline.local.node_fingerprints import fingerprint_nodes, stack_versions
+from pipeline.local.node_fingerprints import fingerprint_nodes, own_parts, stack_versions
 from pipeline.local.outcome import complete_outcome, exit_code, missing_outputs
 from pipeline.local.plan import Decision, Known, baseline_key, decide
 from pipeline.local.processes import default_jobs, end_leftovers
@@ -44,11 +44,12 @@ class RunDisplay(Display, Protocol):
 
 @dataclass(frozen=True)
 class Plan:
-    """What would happen, and the fingerprints that it was decided from."""
+    """What would happen, and what it was decided from: the fingerprints, and the baseline's training."""
 
     graph: Graph
     prints: Mapping[str, Fingerprint]
     decisions: Mapping[str, Decision]
+    baseline: str
 
 
 def execute(request: Request, *, display: RunDisplay, resumed: RunRecord | None = None) -> RunRecord:
@@ -68,10 +69,15 @@ def execute(request: Request, *, display: RunDisplay, resumed: RunRecord | None 
     """
     began = time.monotonic()
     history = History(request.output)
-    with locked(request.output, run_id=resumed.run_id if resumed else "new"):
+    run_id = resumed.run_id if resumed else new_run_id()
+    with locked(request.output, run_id=run_id):
         end_leftovers(request.output / "runs")
         check_store(request.output / "metadata.db")
-        record = _continued(resumed) if resumed else history.new_run(request.workload, request.to_json())
+        record = (
+            _continued(resumed)
+            if resumed
+            else history.new_run(request.workload, request.to_json(), run_id=run_id)
+        )
         history.save(record)
         display.begins(record)
         try:
@@ -98,8 +104,9 @@ def make_plan(request: Request, history: History, graph: Graph, *, resumed: RunR
         resumed: the run that is gone on with; what it completed is kept also under `--no-cache`.
     """
     memo = history.digest_memo
-    prints = fingerprint_nodes(graph, root=PROJECT_ROOT, memo=memo, baseline="")
-    if any(node.is_resolver for node in graph.nodes):
+    baseline = ""
+    prints = fingerprint_nodes(graph, root=PROJECT_ROOT, memo=memo, baseline=baseline)
+    if any(node.finds_baseline for node in graph.nodes):
         trainer = next(
             (n.id for n in graph.nodes if "Model" in n.outputs.values() and not n.is_resolver), None
         )
@@ -119,7 +126,13 @@ def make_plan(request: Request, history: History, graph: Graph, *, resumed: RunR
 
     known = Known(history.recall, missing, history.last_fingerprints(request.workload))
     decisions = decide(graph, prints=prints, known=known, selected=selected, forced=forced)
-    return Plan(graph, prints, decisions)
+    return Plan(graph, prints, decisions, baseline)
+
+
+def _is_current(plan: Plan, history: History, node_id: str) -> bool:
+    """Whether the code and the data of a node are still those that the plan saw."""
+    now = fingerprint_nodes(plan.graph, root=PROJECT_ROOT, memo=history.digest_memo, baseline=plan.baseline)
+    return own_parts(now[node_id]) == own_parts(plan.prints[node_id])
 
 
 def plan_only(request: Request) -> Plan:
@@ -201,6 +214,7 @@ def _run(request: Request, history: History, record: RunRecord, display: RunDisp
             display=display,
             jobs=request.jobs or default_jobs(),
             fail_fast=request.fail_fast,
+            still_current=functools.partial(_is_current, plan, history),
         )
         engine.run()
         return engine.interrupted
@@ -276,5 +290,12 @@ def _expected_s(history: History, record: RunRecord) -> dict[str, float]:
 def _close(history: History, record: RunRecord, began: float, *, state: Any, code: int) -> None:
     record.state, record.exit_code = state, code
     record.wall_s = round(time.monotonic() - began, 3)
-    history.save(record)
-    history.append_event(record.run_id, {"run": record.run_id, "state": state, "exit_code": code})
+    try:
+        history.save(record)
+        history.append_event(record.run_id, {"run": record.run_id, "state": state, "exit_code": code})
+    except OSError as error:
+        folder = history.folder(record.run_id)
+        raise PipelineError(
+            f"{folder} cannot be written: {error.strerror}. What is finished is kept.",
+            hint=f"make room, then python local_runner.py resume {record.run_id}",
+        ) from error

@@ -1,6 +1,8 @@
 """What a run says, as text: the lines of nodes, the summary, the failure block. Pure."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from pipeline.local.record import NodeRecord, RunRecord
 
@@ -13,6 +15,8 @@ MARKS = {
     "failed": "✗",
     "skipped": "-",
 }
+# More of the slices do not fit a screen together with the nodes.
+_SHOWN_SLICES = 12
 _COMMAND = "python local_runner.py"
 
 
@@ -35,6 +39,41 @@ def node_line(node: NodeRecord, *, width: int) -> str:
     took = seconds(node.wall_s) if node.state in ("complete", "failed") else ""
     why = node.error["message"] if node.state == "failed" and node.error else node.why
     return f"{MARKS[node.state]} {node.id:<{width}}  {node.state:<8}  {took:>10}  {why}".rstrip()
+
+
+def verdict_lines(verdict: Mapping[str, Any]) -> Iterator[str]:
+    """A gate's verdict as two tables: every check it made, then the metrics of the worst slices."""
+    checks = verdict.get("checks", [])
+    if checks:
+        yield from _table(
+            ("check", "got", "needs", ""),
+            [
+                (c["metric"], _number(c["got"]), c["required"], "passed" if c["passed"] else "FAILED")
+                for c in checks
+            ],
+        )
+    slices = {name: metrics for name, metrics in verdict.get("slices", {}).items() if name != "overall"}
+    metrics = list(dict.fromkeys(c["metric"] for c in checks))
+    if not slices or not metrics:
+        return
+    worst_first = sorted(slices, key=lambda name: slices[name].get(metrics[0], math.inf))
+    rows = [
+        (name, *(_number(slices[name].get(metric)) for metric in ("example_count", *metrics)))
+        for name in worst_first[:_SHOWN_SLICES]
+    ]
+    yield from _table((f"slice, by {metrics[0]}", "examples", *metrics), rows)
+    if len(slices) > len(rows):
+        yield f"{len(slices) - len(rows)} more slices: see verdict.json"
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}".removesuffix(".0000")
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    for row in (head, *rows):
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
 def summary(record: RunRecord, *, options: str = "") -> Iterator[str]:

@@ -1,11 +1,17 @@
 """The taxi workload as a user runs it: real trips to a served model, with fewer epochs."""
 
 import json
+import os
+import random
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
+
+from pipeline.local.processes import leftovers
 
 pytestmark = pytest.mark.slow
 
@@ -22,7 +28,7 @@ import tensorflow as tf
 model = tf.saved_model.load(sys.argv[1])
 trip = {
     "trip_miles": [4.2], "fare": [14.5], "trip_seconds": [900], "trip_start_hour": [18],
-    "trip_start_day": [5],
+    "trip_start_day": [5], "trip_start_month": [5], "trip_start_timestamp": [1400269500],
     "payment_type": [b"Credit Card"], "company": [b"Taxi Affiliation Services"], "pickup_community_area": [8],
 }
 def feature(values):
@@ -58,6 +64,12 @@ def first_run(local_runner, output):
     finished = local_runner("run", *FEWER, "--output", str(output))
     assert finished.returncode == 0, finished.stderr
     return finished
+
+
+@pytest.fixture(scope="module")
+def first_metrics(first_run, local_runner, output):
+    runs = json.loads(local_runner("runs", "--json", "--output", str(output)).stdout)
+    return runs[-1]["metrics"]
 
 
 @pytest.fixture
@@ -190,3 +202,45 @@ def test_function_that_fails_when_called_is_named_with_file_and_line(local_runne
     record = latest()
     assert record["state"] == "failed"
     assert record["pushed"] is None
+
+
+def _kill_soon(command, output, *, victim, after_s):
+    """Starts a run or a resume, lets it work, kills what `victim` chooses; returns the exit code."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    until = time.monotonic() + 60
+    while not list(leftovers(output / "runs")) and time.monotonic() < until:
+        time.sleep(0.1)
+    time.sleep(after_s)
+    # A node's process leads a group of its own; the fork server leads a session.
+    nodes = [pid for pid in leftovers(output / "runs") if os.getpgid(pid) == pid != os.getsid(pid)]
+    os.kill(process.pid if victim == "engine" or not nodes else nodes[0], signal.SIGKILL)
+    return process.wait(timeout=120)
+
+
+def _nothing_is_left(output):
+    until = time.monotonic() + 10
+    while list(leftovers(output / "runs")) and time.monotonic() < until:
+        time.sleep(0.1)
+    return not list(leftovers(output / "runs"))
+
+
+def test_run_killed_at_random_moments_ends_like_an_undisturbed_one(
+    first_metrics, local_runner, project, tmp_path
+):
+    output = tmp_path / "output"
+    seed = time.time_ns()
+    moment = random.Random(seed)  # noqa: S311 (moments, not secrets)
+    command = [sys.executable, str(project / "local_runner.py")]
+    where = ["--output", str(output)]
+    _kill_soon([*command, "run", *FEWER, *where], output, victim="engine", after_s=moment.uniform(6, 16))
+    assert _nothing_is_left(output), (seed, "the engine's death left processes behind")
+    _kill_soon([*command, "resume", *where], output, victim="node", after_s=moment.uniform(6, 14))
+    resumed = local_runner("resume", *where)
+    # Where the second kill came after the end there is nothing left to resume.
+    assert resumed.returncode == 0 or "nothing to resume" in resumed.stderr, (seed, resumed.stderr)
+    record = json.loads(local_runner("show", "--json", *where).stdout)
+    assert record["state"] == "complete", seed
+    assert {node["id"] for node in record["nodes"] if node["state"] == "complete"} == NODES, seed
+    assert record["metrics"] == pytest.approx(first_metrics, abs=1e-6), seed
+    assert len(list((output / "serving" / "taxi").iterdir())) == 1, seed
+    assert _nothing_is_left(output), seed

@@ -27,6 +27,8 @@ def resumed(toy_of_module, failed) -> subprocess.CompletedProcess[str]:
 
 def test_it_ends_with_code_1_and_nothing_is_left_running(failed, toy_of_module):
     assert failed.returncode == 1
+    names = "Abort, Disk, Exit, Fork, Kill, Raise, Segfault"
+    assert f"Failed: {names}, after 1 of 10 nodes. What is finished is kept." in failed.stderr
     assert toy_of_module.left() == []
 
 

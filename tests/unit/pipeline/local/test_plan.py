@@ -114,10 +114,10 @@ def test_long_list_of_reasons_is_cut_with_its_count():
 
 
 def blessed_run(run_id, key, *, blessed=True, workload="taxi"):
-    model = NodeRecord(
-        "Trainer", key=key, outputs={"model": [{"uri": "m", "type": "Model", "properties": {}}]}
-    )
-    return RunRecord(run_id, workload, nodes=[NodeRecord("Ingest", key="i"), model], blessed=blessed)
+    outputs = {"model": [{"uri": "m", "type": "Model", "properties": {}}]}
+    found = NodeRecord("Baseline", type="Resolver", key="resolver", outputs=outputs)
+    made = NodeRecord("Trainer", type="Trainer", key=key, outputs=outputs)
+    return RunRecord(run_id, workload, nodes=[found, made], blessed=blessed)
 
 
 @pytest.mark.parametrize(
@@ -135,6 +135,8 @@ def test_baseline_is_the_latest_blessed_model_other_than_the_candidate(runs, exp
     assert baseline_key(runs, workload="taxi", candidate="me") == expected
 
 
-def test_only_a_model_counts_as_a_model():
-    assert makes_model({"model": [{"type": "Model"}]})
-    assert not makes_model({"blessing": [{"type": "ModelBlessing"}]})
+def test_only_who_makes_a_model_counts():
+    model, blessing = {"model": [{"type": "Model"}]}, {"blessing": [{"type": "ModelBlessing"}]}
+    assert makes_model(NodeRecord("Trainer", type="Trainer", outputs=model))
+    assert not makes_model(NodeRecord("Gate", type="ModelGate", outputs=blessing))
+    assert not makes_model(NodeRecord("Baseline", type="Resolver", outputs=model))

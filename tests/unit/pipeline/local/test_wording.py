@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.local.progress import LineDisplay, TableDisplay, choose_display
 from pipeline.local.record import NodeRecord, RunRecord
-from pipeline.local.wording import node_line, seconds, summary
+from pipeline.local.wording import node_line, seconds, summary, verdict_lines
 
 
 def record(state="complete", **values):
@@ -135,3 +135,24 @@ def test_brackets_in_a_message_are_not_read_as_markup(monkeypatch):
     display.planned(run, {"Trainer": 8.0})
     display.ends(run, "")
     assert "[red]data[/red]" in stream.getvalue()
+
+
+def test_verdict_shows_every_check_and_the_worst_slices_first():
+    check = {"metric": "auc", "got": 0.71, "required": "at least 0.94", "passed": False}
+    slices = {
+        "overall": {"auc": 0.71},
+        "payment_type=Cash": {"auc": 0.9, "example_count": 30.0},
+        "payment_type=Dispute": {"auc": 0.5, "example_count": 3.0},
+    }
+    lines = list(verdict_lines({"checks": [check], "slices": slices}))
+    assert lines == [
+        "check  got     needs",
+        "auc    0.7100  at least 0.94  FAILED",
+        "slice, by auc         examples  auc",
+        "payment_type=Dispute  3         0.5000",
+        "payment_type=Cash     30        0.9000",
+    ]
+
+
+def test_run_without_a_gate_has_no_verdict_to_show():
+    assert list(verdict_lines({})) == []

@@ -1,0 +1,32 @@
+"""TFX's own taxi example, unchanged, through `--pipeline`."""
+
+import importlib.util
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+PIPELINE = "tfx.examples.chicago_taxi_pipeline.taxi_pipeline_native_keras:_create_pipeline"
+
+
+def test_stock_taxi_example_runs_and_pushes(local_runner, tmp_path):
+    [package] = importlib.util.find_spec("tfx").submodule_search_locations
+    example = Path(package, "examples", "chicago_taxi_pipeline")
+    (tmp_path / "data").mkdir()
+    shutil.copy(example / "data" / "simple" / "data.csv", tmp_path / "data")
+    settings = {
+        "data_root": tmp_path / "data",
+        "module_file": example / "taxi_utils_native_keras.py",
+        "serving_model_dir": tmp_path / "serving",
+    }
+    arguments = [item for key, value in settings.items() for item in ("--set", f"{key}={value}")]
+    output = str(tmp_path / "output")
+    finished = local_runner("run", "--pipeline", PIPELINE, *arguments, "--output", output)
+    assert finished.returncode == 0, finished.stderr
+    record = json.loads(local_runner("show", "--json", "--output", output).stdout)
+    assert len(record["nodes"]) == 9
+    assert {node["state"] for node in record["nodes"]} == {"complete"}
+    assert Path(record["pushed"]["path"], "saved_model.pb").is_file()

@@ -1,0 +1,76 @@
+"""How the components are wired."""
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+UPSTREAM = {
+    "Ingest": set(),
+    "StatisticsGen": {"Ingest"},
+    "SchemaGen": set(),
+    "ExampleValidator": {"StatisticsGen", "SchemaGen"},
+    "Transform": {"Ingest", "SchemaGen"},
+    "Trainer": {"Transform", "SchemaGen"},
+    "Baseline": set(),
+    "Evaluator": {"Ingest", "SchemaGen", "Trainer", "Baseline"},
+    "ModelGate": {"Trainer", "Evaluator"},
+    "Pusher": {"Trainer", "ModelGate"},
+}
+
+
+@pytest.fixture(scope="module")
+def compiled(project, tmp_path_factory):
+    """Compiles the taxi workload with `--set` values; returns its graph."""
+    from pipeline.local.compile import compile_pipeline
+    from pipeline.local.request import workload_request
+    from pipeline.local.targets import load_pipeline
+
+    def call(*sets):
+        output = tmp_path_factory.mktemp("output")
+        path = project / "workloads/taxi/workload.yaml"
+        request = workload_request(path, sets=sets, profile=None, output=output, beam_args=())
+        pipeline, parameters = load_pipeline(request.target, {})
+        return compile_pipeline(pipeline, run_id="r", output=output, parameters=parameters, beam_args=())
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def graph(compiled):
+    return compiled().graph
+
+
+def test_every_component_waits_for_what_it_reads_and_nothing_else(graph):
+    assert {node.id: set(node.upstream) for node in graph.nodes} == UPSTREAM
+
+
+def test_transform_runs_beside_the_statistics_with_a_curated_schema(graph):
+    assert "StatisticsGen" not in graph["Transform"].upstream
+
+
+def test_inferred_schema_waits_for_the_statistics(compiled):
+    assert compiled("schema=null").graph["SchemaGen"].upstream == ("StatisticsGen",)
+
+
+def test_settings_of_the_workload_reach_the_trainer(compiled):
+    trainer = compiled("train.batch_size=512").graph["Trainer"]
+    assert trainer.params["custom_config.batch_size"] == "512"
+
+
+def test_code_and_files_of_the_user_are_known_to_the_cache(graph, project):
+    assert "workloads.taxi.preprocessing.preprocessing_fn" in graph["Transform"].code
+    assert "workloads.taxi.model.build_model" in graph["Trainer"].code
+    assert graph["SchemaGen"].files == (str(project / "schemas/taxi.pbtxt"),)
+    assert any(pattern.endswith("data.csv") for pattern in graph["Ingest"].data)
+
+
+def test_only_the_gate_blesses(graph):
+    assert graph["Baseline"].finds_baseline
+    evaluator = graph["Evaluator"].params
+    assert not any("hreshold" in value for key, value in evaluator.items() if key.startswith("eval_config"))
+    assert "thresholds.auc.min" in graph["ModelGate"].params
+
+
+def test_local_beam_names_its_runner(compiled):
+    found = compiled().executor_spec("Transform")
+    assert list(found.beam_pipeline_args) == ["--runner=FnApiRunner"]

@@ -1,0 +1,93 @@
+"""What a run achieved, from what its nodes put out."""
+
+import json
+
+import pytest
+
+from pipeline.local.outcome import complete_outcome, exit_code, missing_outputs
+from pipeline.local.record import NodeRecord, RunRecord
+
+
+def artifact(type_name, uri="nowhere", **properties):
+    return {"uri": str(uri), "type": type_name, "properties": properties}
+
+
+def gate(folder, *, blessed):
+    verdict = {"metrics": {"auc": 0.95}, "reasons": ["auc 0.95, meets at least 0.94"]}
+    (folder / "verdict.json").write_text(json.dumps(verdict), encoding="utf-8")
+    outputs = {"blessing": [artifact("ModelBlessing", folder, blessed=int(blessed))]}
+    return NodeRecord("ModelGate", type="ModelGate", state="complete", outputs=outputs)
+
+
+def pusher(**properties):
+    return NodeRecord(
+        "Pusher", type="Pusher", state="complete", outputs={"m": [artifact("PushedModel", **properties)]}
+    )
+
+
+def outcome(*nodes):
+    record = RunRecord("run-1", "taxi", nodes=list(nodes))
+    complete_outcome(record)
+    return record
+
+
+def test_blessing_comes_with_metrics_and_reasons(tmp_path):
+    record = outcome(gate(tmp_path, blessed=True))
+    assert record.blessed is True
+    assert record.metrics == {"auc": 0.95}
+    assert record.blessing_reasons == ["auc 0.95, meets at least 0.94"]
+
+
+def test_pushed_version_is_named_with_its_path():
+    record = outcome(pusher(pushed=1, pushed_destination="/srv/taxi/17", pushed_version="17"))
+    assert record.pushed == {"version": "17", "path": "/srv/taxi/17"}
+
+
+def test_nothing_is_pushed_when_the_pusher_held_back():
+    assert outcome(pusher(pushed=0)).pushed is None
+
+
+def test_what_a_resolver_found_is_no_outcome_of_this_run():
+    outputs = {"model_blessing": [artifact("ModelBlessing", blessed=1)]}
+    record = outcome(NodeRecord("Baseline", type="Resolver", state="complete", outputs=outputs))
+    assert record.blessed is None
+
+
+def test_evaluators_blessing_without_an_answer_does_not_count(tmp_path):
+    outputs = {"blessing": [artifact("ModelBlessing")]}
+    evaluator = NodeRecord("Evaluator", type="Evaluator", state="complete", outputs=outputs)
+    assert outcome(gate(tmp_path, blessed=False), evaluator).blessed is False
+
+
+def test_blessing_of_another_pipeline_needs_no_verdict(tmp_path):
+    outputs = {"blessing": [artifact("ModelBlessing", tmp_path, blessed=1)]}
+    record = outcome(NodeRecord("Evaluator", type="Evaluator", state="cached", outputs=outputs))
+    assert (record.blessed, record.metrics) == (True, {})
+
+
+@pytest.mark.parametrize(
+    ("states", "blessed", "code"),
+    [
+        (["complete", "cached"], True, 0),
+        (["complete"], None, 0),
+        (["complete", "failed"], None, 1),
+        (["complete", "failed"], False, 1),
+        (["complete"], False, 3),
+    ],
+)
+def test_exit_code_tells_failure_before_gate_before_success(states, blessed, code):
+    nodes = [NodeRecord(str(number), state=state) for number, state in enumerate(states)]
+    assert exit_code(RunRecord("run-1", "taxi", nodes=nodes, blessed=blessed)) == code
+
+
+def test_lost_artifact_or_pushed_version_is_named(tmp_path):
+    there = artifact("Model", tmp_path)
+    assert missing_outputs({"outputs": {"model": [there]}}) == ""
+    gone = artifact("Model", tmp_path / "7")
+    assert missing_outputs({"outputs": {"model": [gone]}}) == "7 of Model is gone"
+    unpushed = artifact("PushedModel", tmp_path, pushed_destination=str(tmp_path / "17"))
+    assert missing_outputs({"outputs": {"m": [unpushed]}}) == "17 of PushedModel is gone"
+
+
+def test_artifact_in_a_bucket_is_not_looked_for():
+    assert missing_outputs({"outputs": {"model": [artifact("Model", "gs://bucket/model")]}}) == ""
