@@ -10,7 +10,7 @@ import pyarrow as pa
 from components.ingest.blocks import Block, Place, Reject
 from components.ingest.column_types import Columns, ColumnType, Mask, as_type, parse
 from components.ingest.digest import FileDigest, file_digest
-from components.ingest.example_encoding import ExampleEncoder
+from components.ingest.example_encoding import ExampleEncoder, bytes_of
 from components.ingest.formats import format_of
 from components.ingest.options import Options
 from components.ingest.planning import Task
@@ -179,7 +179,7 @@ class _Work:
     def _write(
         self, block: Block, decider: Any, records: pa.Array, rows: Any, rejects: dict[int, Reject]
     ) -> None:
-        content = records.to_pylist()
+        content = bytes_of(records)
         framed = frame(records, content)
         if self._fixed is not None:
             self._writers[self._fixed].write(framed)

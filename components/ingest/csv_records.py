@@ -4,7 +4,7 @@ A newline ends a record unless an odd number of quotes precedes it, which is the
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ class Records:
         line: the number of the line that it begins with, from 1.
         kept_bytes: 0, or how much of a single too long record is in `data`; the rest was skipped.
         is_regular: whether quotes stand only around whole fields.
+        newlines: how many are in `data`.
     """
 
     data: bytes
@@ -35,6 +36,7 @@ class Records:
     line: int
     kept_bytes: int = 0
     is_regular: bool = True
+    newlines: int = 0
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -45,15 +47,7 @@ class Records:
 
     def without_first(self) -> "Records":
         """All but the first record."""
-        return Records(
-            self.data,
-            self.starts[1:],
-            self.ends[1:],
-            self.offset,
-            self.line,
-            self.kept_bytes,
-            self.is_regular,
-        )
+        return replace(self, starts=self.starts[1:], ends=self.ends[1:])
 
 
 def scan_records(
@@ -95,9 +89,10 @@ def scan_records(
             lines, rest = rest[:keep], rest[keep:]
         for piece, quotes_count in [*((piece, True) for piece in pieces), (lines, False)]:
             if piece:
-                yield marks.records(piece, offset, line, quotes_count=quotes_count)
+                records = marks.records(piece, offset, line, quotes_count=quotes_count)
+                yield records
                 offset += len(piece)
-                line += piece.count(b"\n")
+                line += records.newlines
         if len(rest) > max_record_bytes:
             skipped = _skip_line(read, len(rest), block_bytes)
             yield Records(rest, np.array([0]), np.array([len(rest)]), offset, line, kept_bytes=len(rest))
@@ -145,7 +140,7 @@ class _Marks:
     def records(self, data: bytes, offset: int, line: int, *, quotes_count: bool) -> Records:
         array = np.frombuffer(data, dtype=np.uint8)
         ends = np.flatnonzero(array == _NEWLINE)
-        is_regular = quotes_count
+        newlines, is_regular = len(ends), quotes_count
         if self._quote is not None and quotes_count and self._quote in data:
             quotes = np.flatnonzero(array == self._quote[0])
             ends = ends[np.searchsorted(quotes, ends) % 2 == 0]
@@ -157,7 +152,7 @@ class _Marks:
         has_return = (ends > starts) & (array[np.maximum(ends, 1) - 1] == _RETURN)
         ends = ends - has_return
         full = ends > starts
-        return Records(data, starts[full], ends[full], offset, line, is_regular=is_regular)
+        return Records(data, starts[full], ends[full], offset, line, 0, is_regular, newlines)
 
     def _is_regular(self, array: npt.NDArray[np.uint8], quotes: Positions) -> bool:
         """Whether each opening quote follows a delimiter or line end, and each closing one precedes such."""

@@ -38,10 +38,10 @@ def infer(file: InputFile, options: Options, known: Columns) -> dict[str, Column
     """The type of each column of a file, by all of its rows; those in `known` are taken from there."""
     table = _Table(file, options)
     kinds = {name: known.get(name, ColumnType.UNKNOWN) for name in table.chosen}
-    for block in table.blocks():
-        for name in table.chosen:
-            if name not in known:
-                kinds[name] = infer_type(block.columns[name], kinds[name])
+    unknown = [name for name in kinds if name not in known]
+    for block in table.blocks() if unknown else ():
+        for name in unknown:
+            kinds[name] = infer_type(block.columns[name], kinds[name])
     return kinds
 
 

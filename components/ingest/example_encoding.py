@@ -5,6 +5,7 @@ and the value's length: they are looked up by length, and Arrow joins them with 
 """
 
 from collections.abc import Mapping
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -142,6 +143,18 @@ def binary_array(data: Bytes | npt.NDArray[np.generic], lengths: Lengths) -> pa.
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(data))]
     return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(lengths), buffers)
+
+
+def bytes_of(values: pa.LargeBinaryArray) -> list[bytes]:
+    """The values of an array without nulls; ten times as fast as its `to_pylist`."""
+    if not len(values):
+        return []
+    _, offsets, data = values.buffers()
+    bounds = np.frombuffer(offsets, dtype=np.int64)[values.offset : values.offset + len(values) + 1]
+    first = int(bounds[0])
+    joined = data.slice(first, int(bounds[-1]) - first).to_pybytes() if data is not None else b""
+    places = (bounds - first).tolist()
+    return [joined[begin:end] for begin, end in pairwise(places)]
 
 
 def key_feature(value: int | bytes) -> bytes:

@@ -66,8 +66,7 @@ def frame(records: pa.LargeBinaryArray, content: Sequence[bytes]) -> pa.LargeBin
         records: one or more records.
         content: the same records as Python bytes.
     """
-    checksum = google_crc32c.value
-    crcs = np.fromiter((checksum(record) for record in content), dtype=np.uint32, count=len(content))
+    crcs = np.fromiter(map(google_crc32c.value, content), dtype=np.uint32, count=len(content))
     masked = ((crcs >> np.uint32(15)) | (crcs << np.uint32(17))) + np.uint32(_MASK_DELTA)
     sizes, which = np.unique(np.asarray(pc.binary_length(records), dtype=np.int64), return_inverse=True)
     heads = pa.array([_head(int(size)) for size in sizes], pa.large_binary()).take(pa.array(which))
