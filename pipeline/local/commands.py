@@ -1,6 +1,5 @@
 """What the commands of local_runner.py do, without their parsing and printing."""
 
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,10 +9,11 @@ from pipeline.errors import UsageError
 from pipeline.local.diff import Difference, compare, read_fingerprints
 from pipeline.local.gc import collect
 from pipeline.local.history import History
+from pipeline.local.invocation import command
 from pipeline.local.lock import is_locked
 from pipeline.local.outcome import read_verdict
 from pipeline.local.record import RunRecord
-from pipeline.local.request import Request, pipeline_request, workload_request
+from pipeline.local.request import Request, again, pipeline_request, workload_request
 from pipeline.local.sweep import Sweep
 from pipeline.local.wording import metrics_line, node_line, seconds, verdict_lines
 
@@ -49,7 +49,7 @@ def run(
 ) -> int:
     """Runs a workload or any TFX pipeline; returns the exit code."""
     request = _request(workload, output, sets, profile, pipeline, beam_args, options)
-    return _execute(request, output)
+    return _execute(request)
 
 
 def resume(name: str | None, *, output: Path, jobs: int | None) -> int:
@@ -61,23 +61,21 @@ def resume(name: str | None, *, output: Path, jobs: int | None) -> int:
     record = find(name, output)
     if record.state in ("complete", "stopped"):
         raise UsageError(f"Run {record.run_id} is {record.state}: there is nothing to resume.")
-    request = Request.from_json({**record.target, "jobs": jobs})
-    return _execute(request, output, record)
+    request = again(record.target, jobs=jobs)
+    return _execute(request, record)
 
 
-def _execute(request: Request, output: Path, resumed: RunRecord | None = None) -> int:
+def _execute(request: Request, resumed: RunRecord | None = None) -> int:
     from pipeline.local.progress import stderr_display
     from pipeline.local.run import execute
 
     display = stderr_display()
-    record = execute(request, display=display, resumed=resumed)
-    display.ends(record, _options(output))
+    try:
+        record = execute(request, display=display, resumed=resumed)
+        display.ends(record)
+    finally:
+        display.close()
     return record.exit_code or 0
-
-
-def _options(output: Path) -> str:
-    """What further commands on the same output folder need after their name."""
-    return "" if output == Path("output") else f" --output {shlex.quote(str(output))}"
 
 
 def plan(
@@ -150,7 +148,7 @@ def gc(output: Path, *, keep: int, dry_run: bool) -> Sweep:
 
 def gc_text(sweep: Sweep, output: Path, *, keep: int) -> str:
     """What went or would go; a dry run ends with the command that removes it."""
-    return sweep.text(command=f"python local_runner.py gc --keep {keep}{_options(output)}")
+    return sweep.text(command=command("gc", "--keep", str(keep), output=output))
 
 
 def runs_text(records: Sequence[RunRecord]) -> str:

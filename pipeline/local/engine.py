@@ -18,6 +18,8 @@ from pipeline.local.attempt import Attempt, backoff_s
 from pipeline.local.failure import describe_exit
 from pipeline.local.graph import Graph, Node, ready
 from pipeline.local.history import History
+from pipeline.local.outcome import file_sizes
+from pipeline.local.kept_states import KeptStates, goes_on
 from pipeline.local.plan import Decision
 from pipeline.local.processes import is_stopped
 from pipeline.local.record import NodeRecord, RunRecord
@@ -73,12 +75,18 @@ class Engine:
     _unmet: set[str] = field(default_factory=set)
     _began: float = field(default_factory=time.monotonic)
 
+    def __post_init__(self) -> None:
+        self._states = KeptStates(self.history.output)
+
     def run(self) -> None:
         """Runs every node that the plan decided to run; returns when nothing runs and nothing is due.
 
         Raises:
             PipelineError: the record could not be written; nothing is left running.
         """
+        for node in self.graph.nodes:
+            if not goes_on(node.id, self.graph, self.decisions, is_resumed=self.record.resumed > 0):
+                self._states.forget(self.prints[node.id].key, node.id)
         try:
             with self._signals_counted():
                 self._loop()
@@ -198,6 +206,7 @@ class Engine:
             attempt=entry.attempts,
             log=str(folder / entry.log),
             progress=str(progress),
+            state=str(self._states.folder(self.prints[entry.id].key, entry.id)),
         )
 
     def _finish(self, message: Mapping[str, Any]) -> None:
@@ -254,6 +263,7 @@ class Engine:
             "run_id": self.record.run_id,
             "execution_id": entry.execution_id,
             "outputs": entry.outputs,
+            "files": file_sizes(entry.outputs),
         }
         with self._keeps_record():
             self.history.remember(entry.key, remembered)

@@ -20,6 +20,7 @@ from typing import Any
 
 from pipeline.errors import PipelineError, UsageError
 from pipeline.local.history import History
+from pipeline.local.invocation import command
 from pipeline.local.lock import check_store, locked
 from pipeline.local.processes import end_leftovers
 from pipeline.local.record import RunRecord
@@ -95,7 +96,7 @@ def find_unneeded(output: Path, *, keep: int) -> Sweep:
     history = History(output)
     runs = list(history.runs())
     if not runs:
-        raise UsageError(f"{output} holds no run yet.", hint="python local_runner.py run")
+        raise UsageError(f"{output} holds no run yet.", hint=command("run", output=output))
     places = _Places(output, frozenset(str(run.target.get("output", output)) for run in runs))
     kept = kept_runs(runs, keep=keep, exists=places.exists)
     keys = {node.key for run in runs if run.run_id in kept for node in run.nodes}

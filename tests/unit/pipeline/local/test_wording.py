@@ -18,8 +18,8 @@ def record(state="complete", **values):
     return RunRecord("run-1", "taxi", state=state, wall_s=36.4, nodes=nodes, target=target, **values)
 
 
-def text(run, options=""):
-    return "\n".join(summary(run, options=options))
+def text(run):
+    return "\n".join(summary(run))
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_pushed_run_says_where_first_and_what_next_last():
     assert lines[0] == "Pushed: taxi version 17 -> /srv/17"
     assert "Metrics on the eval split: auc 0.9512, n 49" in lines
     assert "36 s: 1 ran, 1 cached; longest Trainer 8.0 s" in lines
-    assert lines[-1] == "hint: python local_runner.py show run-1"
+    assert lines[-1] == "hint: python local_runner.py show run-1 --output /data/output"
 
 
 def test_success_takes_at_most_six_lines():
@@ -68,7 +68,7 @@ def test_failure_names_node_cause_place_log_and_the_command_to_go_on():
         "hint": "say yes",
         "where": "workloads/taxi/model.py:9",
     }
-    said = text(run, " --output /data/output").splitlines()
+    said = text(run).splitlines()
     assert said[0] == "Failed: Trainer, after 1 of 2 nodes. What is finished is kept."
     assert said[1] == "  Trainer: workloads/taxi/model.py:9: ValueError: no"
     assert said[2] == "    hint: say yes"
@@ -126,6 +126,29 @@ def test_table_is_drawn_on_a_terminal_and_never_in_ci(monkeypatch):
     assert isinstance(choose_display(Terminal()), LineDisplay)
 
 
+def test_control_codes_in_a_message_do_not_reach_the_terminal(monkeypatch):
+    run = record("failed")
+    run.nodes[1].state, run.nodes[1].error = "failed", {"message": "\x1b[2Jgone", "hint": "", "where": ""}
+    for stream in (io.StringIO(), Terminal()):
+        monkeypatch.setenv("TERM", "xterm")
+        display = choose_display(stream)
+        display.begins(run)
+        display.planned(run, {})
+        display.ends(run)
+        assert "\x1b[2J" not in stream.getvalue()
+        assert "\\x1b[2Jgone" in stream.getvalue()
+
+
+def test_cursor_is_given_back_when_a_run_ends_in_an_error(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("CI", raising=False)
+    stream = Terminal()
+    display = choose_display(stream)
+    display.begins(record())
+    display.close()
+    assert stream.getvalue().rindex("\x1b[?25h") > stream.getvalue().rindex("\x1b[?25l")
+
+
 def test_brackets_in_a_message_are_not_read_as_markup(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     stream = Terminal()
@@ -133,7 +156,7 @@ def test_brackets_in_a_message_are_not_read_as_markup(monkeypatch):
     run.nodes[1].why = "[red]data[/red] changed"
     display.begins(run)
     display.planned(run, {"Trainer": 8.0})
-    display.ends(run, "")
+    display.ends(run)
     assert "[red]data[/red]" in stream.getvalue()
 
 
