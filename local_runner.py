@@ -20,10 +20,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     help="Runs TFX pipelines on this machine, from raw files to a served model. Without a command: run.",
-    epilog="Exit codes: 0 done; 1 a node failed; 2 wrong usage or workload file; 3 a gate stopped it.",
+    epilog="Exit codes: 0 done; 1 a node failed; 2 wrong usage or workload file; 3 a gate stopped it; "
+    "130 interrupted.",
 )
 
-Workload = Annotated[Path, typer.Argument(help="The workload file.", metavar="[WORKLOAD]")]
+Workload = Annotated[
+    Path, typer.Argument(help="The workload file, or its name in workloads/.", metavar="[WORKLOAD]")
+]
 Run = Annotated[str | None, typer.Argument(help="A run's id or the start of it; the latest if left out.")]
 Output = Annotated[Path, typer.Option(help="Folder for everything that runs write.")]
 Sets = Annotated[list[str] | None, typer.Option("--set", help="Overrides one key: KEY=VALUE. Repeatable.")]

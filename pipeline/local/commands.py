@@ -9,7 +9,7 @@ from pipeline.errors import UsageError
 from pipeline.local.diff import Difference, compare, read_fingerprints
 from pipeline.local.gc import collect
 from pipeline.local.history import History
-from pipeline.local.invocation import command
+from pipeline.local.invocation import DEFAULT_OUTPUT, command
 from pipeline.local.lock import is_locked
 from pipeline.local.outcome import read_verdict
 from pipeline.local.record import RunRecord
@@ -130,6 +130,9 @@ def find(name: str | None, output: Path) -> RunRecord:
 def _tell_killed(record: RunRecord, output: Path) -> RunRecord:
     if record.state == "running" and not is_locked(output):
         record.state = "killed"
+        for node in record.nodes:
+            if node.state in ("running", "waiting"):
+                node.state, node.why = "skipped", "the run was killed"
     return record
 
 
@@ -176,6 +179,9 @@ def show_text(record: RunRecord) -> str:
     if record.blessed is not None:
         lines.append(f"blessed   {'yes' if record.blessed else 'no'}: {'; '.join(record.blessing_reasons)}")
     lines += verdict_lines(read_verdict(record))
+    if record.state in ("failed", "killed", "interrupted"):
+        output = Path(record.target.get("output", DEFAULT_OUTPUT))
+        lines.append(f"hint: {command('resume', record.run_id, output=output)}")
     if record.pushed:
         lines.append(f"pushed    version {record.pushed['version']} -> {record.pushed['path']}")
     return "\n".join(lines)

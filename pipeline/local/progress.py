@@ -149,10 +149,12 @@ class TableDisplay:
             self._live.update(renderable, refresh=True)
 
     def _table(self, record: RunRecord) -> Table:
-        table = Table(box=None, pad_edge=False, show_header=False, expand=False)
-        for justify in ("left", "left", "left", "right"):
-            table.add_column(justify=justify, no_wrap=True)
-        table.add_column(overflow="ellipsis", no_wrap=True)
+        table = Table(box=None, pad_edge=False, show_header=False, expand=True)
+        # Only the note gives way on a narrow terminal, and nothing moves from one frame to the next.
+        for width in (1, max(len(node.id) for node in record.nodes), len("complete")):
+            table.add_column(width=width, no_wrap=True)
+        table.add_column(width=len("10 min 10 s"), no_wrap=True, justify="right")
+        table.add_column(overflow="ellipsis", no_wrap=True, ratio=1)
         for node in record.nodes:
             style = _STYLES.get(node.state, "")
             cells = (MARKS[node.state], node.id, node.state, self._time(node), self._note(node))

@@ -95,7 +95,7 @@ def workload_request(
     """A request to run a workload of this project, with everything checked that needs no run.
 
     Args:
-        path: the workload file; looked for here, then in the project's folder.
+        path: the workload file, looked for here, then in the project's folder; or a name in workloads/.
         sets: `key=value` over the file.
         profile: one of the file's profiles.
         output: where the run writes.
@@ -105,7 +105,8 @@ def workload_request(
     Raises:
         ConfigError: the workload file, the data, the schema or the user's functions are not there or wrong.
     """
-    found = path if path.exists() else PROJECT_ROOT / path
+    named = PROJECT_ROOT / "workloads" / path / "workload.yaml"
+    found = path if path.is_file() else named if named.is_file() else PROJECT_ROOT / path
     config = load_workload(found.absolute(), sets=sets, profile=profile, root=PROJECT_ROOT)
     try:
         source = resolve_source(config.data.source, root=PROJECT_ROOT)

@@ -22,6 +22,7 @@ from pipeline.local.processes import default_jobs, end_leftovers
 from pipeline.local.record import NodeRecord, RunRecord
 from pipeline.local.request import Request
 from pipeline.local.server import Server
+from pipeline.local.wording import DONE_BEFORE
 from pipeline.root import PROJECT_ROOT
 
 INTERRUPTED = 130  # what shells report after Ctrl-C: 128 + SIGINT
@@ -269,6 +270,7 @@ def _begin_nodes(history: History, record: RunRecord, plan: Plan) -> None:
         if decision.source is not None:
             own = decision.source["run_id"] == record.run_id
             entry.state = "complete" if own else "cached"
+            entry.why = DONE_BEFORE if own else decision.why
             entry.execution_id, entry.outputs = (
                 decision.source["execution_id"],
                 dict(decision.source["outputs"]),

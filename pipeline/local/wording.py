@@ -8,6 +8,8 @@ from typing import Any
 from pipeline.local.invocation import DEFAULT_OUTPUT, command
 from pipeline.local.record import NodeRecord, RunRecord
 
+# Why a resumed run does not run a node again.
+DONE_BEFORE = "done before the run was resumed"
 # A status is a word and a shape; colour, where there is a terminal, only repeats it.
 MARKS = {
     "waiting": "·",
@@ -64,7 +66,7 @@ def verdict_lines(verdict: Mapping[str, Any]) -> Iterator[str]:
     ]
     yield from _table((f"slice, by {metrics[0]}", "examples", *metrics), rows)
     if len(slices) > len(rows):
-        yield f"{len(slices) - len(rows)} more slices: see verdict.json"
+        yield f"{len(slices) - len(rows)} more slices: see `show --json`, verdict.json of the blessing"
 
 
 def _number(value: float | None) -> str:
@@ -121,8 +123,11 @@ def _failure(record: RunRecord) -> Iterator[str]:
 
 
 def _work_line(record: RunRecord) -> str:
-    ran = [node for node in record.nodes if node.state == "complete"]
+    complete = [node for node in record.nodes if node.state == "complete"]
+    ran = [node for node in complete if node.why != DONE_BEFORE]
     parts = [f"{len(ran)} ran"] if ran else []
+    if len(complete) > len(ran):
+        parts.append(f"{len(complete) - len(ran)} done before")
     if cached := _count(record, "cached"):
         parts.append(f"{cached} cached")
     if skipped := _count(record, "skipped"):

@@ -1,12 +1,13 @@
 """What the screen says at the end of a run."""
 
 import io
+import re
 
 import pytest
 
 from pipeline.local.progress import LineDisplay, TableDisplay, choose_display
 from pipeline.local.record import NodeRecord, RunRecord
-from pipeline.local.wording import node_line, seconds, summary, verdict_lines
+from pipeline.local.wording import DONE_BEFORE, node_line, seconds, summary, verdict_lines
 
 
 def record(state="complete", **values):
@@ -179,3 +180,24 @@ def test_verdict_shows_every_check_and_the_worst_slices_first():
 
 def test_run_without_a_gate_has_no_verdict_to_show():
     assert list(verdict_lines({})) == []
+
+
+def test_narrow_terminal_cuts_the_note_and_nothing_else(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "60")
+    stream = Terminal()
+    display, run = choose_display(stream), record()
+    run.nodes[1].why = "a reason that is much too long for sixty columns " * 3
+    display.begins(run)
+    display.planned(run, {})
+    display.ends(run)
+    shown = re.sub(r"\x1b\[[\d;?]*[a-zA-Z]", "", stream.getvalue())
+    lines = [line for line in shown.splitlines() if "a reason" in line]
+    assert lines
+    assert all(line.startswith("✓  Trainer  complete") and "8.0 s" in line for line in lines)
+
+
+def test_resumed_run_counts_what_it_did_itself():
+    run = record()
+    run.nodes[0].state, run.nodes[0].why = "complete", DONE_BEFORE
+    assert "1 ran, 1 done before" in text(run)
