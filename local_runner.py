@@ -10,6 +10,8 @@ import typer
 from components.errors import SlipwayError
 from pipeline.local import commands
 from pipeline.local.gc import DEFAULT_KEEP
+from pipeline.local.invocation import DEFAULT_OUTPUT
+from pipeline.local.printable import printable
 from pipeline.local.request import DEFAULT_WORKLOAD
 
 app = typer.Typer(
@@ -18,10 +20,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     help="Runs TFX pipelines on this machine, from raw files to a served model. Without a command: run.",
-    epilog="Exit codes: 0 done; 1 a node failed; 2 wrong usage or workload file; 3 a gate stopped it.",
+    epilog="Exit codes: 0 done; 1 a node failed; 2 wrong usage or workload file; 3 a gate stopped it; "
+    "130 interrupted.",
 )
 
-Workload = Annotated[Path, typer.Argument(help="The workload file.", metavar="[WORKLOAD]")]
+Workload = Annotated[
+    Path, typer.Argument(help="The workload file, or its name in workloads/.", metavar="[WORKLOAD]")
+]
 Run = Annotated[str | None, typer.Argument(help="A run's id or the start of it; the latest if left out.")]
 Output = Annotated[Path, typer.Option(help="Folder for everything that runs write.")]
 Sets = Annotated[list[str] | None, typer.Option("--set", help="Overrides one key: KEY=VALUE. Repeatable.")]
@@ -36,7 +41,6 @@ NoCache = Annotated[bool, typer.Option("--no-cache", help="Run every node, cache
 Jobs = Annotated[int | None, typer.Option(min=1, help="Nodes at once; from cores and memory if left out.")]
 FailFast = Annotated[bool, typer.Option("--fail-fast", help="A failure also ends the nodes beside it.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-DEFAULT_OUTPUT = Path("output")
 _verbose = False
 
 
@@ -175,7 +179,7 @@ def gc(
 
 
 def _print(result: object) -> None:
-    print(result if isinstance(result, str) else json.dumps(result, indent=2))
+    print(printable(result) if isinstance(result, str) else json.dumps(result, indent=2))
 
 
 def main() -> None:
@@ -185,7 +189,7 @@ def main() -> None:
     except SlipwayError as error:
         if _verbose:
             raise
-        print(f"error: {error}", file=sys.stderr)
+        print(printable(f"error: {error}"), file=sys.stderr)
         sys.exit(getattr(error, "exit_code", 1))
     except BrokenPipeError:
         # The reader of our output (`head`, a pager) has seen enough.

@@ -33,7 +33,10 @@ echo "setup: $("$python" -V), $(grep -c '==' requirements.lock) locked packages 
 "$python" -m venv "$venv"
 uv=$(command -v uv || true)
 if [ -z "$uv" ]; then
-    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check uv
+    # The one that the lock file pins, held to its hashes.
+    sed -n '/^uv==/,/[^\\]$/p' requirements.lock >"$venv/uv.lock"
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps \
+        -r "$venv/uv.lock"
     uv=$venv/bin/uv
 fi
 # Byte-compiled here once: where PYTHONDONTWRITEBYTECODE is set, every start would compile TensorFlow's 20,000 files.

@@ -69,6 +69,7 @@ class ForkedProcess:
 
     Raises:
         ConnectionError: the fork server is gone.
+        OSError: there is no room for another process.
     """
 
     def __init__(
@@ -83,7 +84,10 @@ class ForkedProcess:
         finally:
             os.close(writing)
         self.stdout: IO[str] | None = os.fdopen(reading, encoding="utf-8", errors="replace")
-        self.pid: int = self._answer()["pid"]
+        answer = self._answer()
+        if "error" in answer:
+            raise OSError(f"{module} could not be started: {answer['error']}")
+        self.pid: int = answer["pid"]
 
     def poll(self) -> int | None:
         """The exit code, negative for a signal; None while it runs."""

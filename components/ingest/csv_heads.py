@@ -17,21 +17,25 @@ _UTF8_BOM = codecs.BOM_UTF8
 _OTHER_SEPARATORS = (";", "\t", "|")
 
 
-def check_heads(files: Sequence[Path], *, label: str, options: Options) -> None:
+def check_heads(files: Sequence[Path], *, label: str, options: Options) -> tuple[str, ...]:
     """Checks what can be checked before a run of the files of a source; of compressed ones nothing.
+
+    Returns:
+        The names of the columns; empty where only the run will know them.
 
     Raises:
         SourceError: names the file, what was expected and what was found.
     """
     if options.format != "csv":
-        return
+        return ()
     if options.column_names:
         if label not in options.column_names:
             raise SourceError(f"data.column_names has no {label!r}, which data.label names")
-        return
+        return tuple(options.column_names)
     plain = [file for file in files if file.suffix.lower() not in SUFFIXES]
     if plain and codecs.lookup(options.encoding).name == "utf-8":
-        check_csv(plain, label=label, delimiter=options.delimiter, quote=options.quote)
+        return check_csv(plain, label=label, delimiter=options.delimiter, quote=options.quote)
+    return ()
 
 
 def check_csv(

@@ -83,7 +83,8 @@ def judge(
     """Holds the candidate's overall metrics against the limits and the latest blessed model.
 
     A metric that has a limit but no value, or a value that is not a number, fails: the gate never passes
-    what it could not see. Without a baseline `max_drop` cannot be checked and does not fail.
+    what it could not see. Without any baseline `max_drop` cannot be checked and does not fail; with a
+    baseline that lacks the metric it does.
 
     Args:
         thresholds: limits by metric name.
@@ -93,7 +94,9 @@ def judge(
     checks = tuple(
         check
         for name, limits in thresholds.items()
-        for check in _checks(name, limits, metrics.get(name), baseline_metrics.get(name))
+        for check in _checks(
+            name, limits, metrics.get(name), baseline_metrics.get(name), has_baseline=bool(baseline_metrics)
+        )
     )
     failed = tuple(check.reason for check in checks if not check.passed)
     held = tuple(check.reason for check in checks if check.passed)
@@ -108,7 +111,9 @@ def judge(
     )
 
 
-def _checks(name: str, limits: Limits, got: float | None, baseline: float | None) -> list[Check]:
+def _checks(
+    name: str, limits: Limits, got: float | None, baseline: float | None, *, has_baseline: bool
+) -> list[Check]:
     rules: list[tuple[str, bool]] = []
     # A NaN compares false with everything, so each rule is written to pass only on a true comparison.
     if limits.min is not None:
@@ -119,6 +124,8 @@ def _checks(name: str, limits: Limits, got: float | None, baseline: float | None
         floor = baseline - limits.max_drop
         required = f"at least {floor:.4g} (baseline {baseline:.4g} less {limits.max_drop:g})"
         rules.append((required, got is not None and got >= floor))
+    elif limits.max_drop is not None and (got is None or has_baseline):
+        rules.append((f"at most {limits.max_drop:g} below the baseline, whose value is unknown", False))
     return [
         Check(metric=name, slice="overall", required=required, got=got, baseline=baseline, passed=passed)
         for required, passed in rules

@@ -49,7 +49,9 @@ def load_rows(files: Sequence[str], features: Sequence[Feature]) -> dict[str, tf
     return {name: tf.concat([batch[name] for batch in parsed], axis=0) for name in spec}
 
 
-def training_batches(rows: dict[str, tf.Tensor], job: TrainingJob) -> tf.data.Dataset:
+def training_batches(
+    rows: dict[str, tf.Tensor], job: TrainingJob, *, first_epoch: int = 0
+) -> tf.data.Dataset:
     """Batches of static shape, `steps_per_epoch` of them an epoch, epoch after epoch without end.
 
     What does not fill a batch at the end of an epoch is left out of that epoch; another order brings other
@@ -58,6 +60,7 @@ def training_batches(rows: dict[str, tf.Tensor], job: TrainingJob) -> tf.data.Da
     Args:
         rows: as `load_rows` returns them, with the label.
         job: gives the label, the batch size and the seed.
+        first_epoch: how many epochs are left out at the beginning, >= 0.
 
     Returns:
         A dataset of (features by name [batch_size, ...], label float32 [batch_size, 1]).
@@ -78,7 +81,7 @@ def training_batches(rows: dict[str, tf.Tensor], job: TrainingJob) -> tf.data.Da
     def take(numbers: tf.Tensor) -> Any:
         return _split_label({name: tf.gather(values, numbers) for name, values in rows.items()}, job)
 
-    epochs = tf.data.Dataset.counter()
+    epochs = tf.data.Dataset.counter(start=first_epoch)
     return epochs.flat_map(epoch_order).map(take, tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
 
 

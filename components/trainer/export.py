@@ -8,7 +8,8 @@ The first two take the columns of the schema's SERVING environment. In `serve_ra
 that may be empty is NaN, "" or `EMPTY_INTEGER`.
 """
 
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -18,6 +19,27 @@ from components.trainer.features import Feature
 
 EMPTY_INTEGER = -(2**63)
 """Stands for an empty cell in an integer column of `serve_raw`: the lowest int64."""
+
+
+def argument_names(columns: Iterable[str]) -> dict[str, str]:
+    """From each raw column to its argument in `serve_raw`: `mean radius` becomes `mean_radius`.
+
+    A signature takes names of letters, digits and underscores only.
+
+    Raises:
+        ComponentError: two columns would get the same name.
+    """
+    names: dict[str, str] = {}
+    for column in columns:
+        argument = re.sub(r"\W|^(?=\d)", "_", column, flags=re.ASCII)
+        if argument in names.values():
+            other = next(known for known, name in names.items() if name == argument)
+            raise ComponentError(
+                f"the columns {other!r} and {column!r} are both {argument!r} as arguments of a signature",
+                hint="rename one of them in the data",
+            )
+        names[column] = argument
+    return names
 
 
 class ServedModel(tf.Module):  # type: ignore[misc]
@@ -39,6 +61,7 @@ class ServedModel(tf.Module):  # type: ignore[misc]
         self._features = dict(features)
         self._training_spec = transform.raw_feature_spec()
         self._serving_spec = {name: self._training_spec[name] for name in sorted(serving_columns)}
+        self._arguments = argument_names(self._serving_spec)
         self._signatures = self._trace()
 
     def save(self, folder: str) -> None:
@@ -49,7 +72,8 @@ class ServedModel(tf.Module):  # type: ignore[misc]
         """The three signatures as graphs; the weights may still change after that, they are variables."""
         examples = tf.TensorSpec([None], tf.string, name="examples")
         raw = {
-            name: tf.TensorSpec([None, 1], spec.dtype, name=name) for name, spec in self._serving_spec.items()
+            argument: tf.TensorSpec([None, 1], self._serving_spec[column].dtype, name=argument)
+            for column, argument in self._arguments.items()
         }
         return {
             "serving_default": tf.function(self._serve_examples).get_concrete_function(examples),
@@ -63,9 +87,9 @@ class ServedModel(tf.Module):  # type: ignore[misc]
     def _serve_raw(self, columns: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         return self._predict(
             {
-                name: _without_empty_cells(columns[name])
+                name: _without_empty_cells(columns[self._arguments[name]])
                 if isinstance(spec, tf.io.VarLenFeature)
-                else tf.reshape(columns[name], [-1, *spec.shape])
+                else tf.reshape(columns[self._arguments[name]], [-1, *spec.shape])
                 for name, spec in self._serving_spec.items()
             }
         )

@@ -4,6 +4,7 @@ The file is the border between the pipeline and training: the process behind it 
 interpreter, on another machine, so it holds plain values and paths only.
 """
 
+import hashlib
 import json
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -33,6 +34,7 @@ class TrainingJob:
         epochs: passes over the training examples; >= 1.
         seed: of weights, dropout and shuffling; >= 0.
         output_dir: an existing folder for the weights, the history and the result.
+        checkpoint_dir: an existing folder to keep checkpoints in and to go on from; None: neither.
 
     Raises:
         ComponentError: a value breaks one of these rules.
@@ -48,6 +50,7 @@ class TrainingJob:
     epochs: int
     seed: int
     output_dir: str
+    checkpoint_dir: str | None = None
 
     def __post_init__(self) -> None:
         for name, lowest in (("batch_size", 1), ("epochs", 1), ("seed", 0)):
@@ -76,6 +79,13 @@ class TrainingJob:
     def inputs(self) -> dict[str, Feature]:
         """The features by name, without the label: what `build_model` gets."""
         return {feature.name: feature for feature in self.features if feature.name != self.label}
+
+    @property
+    def identity(self) -> str:
+        """A digest of what is trained, on what and how; not of where its files go."""
+        values = json.loads(self.to_json())
+        del values["output_dir"], values["checkpoint_dir"]
+        return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
     def to_json(self) -> str:
         """Returns the text of the job file; `from_json` reads it back."""
@@ -107,6 +117,11 @@ class TrainingJob:
         for name in ("label", "model", "output_dir"):
             if not isinstance(values[name], str):
                 raise ComponentError(f"{name} of the training job must be a string, not {values[name]!r}")
+        if not isinstance(values["checkpoint_dir"], str | None):
+            wrong = values["checkpoint_dir"]
+            raise ComponentError(
+                f"checkpoint_dir of the training job must be a string or null, not {wrong!r}"
+            )
         if not isinstance(values["hyperparameters"], dict):
             raise ComponentError(
                 f"hyperparameters of the training job must be a mapping, not {values['hyperparameters']!r}"

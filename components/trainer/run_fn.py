@@ -17,7 +17,7 @@ import tensorflow_transform as tft
 from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import schema_pb2
 
-from components import progress
+from components import kept_state, progress
 from components.errors import ComponentError
 from components.trainer.export import ServedModel, require_tensorflow_backend
 from components.trainer.features import Feature
@@ -47,6 +47,7 @@ def run_fn(fn_args: Any) -> None:
     settings = _settings(fn_args.custom_config)
     require_tensorflow_backend()
     transform = tft.TFTransformOutput(fn_args.transform_output)
+    kept = kept_state.state_folder()
     with tempfile.TemporaryDirectory(prefix="training-") as folder:
         job = TrainingJob(
             train_files=_matching(fn_args.train_files),
@@ -59,6 +60,7 @@ def run_fn(fn_args: Any) -> None:
             epochs=settings["epochs"],
             seed=settings["seed"],
             output_dir=folder,
+            checkpoint_dir=str(kept) if kept else None,
         )
         job_file = Path(folder, "job.json")
         job_file.write_text(job.to_json(), encoding="utf-8")
@@ -162,5 +164,7 @@ def _show(line: str) -> None:
         told = json.loads(line)
     except ValueError:
         return  # what a library printed
+    if isinstance(told, dict) and told.get("event") == "resumed":
+        progress.report(f"goes on after epoch {told['epoch']}")
     if isinstance(told, dict) and told.get("event") == "step":
         progress.report(f"loss {told['loss']:.4f}", done=told["step"], total=told["steps"])

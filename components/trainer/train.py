@@ -5,11 +5,20 @@ job's folder the weights, the history (metrics of each epoch) and the result, an
 JSON object a line:
 
     {"event": "start", "train_rows": ..., "eval_rows": ..., "steps": ..., "parameters": ...}
+    {"event": "damaged", "message": ...}                          a checkpoint that cannot be gone on with
+    {"event": "resumed", "epoch": ...}                            goes on after this epoch
     {"event": "step", "step": ..., "steps": ..., "loss": ...}     at most two a second
     {"event": "epoch", "epoch": ..., "epochs": ..., "metrics": {...}}
     {"event": "done", ...}  or  {"event": "failed", "message": ..., "hint": ...}
 
 Exit codes: 0 trained; 1 not, and the last line says why.
+
+With a checkpoint_dir it leaves a checkpoint there after every epoch, and goes on from the newest one: with
+the batches, the optimizer and the seeds that an undisturbed training would go on with. Under
+`tf.config.experimental.enable_op_determinism()` the weights are then the same to the last bit. Without it
+they are as alike as those of two undisturbed trainings, which may differ by the order of sums in threads.
+Random numbers that no seed generator of a layer makes (`tf.random.uniform`, `keras.random.normal` without
+a seed) are not kept: they begin again from the job's seed.
 """
 
 import argparse
@@ -21,10 +30,13 @@ import signal
 import sys
 import time
 import traceback
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from components.errors import ComponentError, SlipwayError
+from components.trainer.checkpoint import Checkpoint, CheckpointFolder
 from components.trainer.job import HISTORY_FILE, RESULT_FILE, WEIGHTS_FILE, TrainingJob
 from components.trainer.user_model import build_model, describe
 
@@ -59,7 +71,7 @@ def train(job: TrainingJob) -> dict[str, Any]:
 
     Returns:
         The result: train_rows, eval_rows, steps, epochs, parameters, fit_s, examples_per_s, and metrics,
-        those of the last epoch by their Keras name.
+        those of the last epoch by their Keras name. A training that was gone on with is told as one.
 
     Raises:
         ComponentError: the data or the model cannot be trained on, or the loss is no longer a number.
@@ -73,7 +85,6 @@ def train(job: TrainingJob) -> dict[str, Any]:
     keras.utils.set_random_seed(job.seed)
     train_rows = dataset.load_rows(job.train_files, job.features)
     eval_rows = dataset.load_rows(job.eval_files, job.features) if job.eval_files else None
-    batches = dataset.training_batches(train_rows, job)
     steps = dataset.steps_per_epoch(train_rows, job)
     model = build_model(job.model, job.inputs, job.hyperparameters)
     facts = {
@@ -84,24 +95,28 @@ def train(job: TrainingJob) -> dict[str, Any]:
         "parameters": model.count_params(),
     }
     emit("start", **facts)
-    started = time.monotonic()
-    history = model.fit(
-        batches,
+    folder = CheckpointFolder(Path(job.checkpoint_dir), job=job.identity) if job.checkpoint_dir else None
+    begin = _go_on(model, folder) if folder else Checkpoint()
+    record = _record(begin, folder, steps_per_epoch=steps)
+    model.fit(
+        dataset.training_batches(train_rows, job, first_epoch=begin.epoch),
         epochs=job.epochs,
+        initial_epoch=begin.epoch,
         steps_per_epoch=steps,
         validation_data=dataset.eval_batches(eval_rows, job) if eval_rows else None,
         shuffle=False,  # the batches come shuffled
         verbose=0,
-        callbacks=[_progress(facts["steps"], job.epochs)],
-    ).history
-    fit_s = time.monotonic() - started
+        # In this order: no checkpoint of a training that has blown up.
+        callbacks=[_progress(facts["steps"], job.epochs, step=begin.step), record],
+    )
+    fit_s = record.reached.fit_s
     result = {
         **facts,
         "fit_s": round(fit_s, 3),
         "examples_per_s": round(facts["steps"] * job.batch_size / fit_s),
-        "metrics": {name: float(values[-1]) for name, values in history.items()},
+        "metrics": {name: value for name, value in record.reached.history[-1].items() if name != "epoch"},
     }
-    _save(job, model, history, result)
+    _save(job, model, record.reached.history, result)
     return result
 
 
@@ -110,14 +125,69 @@ def emit(event: str, **values: Any) -> None:
     print(json.dumps({"event": event, **values}), flush=True)
 
 
-def _progress(total_steps: int, epochs: int) -> Any:
+def _go_on(model: Any, folder: CheckpointFolder) -> Checkpoint:
+    """Brings the model to the newest intact checkpoint and says so; the beginning where there is none."""
+    checkpoint, problems = folder.newest()
+    for problem in problems:
+        emit("damaged", message=problem)
+    if checkpoint.epoch == 0:
+        return checkpoint
+    import keras
+
+    model.optimizer.build(model.trainable_variables)
+    variables = _variables(model)
+    shapes = [tuple(variable.shape) for variable in variables]
+    if shapes != [values.shape for values in checkpoint.variables]:
+        raise ComponentError(
+            f"the checkpoint in {folder.path} does not fit the model that build_model returns now",
+            hint="remove that folder to train from the beginning",
+        )
+    for variable, values in zip(variables, checkpoint.variables, strict=True):
+        # NumPy's files know no bfloat16, and give back plain bytes.
+        dtype = keras.ops.convert_to_numpy(variable).dtype
+        variable.assign(values.view(dtype) if values.dtype.kind == "V" else values)
+    emit("resumed", epoch=checkpoint.epoch)
+    return checkpoint
+
+
+def _variables(model: Any) -> list[Any]:
+    """All that training changes: weights, the seeds of Dropout and its like, the optimizer's state."""
+    return [*model.variables, *model.optimizer.variables]
+
+
+def _record(begin: Checkpoint, folder: CheckpointFolder | None, *, steps_per_epoch: int) -> Any:
+    """A Keras callback that notes in `reached` how far the training is, and keeps that in the folder."""
+    import keras
+
+    class Record(keras.callbacks.Callback):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.reached = replace(begin, variables=())
+            self.resumed_at = time.monotonic()
+
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            metrics = {name: float(value) for name, value in (logs or {}).items()}
+            self.reached = Checkpoint(
+                epoch=epoch + 1,
+                step=(epoch + 1) * steps_per_epoch,
+                fit_s=begin.fit_s + time.monotonic() - self.resumed_at,
+                history=(*self.reached.history, {"epoch": epoch + 1, **metrics}),
+            )
+            if folder:
+                values = [keras.ops.convert_to_numpy(variable) for variable in _variables(self.model)]
+                folder.save(replace(self.reached, variables=values))
+
+    return Record()
+
+
+def _progress(total_steps: int, epochs: int, *, step: int) -> Any:
     """A Keras callback that emits the step and epoch events and stops a training that has blown up."""
     import keras
 
     class Progress(keras.callbacks.Callback):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
-            self.step = 0
+            self.step = step
             self.emitted_at = time.monotonic()
             self.previous_loss: Any = None
 
@@ -142,16 +212,14 @@ def _progress(total_steps: int, epochs: int) -> Any:
     return Progress()
 
 
-def _save(job: TrainingJob, model: Any, history: dict[str, list[float]], result: dict[str, Any]) -> None:
+def _save(
+    job: TrainingJob, model: Any, epochs: Sequence[Mapping[str, float]], result: Mapping[str, Any]
+) -> None:
     """Writes the three files, each under another name first, so that none is ever half there."""
     folder = Path(job.output_dir)
     unfinished = folder / f"unfinished.{WEIGHTS_FILE}"  # Keras insists on the suffix
     model.save_weights(unfinished)
     unfinished.replace(folder / WEIGHTS_FILE)
-    epochs = [
-        {"epoch": number + 1, **{name: float(values[number]) for name, values in history.items()}}
-        for number in range(len(history["loss"]))
-    ]
     for name, values in ((HISTORY_FILE, {"epochs": epochs}), (RESULT_FILE, result)):
         text = folder / f"unfinished.{name}"
         text.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")

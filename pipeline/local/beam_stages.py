@@ -46,8 +46,10 @@ def stage_name(fused: str) -> str:
     'Read/ParseCSVLine'
     """
     names = _FUSED.findall(fused) or [fused]
-    match = _REFERENCE.match(names[0])
-    name = match.group(1) if match else names[0]
+    # What Beam adds of its own between stages is named after collections, which says nothing.
+    name = next((name for name in names if "PCollection" not in name), "")
+    if match := _REFERENCE.match(name):
+        name = match.group(1)
     return "/".join(re.sub(r"\[[^\]]*\]", "", name).replace("_", " ").split("/")[-2:]).strip() or "starting"
 
 

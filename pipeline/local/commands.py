@@ -1,6 +1,5 @@
 """What the commands of local_runner.py do, without their parsing and printing."""
 
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,10 +9,11 @@ from pipeline.errors import UsageError
 from pipeline.local.diff import Difference, compare, read_fingerprints
 from pipeline.local.gc import collect
 from pipeline.local.history import History
+from pipeline.local.invocation import DEFAULT_OUTPUT, command
 from pipeline.local.lock import is_locked
 from pipeline.local.outcome import read_verdict
 from pipeline.local.record import RunRecord
-from pipeline.local.request import Request, pipeline_request, workload_request
+from pipeline.local.request import Request, again, pipeline_request, workload_request
 from pipeline.local.sweep import Sweep
 from pipeline.local.wording import metrics_line, node_line, seconds, verdict_lines
 
@@ -49,7 +49,7 @@ def run(
 ) -> int:
     """Runs a workload or any TFX pipeline; returns the exit code."""
     request = _request(workload, output, sets, profile, pipeline, beam_args, options)
-    return _execute(request, output)
+    return _execute(request)
 
 
 def resume(name: str | None, *, output: Path, jobs: int | None) -> int:
@@ -61,23 +61,21 @@ def resume(name: str | None, *, output: Path, jobs: int | None) -> int:
     record = find(name, output)
     if record.state in ("complete", "stopped"):
         raise UsageError(f"Run {record.run_id} is {record.state}: there is nothing to resume.")
-    request = Request.from_json({**record.target, "jobs": jobs})
-    return _execute(request, output, record)
+    request = again(record.target, jobs=jobs)
+    return _execute(request, record)
 
 
-def _execute(request: Request, output: Path, resumed: RunRecord | None = None) -> int:
+def _execute(request: Request, resumed: RunRecord | None = None) -> int:
     from pipeline.local.progress import stderr_display
     from pipeline.local.run import execute
 
     display = stderr_display()
-    record = execute(request, display=display, resumed=resumed)
-    display.ends(record, _options(output))
+    try:
+        record = execute(request, display=display, resumed=resumed)
+        display.ends(record)
+    finally:
+        display.close()
     return record.exit_code or 0
-
-
-def _options(output: Path) -> str:
-    """What further commands on the same output folder need after their name."""
-    return "" if output == Path("output") else f" --output {shlex.quote(str(output))}"
 
 
 def plan(
@@ -132,6 +130,9 @@ def find(name: str | None, output: Path) -> RunRecord:
 def _tell_killed(record: RunRecord, output: Path) -> RunRecord:
     if record.state == "running" and not is_locked(output):
         record.state = "killed"
+        for node in record.nodes:
+            if node.state in ("running", "waiting"):
+                node.state, node.why = "skipped", "the run was killed"
     return record
 
 
@@ -150,7 +151,7 @@ def gc(output: Path, *, keep: int, dry_run: bool) -> Sweep:
 
 def gc_text(sweep: Sweep, output: Path, *, keep: int) -> str:
     """What went or would go; a dry run ends with the command that removes it."""
-    return sweep.text(command=f"python local_runner.py gc --keep {keep}{_options(output)}")
+    return sweep.text(command=command("gc", "--keep", str(keep), output=output))
 
 
 def runs_text(records: Sequence[RunRecord]) -> str:
@@ -178,6 +179,9 @@ def show_text(record: RunRecord) -> str:
     if record.blessed is not None:
         lines.append(f"blessed   {'yes' if record.blessed else 'no'}: {'; '.join(record.blessing_reasons)}")
     lines += verdict_lines(read_verdict(record))
+    if record.state in ("failed", "killed", "interrupted"):
+        output = Path(record.target.get("output", DEFAULT_OUTPUT))
+        lines.append(f"hint: {command('resume', record.run_id, output=output)}")
     if record.pushed:
         lines.append(f"pushed    version {record.pushed['version']} -> {record.pushed['path']}")
     return "\n".join(lines)

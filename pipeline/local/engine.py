@@ -18,6 +18,8 @@ from pipeline.local.attempt import Attempt, backoff_s
 from pipeline.local.failure import describe_exit
 from pipeline.local.graph import Graph, Node, ready
 from pipeline.local.history import History
+from pipeline.local.kept_states import KeptStates, stays
+from pipeline.local.outcome import file_sizes
 from pipeline.local.plan import Decision
 from pipeline.local.processes import is_stopped
 from pipeline.local.record import NodeRecord, RunRecord
@@ -52,8 +54,8 @@ class Engine:
         display: gets told.
         jobs: how many nodes may run at once, >= 1.
         fail_fast: whether a failure ends the nodes that run beside it.
-        still_current: for a node that has just completed, whether its code and data are still those of its
-            fingerprint; where not, its result is not remembered. None: they cannot have changed.
+        still_current: for a node that has just ended, whether its code and data are still those of its
+            fingerprint; where not, neither its result nor its state is kept. None: they cannot have changed.
     """
 
     record: RunRecord
@@ -73,12 +75,19 @@ class Engine:
     _unmet: set[str] = field(default_factory=set)
     _began: float = field(default_factory=time.monotonic)
 
+    def __post_init__(self) -> None:
+        self._states = KeptStates(self.history.output)
+
     def run(self) -> None:
         """Runs every node that the plan decided to run; returns when nothing runs and nothing is due.
 
         Raises:
             PipelineError: the record could not be written; nothing is left running.
         """
+        for entry in self.record.nodes:
+            was_begun = entry.started_s is not None
+            if not stays(entry.id, self.graph, self.decisions, was_begun=was_begun):
+                self._forget_state(entry.id)
         try:
             with self._signals_counted():
                 self._loop()
@@ -198,6 +207,7 @@ class Engine:
             attempt=entry.attempts,
             log=str(folder / entry.log),
             progress=str(progress),
+            state=str(self._states.folder(self.prints[entry.id].key, entry.id)),
         )
 
     def _finish(self, message: Mapping[str, Any]) -> None:
@@ -215,10 +225,13 @@ class Engine:
                 entry.why = "found nothing"
             else:
                 self._remember(entry)
+            self._forget_state(entry.id)
         elif result["state"] == "skipped":
             self._unmet.add(entry.id)
             entry.state, entry.why = "skipped", _UNMET
         else:
+            if not self._is_current(entry.id):
+                self._forget_state(entry.id)  # what other code, or other data, has begun
             self._fail(entry, self.graph[entry.id], attempt, result)
         self._changed(entry)
 
@@ -245,8 +258,14 @@ class Engine:
             for other in self._running:
                 self._end(other, f"ended because {entry.id} failed (--fail-fast)")
 
+    def _is_current(self, node_id: str) -> bool:
+        return self.still_current is None or self.still_current(node_id)
+
+    def _forget_state(self, node_id: str) -> None:
+        self._states.forget(self.prints[node_id].key, node_id)
+
     def _remember(self, entry: NodeRecord) -> None:
-        if self.still_current is not None and not self.still_current(entry.id):
+        if not self._is_current(entry.id):
             entry.why += "; not cached: its code or data changed while it ran"
             return
         remembered = {
@@ -254,6 +273,7 @@ class Engine:
             "run_id": self.record.run_id,
             "execution_id": entry.execution_id,
             "outputs": entry.outputs,
+            "files": file_sizes(entry.outputs),
         }
         with self._keeps_record():
             self.history.remember(entry.key, remembered)

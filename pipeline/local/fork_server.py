@@ -4,11 +4,12 @@ Started by the engine (server.py) as `python -m pipeline.local.fork_server FD EN
 socket pair (channel.py):
 
     engine -> server    compile {target, run_id, parameters, beam_args}; reuse {sources};
-                        published {run_ids}; start {node, attempt, log, progress}; signal {node, signum}
+                        published {run_ids}; start {node, attempt, log, progress, state};
+                        signal {node, signum}
     server -> engine    graph {graph}; reused {results}; published {results}; started {node, attempt, pid};
                         exited {node, attempt, code, peak_bytes, result}; refused {message, hint, where}
 
-It stays single-threaded, so that forking is safe. It ends, with all it started, when the engine is gone.
+It starts no thread, so that forking is safe. It ends, with all it started, when the engine is gone.
 """
 
 import contextlib

@@ -20,6 +20,8 @@ from typing import Any
 
 from pipeline.errors import PipelineError, UsageError
 from pipeline.local.history import History
+from pipeline.local.invocation import command
+from pipeline.local.kept_states import KeptStates, key_of
 from pipeline.local.lock import check_store, locked
 from pipeline.local.processes import end_leftovers
 from pipeline.local.record import RunRecord
@@ -95,7 +97,7 @@ def find_unneeded(output: Path, *, keep: int) -> Sweep:
     history = History(output)
     runs = list(history.runs())
     if not runs:
-        raise UsageError(f"{output} holds no run yet.", hint="python local_runner.py run")
+        raise UsageError(f"{output} holds no run yet.", hint=command("run", output=output))
     places = _Places(output, frozenset(str(run.target.get("output", output)) for run in runs))
     kept = kept_runs(runs, keep=keep, exists=places.exists)
     keys = {node.key for run in runs if run.run_id in kept for node in run.nodes}
@@ -111,6 +113,7 @@ def find_unneeded(output: Path, *, keep: int) -> Sweep:
     )
     removals = [
         *(_removal("cache", path) for path in entries if path.stem not in keys),
+        *(_removal("state", path) for path in _unneeded_states(output, runs, kept)),
         *(_removal("run", path) for path in _unneeded_run_folders(output / "runs", runs, kept)),
         *(_removal("artifact", path) for path in artifacts.unneeded(output / "artifacts")),
     ]
@@ -118,7 +121,7 @@ def find_unneeded(output: Path, *, keep: int) -> Sweep:
 
 
 def _refuse_links(output: Path) -> None:
-    for name in ("artifacts", "runs", "cache"):
+    for name in ("artifacts", "runs", "cache", "cache/state"):
         if (output / name).is_symlink():
             raise UsageError(
                 f"{output / name} is a link, and gc removes nothing outside of {output}.",
@@ -170,6 +173,13 @@ def _unneeded_run_folders(folder: Path, runs: Iterable[RunRecord], kept: Collect
                 hint=f"mend it, or remove {path} if the run is not needed, then gc again",
             )
         yield path
+
+
+def _unneeded_states(output: Path, runs: Iterable[RunRecord], kept: Collection[str]) -> Iterator[Path]:
+    """What nodes have kept to go on with, and no run that is kept can."""
+    resumable = [run for run in runs if run.run_id in kept and is_resumable(run)]
+    keys = {node.key for run in resumable for node in run.nodes}
+    return (path for path in _children(KeptStates(output).root) if key_of(path) not in keys)
 
 
 def _uris(runs: Iterable[RunRecord]) -> set[str]:

@@ -1,7 +1,10 @@
 """The runs under one output folder: made, listed, found by name, remembered for the cache."""
 
+import contextlib
 import json
 import secrets
+import shutil
+import tempfile
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,6 +12,7 @@ from typing import Any
 
 from pipeline.errors import UsageError
 from pipeline.fingerprint import Fingerprint
+from pipeline.local.invocation import command
 from pipeline.local.record import RunRecord, write_json
 
 
@@ -85,7 +89,7 @@ class History:
         """
         runs = list(self.runs())
         if not runs:
-            raise UsageError(f"{self.output} holds no run yet.", hint="python local_runner.py run")
+            raise UsageError(f"{self.output} holds no run yet.", hint=command("run", output=self.output))
         if name is None or name == "latest":
             return runs[0]
         found = [run for run in runs if run.run_id.startswith(name)]
@@ -93,7 +97,7 @@ class History:
             return found[0]
         if not found:
             raise UsageError(
-                f"No run {name!r}. Latest: {runs[0].run_id!r}.", hint="python local_runner.py runs"
+                f"No run {name!r}. Latest: {runs[0].run_id!r}.", hint=command("runs", output=self.output)
             )
         raise UsageError(f"{name!r} fits {len(found)} runs: {', '.join(r.run_id for r in found[:5])}.")
 
@@ -134,14 +138,36 @@ class History:
             return None
         return entry if isinstance(entry, dict) else None
 
-    def scratch(self, name: str) -> Path:
-        """A folder, with `logs/`, for work that is no run."""
-        folder = self._cache / name
-        (folder / "logs").mkdir(parents=True, exist_ok=True)
-        return folder
+    def discard(self, record: RunRecord) -> None:
+        """Forgets a run that was refused before anything ran."""
+        shutil.rmtree(self.folder(record.run_id))
+
+    @contextlib.contextmanager
+    def scratch(self) -> Iterator[Path]:
+        """A folder of its own, with `logs/`, for work that is no run; removed in the end.
+
+        Raises:
+            UsageError: the output folder cannot be written.
+        """
+        try:
+            self._cache.mkdir(parents=True, exist_ok=True)
+            folder = Path(tempfile.mkdtemp(prefix="plan-", dir=self._cache))
+            (folder / "logs").mkdir()
+        except OSError as error:
+            raise UsageError(
+                f"{self.output} cannot be written: {error.strerror}.",
+                hint="choose another folder with --output",
+            ) from error
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
     @property
-    def digest_memo(self) -> Path:
-        """Where the digests of unchanged data files are kept."""
-        self._cache.mkdir(parents=True, exist_ok=True)
+    def digest_memo(self) -> Path | None:
+        """Where the digests of unchanged data files are kept; None where nothing can be kept."""
+        try:
+            self._cache.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            return None  # whoever only asks for a plan gets it, more slowly
         return self._cache / "digests.json"

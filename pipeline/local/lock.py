@@ -129,7 +129,9 @@ def has_execution(path: Path, execution_id: int) -> bool:
         return False
     query = "SELECT 1 FROM Execution WHERE id = ? AND last_known_state IN (3, 5)"
     try:
-        with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+        with contextlib.closing(
+            sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+        ) as connection:
             return connection.execute(query, (execution_id,)).fetchone() is not None
     except sqlite3.Error:
         return False

@@ -58,7 +58,13 @@ class ModuleForks:
             return
         server = os.getpid()
         gc.freeze()
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError as error:
+            for received in descriptors:
+                os.close(received)
+            self._tell(line, {"error": error.strerror})
+            return
         if pid == 0:
             _become_module(json.loads(data), descriptors, group=node, server=server)
         for received in descriptors:
@@ -73,7 +79,7 @@ class ModuleForks:
         line = self._running.pop(pid)
         self._tell(line, {"code": code})
 
-    def _tell(self, line: socket.socket, message: Mapping[str, int]) -> None:
+    def _tell(self, line: socket.socket, message: Mapping[str, Any]) -> None:
         with contextlib.suppress(OSError):  # the node is gone, and its group with it
             line.sendall(json.dumps(message).encode() + b"\n")
 

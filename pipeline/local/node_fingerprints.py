@@ -2,7 +2,7 @@
 
 import glob
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -39,20 +39,21 @@ def stack_versions() -> Mapping[str, str]:
 
 
 def fingerprint_nodes(
-    graph: Graph, *, root: Path, memo: Path | None, baseline: str
+    graph: Graph, *, roots: Sequence[Path], memo: Path | None, baseline: str
 ) -> dict[str, Fingerprint]:
     """The fingerprint of every node.
 
     Args:
         graph: the compiled pipeline.
-        root: the project's folder; code inside it counts by content, code outside by the stack's versions.
+        roots: the folders that user code is imported from, the project's first; code inside them counts by
+            content, code outside by the stack's versions.
         memo: where digests of data files are remembered; see `pipeline.data_digests`.
         baseline: what the metadata store's answer to a resolver depends on; see `plan.baseline_key`.
     """
     prints: dict[str, Fingerprint] = {}
     for node in graph.nodes:
         parts = {f"param:{_shown(name)}": value for name, value in node.params.items()}
-        parts |= {f"code:{path}": digest for path, digest in _code(node, root, memo).items()}
+        parts |= {f"code:{path}": digest for path, digest in _code(node, roots, memo).items()}
         parts |= {f"data:{name}": digest for name, digest in _data(node, memo).items()}
         parts |= {f"stack:{name}": number for name, number in stack_versions().items()}
         parts |= {f"upstream:{up}": prints[up].key for up in node.upstream}
@@ -73,13 +74,15 @@ def _shown(name: str) -> str:
     return name.replace("ingest.", "data.", 1) if name.startswith("ingest.") else name
 
 
-def _code(node: Node, root: Path, memo: Path | None) -> dict[str, str]:
+def _code(node: Node, roots: Sequence[Path], memo: Path | None) -> dict[str, str]:
     dotted = [text for text in node.code if not text.endswith(".py")]
     files = [Path(text) for text in (*node.code, *node.files) if text.endswith(".py") or text in node.files]
-    return {
-        **source_closure(dotted, root=root),
-        **data_digests((file for file in files if file.is_file()), base=root, memo=memo),
-    }
+    found = data_digests((file for file in files if file.is_file()), base=roots[0], memo=memo)
+    for root in roots:
+        # The first root is the project: its files are known by their path in it, others by where they are.
+        inside = "" if root == roots[0] else f"{root}/"
+        found |= {f"{inside}{path}": digest for path, digest in source_closure(dotted, root=root).items()}
+    return found
 
 
 def _data(node: Node, memo: Path | None) -> dict[str, str]:

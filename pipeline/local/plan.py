@@ -22,12 +22,14 @@ class Decision:
         action: `run`; `reuse` an earlier result; `skip`: not asked for.
         why: in words, e.g. `workloads/taxi/model.py changed` or `cached from 20261120-210000-1f2e`.
         source: with `reuse`, the remembered result: `{run_id, execution_id, outputs}`.
+        is_forced: with `run`, whether it was asked for and not found to be due.
     """
 
     node_id: str
     action: Action
     why: str
     source: Mapping[str, Any] | None = None
+    is_forced: bool = False
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ def _decide(
     is_forced: bool,
 ) -> Decision:
     if is_forced:
-        return Decision(node.id, "run", "asked for (--no-cache or --from)")
+        return Decision(node.id, "run", "asked for (--no-cache or --from)", is_forced=True)
     reran = [up for up in node.upstream if decided[up].action == "run" and not graph[up].is_resolver]
     result = known.recall(now.key)
     gone = known.missing(result) if result is not None else ""

@@ -11,6 +11,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from pipeline.local.printable import printable
 from pipeline.local.record import NodeRecord, RunRecord
 from pipeline.local.run import RunDisplay
 from pipeline.local.wording import MARKS, node_line, seconds, summary
@@ -75,14 +76,17 @@ class LineDisplay:
             )
             self._say(f"  still running: {', '.join(told)}")
 
-    def ends(self, record: RunRecord, options: str) -> None:
+    def ends(self, record: RunRecord) -> None:
         """Prints the summary."""
-        for line in summary(record, options=options):
+        for line in summary(record):
             self._say(line)
+
+    def close(self) -> None:
+        """Leaves the stream as it was."""
 
     def _say(self, line: str) -> None:
         self._last_said = time.monotonic()
-        print(line, file=self._stream, flush=True)
+        print(printable(line), file=self._stream, flush=True)
 
 
 class TableDisplay:
@@ -126,29 +130,36 @@ class TableDisplay:
         self._progress = progress
         self._draw(self._table(record))
 
-    def ends(self, record: RunRecord, options: str) -> None:
+    def ends(self, record: RunRecord) -> None:
         """Leaves the final table and the summary on the screen."""
-        if self._live is not None:
-            self._live.stop()
+        self.close()
         if record.nodes:
             self._console.print(self._table(record))
-        for line in summary(record, options=options):
-            self._console.print(Text(line))
+        for line in summary(record):
+            self._console.print(Text(printable(line)), soft_wrap=True)
+
+    def close(self) -> None:
+        """Takes the table off the screen and gives the cursor back, however the run ended."""
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
 
     def _draw(self, renderable: Table | Text) -> None:
         if self._live is not None:
             self._live.update(renderable, refresh=True)
 
     def _table(self, record: RunRecord) -> Table:
-        table = Table(box=None, pad_edge=False, show_header=False, expand=False)
-        for justify in ("left", "left", "left", "right"):
-            table.add_column(justify=justify, no_wrap=True)
-        table.add_column(overflow="ellipsis", no_wrap=True)
+        table = Table(box=None, pad_edge=False, show_header=False, expand=True)
+        # Only the note gives way on a narrow terminal, and nothing moves from one frame to the next.
+        for width in (1, max(len(node.id) for node in record.nodes), len("complete")):
+            table.add_column(width=width, no_wrap=True)
+        table.add_column(width=len("10 min 10 s"), no_wrap=True, justify="right")
+        table.add_column(overflow="ellipsis", no_wrap=True, ratio=1)
         for node in record.nodes:
             style = _STYLES.get(node.state, "")
             cells = (MARKS[node.state], node.id, node.state, self._time(node), self._note(node))
             # Text, not str: a bracket in a message must not be read as markup.
-            table.add_row(*(Text(cell, style=style) for cell in cells))
+            table.add_row(*(Text(printable(cell), style=style) for cell in cells))
         return table
 
     def _time(self, node: NodeRecord) -> str:

@@ -1,15 +1,18 @@
 """What a local run is asked to do, checked as far as that can be done before anything starts."""
 
+import difflib
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
 from components.ingest.csv_heads import check_heads
 from components.ingest.source import SourceError, resolve_sources
-from pipeline.config import NodeConfig, load_workload
+from pipeline.config import NodeConfig, WorkloadConfig, load_workload
 from pipeline.errors import ConfigError, UsageError
 from pipeline.ingest_options import ingest_options, source_patterns
+from pipeline.metadata_store import server_of
 from pipeline.root import PROJECT_ROOT
 
 DEFAULT_WORKLOAD = Path("workloads/taxi/workload.yaml")
@@ -26,6 +29,7 @@ class Request:
         nodes: retries and limits by node id.
         parameters: runtime parameters of the pipeline by name.
         beam_args: options for every Beam component.
+        origin: the workload file, `--set`s and profile that the target was made of; None for `--pipeline`.
         start: run this node and what follows, cached or not; None: all that is not cached.
         end: stop after this node; None: go to the end.
         no_cache: run every node.
@@ -39,11 +43,28 @@ class Request:
     nodes: Mapping[str, NodeConfig] = field(default_factory=dict)
     parameters: Mapping[str, str] = field(default_factory=dict)
     beam_args: tuple[str, ...] = ()
+    origin: Mapping[str, Any] | None = None
     start: str | None = None
     end: str | None = None
     no_cache: bool = False
     jobs: int | None = None
     fail_fast: bool = False
+
+    @property
+    def code_roots(self) -> tuple[Path, ...]:
+        """The folders that user code is imported from: the project's, and that of `--pipeline`."""
+        folder = Path(self.target.get("folder", PROJECT_ROOT))
+        return (PROJECT_ROOT,) if folder.is_relative_to(PROJECT_ROOT) else (PROJECT_ROOT, folder)
+
+    def keeps_store(self, path: Path) -> bool:
+        """Whether the SQLite store at that path is the one that the run's results are in."""
+        if "config" in self.target:
+            return server_of(self._config.metadata, os.environ) is None
+        return path.exists()  # another pipeline may name a store of its own
+
+    @property
+    def _config(self) -> WorkloadConfig:
+        return WorkloadConfig.model_validate_json(self.target["config"])
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, kept in the run's record so that `resume` asks for the same."""
@@ -76,7 +97,7 @@ def workload_request(
     """A request to run a workload of this project, with everything checked that needs no run.
 
     Args:
-        path: the workload file; looked for here, then in the project's folder.
+        path: the workload file, looked for here, then in the project's folder; or a name in workloads/.
         sets: `key=value` over the file.
         profile: one of the file's profiles.
         output: where the run writes.
@@ -86,15 +107,18 @@ def workload_request(
     Raises:
         ConfigError: the workload file, the data, the schema or the user's functions are not there or wrong.
     """
-    found = path if path.exists() else PROJECT_ROOT / path
+    named = PROJECT_ROOT / "workloads" / path / "workload.yaml"
+    found = path if path.is_file() else named if named.is_file() else PROJECT_ROOT / path
     config = load_workload(found.absolute(), sets=sets, profile=profile, root=PROJECT_ROOT)
     try:
         source = resolve_sources(
             source_patterns(config.data), root=PROJECT_ROOT, file_format=config.data.format
         )
-        check_heads(source.files, label=config.data.label, options=ingest_options(config.data))
+        columns = check_heads(source.files, label=config.data.label, options=ingest_options(config.data))
     except SourceError as error:
         raise ConfigError(error.message, hint=error.hint) from error
+    if columns:
+        _check_slices(config.evaluate.slices, columns)
     target = {
         "config": config.model_dump_json(by_alias=True),
         "source": {"directory": source.directory, "patterns": source.patterns},
@@ -106,8 +130,44 @@ def workload_request(
         output=output,
         nodes=dict(config.nodes),
         beam_args=tuple(beam_args),
+        origin={"path": str(found.absolute()), "sets": list(sets), "profile": profile},
         **options,
     )
+
+
+def again(data: Mapping[str, Any], *, jobs: int | None) -> Request:
+    """The request of an earlier run, with its workload file as it is now.
+
+    A run fails because something is wrong; what was corrected in the file since then is to count.
+
+    Args:
+        data: what `Request.to_json` gave.
+        jobs: nodes at once, this time.
+
+    Raises:
+        ConfigError: the workload file is wrong now.
+    """
+    request = Request.from_json({**data, "jobs": jobs})
+    if request.origin is None:
+        return request
+    now = workload_request(
+        Path(request.origin["path"]),
+        sets=request.origin["sets"],
+        profile=request.origin["profile"],
+        output=request.output,
+        beam_args=request.beam_args,
+    )
+    return replace(request, target=now.target, nodes=now.nodes)
+
+
+def _check_slices(slices: Sequence[Sequence[str]], columns: Sequence[str]) -> None:
+    for name in (name for keys in slices for name in keys):
+        if name not in columns:
+            nearest = difflib.get_close_matches(name, columns, n=1, cutoff=0.0)[0]
+            raise ConfigError(
+                f"evaluate.slices: {name!r} is no column of the data; nearest: {nearest}",
+                hint=f"columns: {', '.join(columns)}",
+            )
 
 
 def pipeline_request(

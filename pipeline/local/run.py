@@ -8,19 +8,21 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from pipeline.config import NodeConfig
-from pipeline.errors import PipelineError
+from pipeline.errors import PipelineError, UsageError
 from pipeline.fingerprint import Fingerprint, canonical_json, source_closure
 from pipeline.local.engine import Display, Engine
 from pipeline.local.graph import Graph
 from pipeline.local.history import History, new_run_id
+from pipeline.local.invocation import command
 from pipeline.local.lock import check_store, has_execution, locked
 from pipeline.local.node_fingerprints import fingerprint_nodes, own_parts, stack_versions
-from pipeline.local.outcome import complete_outcome, exit_code, missing_outputs
+from pipeline.local.outcome import complete_outcome, exit_code, file_sizes, missing_outputs
 from pipeline.local.plan import Decision, Known, baseline_key, decide
 from pipeline.local.processes import default_jobs, end_leftovers
 from pipeline.local.record import NodeRecord, RunRecord
 from pipeline.local.request import Request
 from pipeline.local.server import Server
+from pipeline.local.wording import DONE_BEFORE
 from pipeline.root import PROJECT_ROOT
 
 INTERRUPTED = 130  # what shells report after Ctrl-C: 128 + SIGINT
@@ -38,8 +40,11 @@ class RunDisplay(Display, Protocol):
     def waiting(self, record: RunRecord, what: str) -> None:
         """Time passes before nodes can start, e.g. while TFX is imported."""
 
-    def ends(self, record: RunRecord, options: str) -> None:
-        """The run is over; `options` is what further commands need after their name."""
+    def ends(self, record: RunRecord) -> None:
+        """The run is over."""
+
+    def close(self) -> None:
+        """Nothing more will be told; also called when the run ended in an error."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +90,10 @@ def execute(request: Request, *, display: RunDisplay, resumed: RunRecord | None 
         except KeyboardInterrupt:
             interrupted = True
         except PipelineError as error:
-            _close(history, record, began, state="failed", code=error.exit_code)
+            if isinstance(error, UsageError) and not resumed:
+                history.discard(record)  # nothing was run: there is nothing to resume or to look at
+            else:
+                _close(history, record, began, state="failed", code=error.exit_code)
             raise
         complete_outcome(record)
         code = INTERRUPTED if interrupted else exit_code(record)
@@ -104,15 +112,16 @@ def make_plan(request: Request, history: History, graph: Graph, *, resumed: RunR
         resumed: the run that is gone on with; what it completed is kept also under `--no-cache`.
     """
     memo = history.digest_memo
+    roots = request.code_roots
     baseline = ""
-    prints = fingerprint_nodes(graph, root=PROJECT_ROOT, memo=memo, baseline=baseline)
+    prints = fingerprint_nodes(graph, roots=roots, memo=memo, baseline=baseline)
     if any(node.finds_baseline for node in graph.nodes):
         trainer = next(
             (n.id for n in graph.nodes if "Model" in n.outputs.values() and not n.is_resolver), None
         )
         candidate = prints[trainer].key if trainer else ""
         baseline = baseline_key(history.runs(), workload=request.workload, candidate=candidate)
-        prints = fingerprint_nodes(graph, root=PROJECT_ROOT, memo=memo, baseline=baseline)
+        prints = fingerprint_nodes(graph, roots=roots, memo=memo, baseline=baseline)
     selected = graph.select(start=request.start, end=request.end)
     forced = selected if request.no_cache or request.start else set()
     if resumed is not None:
@@ -120,7 +129,7 @@ def make_plan(request: Request, history: History, graph: Graph, *, resumed: RunR
     store = request.output / "metadata.db"
 
     def missing(entry: Mapping[str, Any]) -> str:
-        if store.exists() and not has_execution(store, entry["execution_id"]):
+        if request.keeps_store(store) and not has_execution(store, entry["execution_id"]):
             return "metadata.db does not know its result"
         return missing_outputs(dict(entry))
 
@@ -129,9 +138,11 @@ def make_plan(request: Request, history: History, graph: Graph, *, resumed: RunR
     return Plan(graph, prints, decisions, baseline)
 
 
-def _is_current(plan: Plan, history: History, node_id: str) -> bool:
+def _is_current(request: Request, plan: Plan, history: History, node_id: str) -> bool:
     """Whether the code and the data of a node are still those that the plan saw."""
-    now = fingerprint_nodes(plan.graph, root=PROJECT_ROOT, memo=history.digest_memo, baseline=plan.baseline)
+    now = fingerprint_nodes(
+        plan.graph, roots=request.code_roots, memo=history.digest_memo, baseline=plan.baseline
+    )
     return own_parts(now[node_id]) == own_parts(plan.prints[node_id])
 
 
@@ -140,8 +151,7 @@ def plan_only(request: Request) -> Plan:
     history = History(request.output)
     graph = known_graph(request, history)
     if graph is None:
-        folder = history.scratch("plan")
-        with Server(folder) as server:
+        with history.scratch() as folder, Server(folder) as server:
             graph = _compile(request, server, history, run_id="plan", tick=lambda: None)
     return make_plan(request, history, graph)
 
@@ -214,7 +224,7 @@ def _run(request: Request, history: History, record: RunRecord, display: RunDisp
             display=display,
             jobs=request.jobs or default_jobs(),
             fail_fast=request.fail_fast,
-            still_current=functools.partial(_is_current, plan, history),
+            still_current=functools.partial(_is_current, request, plan, history),
         )
         engine.run()
         return engine.interrupted
@@ -230,7 +240,8 @@ def _take_up(record: RunRecord, server: Server, history: History, *, tick: Calla
                 "execution_id": published[entry.id]["execution_id"],
                 "outputs": published[entry.id]["outputs"],
             }
-            history.remember(entry.key, {"node": entry.id, "run_id": record.run_id, **result})
+            kept = {"node": entry.id, "run_id": record.run_id, "files": file_sizes(result["outputs"])}
+            history.remember(entry.key, {**kept, **result})
 
 
 def _compile(
@@ -259,6 +270,7 @@ def _begin_nodes(history: History, record: RunRecord, plan: Plan) -> None:
         if decision.source is not None:
             own = decision.source["run_id"] == record.run_id
             entry.state = "complete" if own else "cached"
+            entry.why = DONE_BEFORE if own else decision.why
             entry.execution_id, entry.outputs = (
                 decision.source["execution_id"],
                 dict(decision.source["outputs"]),
@@ -297,5 +309,5 @@ def _close(history: History, record: RunRecord, began: float, *, state: Any, cod
         folder = history.folder(record.run_id)
         raise PipelineError(
             f"{folder} cannot be written: {error.strerror}. What is finished is kept.",
-            hint=f"make room, then python local_runner.py resume {record.run_id}",
+            hint=f"make room, then {command('resume', record.run_id, output=history.output)}",
         ) from error

@@ -5,12 +5,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-Kind = Literal["cache", "run", "artifact"]
+Kind = Literal["cache", "state", "run", "artifact"]
+
+_NAMES = {
+    "run": "run",
+    "artifact": "artifact folder",
+    "cache": "cache entry",
+    "state": "checkpoint folder",
+}
 
 
 @dataclass(frozen=True)
 class Removal:
-    """One thing that goes: a remembered result, a run's folder or an artifact's, with all that is in it."""
+    """One thing that goes: a remembered result, or a folder with all that is in it: a run's, an artifact's,
+    or that of what an unfinished node has kept to go on with.
+    """
 
     kind: Kind
     path: Path
@@ -61,11 +70,7 @@ class Sweep:
         kinds = [removal.kind for removal in self.removals if removal.size_bytes]
         if not kinds:
             return f"Nothing to remove. {kept}"
-        counts = ", ".join(
-            _count(kinds.count(kind), name)
-            for kind, name in (("run", "run"), ("artifact", "artifact folder"), ("cache", "cache entry"))
-            if kind in kinds
-        )
+        counts = ", ".join(_count(kinds.count(kind), name) for kind, name in _NAMES.items() if kind in kinds)
         head = f"{'Removed' if self.is_done else 'Would remove'} {counts}: {_size(self.size_bytes)}. {kept}"
         return head if self.is_done else "\n".join([head, *self._listing(), f"hint: {command}"])
 

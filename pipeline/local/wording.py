@@ -2,10 +2,14 @@
 
 import math
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
+from pipeline.local.invocation import DEFAULT_OUTPUT, command
 from pipeline.local.record import NodeRecord, RunRecord
 
+# Why a resumed run does not run a node again.
+DONE_BEFORE = "done before the run was resumed"
 # A status is a word and a shape; colour, where there is a terminal, only repeats it.
 MARKS = {
     "waiting": "·",
@@ -17,7 +21,6 @@ MARKS = {
 }
 # More of the slices do not fit a screen together with the nodes.
 _SHOWN_SLICES = 12
-_COMMAND = "python local_runner.py"
 
 
 def seconds(value: float) -> str:
@@ -63,7 +66,7 @@ def verdict_lines(verdict: Mapping[str, Any]) -> Iterator[str]:
     ]
     yield from _table((f"slice, by {metrics[0]}", "examples", *metrics), rows)
     if len(slices) > len(rows):
-        yield f"{len(slices) - len(rows)} more slices: see verdict.json"
+        yield f"{len(slices) - len(rows)} more slices: see `show --json`, verdict.json of the blessing"
 
 
 def _number(value: float | None) -> str:
@@ -76,20 +79,19 @@ def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[str]:
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
-def summary(record: RunRecord, *, options: str = "") -> Iterator[str]:
+def summary(record: RunRecord) -> Iterator[str]:
     """The last lines of a run: outcome first, then the numbers, then what to do next.
 
     Args:
         record: the finished run.
-        options: what further commands need after their name, e.g. ` --output DIR`.
     """
     if record.state == "failed":
-        yield from _failure(record, options)
+        yield from _failure(record)
         return
     if record.state == "interrupted":
         kept = _count(record, "complete", "cached")
         yield f"Interrupted. {kept} finished {_nodes(kept)} kept; nothing is left running."
-        yield f"hint: {_COMMAND} resume {record.run_id}{options}"
+        yield f"hint: {_command(record, 'resume')}"
         return
     if record.state == "stopped":
         yield f"Not pushed: {'; '.join(record.blessing_reasons) or 'the model was not blessed'}."
@@ -102,10 +104,10 @@ def summary(record: RunRecord, *, options: str = "") -> Iterator[str]:
     if record.metrics:
         yield f"Metrics on the eval split: {metrics_line(record.metrics)}"
     yield _work_line(record)
-    yield f"hint: {_next_step(record, options)}"
+    yield f"hint: {_next_step(record)}"
 
 
-def _failure(record: RunRecord, options: str) -> Iterator[str]:
+def _failure(record: RunRecord) -> Iterator[str]:
     failed = [node for node in record.nodes if node.state == "failed"]
     done = _count(record, "complete", "cached")
     names = ", ".join(node.id for node in failed) or "the engine"
@@ -117,12 +119,15 @@ def _failure(record: RunRecord, options: str) -> Iterator[str]:
         if error.get("hint"):
             yield f"    hint: {error['hint']}"
         yield f"    log: {record.target.get('output', 'output')}/runs/{record.run_id}/{node.log}"
-    yield f"hint: {_COMMAND} resume {record.run_id}{options}"
+    yield f"hint: {_command(record, 'resume')}"
 
 
 def _work_line(record: RunRecord) -> str:
-    ran = [node for node in record.nodes if node.state == "complete"]
+    complete = [node for node in record.nodes if node.state == "complete"]
+    ran = [node for node in complete if node.why != DONE_BEFORE]
     parts = [f"{len(ran)} ran"] if ran else []
+    if len(complete) > len(ran):
+        parts.append(f"{len(complete) - len(ran)} done before")
     if cached := _count(record, "cached"):
         parts.append(f"{cached} cached")
     if skipped := _count(record, "skipped"):
@@ -132,10 +137,10 @@ def _work_line(record: RunRecord) -> str:
     return f"{seconds(record.wall_s)}: {', '.join(parts)}{tail}"
 
 
-def _next_step(record: RunRecord, options: str) -> str:
+def _next_step(record: RunRecord) -> str:
     if record.state == "stopped":
-        return f"{_COMMAND} show {record.run_id}{options}   # every check, and each slice"
-    return f"{_COMMAND} show {record.run_id}{options}"
+        return f"{_command(record, 'show')}   # every check, and the worst slices"
+    return _command(record, "show")
 
 
 def _count(record: RunRecord, *states: str) -> int:
@@ -144,3 +149,7 @@ def _count(record: RunRecord, *states: str) -> int:
 
 def _nodes(count: int) -> str:
     return "node is" if count == 1 else "nodes are"
+
+
+def _command(record: RunRecord, name: str) -> str:
+    return command(name, record.run_id, output=Path(record.target.get("output", DEFAULT_OUTPUT)))

@@ -38,12 +38,11 @@ def build_model(features: Mapping[str, Feature], hyperparameters: Mapping[str, A
             inputs[name] = keras.Input(feature.shape, dtype="int32", name=name)
             code = keras.ops.squeeze(inputs[name], axis=-1)
             categories.append(keras.ops.one_hot(code, feature.categories))
-    wide = keras.layers.Concatenate()(categories)
-    deep = keras.layers.Concatenate()([*numbers, wide])
+    deep = keras.layers.Concatenate()([*numbers, *categories])
     for units in settings.hidden_units:
         deep = keras.layers.Dense(units, activation="relu")(deep)
         deep = keras.layers.Dropout(settings.dropout)(deep)
-    both = keras.layers.Concatenate()([deep, wide])
+    both = keras.layers.Concatenate()([deep, *categories])
     output = keras.layers.Dense(1, activation="sigmoid", dtype="float32", name="big_tip")(both)
     model = keras.Model(inputs, output)
     model.compile(

@@ -21,6 +21,8 @@ from tfx.dsl.experimental.node_execution_options.utils import NodeExecutionOptio
 from tfx.types import standard_artifacts
 from tfx.types.channel import union
 
+from components.kept_state import state_folder
+
 FOLDER = Path(os.environ["TOY"])
 
 
@@ -114,6 +116,21 @@ def misbehave(how: str, output: Path) -> None:
 
 
 @tfx.dsl.components.component
+def Remember(
+    text: tfx.dsl.components.Parameter[str],
+    made: tfx.dsl.components.OutputArtifact[standard_artifacts.String],
+):
+    """Is killed at each attempt until the toys are well, and counts them in what it keeps."""
+    with (state_folder() / "attempts").open("a+") as attempts:
+        attempts.write("x")
+        attempts.seek(0)
+        note("remembered", f"{text} {len(attempts.read())}")
+    if not (FOLDER / "well").exists():
+        os.kill(os.getpid(), signal.SIGKILL)
+    made.value = text
+
+
+@tfx.dsl.components.component
 def Push(value: tfx.dsl.components.InputArtifact[standard_artifacts.Examples]):
     """Has an effect that must not happen twice."""
     note("pushed", Path(value.uri, "data").read_text())
@@ -196,6 +213,16 @@ def hang():
 def deaf():
     """A node that does not end when it is told to."""
     return pipeline("deaf", Misbehave(how="deaf").with_id("Deaf"))
+
+
+def remember():
+    """A node that is done, and one that keeps what it can go on with; and is tried twice."""
+    make = Make(text="first").with_id("Make")
+    text = tfx.dsl.experimental.RuntimeParameter(name="text", ptype=str, default="a")
+    remember = Remember(text=text).with_id("Remember")
+    remember.add_upstream_node(make)
+    remember.node_execution_options = NodeExecutionOptions(max_execution_retries=1)
+    return pipeline("remember", make, remember)
 
 
 def fill():

@@ -60,8 +60,6 @@ def test_nodes_sleep_side_by_side(in_process, watcher):
     starts = [node.started_s for node in record.nodes]
     ends = [node.started_s + node.wall_s for node in record.nodes]
     assert max(starts) < min(ends), "all eight run at one moment"
-    # One second of sleep each; the rest is what eight forks and their writes to one SQLite file cost here.
-    assert max(ends) - min(starts) < 8.0
 
 
 def test_what_cannot_be_compiled_is_refused_in_words(in_process, tmp_path):

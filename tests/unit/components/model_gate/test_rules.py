@@ -40,9 +40,22 @@ def test_candidate_may_lie_max_drop_below_the_baseline(value, blessed):
 
 
 def test_missing_metric_is_never_blessed():
-    found = verdict({"accuracy": 0.99})
+    found = verdict({"accuracy": 0.99}, limits={"auc": Limits(min=0.94)})
     assert not found.blessed
     assert found.reasons == ("auc was not computed, needs at least 0.94",)
+
+
+def test_metric_limited_by_its_drop_alone_must_be_there_too():
+    limits = {"auc": Limits(max_drop=0.01)}
+    assert not verdict({}, limits=limits).blessed
+    assert not verdict({}, limits=limits, baseline={"auc": 0.9}).blessed
+    assert verdict({"auc": 0.5}, limits=limits).blessed
+
+
+def test_baseline_that_lacks_the_metric_cannot_pass_the_candidate():
+    limits = {"auc": Limits(max_drop=0.01)}
+    found = verdict({"auc": 0.99}, limits=limits, baseline={"accuracy": 0.9})
+    assert found.reasons == ("auc 0.99, needs at most 0.01 below the baseline, whose value is unknown",)
 
 
 def test_refusal_names_metric_value_and_requirement():

@@ -22,6 +22,8 @@ def record(stage: str, message: str = "Running bundle for stage %s\n\tExpected o
             "Parse/ParseLine",
         ),
         ("WriteSplit[train]/Write/GroupByKey/Read", "GroupByKey/Read"),
+        ("(ref_PCollection_PCollection_351/Read)+(ref_AppliedPTransform_Analyze/Pack_2)", "Analyze/Pack"),
+        ("ref_PCollection_PCollection_351/Read", "starting"),
         ("", "starting"),
     ],
 )

@@ -53,7 +53,7 @@ def test_start_of_several_ids_is_refused(history):
 def test_folder_without_runs_says_how_to_start(history):
     with pytest.raises(UsageError, match="holds no run yet") as caught:
         history.find(None)
-    assert caught.value.hint == "python local_runner.py run"
+    assert caught.value.hint == f"python local_runner.py run --output {history.output}"
 
 
 def test_damaged_record_hides_its_run_and_no_other(history):

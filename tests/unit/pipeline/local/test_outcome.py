@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pipeline.local.outcome import complete_outcome, exit_code, missing_outputs
+from pipeline.local.outcome import complete_outcome, exit_code, file_sizes, missing_outputs
 from pipeline.local.record import NodeRecord, RunRecord
 
 
@@ -91,3 +91,14 @@ def test_lost_artifact_or_pushed_version_is_named(tmp_path):
 
 def test_artifact_in_a_bucket_is_not_looked_for():
     assert missing_outputs({"outputs": {"model": [artifact("Model", "gs://bucket/model")]}}) == ""
+
+
+def test_file_that_is_cut_or_gone_is_noticed(tmp_path):
+    (tmp_path / "saved_model.pb").write_bytes(b"12345")
+    outputs = {"model": [artifact("Model", tmp_path)]}
+    entry = {"outputs": outputs, "files": file_sizes(outputs)}
+    assert missing_outputs(entry) == ""
+    (tmp_path / "saved_model.pb").write_bytes(b"123")
+    assert missing_outputs(entry) == f"{tmp_path}/saved_model.pb was changed or removed"
+    (tmp_path / "saved_model.pb").unlink()
+    assert missing_outputs(entry) == f"{tmp_path}/saved_model.pb was changed or removed"

@@ -1,12 +1,13 @@
 """What the screen says at the end of a run."""
 
 import io
+import re
 
 import pytest
 
 from pipeline.local.progress import LineDisplay, TableDisplay, choose_display
 from pipeline.local.record import NodeRecord, RunRecord
-from pipeline.local.wording import node_line, seconds, summary, verdict_lines
+from pipeline.local.wording import DONE_BEFORE, node_line, seconds, summary, verdict_lines
 
 
 def record(state="complete", **values):
@@ -18,8 +19,8 @@ def record(state="complete", **values):
     return RunRecord("run-1", "taxi", state=state, wall_s=36.4, nodes=nodes, target=target, **values)
 
 
-def text(run, options=""):
-    return "\n".join(summary(run, options=options))
+def text(run):
+    return "\n".join(summary(run))
 
 
 @pytest.mark.parametrize(
@@ -45,7 +46,7 @@ def test_pushed_run_says_where_first_and_what_next_last():
     assert lines[0] == "Pushed: taxi version 17 -> /srv/17"
     assert "Metrics on the eval split: auc 0.9512, n 49" in lines
     assert "36 s: 1 ran, 1 cached; longest Trainer 8.0 s" in lines
-    assert lines[-1] == "hint: python local_runner.py show run-1"
+    assert lines[-1] == "hint: python local_runner.py show run-1 --output /data/output"
 
 
 def test_success_takes_at_most_six_lines():
@@ -68,7 +69,7 @@ def test_failure_names_node_cause_place_log_and_the_command_to_go_on():
         "hint": "say yes",
         "where": "workloads/taxi/model.py:9",
     }
-    said = text(run, " --output /data/output").splitlines()
+    said = text(run).splitlines()
     assert said[0] == "Failed: Trainer, after 1 of 2 nodes. What is finished is kept."
     assert said[1] == "  Trainer: workloads/taxi/model.py:9: ValueError: no"
     assert said[2] == "    hint: say yes"
@@ -126,6 +127,29 @@ def test_table_is_drawn_on_a_terminal_and_never_in_ci(monkeypatch):
     assert isinstance(choose_display(Terminal()), LineDisplay)
 
 
+def test_control_codes_in_a_message_do_not_reach_the_terminal(monkeypatch):
+    run = record("failed")
+    run.nodes[1].state, run.nodes[1].error = "failed", {"message": "\x1b[2Jgone", "hint": "", "where": ""}
+    for stream in (io.StringIO(), Terminal()):
+        monkeypatch.setenv("TERM", "xterm")
+        display = choose_display(stream)
+        display.begins(run)
+        display.planned(run, {})
+        display.ends(run)
+        assert "\x1b[2J" not in stream.getvalue()
+        assert "\\x1b[2Jgone" in stream.getvalue()
+
+
+def test_cursor_is_given_back_when_a_run_ends_in_an_error(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("CI", raising=False)
+    stream = Terminal()
+    display = choose_display(stream)
+    display.begins(record())
+    display.close()
+    assert stream.getvalue().rindex("\x1b[?25h") > stream.getvalue().rindex("\x1b[?25l")
+
+
 def test_brackets_in_a_message_are_not_read_as_markup(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     stream = Terminal()
@@ -133,7 +157,7 @@ def test_brackets_in_a_message_are_not_read_as_markup(monkeypatch):
     run.nodes[1].why = "[red]data[/red] changed"
     display.begins(run)
     display.planned(run, {"Trainer": 8.0})
-    display.ends(run, "")
+    display.ends(run)
     assert "[red]data[/red]" in stream.getvalue()
 
 
@@ -156,3 +180,24 @@ def test_verdict_shows_every_check_and_the_worst_slices_first():
 
 def test_run_without_a_gate_has_no_verdict_to_show():
     assert list(verdict_lines({})) == []
+
+
+def test_narrow_terminal_cuts_the_note_and_nothing_else(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "60")
+    stream = Terminal()
+    display, run = choose_display(stream), record()
+    run.nodes[1].why = "a reason that is much too long for sixty columns " * 3
+    display.begins(run)
+    display.planned(run, {})
+    display.ends(run)
+    shown = re.sub(r"\x1b\[[\d;?]*[a-zA-Z]", "", stream.getvalue())
+    lines = [line for line in shown.splitlines() if "a reason" in line]
+    assert lines
+    assert all(line.startswith("✓  Trainer  complete") and "8.0 s" in line for line in lines)
+
+
+def test_resumed_run_counts_what_it_did_itself():
+    run = record()
+    run.nodes[0].state, run.nodes[0].why = "complete", DONE_BEFORE
+    assert "1 ran, 1 done before" in text(run)

@@ -1,0 +1,25 @@
+"""What a node keeps from one attempt to the next. Without an engine it keeps nothing."""
+
+import os
+from pathlib import Path
+
+# Set by the engine for each node's process, and inherited by what that starts.
+STATE_VARIABLE = "SLIPWAY_STATE"
+
+
+def state_folder() -> Path | None:
+    """The node's own folder for what it can go on with, e.g. checkpoints; made on demand.
+
+    What is in it was left by earlier attempts of the same node at the same work, of this run or of another:
+    same settings, code, data and results upstream. The engine removes it when the node completes. An attempt
+    may be killed at any moment: only what was renamed into place is whole.
+
+    Returns:
+        An existing folder; None where nobody keeps one: the node starts at the beginning each time.
+    """
+    target = os.environ.get(STATE_VARIABLE)
+    if not target:
+        return None
+    folder = Path(target)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
