@@ -10,7 +10,6 @@ from pathlib import Path
 from tfx.components import (
     Evaluator,
     ExampleValidator,
-    Pusher,
     StatisticsGen,
     Trainer,
     Transform,
@@ -21,13 +20,14 @@ from tfx.dsl.components.base.base_node import BaseNode
 from tfx.dsl.components.common.resolver import Resolver
 from tfx.dsl.input_resolution.strategies.latest_blessed_model_strategy import LatestBlessedModelStrategy
 from tfx.orchestration.pipeline import Pipeline
-from tfx.proto import example_gen_pb2, pusher_pb2
+from tfx.proto import example_gen_pb2
 from tfx.types import Channel
 from tfx.types.standard_artifacts import Model, ModelBlessing
 
 from components.ingest.component import Ingest
 from components.model_gate.component import ModelGate
 from components.model_gate.eval_config import eval_config
+from components.pusher.component import Pusher
 from pipeline.config import WorkloadConfig
 from pipeline.ingest_options import ingest_options, split_weights
 from pipeline.metadata_store import connection_config
@@ -98,13 +98,10 @@ def build_pipeline(*, config: WorkloadConfig, data: tuple[str, Mapping[str, str]
             name: limits.model_dump(exclude_none=True) for name, limits in config.evaluate.thresholds.items()
         },
     )
-    destination = config.push.destination or str(output / "serving" / config.name)
     pusher = Pusher(
         model=trainer.outputs["model"],
-        model_blessing=gate.outputs["blessing"],
-        push_destination=pusher_pb2.PushDestination(
-            filesystem=pusher_pb2.PushDestination.Filesystem(base_directory=destination)
-        ),
+        blessing=gate.outputs["blessing"],
+        base=config.push.destination or str(output / "serving" / config.name),
     )
 
     nodes: list[BaseNode] = [

@@ -2,11 +2,13 @@
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
 import textwrap
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ import pytest
 from components.errors import ComponentError
 from components.trainer.features import Feature
 from components.trainer.job import TrainingJob
-from components.trainer.process import TrainingProcess
+from components.trainer.process import TrainingProcess, read_event
 
 pytestmark = [
     pytest.mark.slow,
@@ -38,6 +40,18 @@ MODEL = """
 
     def wrong(features, hyperparameters):
         return features["no such feature"]
+
+    def with_state(features, hyperparameters):
+        # All sorts of state: bfloat16, moving averages, a seed generator, an optimizer's moments.
+        import tensorflow as tf
+
+        tf.config.experimental.enable_op_determinism()
+        inputs = {name: keras.Input(feature.shape, name=name) for name, feature in features.items()}
+        hidden = keras.layers.Dense(8, activation="relu", dtype="bfloat16")(inputs["x"])
+        hidden = keras.layers.Dropout(0.3)(keras.layers.BatchNormalization()(hidden))
+        model = keras.Model(inputs, keras.layers.Dense(1)(hidden))
+        model.compile(optimizer="adam", loss="mse", metrics=["mae"])
+        return model
 """
 
 
@@ -122,6 +136,79 @@ def test_examples_without_a_feature_are_refused(job, tmp_path):
     features = [{**feature.to_json(), "name": name} for feature, name in zip(job.features, "wy", strict=True)]
     with pytest.raises(ComponentError, match="does not have the transformed features"):
         run(job, tmp_path, features=features)
+
+
+@pytest.fixture
+def long_job(job, tmp_path):
+    """40 epochs of 3 steps of a model with all sorts of state, each epoch kept."""
+    (tmp_path / "kept").mkdir()
+    return replace(job, model="tiny_model.with_state", epochs=40, checkpoint_dir=str(tmp_path / "kept"))
+
+
+def what_it_left(tmp_path):
+    """Every array in the weights file, and the two texts; but for the times in the result."""
+    import h5py
+
+    arrays = {}
+    with h5py.File(tmp_path / "model.weights.h5") as file:
+        file.visititems(lambda name, item: arrays.update({name: item}))
+        arrays = {name: item[()].tobytes() for name, item in arrays.items() if hasattr(item, "shape")}
+    result = json.loads((tmp_path / "result.json").read_text())
+    del result["fit_s"], result["examples_per_s"]
+    return arrays, (tmp_path / "history.json").read_text(), result
+
+
+def events(lines, kind):
+    return [event for line in lines if (event := read_event(line)) and event["event"] == kind]
+
+
+def killed_at(job, tmp_path, *, epoch, after_s):
+    """Carries out the job and kills it that long after the epoch."""
+    file = tmp_path / "job.json"
+    file.write_text(job.to_json(), encoding="utf-8")
+
+    def show(line):
+        if (event := read_event(line)) and event["event"] == "epoch" and event["epoch"] == epoch:
+            time.sleep(after_s)
+            os.kill(process.pid, signal.SIGKILL)
+
+    with (
+        pytest.raises(ComponentError, match="was killed by SIGKILL"),
+        TrainingProcess(file, import_roots=[tmp_path]) as process,
+    ):
+        process.wait(show=show)
+
+
+def test_training_killed_at_any_moment_goes_on_to_the_same_weights_and_history(long_job, tmp_path):
+    run(long_job, tmp_path, checkpoint_dir=None)
+    undisturbed = what_it_left(tmp_path)
+    assert any(name.startswith("optimizer") for name in undisturbed[0])
+    (tmp_path / "result.json").unlink()
+    for first, last in ((1, 12), (16, 30)):
+        moment = {"epoch": random.randint(first, last), "after_s": random.uniform(0, 0.05)}  # noqa: S311
+        print("killed at", moment)
+        killed_at(long_job, tmp_path, **moment)
+    assert not (tmp_path / "result.json").exists()
+    _, lines = run(long_job, tmp_path)
+    assert what_it_left(tmp_path) == undisturbed
+    [resumed] = events(lines, "resumed")
+    assert resumed["epoch"] >= moment["epoch"] - 1
+    assert [event["epoch"] for event in events(lines, "epoch")] == list(range(resumed["epoch"] + 1, 41))
+
+
+def test_damaged_checkpoint_is_told_and_the_one_before_leads_to_the_same(long_job, tmp_path):
+    run(long_job, tmp_path)
+    first = what_it_left(tmp_path)
+    newest = tmp_path / "kept" / "epoch-00040.npz"
+    newest.write_bytes(newest.read_bytes()[:-100])
+    _, lines = run(long_job, tmp_path)
+    assert events(lines, "damaged")[0]["message"].endswith("epoch-00040.npz is damaged")
+    assert events(lines, "resumed")[0]["epoch"] == 39
+    assert what_it_left(tmp_path) == first
+    # Killed after its last epoch, before its result was taken: nothing is trained again.
+    _, lines = run(long_job, tmp_path)
+    assert (events(lines, "resumed")[0]["epoch"], events(lines, "epoch")) == (40, [])
+    assert what_it_left(tmp_path) == first
 
 
 def test_killed_process_is_told_as_killed(job, tmp_path):

@@ -63,6 +63,13 @@ def test_epochs_differ_and_the_seed_repeats_them(rows, job):
     assert first[:3] != first[3:]
 
 
+def test_training_that_goes_on_sees_the_batches_it_would_have_seen(rows, job):
+    from components.trainer.dataset import training_batches
+
+    undisturbed = numbers(training_batches(rows, job), 12)
+    assert numbers(training_batches(rows, job, first_epoch=2), 6) == undisturbed[6:]
+
+
 def test_label_goes_with_its_row(rows, job):
     from components.trainer.dataset import eval_batches, training_batches
 

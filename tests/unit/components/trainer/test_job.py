@@ -35,6 +35,13 @@ def test_job_comes_back_from_its_file_as_it_went(job, tmp_path):
     assert TrainingJob.load(file) == job
 
 
+def test_identity_is_what_is_trained_and_not_where_its_files_go(job):
+    moved = dataclasses.replace(job, output_dir="other", checkpoint_dir="kept")
+    assert moved.identity == job.identity
+    for change in ({"seed": 8}, {"epochs": 3}, {"train_files": ("d.gz",)}, {"hyperparameters": {}}):
+        assert dataclasses.replace(job, **change).identity != job.identity
+
+
 def test_inputs_are_all_features_but_the_label(job):
     assert job.inputs == {"fare": FARE}
 
@@ -66,6 +73,7 @@ def test_wrong_value_is_refused_with_name_and_rule(job, change, words):
         ({"batch_sise": 1}, "batch_sise"),
         ({"train_files": "a.gz"}, "train_files of the training job must be a list"),
         ({"model": 3}, "model of the training job must be a string"),
+        ({"checkpoint_dir": 3}, "checkpoint_dir of the training job must be a string or null, not 3"),
         ({"hyperparameters": []}, "hyperparameters of the training job must be a mapping"),
         ({"features": [3]}, "a feature has the keys"),
     ],

@@ -13,6 +13,7 @@ from pipeline.fingerprint import Fingerprint
 from pipeline.local import gc
 from pipeline.local.gc import collect
 from pipeline.local.history import History
+from pipeline.local.kept_states import KeptStates
 from pipeline.local.lock import locked
 from pipeline.local.plan import baseline_key
 from pipeline.local.record import NodeRecord, RunRecord
@@ -116,6 +117,32 @@ def test_second_call_finds_nothing_to_remove(folder):
     collect(folder.path, keep=1)
     assert collect(folder.path, keep=1).removals == ()
     assert collect(folder.path, keep=1).text() == "Nothing to remove. Kept: 1 run."
+
+
+def test_what_unfinished_nodes_kept_goes_unless_a_kept_run_can_go_on_with_it(folder):
+    states = KeptStates(folder.path)
+    runs = [
+        folder.run(0, seed=0, state="killed"),
+        folder.run(1, seed=1),
+        folder.run(2, seed=2, state="failed"),
+        folder.run(3, seed=3),
+    ]
+    kept = [states.folder(run.nodes[0].key, "Trainer") for run in runs]
+    for path in kept:
+        path.mkdir(parents=True)
+        (path / "epoch-00001.npz").write_bytes(b"x" * 1000)
+    sweep = collect(folder.path, keep=3)
+    assert [path.exists() for path in kept] == [False, False, True, False]
+    assert "3 checkpoint folders" in sweep.text()
+
+
+def test_linked_state_folder_is_refused(folder, tmp_path):
+    folder.run(0)
+    (tmp_path / "elsewhere" / "mine").mkdir(parents=True)
+    KeptStates(folder.path).root.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UsageError, match="is a link"):
+        collect(folder.path)
+    assert (tmp_path / "elsewhere" / "mine").exists()
 
 
 def test_keep_counts_each_pipeline_by_itself(folder):

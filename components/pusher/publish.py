@@ -1,0 +1,244 @@
+"""Publishes a model as a version in a directory that a model server watches: whole or not at all.
+
+<base>/<version>/           TF Serving's layout; its `manifest.json` says what belongs to it
+<base>/.staging-<random>/   a version in the making; servers read integer names only
+<base>/.lock                held by the publisher at work; the kernel lets go when its process ends
+"""
+
+import contextlib
+import errno
+import fcntl
+import json
+import logging
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from components.errors import ComponentError
+from components.pusher.manifest import (
+    MANIFEST,
+    FileEntry,
+    contents,
+    digest_of,
+    opened,
+    read_manifest,
+    sha256,
+    verify,
+)
+
+LOCK_WAIT_S = 600.0
+"""How long to wait for another publisher of the same base: longer than copying any model should take."""
+
+_STAGING = ".staging-"
+_CHUNK_BYTES = 2**26
+# TF Serving keeps a version as a signed 64-bit integer and passes over longer names.
+_LARGEST_VERSION = 2**63 - 1
+_REMEDIES = {
+    errno.ENOSPC: "make room there",
+    errno.EDQUOT: "make room in the quota",
+    errno.EACCES: "make it readable and writable for this user, or choose another push.destination",
+    errno.EPERM: "make it readable and writable for this user, or choose another push.destination",
+    errno.EROFS: "mount it writable, or choose another push.destination",
+    errno.ENOTDIR: "choose another push.destination",
+    errno.EEXIST: "choose another push.destination",
+}
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Published:
+    """A version that holds the model.
+
+    Attributes:
+        version: its number, > 0; larger than those that were there before it.
+        path: its folder.
+        was_there: True when an earlier push had published the same files; nothing was written then.
+    """
+
+    version: int
+    path: Path
+    was_there: bool
+
+
+def publish(model_folder: Path, *, base: Path) -> Published:
+    """Makes the model the newest version in `base`, unless it is that already.
+
+    Killed at any moment, or failed, it leaves either no new version or a whole one that is on disk; the next
+    call removes what lies around, or finds the version. Publishers of one base take turns.
+
+    Args:
+        model_folder: a SavedModel: regular files and folders only. A `manifest.json` at its top is that of
+            an earlier push, and is written anew.
+        base: the folder of the versions; made with its parents if need be.
+
+    Raises:
+        ComponentError: `model_folder` is no SavedModel or holds a link; `base` is a file, full or not
+            writable; its newest version is a link out of it; another publisher does not end.
+    """
+    with _errors_named(base):
+        folders, sizes = contents(model_folder)
+        sizes.pop(MANIFEST, None)
+        if "saved_model.pb" not in sizes:
+            raise ComponentError(
+                f"{model_folder} holds no saved_model.pb, so no server can load it.",
+                hint="train again: python local_runner.py run --from Trainer",
+            )
+        _make_folder(base)
+        with _turn(base):
+            _remove_leftovers(base)
+            newest = _newest(base)
+            if newest and _is_same(newest[1], model_folder, sizes):
+                # Whoever published it may have been killed between its rename and this.
+                _sync(base)
+                return Published(*newest, was_there=True)
+            version = max(int(time.time()), newest[0] + 1 if newest else 1)
+            if version > _LARGEST_VERSION:
+                raise ComponentError(f"{base} holds the largest version there can be.", hint="rename it")
+            path = base / str(version)
+            _write(path, model_folder, folders, sizes)
+            return Published(version, path, was_there=False)
+
+
+def _is_same(version: Path, folder: Path, sizes: Mapping[str, int]) -> bool:
+    """Whether a version is whole and holds the folder's files."""
+    entries = read_manifest(version) or {}
+    if sizes != {name: entry.bytes for name, entry in entries.items()}:
+        return False
+    # Small files first: another model is mostly told by the first few bytes that are read.
+    for name in sorted(sizes, key=sizes.__getitem__):
+        if sha256(folder / name) != entries[name].sha256:
+            return False
+    problem = verify(version)
+    if problem:
+        _log.warning("%s is damaged, so the model is pushed again: %s.", version, problem)
+    return not problem
+
+
+def _write(path: Path, folder: Path, folders: list[str], names: Mapping[str, int]) -> None:
+    staging = path.with_name(_STAGING + secrets.token_hex(8))
+    try:
+        staging.mkdir()
+        for name in folders:
+            (staging / name).mkdir()
+        entries = {name: _copy(folder / name, staging / name) for name in sorted(names)}
+        document = {
+            "digest": digest_of(entries),
+            "files": {name: asdict(entry) for name, entry in entries.items()},
+        }
+        with (staging / MANIFEST).open("x", encoding="utf-8") as file:
+            json.dump(document, file, indent=2)
+            file.flush()
+            os.fsync(file.fileno())
+        for name in reversed(folders):
+            _sync(staging / name)
+        _sync(staging)
+        # A folder takes the place of nothing but an empty folder; the version's name is new all the same.
+        staging.rename(path)
+    except BaseException:
+        # What cannot be removed now, the next publisher removes; the first error is the one to tell.
+        shutil.rmtree(staging, ignore_errors=True)
+        raise
+    _sync(path.parent)
+
+
+def _copy(source: Path, target: Path) -> FileEntry:
+    """Copies a file to disk; its entry is of what was read back from the copy."""
+    with opened(source) as reading, target.open("xb") as writing, ThreadPoolExecutor(1) as beside:
+        while os.sendfile(writing.fileno(), reading.fileno(), None, _CHUNK_BYTES):
+            pass
+        # Waiting for the disk and hashing take about as long as each other, and neither holds Python's lock.
+        on_disk = beside.submit(os.fsync, writing.fileno())
+        entry = FileEntry(sha256(target), target.stat().st_size)
+        on_disk.result()
+    return entry
+
+
+def _newest(base: Path) -> tuple[int, Path] | None:
+    """The largest version and its path, whole or not; None where there is none.
+
+    Raises:
+        ComponentError: it is a link out of `base`.
+    """
+    # A file with such a name is no version, but a new version must not collide with it either.
+    numbered = [path for path in base.iterdir() if path.name.isascii() and path.name.isdigit()]
+    versions = [(int(path.name), path) for path in numbered if 0 < int(path.name) <= _LARGEST_VERSION]
+    if not versions:
+        return None
+    version, path = max(versions)
+    real = Path(os.path.realpath(path))
+    if not real.is_relative_to(os.path.realpath(base)):
+        raise ComponentError(
+            f"{path} is a link out of {base}, to {real}; nobody can vouch for what lies there.",
+            hint=f"remove the link: rm {path}",
+        )
+    return version, path
+
+
+def _remove_leftovers(base: Path) -> None:
+    """Removes what dead publishers left: whoever holds the lock is the only one alive."""
+    for path in base.glob(f"{_STAGING}*"):
+        _log.info("Removing %s, left by a publisher that did not end.", path)
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
+@contextlib.contextmanager
+def _turn(base: Path) -> Iterator[None]:
+    """Holds the base for this publisher alone."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    lock = base / ".lock"
+    descriptor = os.open(lock, flags, 0o666)
+    try:
+        until = time.monotonic() + LOCK_WAIT_S
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > until:
+                    raise ComponentError(
+                        f"{base} is held by another publisher (waited {LOCK_WAIT_S:.0f} s).",
+                        hint=f"end it; `fuser {lock}` names it",
+                    ) from None
+                time.sleep(0.02)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _make_folder(folder: Path) -> None:
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in missing:
+        _sync(path.parent)
+
+
+def _sync(folder: Path) -> None:
+    """Puts the names in a folder on disk; its files' content is not touched."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _errors_named(base: Path) -> Iterator[None]:
+    """Tells the operating system's errors as ours: the path, the cause, the remedy."""
+    try:
+        yield
+    except OSError as error:
+        where = f" ({error.filename})" if error.filename and str(error.filename) != str(base) else ""
+        remedy = _REMEDIES.get(error.errno or 0, "see to the disk")
+        raise ComponentError(
+            f"The model cannot be published to {base}{where}: {error.strerror or error}.",
+            hint=f"{remedy}, then: python local_runner.py resume",
+        ) from error
