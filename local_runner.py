@@ -193,7 +193,7 @@ def main() -> None:
         sys.exit(getattr(error, "exit_code", 1))
     except BrokenPipeError:
         # The reader of our output (`head`, a pager) has seen enough.
-        sys.stdout = None  # type: ignore[assignment]
+        sys.stdout = None
 
 
 if __name__ == "__main__":
