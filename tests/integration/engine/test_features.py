@@ -64,7 +64,7 @@ def test_nodes_sleep_side_by_side(in_process, watcher):
 
 def test_what_cannot_be_compiled_is_refused_in_words(in_process, tmp_path):
     history = History(in_process.output)
-    with Server(history.scratch("refusals")) as server:
+    with history.scratch() as folder, Server(folder) as server:
         for name, sets, message in (
             ("broken", {}, r"toy_pipeline.py:\d+: KeyError: 'no such setting'"),
             ("leaves", {}, r"SystemExit: 3"),
@@ -88,7 +88,7 @@ def test_what_the_store_lost_is_not_reused_nor_what_follows(in_process, watcher)
     executions = {node.id: node.execution_id for node in record.nodes}
     request = request_for("chain", in_process)
     values = {"target": dict(request.target), "run_id": "later", "parameters": {}, "beam_args": []}
-    with Server(History(in_process.output).scratch("reuse")) as server:
+    with History(in_process.output).scratch() as folder, Server(folder) as server:
         server.compile(values, tick=lambda: None)
         sources = {n.id: {"execution_id": n.execution_id, "outputs": n.outputs} for n in record.nodes}
         lost = {**sources["Node3"], "execution_id": 10**6}
