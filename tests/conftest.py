@@ -7,6 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# The same examples in every CI run; at a desk, new ones each time.
+settings.register_profile("ci", derandomize=True, deadline=None)
+if os.environ.get("CI"):
+    settings.load_profile("ci")
+
+# Keras 3, as in every process of a run; importing tensorflow_transform would choose Keras 2 for the whole session.
+os.environ.setdefault("TF_USE_LEGACY_KERAS", "0")
 
 PROJECT = Path(__file__).resolve().parent.parent
 
