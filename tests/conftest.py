@@ -14,7 +14,7 @@ settings.register_profile("ci", derandomize=True, deadline=None)
 if os.environ.get("CI"):
     settings.load_profile("ci")
 
-# Keras 3, as in every process of a run; importing tensorflow_transform would choose Keras 2 for the whole session.
+# Keras 3, as in every process of a run; importing tensorflow_transform would choose Keras 2 for all tests.
 os.environ.setdefault("TF_USE_LEGACY_KERAS", "0")
 
 PROJECT = Path(__file__).resolve().parent.parent
