@@ -185,6 +185,7 @@ def test_run_without_a_gate_has_no_verdict_to_show():
 def test_narrow_terminal_cuts_the_note_and_nothing_else(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.delenv("CI", raising=False)
     stream = Terminal()
     display, run = choose_display(stream), record()
     run.nodes[1].why = "a reason that is much too long for sixty columns " * 3
