@@ -101,6 +101,9 @@ class ForkServer:
             from pipeline.local.beam_answers import keep_beams_answers
             from pipeline.local.compile import compile_pipeline
 
+            # Here once, or every node would import the launcher for itself: 0.8 s each.
+            importlib.import_module("pipeline.local.launch")
+
             self._compiled = compile_pipeline(
                 pipeline,
                 run_id=message["run_id"],
