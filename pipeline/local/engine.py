@@ -27,6 +27,9 @@ from pipeline.local.server import Server, ServerLostError
 
 # Seconds between two looks at limits and progress; also how late a time limit or Ctrl-C can strike.
 _TICK_S = 0.5
+# Nodes that are due at once start this far apart: ML Metadata waits for seconds where it finds its SQLite
+# file locked, and eight that begin together, and so end together, find it so.
+_STAGGER_S = 0.1
 _UNMET = "its condition was not met"
 
 
@@ -74,6 +77,8 @@ class Engine:
     _not_before: dict[str, float] = field(default_factory=dict)
     _unmet: set[str] = field(default_factory=set)
     _began: float = field(default_factory=time.monotonic)
+    _last_start: float = 0.0
+    _has_due: bool = False
 
     def __post_init__(self) -> None:
         self._states = KeptStates(self.history.output)
@@ -149,7 +154,7 @@ class Engine:
 
     def _wait_s(self) -> float:
         due = [at - time.monotonic() for at in self._not_before.values()]
-        return max(0.0, min([_TICK_S, *due]))
+        return max(0.0, min([_STAGGER_S if self._has_due else _TICK_S, *due]))
 
     def _start_due(self) -> None:
         self._skip_blocked()
@@ -160,7 +165,12 @@ class Engine:
         waiting = {i for i in self._ids("waiting") if self._not_before.get(i, now) <= now}
         due = ready(self.graph, waiting=waiting, done=self._ids("complete", "cached"), unmet=self._unmet)
         for node_id in due[: self.jobs - len(self._running)]:
+            if self._running and now - self._last_start < _STAGGER_S:
+                self._has_due = True
+                return
             self._start(self.record.node(node_id))
+            self._last_start = now
+        self._has_due = False
 
     def _ids(self, *states: str) -> set[str]:
         return {node.id for node in self.record.nodes if node.state in states}
