@@ -46,7 +46,7 @@ def test_data_file_with_a_header_alone_is_refused(refused, tmp_path):
 def test_data_without_the_label_column_names_it_and_the_columns_there_are(refused, tmp_path):
     said = refused("--set", f"data.source={written(tmp_path / 'trips.csv', 'fare,tip' + chr(10) + '1,2')}")
     assert "tips" in said
-    assert "'tip'" in said or "tip" in said.replace("tips", "")
+    assert "tip" in said.replace("tips", "").replace("trips", "")
 
 
 def test_unknown_key_is_refused_with_line_and_nearest_name(refused, project, tmp_path):
@@ -72,7 +72,7 @@ def test_batch_size_of_zero_is_refused_with_the_rule(refused):
 
 def test_preprocessing_function_that_does_not_exist_is_refused_with_the_nearest(refused):
     said = refused("--set", "transform.preprocessing_fn=workloads.taxi.preprocessing.preprocess")
-    assert "preprocessing_fn" in said
+    assert "no function preprocess; nearest: preprocessing_fn" in said
 
 
 def test_module_that_does_not_exist_is_refused(refused):
