@@ -27,8 +27,8 @@ lock: setup ## Resolves the dependencies anew into requirements.lock
 	@$(VENV)/bin/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --upgrade \
 		--generate-hashes --no-emit-index-url --no-annotate --no-header --quiet -o requirements.lock
 
-schema: setup ## Writes schemas/workload.schema.json from pipeline/config.py
-	@$(PYTHON) -m pipeline.config_schema
+schema: setup ## Writes schemas/workload.schema.json from pipeline/config/
+	@$(PYTHON) -m pipeline.config.json_schema
 
 clean: ## Removes the virtual environment and the tools' caches; keeps output/
 	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec
 from pathlib import Path
 
-from pipeline.config_problems import nearest
+from pipeline.config.problems import nearest
 from pipeline.errors import ConfigError
 
 

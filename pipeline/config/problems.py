@@ -10,9 +10,9 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from pipeline.config_layers import Layer, Layers
+from pipeline.config.layers import Layer, Layers
+from pipeline.config.safe_yaml import KeyPath, shown, shown_key
 from pipeline.errors import ConfigError
-from pipeline.safe_yaml import KeyPath, shown, shown_key
 
 MAX_PROBLEMS = 10
 # A password pasted where the name of a variable belongs must not reach the terminal or a log.

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from pipeline.config import WorkloadConfig, load_workload
-from pipeline.config_schema import SCHEMA_PATH, schema_text, workload_schema
+from pipeline.config.json_schema import SCHEMA_PATH, schema_text, workload_schema
 from pipeline.errors import ConfigError
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 TAXI = Path("workloads/taxi/workload.yaml")
 
 MINIMAL = """\
@@ -509,7 +509,9 @@ def test_any_text_is_loaded_or_refused(root, text):
 
 
 def test_schema_file_is_current():
-    assert SCHEMA_PATH.read_text(encoding="utf-8") == schema_text(), "run: python -m pipeline.config_schema"
+    assert SCHEMA_PATH.read_text(encoding="utf-8") == schema_text(), (
+        "run: python -m pipeline.config.json_schema"
+    )
 
 
 def test_every_key_has_a_description_of_one_sentence():

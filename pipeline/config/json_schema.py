@@ -1,20 +1,20 @@
 """The JSON Schema of workload files, by which editors complete, explain and check them.
 
-python -m pipeline.config_schema          writes schemas/workload.schema.json
+python -m pipeline.config.json_schema          writes schemas/workload.schema.json
 """
 
 import json
 from collections.abc import Container
-from pathlib import Path
 from typing import Any
 
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core.core_schema import DictSchema
 
-from pipeline.config import WorkloadConfig
-from pipeline.config_layers import NOT_IN_A_PROFILE
+from pipeline.config.layers import NOT_IN_A_PROFILE
+from pipeline.config.workload import WorkloadConfig
+from pipeline.root import PROJECT_ROOT
 
-SCHEMA_PATH = Path(__file__).resolve().parent.parent / "schemas/workload.schema.json"
+SCHEMA_PATH = PROJECT_ROOT / "schemas/workload.schema.json"
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _DEFINITION = "#/$defs/"
 _SUFFIX = "InProfile"

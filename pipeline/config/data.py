@@ -1,0 +1,132 @@
+"""The workload file's `data`: where the raw examples come from and how they are split."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from pipeline.config.problems import KeyRuleError
+from pipeline.config.section import Column, Columns, Letter, Moment, Section, SnakeName, Text, Texts
+
+
+class SplitByConfig(Section):
+    """What decides over a row's split; exactly one of key, time, files and parts."""
+
+    key: Column | None = Field(
+        default=None, description="Rows with the same value in this column fall into the same split."
+    )
+    time: Column | None = Field(
+        default=None, description="Rows are split by this column of numbers or ISO dates; needs starts."
+    )
+    starts: dict[SnakeName, Moment | None] | None = Field(
+        default=None,
+        description="For time: the first moment of each split; null for the earliest. A split ends where "
+        "the next begins.",
+    )
+    files: dict[SnakeName, Text] | None = Field(
+        default=None, description="Patterns below data.source, which is then a folder, by split."
+    )
+    parts: dict[SnakeName, Text] | None = Field(
+        default=None,
+        description="For npz: the arrays of each split; {train: train, eval: test} is x_train and x_test.",
+    )
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> Self:
+        given = [name for name in ("key", "time", "files", "parts") if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise KeyRuleError("must hold exactly one of key, time, files and parts")
+        if (self.time is None) != (self.starts is None):
+            raise KeyRuleError("time and starts belong together, as {time: day, starts: {train: null, ...}}")
+        if self.starts is not None and [*self.starts.values()].count(None) != 1:
+            raise KeyRuleError("must hold null for the earliest split, and for no other", "starts")
+        for name in ("starts", "files", "parts"):
+            splits = getattr(self, name)
+            for needed in ("train", "eval") if splits is not None else ():
+                if needed not in splits:
+                    raise KeyRuleError(f"must hold '{needed}'", name)
+        return self
+
+
+class DataConfig(Section):
+    """Where the raw examples come from and how they are split."""
+
+    source: Text = Field(
+        description="A file, a directory, a glob, gs://BUCKET/PATH, or package://PACKAGE/PATH inside an "
+        "installed package; relative to the project's root.",
+        examples=["data/trips.csv"],
+    )
+    format: Literal["csv", "jsonl", "parquet", "tfrecord", "npz", "images"] = Field(
+        default="csv",
+        description="How the source's files are encoded; files named .gz, .bz2 and .zst are unpacked. "
+        "images: a folder of images for each class.",
+    )
+    label: Column = Field(
+        description="The raw column that the label comes from; it is never a feature when serving.",
+        examples=["tips"],
+    )
+    split: dict[SnakeName, Annotated[int, Field(ge=1)]] = Field(
+        default={"train": 2, "eval": 1},
+        description="Hash buckets per split: {train: 2, eval: 1} trains on two thirds of the rows.",
+    )
+    split_by: SplitByConfig | None = Field(
+        default=None,
+        description="What decides over a row's split instead of a hash of the whole row; null: that hash.",
+    )
+    max_bad_share: float = Field(
+        default=0.001,
+        ge=0,
+        le=1,
+        description="Share of the rows that may be unreadable; they go to the quarantine. More stop the run.",
+    )
+    delimiter: Letter = Field(default=",", description="CSV: the character between two fields.")
+    quote: Letter | None = Field(
+        default='"', description="CSV: the character around fields; null where it has no meaning."
+    )
+    encoding: Text = Field(default="utf-8", description="CSV and JSON Lines: the encoding of the text.")
+    column_names: Columns = Field(
+        default=(), description="CSV: names of the columns of files that have no header."
+    )
+    columns: Columns = Field(
+        default=(), description="The columns that are read; none named: all. Not for tfrecord and images."
+    )
+    null_values: Texts = Field(
+        default=(), description="CSV: texts that mean a missing value, beside the empty one."
+    )
+    shard_mb: int = Field(default=100, ge=1, description="Megabytes of a file of examples, about.")
+    min_shards: int = Field(
+        default=1,
+        ge=1,
+        le=4096,
+        description="Files of examples per split, at least; as many as there are hosts to read them.",
+    )
+    compression: Literal["gzip", "none"] = Field(default="gzip", description="How the examples are stored.")
+    gzip_level: int = Field(default=1, ge=1, le=9, description="1 is fast, 9 is small.")
+
+    @field_validator("encoding")
+    @classmethod
+    def _known_encoding(cls, encoding: str) -> str:
+        try:
+            "".encode(encoding)
+        except LookupError:
+            raise KeyRuleError("no text encoding that Python knows, as utf-8, utf-16 or latin-1") from None
+        return encoding
+
+    @model_validator(mode="after")
+    def _names_of_columns(self) -> Self:
+        for key in ("column_names", "columns"):
+            names = getattr(self, key)
+            for index, name in enumerate(names):
+                if name in names[:index]:
+                    raise KeyRuleError("given twice; keep one", key, index)
+        if self.split_by is not None and self.split_by.key is None and "split" in self.model_fields_set:
+            raise KeyRuleError("split_by names the splits already; remove this key", "split")
+        if self.split_by is not None and self.split_by.parts is not None and self.format != "npz":
+            raise KeyRuleError("only files of the format npz have parts", "split_by", "parts")
+        return self
+
+    @model_validator(mode="after")
+    def _train_and_eval(self) -> Self:
+        for needed in ("train", "eval"):
+            if needed not in self.split:
+                raise KeyRuleError(f"must hold '{needed}'; write for example {{train: 2, eval: 1}}", "split")
+        return self

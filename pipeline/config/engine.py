@@ -1,0 +1,46 @@
+"""The workload file's `nodes` and `metadata`: how the pipeline is run and where its records are kept."""
+
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from pipeline.config.section import Section, Text, VariableName, without_default
+
+DEFAULT_PORTS = {"postgresql": 5432, "mysql": 3306}
+
+
+class NodeConfig(Section):
+    """How one node of the pipeline is run."""
+
+    retries: int = Field(default=0, ge=0, description="How often the node is tried again after a failure.")
+    timeout_s: float | None = Field(
+        default=None, gt=0, description="Seconds after which the node is stopped; null: no limit."
+    )
+    backoff_s: float = Field(default=1.0, ge=0, description="Seconds to wait before the node is tried again.")
+
+
+class MetadataConfig(Section):
+    """The database server that ML Metadata is kept in."""
+
+    type: Literal["postgresql", "mysql"] = Field(description="Kind of database.", examples=["postgresql"])
+    host: Text = Field(default="localhost", description="Host name or address of the server.")
+    port: int = Field(
+        default=0,
+        ge=1,
+        le=65535,
+        description="Port of the server; 5432 for postgresql and 3306 for mysql where not given.",
+        json_schema_extra=without_default,
+    )
+    database: Text = Field(description="Name of the database; it must exist.", examples=["mlmd"])
+    user: Text = Field(description="User that may create tables there.", examples=["slipway"])
+    password_env: VariableName | None = Field(
+        default=None,
+        description="Name of the environment variable that holds the password; null: no password.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _usual_port(cls, data: Any) -> Any:
+        if isinstance(data, dict) and "port" not in data and data.get("type") in DEFAULT_PORTS:
+            return {**data, "port": DEFAULT_PORTS[data["type"]]}
+        return data

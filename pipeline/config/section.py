@@ -1,0 +1,50 @@
+"""What every section of the workload file is made of: its base, and the types of its values."""
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+_NAME = r"^[a-z][a-z0-9_-]{0,62}$"
+_SNAKE_NAME = r"^[a-z][a-z0-9_]*$"
+_DOTTED_PATH = r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)+$"
+_VARIABLE_NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"
+_NODE_ID = r"^[A-Za-z][A-Za-z0-9_.-]*$"
+_LETTER = r"^[\t\x20-\x7e]$"
+PATTERN_WORDS = {
+    _LETTER: "one ASCII character, as ',' or \"\\t\"",
+    _NAME: "a letter, then letters, digits, - and _, all lower case and at most 63",
+    _SNAKE_NAME: "a letter, then letters, digits and _, all lower case",
+    _DOTTED_PATH: "a dotted path, module and function, as workloads.taxi.model.build_model",
+    _VARIABLE_NAME: "the name of an environment variable: letters, digits and _, no leading digit",
+    _NODE_ID: "a node id: a letter, then letters, digits, '.', '_' and '-'",
+}
+
+Text = Annotated[str, Field(min_length=1)]
+Column = Text
+Name = Annotated[str, Field(pattern=_NAME)]
+SnakeName = Annotated[str, Field(pattern=_SNAKE_NAME)]
+DottedPath = Annotated[str, Field(pattern=_DOTTED_PATH)]
+VariableName = Annotated[str, Field(pattern=_VARIABLE_NAME)]
+NodeId = Annotated[str, Field(pattern=_NODE_ID)]
+# YAML has lists only; everything inside them stays strict.
+Metrics = Annotated[tuple[SnakeName, ...], Field(strict=False, min_length=1)]
+Slice = Annotated[tuple[Column, ...], Field(strict=False, min_length=1)]
+Columns = Annotated[tuple[Column, ...], Field(strict=False)]
+Texts = Annotated[tuple[Text, ...], Field(strict=False)]
+# One ASCII character that can stand in a line.
+Letter = Annotated[str, Field(pattern=_LETTER)]
+Moment = Annotated[int | float | str, Field(union_mode="left_to_right")]
+Slices = Annotated[tuple[Slice, ...], Field(strict=False)]
+
+
+def without_default(schema: dict[str, Any]) -> None:
+    """Drops from the JSON Schema a default that another key decides."""
+    schema.pop("default", None)
+
+
+class Section(BaseModel):
+    """Frozen, strict (no text for numbers), and without room for unknown keys."""
+
+    model_config = ConfigDict(
+        frozen=True, strict=True, extra="forbid", allow_inf_nan=False, serialize_by_alias=True
+    )

@@ -1,0 +1,147 @@
+"""The workload file as a whole: how it is loaded, overridden and checked."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, JsonValue, field_validator, model_validator
+
+from pipeline.config.data import DataConfig
+from pipeline.config.engine import MetadataConfig, NodeConfig
+from pipeline.config.evaluate import EvaluateConfig
+from pipeline.config.layers import NOT_IN_A_PROFILE, Layer, Layers, profile_layer, read_layer, set_layer
+from pipeline.config.problems import KeyRuleError, Problem, find_problems, problem_at, raise_problems
+from pipeline.config.push import PushConfig
+from pipeline.config.safe_yaml import KeyPath, shown
+from pipeline.config.section import PATTERN_WORDS, Name, NodeId, Section, Text
+from pipeline.config.train import TrainConfig, TransformConfig
+from pipeline.errors import ConfigError
+from pipeline.importable import find_import_problem
+
+
+class WorkloadConfig(Section):
+    """One workload: from raw files to a served model."""
+
+    name: Name = Field(
+        description="Name of the workload; it stands in paths and in the report.", examples=["taxi"]
+    )
+    description: str = Field(default="", description="One line for people about what the model predicts.")
+    data: DataConfig = Field(
+        description="Where the raw examples come from and how they are split.",
+        examples=[{"source": "data/trips.csv", "label": "tips"}],
+    )
+    schema_path: Text | None = Field(
+        default=None,
+        alias="schema",
+        description="Schema file (.pbtxt) relative to the project's root; null: inferred from the data.",
+    )
+    transform: TransformConfig = Field(
+        description="How raw columns become features.",
+        examples=[{"preprocessing_fn": "workloads.taxi.preprocessing.preprocessing_fn"}],
+    )
+    train: TrainConfig = Field(
+        description="What is trained, and for how long.",
+        examples=[{"model": "workloads.taxi.model.build_model"}],
+    )
+    evaluate: EvaluateConfig = Field(
+        default=EvaluateConfig(), description="How the trained model is judged on the eval split."
+    )
+    push: PushConfig = Field(default=PushConfig(), description="Where a blessed model goes.")
+    nodes: dict[NodeId, NodeConfig] = Field(
+        default={}, description="Retries and time limits per node id, for example {Trainer: {retries: 1}}."
+    )
+    metadata: MetadataConfig | None = Field(
+        default=None,
+        description="Database server for ML Metadata; null: SQLite in the output directory.",
+    )
+    # Not dumped: what a run used is the merged file, not the profiles that it did not choose.
+    profiles: dict[Name, dict[str, JsonValue]] = Field(
+        default={},
+        exclude=True,
+        description="Named sets of keys to lay over the file with --profile NAME; any but name and profiles.",
+    )
+
+    @field_validator("profiles")
+    @classmethod
+    def _no_name_in_profiles(cls, profiles: dict[str, Any]) -> dict[str, Any]:
+        for name, keys in profiles.items():
+            for key in NOT_IN_A_PROFILE:
+                if key in keys:
+                    raise KeyRuleError("cannot stand in a profile; remove it there", name, key)
+        return profiles
+
+    @model_validator(mode="before")
+    @classmethod
+    def _label_keeps_its_name(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        raw, transform = data.get("data"), data.get("transform")
+        label = raw.get("label") if isinstance(raw, dict) else None
+        # A label that is wrong itself is told once, where it stands.
+        if isinstance(transform, dict) and isinstance(label, str) and label:
+            return {**data, "transform": {"label": label, **transform}}
+        return data
+
+
+def load_workload(
+    path: Path, *, sets: Sequence[str] = (), profile: str | None = None, root: Path
+) -> WorkloadConfig:
+    """Loads a workload file, lays the profile and then each `key.path=value` of `sets` over it, checks all.
+
+    The functions that it names are looked for without importing them. `schema_path` and `push.destination`
+    are made absolute; `data.source` stays as written, for `components.ingest.source.resolve_source`.
+
+    Args:
+        path: the workload file, absolute or relative to `root`.
+        sets: `key.path=value`, the value in YAML; mappings are merged, lists and scalars replaced.
+        profile: one of the file's profiles; None: the file as it is.
+        root: the project's root, which relative paths in the file are relative to.
+
+    Raises:
+        ConfigError: every problem found, one a line, with file, line, key, value, rule and nearest name.
+    """
+    file = read_layer(root / path, root=root)
+    profiles = {name: profile_layer(file, name) for name in file.mapping_at("profiles")}
+    if profile is not None and profile not in profiles:
+        there = ", ".join(map(shown, profiles)) or "none"
+        raise ConfigError(f"{file.name}: no profile {shown(profile)}; there are: {there}")
+    chosen = [profiles[profile]] if profile is not None else []
+    merged = Layers(file, *chosen, *map(set_layer, sets))
+    problems = _find_problems(merged, root=root)
+    seen = {(problem.path, problem.words) for problem in problems}
+    for layer in profiles.values():  # a profile that is not chosen now will be some day
+        if layer not in chosen:
+            found = _find_problems(Layers(file, layer), root=root, only=layer)
+            problems += [problem for problem in found if (problem.path, problem.words) not in seen]
+    raise_problems(problems, name=file.name)
+    return _with_absolute_paths(WorkloadConfig.model_validate(merged.data), root)
+
+
+def _find_problems(layers: Layers, *, root: Path, only: Layer | None = None) -> list[Problem]:
+    found = find_problems(WorkloadConfig, layers, patterns=PATTERN_WORDS)
+    wrong = {problem.path for _, problem in found}
+    checks: tuple[tuple[KeyPath, Callable[..., str]], ...] = (
+        (("schema",), _find_file_problem),
+        (("transform", "preprocessing_fn"), find_import_problem),
+        (("train", "model"), find_import_problem),
+    )
+    for path, check in checks:
+        value = layers.value(path)
+        if isinstance(value, str) and path not in wrong and (words := check(value, root=root)):
+            found.append(problem_at(path, words, layers))
+    return [problem for layer, problem in found if only is None or layer is only]
+
+
+def _find_file_problem(value: str, *, root: Path) -> str:
+    try:
+        return "" if (root / value).is_file() else "does not exist; null infers it from the data"
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+
+
+def _with_absolute_paths(config: WorkloadConfig, root: Path) -> WorkloadConfig:
+    def absolute(value: str | None) -> str | None:
+        return value if value is None or "://" in value else str(root.absolute() / value)
+
+    push = config.push.model_copy(update={"destination": absolute(config.push.destination)})
+    return config.model_copy(update={"schema_path": absolute(config.schema_path), "push": push})
