@@ -39,6 +39,14 @@ Start = Annotated[str | None, typer.Option("--from", metavar="NODE", help="Run t
 End = Annotated[str | None, typer.Option("--to", metavar="NODE", help="Stop after this node.")]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Run every node, cached or not.")]
 Jobs = Annotated[int | None, typer.Option(min=1, help="Nodes at once; from cores and memory if left out.")]
+AcceptData = Annotated[
+    str | None,
+    typer.Option(metavar="REASON", help="Let this run pass the data gate whatever it finds; kept on record."),
+]
+Bless = Annotated[
+    str | None,
+    typer.Option(metavar="REASON", help="Let this run's model pass its gate; kept on record."),
+]
 FailFast = Annotated[bool, typer.Option("--fail-fast", help="A failure also ends the nodes beside it.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 _verbose = False
@@ -77,6 +85,8 @@ def run(
     pipeline: Pipeline = None,
     beam: Beam = None,
     fail_fast: FailFast = False,
+    accept_data: AcceptData = None,
+    bless: Bless = None,
     verbose: Verbose = False,
 ) -> None:
     """Run the pipeline, with live progress."""
@@ -92,6 +102,11 @@ def run(
         no_cache=no_cache,
         jobs=jobs,
         fail_fast=fail_fast,
+        overrides={
+            name: reason
+            for name, reason in (("accept_data", accept_data), ("bless", bless))
+            if reason is not None
+        },
     )
     raise typer.Exit(code)
 

@@ -2,8 +2,12 @@
 
 SlipwayError                what went wrong, in one line a stranger understands, and what to do about it
 ├── ComponentError          raised while a node runs (exit code 1)
+├── GateStopError           raised by a gate that says no (exit code 3)
 └── pipeline.errors.*       raised by the pipeline and the command line (see there)
 """
+
+from collections.abc import Mapping
+from typing import Any
 
 
 class SlipwayError(Exception):
@@ -25,3 +29,19 @@ class SlipwayError(Exception):
 
 class ComponentError(SlipwayError):
     """A node cannot do its work with the data, the code or the settings that it was given."""
+
+
+class GateStopError(SlipwayError):
+    """A gate does not let pass what it was shown. Its node fails, and nothing that waits for it runs.
+
+    Args:
+        message: what was found, in one line.
+        hint: as for every error.
+        verdict: the whole verdict as plain data for JSON. Its `lines` (a list) are shown below the message;
+            `override` names what lets it pass, `accept_data` or `bless`. It travels with the error, because
+            orchestrators remove what a failed node has written to its outputs.
+    """
+
+    def __init__(self, message: str, *, hint: str = "", verdict: Mapping[str, Any]) -> None:
+        super().__init__(message, hint=hint)
+        self.verdict = {"message": message, **verdict}

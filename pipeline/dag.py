@@ -33,7 +33,13 @@ from pipeline.ingest_options import ingest_options, split_weights
 from pipeline.metadata_store import connection_config
 
 
-def build_pipeline(*, config: WorkloadConfig, data: tuple[str, Mapping[str, str]], output: Path) -> Pipeline:
+def build_pipeline(
+    *,
+    config: WorkloadConfig,
+    data: tuple[str, Mapping[str, str]],
+    output: Path,
+    overrides: Mapping[str, str] | None = None,  # noqa: ARG001  (each gate takes its own)
+) -> Pipeline:
     """Wires a workload into a TFX pipeline.
 
     Args:
@@ -41,6 +47,9 @@ def build_pipeline(*, config: WorkloadConfig, data: tuple[str, Mapping[str, str]
         data: what `config.data.source` stands for here: a folder, and a pattern for the files in it by
             input split; see `pipeline.ingest_options.source_patterns`.
         output: the folder for artifacts, metadata and, unless the workload says otherwise, served models.
+        overrides: why a gate passes whatever it finds: `accept_data` for the data's, `bless` for the
+            model's, each with its reason. A component gets its own as a setting, so that a result that was
+            let through is not taken for one that passed.
 
     Returns:
         The pipeline, not yet run. Its name is the workload's.

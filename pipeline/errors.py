@@ -5,7 +5,7 @@ SlipwayError (components.errors)
     └── UsageError          2: wrong arguments
         └── ConfigError     2: wrong workload file; names file, line, key, value, rule
 
-A node that fails and a gate that says no are no exceptions: they are outcomes (pipeline.local.outcome).
+A node that fails and a gate that says no are outcomes for the engine (pipeline.local.outcome).
 """
 
 from typing import ClassVar

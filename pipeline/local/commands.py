@@ -11,11 +11,19 @@ from pipeline.local.gc import collect
 from pipeline.local.history import History
 from pipeline.local.invocation import DEFAULT_OUTPUT, command
 from pipeline.local.lock import is_locked
-from pipeline.local.outcome import read_verdict
-from pipeline.local.record import RunRecord
+from pipeline.local.outcome import read_stops, read_verdict
+from pipeline.local.record import OVERRIDES, RunRecord
 from pipeline.local.request import Request, again, pipeline_request, workload_request
 from pipeline.local.sweep import Sweep
-from pipeline.local.wording import metrics_line, node_line, seconds, verdict_lines
+from pipeline.local.wording import (
+    metrics_line,
+    node_line,
+    run_command,
+    seconds,
+    stop_hints,
+    stop_lines,
+    verdict_lines,
+)
 
 
 @dataclass(frozen=True)
@@ -60,7 +68,8 @@ def resume(name: str | None, *, output: Path, jobs: int | None) -> int:
     """
     record = find(name, output)
     if record.state in ("complete", "stopped"):
-        raise UsageError(f"Run {record.run_id} is {record.state}: there is nothing to resume.")
+        hint = run_command(record) if any(node.is_stop for node in record.nodes) else ""
+        raise UsageError(f"Run {record.run_id} is {record.state}: there is nothing to resume.", hint=hint)
     request = again(record.target, jobs=jobs)
     return _execute(request, record)
 
@@ -111,6 +120,8 @@ def _request(
         return workload_request(workload, profile=profile, **shared)
     if profile is not None:
         raise UsageError("--profile belongs to a workload file; --pipeline has none.")
+    for name in shared.pop("overrides", {}):
+        raise UsageError(f"{OVERRIDES[name]} belongs to the gates of a workload; --pipeline has its own.")
     return pipeline_request(pipeline, **shared)
 
 
@@ -179,6 +190,11 @@ def show_text(record: RunRecord) -> str:
     if record.blessed is not None:
         lines.append(f"blessed   {'yes' if record.blessed else 'no'}: {'; '.join(record.blessing_reasons)}")
     lines += verdict_lines(read_verdict(record))
+    lines += [f"accepted  {OVERRIDES[name]}: {reason}" for name, reason in record.overrides.items()]
+    stops = read_stops(record)
+    for node_id, verdict in stops.items():
+        lines += [f"stopped   {node_id}: {verdict.get('message', '')}", *stop_lines(verdict)]
+    lines += stop_hints(record, stops)
     if record.state in ("failed", "killed", "interrupted"):
         output = Path(record.target.get("output", DEFAULT_OUTPUT))
         lines.append(f"hint: {command('resume', record.run_id, output=output)}")

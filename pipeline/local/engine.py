@@ -183,7 +183,7 @@ class Engine:
                 continue
             for up in map(self.record.node, node.upstream):
                 if up.state == "failed":
-                    self._skip(entry, f"{up.id} failed")
+                    self._skip(entry, f"{up.id} {'stopped the run' if up.is_stop else 'failed'}")
                 elif up.state == "skipped" and up.id not in self._unmet:
                     self._skip(entry, up.why)
                 elif up.id in self._unmet and up.id not in node.optional:
@@ -200,7 +200,7 @@ class Engine:
     def _start(self, entry: NodeRecord) -> None:
         self._not_before.pop(entry.id, None)
         entry.attempts += 1
-        entry.state, entry.error = "running", None
+        entry.state, entry.error, entry.is_stop = "running", None, False
         entry.log = f"logs/{entry.id}.log"
         entry.started_s = round(time.monotonic() - self._began, 3)
         self._running[entry.id] = Attempt(began=time.monotonic())
@@ -257,7 +257,12 @@ class Engine:
         entry.error = {key: result[key] for key in ("message", "hint", "where")}
         if attempt.reason:
             entry.error = {"message": attempt.reason, "hint": "", "where": ""}
-        if entry.attempts <= node.retries:
+        elif "verdict" in result:
+            # A gate says no however often it is asked.
+            entry.is_stop = True
+            with self._keeps_record():
+                self.history.keep_verdict(self.record.run_id, entry.id, result["verdict"])
+        if entry.attempts <= node.retries and not entry.is_stop:
             wait_s = backoff_s(node.backoff_s, attempts=entry.attempts)
             self._not_before[entry.id] = time.monotonic() + wait_s
             entry.state = "waiting"

@@ -6,9 +6,9 @@ import sysconfig
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, NotRequired, TypedDict
 
-from components.errors import SlipwayError
+from components.errors import GateStopError, SlipwayError
 from pipeline.root import PROJECT_ROOT
 
 # Our own code: its frames say less than the user's, those of the engine nothing at all.
@@ -21,11 +21,16 @@ _INSTALLED = tuple(
 
 
 class Cause(TypedDict):
-    """A failure's cause: `message` in one line; `hint` and `where` (`file:line`) may be empty."""
+    """A failure's cause.
+
+    `message` is one line; `hint` and `where` (`file:line`) may be empty; `verdict` is there where it is a
+    gate that said no, and no fault of anyone's code.
+    """
 
     message: str
     hint: str
     where: str
+    verdict: NotRequired[dict[str, Any]]
 
 
 def describe_exception(error: BaseException, *, root: Path) -> Cause:
@@ -35,6 +40,8 @@ def describe_exception(error: BaseException, *, root: Path) -> Cause:
         error: what was raised.
         root: the user's folder; a place inside it is told relative to it.
     """
+    if isinstance(error, GateStopError):
+        return Cause(message=error.message, hint=error.hint, where="", verdict=error.verdict)
     if isinstance(error, SlipwayError):
         return Cause(message=error.message, hint=error.hint, where="")
     told = next((e for e in _chain(error) if _is_full_disk(e)), error)

@@ -13,7 +13,7 @@ from typing import Any
 from pipeline.errors import UsageError
 from pipeline.fingerprint import Fingerprint
 from pipeline.local.invocation import command
-from pipeline.local.record import RunRecord, write_json
+from pipeline.local.record import RunRecord, verdict_path, write_json
 
 
 def new_run_id() -> str:
@@ -58,6 +58,12 @@ class History:
     def save(self, record: RunRecord) -> None:
         """Writes `run.json`."""
         write_json(self.folder(record.run_id) / "run.json", record.to_json())
+
+    def keep_verdict(self, run_id: str, node_id: str, verdict: Mapping[str, Any]) -> None:
+        """Keeps the verdict of a gate that stopped the run, whose outputs are removed."""
+        path = verdict_path(self.folder(run_id), node_id)
+        path.parent.mkdir(exist_ok=True)
+        write_json(path, verdict)
 
     def append_event(self, run_id: str, event: Mapping[str, Any]) -> None:
         """Adds one line to `events.jsonl`, with the time in UTC."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pipeline.local.record import RunRecord
+from pipeline.local.record import RunRecord, verdict_path
 
 GATE_STOPPED = 3
 NODE_FAILED = 1
@@ -45,6 +45,17 @@ def read_verdict(record: RunRecord) -> dict[str, Any]:
     return next(filter(None, verdicts), {})
 
 
+def read_stops(record: RunRecord) -> dict[str, dict[str, Any]]:
+    """The verdict of each node that is a gate and stopped the run, by node id; empty where one is lost."""
+    folder = Path(record.target.get("output", "output")) / "runs" / record.run_id
+    stops = {}
+    for node in record.nodes:
+        if node.is_stop:
+            path = verdict_path(folder, node.id)
+            stops[node.id] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return stops
+
+
 def _verdict_in(folder: Path) -> dict[str, Any]:
     path = folder / "verdict.json"
     if not path.is_file():
@@ -55,9 +66,10 @@ def _verdict_in(folder: Path) -> dict[str, Any]:
 
 def exit_code(record: RunRecord) -> int:
     """0 done; 1 a node failed; 3 a gate said no."""
-    if any(node.state == "failed" for node in record.nodes):
+    failed = [node for node in record.nodes if node.state == "failed"]
+    if any(not node.is_stop for node in failed):
         return NODE_FAILED
-    return GATE_STOPPED if record.blessed is False else 0
+    return GATE_STOPPED if failed or record.blessed is False else 0
 
 
 def missing_outputs(entry: dict[str, Any]) -> str:

@@ -11,6 +11,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from pipeline.local.outcome import read_stops
 from pipeline.local.printable import printable
 from pipeline.local.record import NodeRecord, RunRecord
 from pipeline.local.run import RunDisplay
@@ -78,7 +79,7 @@ class LineDisplay:
 
     def ends(self, record: RunRecord) -> None:
         """Prints the summary."""
-        for line in summary(record):
+        for line in summary(record, stops=read_stops(record)):
             self._say(line)
 
     def close(self) -> None:
@@ -135,7 +136,7 @@ class TableDisplay:
         self.close()
         if record.nodes:
             self._console.print(self._table(record))
-        for line in summary(record):
+        for line in summary(record, stops=read_stops(record)):
             self._console.print(Text(printable(line)), soft_wrap=True)
 
     def close(self) -> None:

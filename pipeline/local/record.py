@@ -11,6 +11,9 @@ from typing import Any, Literal, Self
 NodeState = Literal["waiting", "running", "complete", "cached", "failed", "skipped"]
 RunState = Literal["running", "complete", "failed", "stopped", "interrupted", "killed"]
 
+# What lets a run pass a gate whatever that finds, by the name it has in records; each is given with a reason.
+OVERRIDES = {"accept_data": "--accept-data", "bless": "--bless"}
+
 
 @dataclass
 class NodeRecord:
@@ -28,6 +31,7 @@ class NodeRecord:
         execution_id: of the execution in the metadata store that made its outputs.
         outputs: output key -> artifacts, each `{uri, type, properties}`.
         error: `{message, hint, where}` of a failure.
+        is_stop: whether that failure is a gate that said no; its verdict is kept with the run.
         log: its log file, relative to the run's folder.
     """
 
@@ -43,6 +47,7 @@ class NodeRecord:
     execution_id: int | None = None
     outputs: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     error: dict[str, str] | None = None
+    is_stop: bool = False
     log: str = ""
 
     @property
@@ -68,6 +73,7 @@ class RunRecord:
         blessed: the model gate's answer; None where no gate ran.
         blessing_reasons: that answer in words.
         pushed: `{version, path}` of the served version; None where nothing was pushed.
+        overrides: why this run may pass a gate whatever that finds, by a key of `OVERRIDES`.
         target: what was run, so that `resume` can run it again.
         resumed: how often the run was resumed.
     """
@@ -83,6 +89,7 @@ class RunRecord:
     blessed: bool | None = None
     blessing_reasons: list[str] = field(default_factory=list)
     pushed: dict[str, Any] | None = None
+    overrides: dict[str, str] = field(default_factory=dict)
     target: dict[str, Any] = field(default_factory=dict)
     resumed: int = 0
 
@@ -104,6 +111,11 @@ class RunRecord:
         node_keys = {f.name for f in fields(NodeRecord)}
         nodes = [NodeRecord(**{k: v for k, v in n.items() if k in node_keys}) for n in data["nodes"]]
         return cls(**{**{k: v for k, v in data.items() if k in known}, "nodes": nodes})
+
+
+def verdict_path(folder: Path, node_id: str) -> Path:
+    """Where the verdict of a gate that stopped a run is kept, in the run's folder."""
+    return folder / "verdicts" / f"{node_id}.json"
 
 
 def write_json(path: Path, document: Any) -> None:

@@ -12,6 +12,7 @@ from components.ingest.source import SourceError, resolve_sources
 from pipeline.config import NodeConfig, WorkloadConfig, load_workload
 from pipeline.errors import ConfigError, UsageError
 from pipeline.ingest_options import ingest_options, source_patterns
+from pipeline.local.record import OVERRIDES
 from pipeline.metadata_store import server_of
 from pipeline.root import PROJECT_ROOT
 
@@ -30,6 +31,7 @@ class Request:
         parameters: runtime parameters of the pipeline by name.
         beam_args: options for every Beam component.
         origin: the workload file, `--set`s and profile that the target was made of; None for `--pipeline`.
+        overrides: for this run only, the reason to pass a gate whatever it finds, by a key of `OVERRIDES`.
         start: run this node and what follows, cached or not; None: all that is not cached.
         end: stop after this node; None: go to the end.
         no_cache: run every node.
@@ -44,6 +46,7 @@ class Request:
     parameters: Mapping[str, str] = field(default_factory=dict)
     beam_args: tuple[str, ...] = ()
     origin: Mapping[str, Any] | None = None
+    overrides: Mapping[str, str] = field(default_factory=dict)
     start: str | None = None
     end: str | None = None
     no_cache: bool = False
@@ -92,6 +95,7 @@ def workload_request(
     profile: str | None,
     output: Path,
     beam_args: Sequence[str],
+    overrides: Mapping[str, str] | None = None,
     **options: Any,
 ) -> Request:
     """A request to run a workload of this project, with everything checked that needs no run.
@@ -102,11 +106,14 @@ def workload_request(
         profile: one of the file's profiles.
         output: where the run writes.
         beam_args: options for every Beam component.
+        overrides: see `Request`; none where None.
         **options: `start`, `end`, `no_cache`, `jobs`, `fail_fast` of `Request`.
 
     Raises:
         ConfigError: the workload file, the data, the schema or the user's functions are not there or wrong.
+        UsageError: an override without a reason.
     """
+    overrides = _with_reasons(overrides or {})
     named = PROJECT_ROOT / "workloads" / path / "workload.yaml"
     found = path if path.is_file() else named if named.is_file() else PROJECT_ROOT / path
     config = load_workload(found.absolute(), sets=sets, profile=profile, root=PROJECT_ROOT)
@@ -123,6 +130,7 @@ def workload_request(
         "config": config.model_dump_json(by_alias=True),
         "source": {"directory": source.directory, "patterns": source.patterns},
         "output": str(output),
+        "overrides": overrides,
     }
     return Request(
         workload=config.name,
@@ -131,6 +139,7 @@ def workload_request(
         nodes=dict(config.nodes),
         beam_args=tuple(beam_args),
         origin={"path": str(found.absolute()), "sets": list(sets), "profile": profile},
+        overrides=overrides,
         **options,
     )
 
@@ -156,8 +165,19 @@ def again(data: Mapping[str, Any], *, jobs: int | None) -> Request:
         profile=request.origin["profile"],
         output=request.output,
         beam_args=request.beam_args,
+        overrides=request.overrides,
     )
     return replace(request, target=now.target, nodes=now.nodes)
+
+
+def _with_reasons(overrides: Mapping[str, str]) -> dict[str, str]:
+    for name, reason in overrides.items():
+        if not reason.strip():
+            raise UsageError(
+                f"{OVERRIDES[name]} needs a reason: it is kept with the run and with what it pushes.",
+                hint=f'for example {OVERRIDES[name]} "checked with the data\'s owner on Monday"',
+            )
+    return {name: reason.strip() for name, reason in overrides.items()}
 
 
 def _check_slices(slices: Sequence[Sequence[str]], columns: Sequence[str]) -> None:

@@ -83,6 +83,7 @@ def execute(request: Request, *, display: RunDisplay, resumed: RunRecord | None 
             if resumed
             else history.new_run(request.workload, request.to_json(), run_id=run_id)
         )
+        record.overrides = dict(request.overrides)
         history.save(record)
         display.begins(record)
         try:
@@ -277,7 +278,7 @@ def _begin_nodes(history: History, record: RunRecord, plan: Plan) -> None:
             )
         else:
             entry.state = "skipped" if decision.action == "skip" else "waiting"
-            entry.attempts, entry.error = 0, None
+            entry.attempts, entry.error, entry.is_stop = 0, None, False
         record.nodes.append(entry)
     history.save_fingerprints(record.run_id, plan.prints)
     history.save(record)

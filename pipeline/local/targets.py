@@ -14,7 +14,8 @@ def load_pipeline(target: Mapping[str, Any], parameters: Mapping[str, str]) -> t
     """Builds the pipeline. Imports TFX, unless there is nothing to build: runs in the fork server only.
 
     Args:
-        target: `{"config": JSON of a WorkloadConfig, "source": {"directory", "patterns"}, "output": folder}`
+        target: `{"config": JSON of a WorkloadConfig, "source": {"directory", "patterns"}, "output": folder,
+            "overrides": {name: reason}}`
             or `{"pipeline": "module:function", "folder": to import it from, "output": folder}`.
         parameters: values by name, for the arguments that the function takes; see `arguments`.
 
@@ -33,6 +34,7 @@ def load_pipeline(target: Mapping[str, Any], parameters: Mapping[str, str]) -> t
         config=WorkloadConfig.model_validate_json(target["config"]),
         data=(target["source"]["directory"], target["source"]["patterns"]),
         output=Path(target["output"]),
+        overrides=target["overrides"],
     )
     return pipeline, dict(parameters)
 

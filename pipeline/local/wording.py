@@ -1,12 +1,13 @@
 """What a run says, as text: the lines of nodes, the summary, the failure block. Pure."""
 
 import math
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from pipeline.local.invocation import DEFAULT_OUTPUT, command
-from pipeline.local.record import NodeRecord, RunRecord
+from pipeline.local.record import OVERRIDES, NodeRecord, RunRecord
 
 # Why a resumed run does not run a node again.
 DONE_BEFORE = "done before the run was resumed"
@@ -19,8 +20,9 @@ MARKS = {
     "failed": "✗",
     "skipped": "-",
 }
-# More of the slices do not fit a screen together with the nodes.
+# More of the slices, or of what a gate found, do not fit a screen together with the nodes.
 _SHOWN_SLICES = 12
+_SHOWN_STOP_LINES = 12
 
 
 def seconds(value: float) -> str:
@@ -79,11 +81,12 @@ def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[str]:
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
-def summary(record: RunRecord) -> Iterator[str]:
+def summary(record: RunRecord, *, stops: Mapping[str, Mapping[str, Any]] | None = None) -> Iterator[str]:
     """The last lines of a run: outcome first, then the numbers, then what to do next.
 
     Args:
         record: the finished run.
+        stops: the verdict of each node that is a gate and stopped the run; see `outcome.read_stops`.
     """
     if record.state == "failed":
         yield from _failure(record)
@@ -92,6 +95,9 @@ def summary(record: RunRecord) -> Iterator[str]:
         kept = _count(record, "complete", "cached")
         yield f"Interrupted. {kept} finished {_nodes(kept)} kept; nothing is left running."
         yield f"hint: {_command(record, 'resume')}"
+        return
+    if record.state == "stopped" and any(node.is_stop for node in record.nodes):
+        yield from _stop(record, stops or {})
         return
     if record.state == "stopped":
         yield f"Not pushed: {'; '.join(record.blessing_reasons) or 'the model was not blessed'}."
@@ -120,6 +126,43 @@ def _failure(record: RunRecord) -> Iterator[str]:
             yield f"    hint: {error['hint']}"
         yield f"    log: {record.target.get('output', 'output')}/runs/{record.run_id}/{node.log}"
     yield f"hint: {_command(record, 'resume')}"
+
+
+def _stop(record: RunRecord, stops: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    gates = [node for node in record.nodes if node.is_stop]
+    done = _count(record, "complete", "cached")
+    names = ", ".join(node.id for node in gates)
+    yield f"Stopped: {names}, after {done} of {len(record.nodes)} nodes. What is finished is kept."
+    for node in gates:
+        yield f"  {node.id}: {(node.error or {}).get('message', '')}"
+        lines = list(stop_lines(stops.get(node.id, {})))
+        yield from lines[:_SHOWN_STOP_LINES]
+        if len(lines) > _SHOWN_STOP_LINES:
+            yield f"    the rest: {_command(record, 'show')}"
+    yield from stop_hints(record, stops)
+
+
+def stop_lines(verdict: Mapping[str, Any]) -> Iterator[str]:
+    """What a gate that stopped the run has to say, in its own words, indented below its name."""
+    return (f"    {line}" for line in verdict.get("lines", ()))
+
+
+def stop_hints(record: RunRecord, stops: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """The commands that go on from a gate that stopped the run."""
+    for verdict in stops.values():
+        if name := verdict.get("override"):
+            again = run_command(record, OVERRIDES[name], "why it is right")
+            yield f"hint: {again}   # lets it pass once, on the record"
+
+
+def run_command(record: RunRecord, *options: str) -> str:
+    """The command that runs the same workload in the same way again, with more options."""
+    origin = record.target.get("origin") or {}
+    path = Path(origin.get("path", ""))
+    words = [os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)] if origin else []
+    words += [word for item in origin.get("sets", ()) for word in ("--set", item)]
+    words += ["--profile", origin["profile"]] if origin.get("profile") else []
+    return command("run", *words, *options, output=Path(record.target.get("output", DEFAULT_OUTPUT)))
 
 
 def _work_line(record: RunRecord) -> str:

@@ -21,6 +21,7 @@ from tfx.dsl.experimental.node_execution_options.utils import NodeExecutionOptio
 from tfx.types import standard_artifacts
 from tfx.types.channel import union
 
+from components.errors import GateStopError
 from components.kept_state import state_folder
 
 FOLDER = Path(os.environ["TOY"])
@@ -70,6 +71,9 @@ def misbehave(how: str, output: Path) -> None:
     """The ways to fail."""
     if how == "raise":
         raise ValueError("the toy is broken\nsecond line")
+    if how == "gate":
+        verdict = {"lines": ["tips: 3 rows below 0, limit 0", "  correct them"], "override": "accept_data"}
+        raise GateStopError("1 finding in the toys", verdict=verdict)
     if how == "exit":
         sys.exit("bye")
     if how == "kill":
@@ -187,6 +191,14 @@ def faults():
     after = Make(text="after").with_id("After")
     after.add_upstream_node(push)
     return pipeline("faults", *nodes, push, after, Make(text="well").with_id("Well"))
+
+
+def gate():
+    """A node that is done, a gate that stops although it may be tried again, and a push."""
+    stops = Misbehave(how="gate").with_id("Gate")
+    stops.node_execution_options = NodeExecutionOptions(max_execution_retries=2)
+    push = Push(value=stops.outputs["made"]).with_id("Push")
+    return pipeline("gate", Make(text="a").with_id("Make"), stops, push)
 
 
 def limits():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from components.errors import ComponentError
+from components.errors import ComponentError, GateStopError
 from pipeline.local.failure import describe_exception, describe_exit
 from pipeline.local.record import RunRecord
 from pipeline.root import PROJECT_ROOT
@@ -148,3 +148,13 @@ def test_python_itself_agrees_on_the_code_of_a_signal():
         [sys.executable, "-c", "import os; os.abort()"], stderr=subprocess.DEVNULL
     ).returncode
     assert "SIGABRT" in describe_exit(code, peak_bytes=0)["message"]
+
+
+def test_gate_that_says_no_brings_its_verdict_along():
+    error = GateStopError("2 findings", hint="mend them", verdict={"lines": ["tips"]})
+    assert describe_exception(error, root=PROJECT_ROOT) == {
+        "message": "2 findings",
+        "hint": "mend them",
+        "where": "",
+        "verdict": {"message": "2 findings", "lines": ["tips"]},
+    }

@@ -4,8 +4,14 @@ import json
 
 import pytest
 
-from pipeline.local.outcome import complete_outcome, exit_code, file_sizes, missing_outputs
-from pipeline.local.record import NodeRecord, RunRecord
+from pipeline.local.outcome import (
+    complete_outcome,
+    exit_code,
+    file_sizes,
+    missing_outputs,
+    read_stops,
+)
+from pipeline.local.record import NodeRecord, RunRecord, verdict_path
 
 
 def artifact(type_name, uri="nowhere", **properties):
@@ -78,6 +84,25 @@ def test_blessing_of_another_pipeline_needs_no_verdict(tmp_path):
 def test_exit_code_tells_failure_before_gate_before_success(states, blessed, code):
     nodes = [NodeRecord(str(number), state=state) for number, state in enumerate(states)]
     assert exit_code(RunRecord("run-1", "taxi", nodes=nodes, blessed=blessed)) == code
+
+
+@pytest.mark.parametrize(("others", "code"), [([], 3), (["complete"], 3), (["failed"], 1)])
+def test_gate_that_stops_is_told_from_a_node_that_fails(others, code):
+    nodes = [NodeRecord("Gate", state="failed", is_stop=True)]
+    nodes += [NodeRecord(str(number), state=state) for number, state in enumerate(others)]
+    assert exit_code(RunRecord("run-1", "taxi", nodes=nodes)) == code
+
+
+def test_verdict_of_a_gate_that_stopped_is_read_from_the_runs_folder(tmp_path):
+    nodes = [
+        NodeRecord("Gate", state="failed", is_stop=True),
+        NodeRecord("Lost", state="failed", is_stop=True),
+    ]
+    record = RunRecord("run-1", "taxi", nodes=nodes, target={"output": str(tmp_path)})
+    path = verdict_path(tmp_path / "runs/run-1", "Gate")
+    path.parent.mkdir(parents=True)
+    path.write_text('{"lines": ["tips: 3 rows"]}', encoding="utf-8")
+    assert read_stops(record) == {"Gate": {"lines": ["tips: 3 rows"]}, "Lost": {}}
 
 
 def test_lost_artifact_or_pushed_version_is_named(tmp_path):

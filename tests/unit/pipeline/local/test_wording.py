@@ -61,6 +61,34 @@ def test_refused_model_says_why_it_was_not_pushed():
     assert text(run).startswith("Not pushed: auc 0.71, needs at least 0.94.")
 
 
+@pytest.fixture
+def stopped():
+    run = record("stopped")
+    run.nodes[1] = NodeRecord("DataGate", state="failed", is_stop=True, error={"message": "2 findings"})
+    origin = {"path": "/work/churn/workload.yaml", "sets": ["train.epochs=1"], "profile": "dev"}
+    run.target["origin"] = origin
+    return run
+
+
+def test_gate_that_stops_is_told_in_its_own_words_with_the_command_that_passes_it_once(stopped):
+    verdict = {"lines": ["tips (train): 3 rows below 0, limit 0"], "override": "accept_data"}
+    said = list(summary(stopped, stops={"DataGate": verdict}))
+    assert said == [
+        "Stopped: DataGate, after 1 of 2 nodes. What is finished is kept.",
+        "  DataGate: 2 findings",
+        "    tips (train): 3 rows below 0, limit 0",
+        "hint: python local_runner.py run /work/churn/workload.yaml --set train.epochs=1 --profile dev "
+        "--accept-data 'why it is right' --output /data/output   # lets it pass once, on the record",
+    ]
+
+
+def test_long_verdict_is_cut_and_the_rest_is_shown_elsewhere(stopped):
+    verdict = {"lines": [f"finding {number}" for number in range(300)], "override": "accept_data"}
+    said = list(summary(stopped, stops={"DataGate": verdict}))
+    assert len(said) <= 16
+    assert "    the rest: python local_runner.py show run-1 --output /data/output" in said
+
+
 def test_failure_names_node_cause_place_log_and_the_command_to_go_on():
     run = record("failed")
     run.nodes[1].state, run.nodes[1].log = "failed", "logs/Trainer.log"

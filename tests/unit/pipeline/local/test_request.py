@@ -1,0 +1,43 @@
+"""What a run is asked to do."""
+
+import pytest
+
+from pipeline.errors import UsageError
+from pipeline.local.request import Request, again, workload_request
+
+
+@pytest.fixture
+def request_for(project, tmp_path):
+    """A request to run the taxi workload, with overrides."""
+
+    def call(**overrides):
+        path = project / "workloads/taxi/workload.yaml"
+        options = {"sets": (), "profile": None, "output": tmp_path, "beam_args": ()}
+        return workload_request(path, overrides=overrides, **options)
+
+    return call
+
+
+def test_override_travels_with_its_reason_and_survives_a_resume(request_for):
+    made = request_for(accept_data=" seen with the owner ")
+    assert made.overrides == {"accept_data": "seen with the owner"}
+    assert made.target["overrides"] == made.overrides
+    resumed = again(made.to_json(), jobs=None)
+    assert (resumed.overrides, resumed.target) == (made.overrides, made.target)
+
+
+def test_override_makes_another_graph_and_none_makes_the_same(request_for):
+    assert request_for().target == request_for().target
+    assert request_for().target != request_for(bless="urgent").target
+
+
+@pytest.mark.parametrize("reason", ["", "  "])
+def test_override_without_a_reason_is_refused(request_for, reason):
+    with pytest.raises(UsageError, match="--bless needs a reason"):
+        request_for(bless=reason)
+
+
+def test_request_recorded_before_there_were_overrides_is_read(request_for):
+    data = request_for().to_json()
+    del data["overrides"]
+    assert Request.from_json(data).overrides == {}
