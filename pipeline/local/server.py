@@ -41,6 +41,7 @@ class Server:
         ours, theirs = socket.socketpair()
         self._channel = Channel(ours)
         self._log = run_folder / "logs" / "engine.log"
+        self._has_nodes = False
         environment = {
             **os.environ,
             RUN_VARIABLE: str(self._run_folder),
@@ -80,6 +81,7 @@ class Server:
         Raises:
             ServerLostError: the server is gone.
         """
+        self._has_nodes = self._has_nodes or op == "start"
         try:
             self._channel.send({"op": op, **values})
         except BrokenPipeError as error:
@@ -153,10 +155,12 @@ class Server:
     def close(self) -> None:
         """Ends the server and everything it started."""
         self._channel.close()
-        # It may be in the middle of an import, and not look at the line.
-        self._process.terminate()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(_END_LIMIT_S)
+        # Before its first node it has nothing to end in order, and may sit for seconds in an import's C code,
+        # where it neither looks at the line nor handles a signal.
+        if self._has_nodes:
+            self._process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_END_LIMIT_S)
         self.kill()
 
     def kill(self) -> None:
