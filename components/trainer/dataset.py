@@ -49,9 +49,7 @@ def load_rows(files: Sequence[str], features: Sequence[Feature]) -> dict[str, tf
     return {name: tf.concat([batch[name] for batch in parsed], axis=0) for name in spec}
 
 
-def training_batches(
-    rows: dict[str, tf.Tensor], job: TrainingJob, *, first_epoch: int = 0
-) -> tf.data.Dataset:
+def training_batches(rows: dict[str, tf.Tensor], job: TrainingJob, *, first_step: int = 0) -> tf.data.Dataset:
     """Batches of static shape, `steps_per_epoch` of them an epoch, epoch after epoch without end.
 
     What does not fill a batch at the end of an epoch is left out of that epoch; another order brings other
@@ -60,7 +58,7 @@ def training_batches(
     Args:
         rows: as `load_rows` returns them, with the label.
         job: gives the label, the batch size and the seed.
-        first_epoch: how many epochs are left out at the beginning, >= 0.
+        first_step: how many steps are left out at the beginning, >= 0.
 
     Returns:
         A dataset of (features by name [batch_size, ...], label float32 [batch_size, 1]).
@@ -70,13 +68,14 @@ def training_batches(
     """
     steps = steps_per_epoch(rows, job)
     total = row_count(rows)
+    first_epoch, first_step_in_epoch = divmod(first_step, steps)
 
     def epoch_order(epoch: tf.Tensor) -> tf.data.Dataset:
         seed = tf.stack([tf.constant(job.seed, tf.int64), epoch])
         order = tf.random.experimental.stateless_shuffle(tf.range(total), seed=seed)
-        return tf.data.Dataset.from_tensor_slices(
-            tf.reshape(order[: steps * job.batch_size], [steps, job.batch_size])
-        )
+        left_out = tf.where(epoch == first_epoch, first_step_in_epoch, 0)
+        batches = tf.reshape(order[: steps * job.batch_size], [steps, job.batch_size])
+        return tf.data.Dataset.from_tensor_slices(batches[left_out:])
 
     def take(numbers: tf.Tensor) -> Any:
         return _split_label({name: tf.gather(values, numbers) for name, values in rows.items()}, job)

@@ -6,16 +6,20 @@ interpreter, on another machine, so it holds plain values and paths only.
 
 import hashlib
 import json
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from components.errors import ComponentError
 from components.trainer.features import Feature
+from components.trainer.settings.compute import ComputeSettings
+from components.trainer.settings.group import SettingsGroup
 
 WEIGHTS_FILE = "model.weights.h5"
 HISTORY_FILE = "history.json"
 RESULT_FILE = "result.json"
+GROUPS: dict[str, type[SettingsGroup]] = {"compute": ComputeSettings}
+"""The groups of settings, by the name of their field in `TrainingJob`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +39,7 @@ class TrainingJob:
         seed: of weights, dropout and shuffling; >= 0.
         output_dir: an existing folder for the weights, the history and the result.
         checkpoint_dir: an existing folder to keep checkpoints in and to go on from; None: neither.
+        compute: where and with what it is computed.
 
     Raises:
         ComponentError: a value breaks one of these rules.
@@ -51,6 +56,7 @@ class TrainingJob:
     seed: int
     output_dir: str
     checkpoint_dir: str | None = None
+    compute: ComputeSettings = field(default_factory=ComputeSettings)
 
     def __post_init__(self) -> None:
         for name, lowest in (("batch_size", 1), ("epochs", 1), ("seed", 0)):
@@ -89,8 +95,9 @@ class TrainingJob:
 
     def to_json(self) -> str:
         """Returns the text of the job file; `from_json` reads it back."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
         values["features"] = [feature.to_json() for feature in self.features]
+        values.update({name: values[name].to_json() for name in GROUPS})
         return json.dumps(values, indent=2) + "\n"
 
     @classmethod
@@ -104,12 +111,11 @@ class TrainingJob:
             values = json.loads(text)
         except ValueError as error:
             raise ComponentError(f"the training job is not JSON: {error}") from error
-        known = {field.name: field.type for field in fields(cls)}
-        if not isinstance(values, dict) or set(values) != set(known):
+        known = {each.name for each in fields(cls)}
+        if not isinstance(values, dict) or set(values) != known:
             found = set(values) if isinstance(values, dict) else set()
             raise ComponentError(
-                f"the training job lacks {sorted(set(known) - found)} and does not know "
-                f"{sorted(found - set(known))}"
+                f"the training job lacks {sorted(known - found)} and does not know {sorted(found - known)}"
             )
         for name in ("train_files", "eval_files", "features"):
             if not isinstance(values[name], list):
@@ -132,6 +138,7 @@ class TrainingJob:
                 "train_files": tuple(values["train_files"]),
                 "eval_files": tuple(values["eval_files"]),
                 "features": tuple(Feature.from_json(feature) for feature in values["features"]),
+                **{name: group.from_json(values[name]) for name, group in GROUPS.items()},
             }
         )
 

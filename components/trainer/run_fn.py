@@ -21,11 +21,17 @@ from components import kept_state, progress
 from components.errors import ComponentError
 from components.trainer.export import ServedModel, require_tensorflow_backend
 from components.trainer.features import Feature
-from components.trainer.job import HISTORY_FILE, RESULT_FILE, WEIGHTS_FILE, TrainingJob
+from components.trainer.job import GROUPS, HISTORY_FILE, RESULT_FILE, WEIGHTS_FILE, TrainingJob
 from components.trainer.process import TrainingProcess
+from components.trainer.settings.compute import ComputeSettings
+from components.trainer.settings.group import SettingsGroup
 from components.trainer.user_model import build_model, describe, source_root
 
 SETTINGS = frozenset({"model", "hyperparameters", "batch_size", "epochs", "seed", "label", "raw_label"})
+FLAT_GROUPS: dict[str, type[SettingsGroup]] = {"compute": ComputeSettings}
+"""Groups of the job whose settings stand directly in the workload's `train`; the others are its sections."""
+SECTIONS = {name: group for name, group in GROUPS.items() if name not in FLAT_GROUPS}
+ALL_SETTINGS = SETTINGS.union(SECTIONS, *(group.names() for group in FLAT_GROUPS.values()))
 SERVING_ENVIRONMENT = "SERVING"
 
 
@@ -39,7 +45,8 @@ def run_fn(fn_args: Any) -> None:
             hyperparameters: a mapping for it;
             batch_size, epochs, seed: whole numbers;
             label: the label's name among the transformed columns;
-            raw_label: the raw column that it is made of, which no request carries.
+            raw_label: the raw column that it is made of, which no request carries;
+            and those of `FLAT_GROUPS` and `SECTIONS`.
 
     Raises:
         ComponentError: a setting, the data or the user's model is wrong, or the training process died.
@@ -61,10 +68,13 @@ def run_fn(fn_args: Any) -> None:
             seed=settings["seed"],
             output_dir=folder,
             checkpoint_dir=str(kept) if kept else None,
+            **_groups(settings),
         )
         job_file = Path(folder, "job.json")
         job_file.write_text(job.to_json(), encoding="utf-8")
-        with TrainingProcess(job_file, import_roots=[source_root(job.model)]) as process:
+        with TrainingProcess(
+            job_file, import_roots=[source_root(job.model)], backend=job.compute.backend
+        ) as process:
             # While it starts and trains, build what will be exported: the same model, not yet trained.
             served = _served_model(job, transform, fn_args.schema_path, settings["raw_label"])
             process.wait(show=_show)
@@ -143,12 +153,20 @@ def _load_weights(model: Any, file: Path) -> None:
 def _settings(custom_config: Mapping[str, Any] | None) -> Mapping[str, Any]:
     """The trainer's settings, all of them and no other."""
     found = set(custom_config or {})
-    if not custom_config or found != SETTINGS:
+    if not custom_config or found != ALL_SETTINGS:
         raise ComponentError(
-            f"the Trainer's custom_config lacks {sorted(SETTINGS - found)} and does not know "
-            f"{sorted(found - SETTINGS)}"
+            f"the Trainer's custom_config lacks {sorted(ALL_SETTINGS - found)} and does not know "
+            f"{sorted(found - ALL_SETTINGS)}"
         )
     return custom_config
+
+
+def _groups(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The job's groups of settings."""
+    return {name: group.from_json(settings[name]) for name, group in SECTIONS.items()} | {
+        name: group.from_json({key: settings[key] for key in group.names()})
+        for name, group in FLAT_GROUPS.items()
+    }
 
 
 def _matching(patterns: Iterable[str]) -> tuple[str, ...]:

@@ -24,23 +24,19 @@ a seed) are not kept: they begin again from the job's seed.
 import argparse
 import ctypes
 import json
-import math
 import os
 import signal
 import sys
-import time
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from components.errors import ComponentError, SlipwayError
-from components.trainer.checkpoint import Checkpoint, CheckpointFolder
+from components.errors import SlipwayError
+from components.trainer.events import emit
 from components.trainer.job import HISTORY_FILE, RESULT_FILE, WEIGHTS_FILE, TrainingJob
 from components.trainer.user_model import build_model, describe
 
-STEP_EVENT_INTERVAL_S = 0.5
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
@@ -81,135 +77,36 @@ def train(job: TrainingJob) -> dict[str, Any]:
     import keras
 
     from components.trainer import dataset
+    from components.trainer.loop.fit import fit
 
     keras.utils.set_random_seed(job.seed)
     train_rows = dataset.load_rows(job.train_files, job.features)
     eval_rows = dataset.load_rows(job.eval_files, job.features) if job.eval_files else None
-    steps = dataset.steps_per_epoch(train_rows, job)
+    steps_per_epoch = dataset.steps_per_epoch(train_rows, job)
     model = build_model(job.model, job.inputs, job.hyperparameters)
     facts = {
         "train_rows": dataset.row_count(train_rows),
         "eval_rows": dataset.row_count(eval_rows) if eval_rows else 0,
-        "steps": steps * job.epochs,
+        "steps": steps_per_epoch * job.epochs,
         "epochs": job.epochs,
         "parameters": model.count_params(),
     }
     emit("start", **facts)
-    folder = CheckpointFolder(Path(job.checkpoint_dir), job=job.identity) if job.checkpoint_dir else None
-    begin = _go_on(model, folder) if folder else Checkpoint()
-    record = _record(begin, folder, steps_per_epoch=steps)
-    model.fit(
-        dataset.training_batches(train_rows, job, first_epoch=begin.epoch),
-        epochs=job.epochs,
-        initial_epoch=begin.epoch,
-        steps_per_epoch=steps,
-        validation_data=dataset.eval_batches(eval_rows, job) if eval_rows else None,
-        shuffle=False,  # the batches come shuffled
-        verbose=0,
-        # In this order: no checkpoint of a training that has blown up.
-        callbacks=[_progress(facts["steps"], job.epochs, step=begin.step), record],
+    reached = fit(
+        model,
+        job,
+        steps_per_epoch=steps_per_epoch,
+        batches_from=lambda step: dataset.training_batches(train_rows, job, first_step=step),
+        eval_batches=dataset.eval_batches(eval_rows, job) if eval_rows else None,
     )
-    fit_s = record.reached.fit_s
     result = {
         **facts,
-        "fit_s": round(fit_s, 3),
-        "examples_per_s": round(facts["steps"] * job.batch_size / fit_s),
-        "metrics": {name: value for name, value in record.reached.history[-1].items() if name != "epoch"},
+        "fit_s": round(reached.fit_s, 3),
+        "examples_per_s": round(facts["steps"] * job.batch_size / reached.fit_s),
+        "metrics": {name: value for name, value in reached.history[-1].items() if name != "epoch"},
     }
-    _save(job, model, record.reached.history, result)
+    _save(job, model, reached.history, result)
     return result
-
-
-def emit(event: str, **values: Any) -> None:
-    """Prints one line of progress."""
-    print(json.dumps({"event": event, **values}), flush=True)
-
-
-def _go_on(model: Any, folder: CheckpointFolder) -> Checkpoint:
-    """Brings the model to the newest intact checkpoint and says so; the beginning where there is none."""
-    checkpoint, problems = folder.newest()
-    for problem in problems:
-        emit("damaged", message=problem)
-    if checkpoint.epoch == 0:
-        return checkpoint
-    import keras
-
-    model.optimizer.build(model.trainable_variables)
-    variables = _variables(model)
-    shapes = [tuple(variable.shape) for variable in variables]
-    if shapes != [values.shape for values in checkpoint.variables]:
-        raise ComponentError(
-            f"the checkpoint in {folder.path} does not fit the model that build_model returns now",
-            hint="remove that folder to train from the beginning",
-        )
-    for variable, values in zip(variables, checkpoint.variables, strict=True):
-        # NumPy's files know no bfloat16, and give back plain bytes.
-        dtype = keras.ops.convert_to_numpy(variable).dtype
-        variable.assign(values.view(dtype) if values.dtype.kind == "V" else values)
-    emit("resumed", epoch=checkpoint.epoch)
-    return checkpoint
-
-
-def _variables(model: Any) -> list[Any]:
-    """All that training changes: weights, the seeds of Dropout and its like, the optimizer's state."""
-    return [*model.variables, *model.optimizer.variables]
-
-
-def _record(begin: Checkpoint, folder: CheckpointFolder | None, *, steps_per_epoch: int) -> Any:
-    """A Keras callback that notes in `reached` how far the training is, and keeps that in the folder."""
-    import keras
-
-    class Record(keras.callbacks.Callback):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            self.reached = replace(begin, variables=())
-            self.resumed_at = time.monotonic()
-
-        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-            metrics = {name: float(value) for name, value in (logs or {}).items()}
-            self.reached = Checkpoint(
-                epoch=epoch + 1,
-                step=(epoch + 1) * steps_per_epoch,
-                fit_s=begin.fit_s + time.monotonic() - self.resumed_at,
-                history=(*self.reached.history, {"epoch": epoch + 1, **metrics}),
-            )
-            if folder:
-                values = [keras.ops.convert_to_numpy(variable) for variable in _variables(self.model)]
-                folder.save(replace(self.reached, variables=values))
-
-    return Record()
-
-
-def _progress(total_steps: int, epochs: int, *, step: int) -> Any:
-    """A Keras callback that emits the step and epoch events and stops a training that has blown up."""
-    import keras
-
-    class Progress(keras.callbacks.Callback):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            self.step = step
-            self.emitted_at = time.monotonic()
-            self.previous_loss: Any = None
-
-        def on_train_batch_end(self, _batch: int, logs: Any = None) -> None:
-            self.step += 1
-            now = time.monotonic()
-            # The loss of the step before: reading that of the current one would make the device wait.
-            if self.previous_loss is not None and now - self.emitted_at >= STEP_EVENT_INTERVAL_S:
-                self.emitted_at = now
-                emit("step", step=self.step - 1, steps=total_steps, loss=round(float(self.previous_loss), 6))
-            self.previous_loss = (logs or {}).get("loss")
-
-        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-            metrics = {name: float(value) for name, value in (logs or {}).items()}
-            if not math.isfinite(metrics["loss"]):
-                raise ComponentError(
-                    f"the loss is {metrics['loss']} after epoch {epoch + 1}",
-                    hint="lower the learning rate, or look for infinite or huge values in the features",
-                )
-            emit("epoch", epoch=epoch + 1, epochs=epochs, metrics=metrics)
-
-    return Progress()
 
 
 def _save(

@@ -1,5 +1,7 @@
 """The workload file's `transform` and `train`: from raw columns to a trained model."""
 
+from typing import Literal
+
 from pydantic import Field, JsonValue
 
 from pipeline.config.section import Column, DottedPath, Section, Text, without_default
@@ -33,4 +35,7 @@ class TrainConfig(Section):
     epochs: int = Field(default=10, ge=1, description="Passes over the training split.")
     seed: int = Field(
         default=42, ge=0, lt=2**31, description="Seed of the weights and of the order of the examples."
+    )
+    backend: Literal["tensorflow", "jax", "torch"] = Field(
+        default="tensorflow", description="What Keras computes with while it trains; serving is TensorFlow."
     )

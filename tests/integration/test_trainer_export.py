@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from components.errors import ComponentError
+from pipeline.config.train import TrainConfig
 
 pytestmark = [
     pytest.mark.slow,
@@ -22,15 +23,13 @@ pytestmark = [
 
 ROWS = 600
 SCHEMA = Path("schemas/taxi.pbtxt")
-SETTINGS = {
-    "model": "workloads.taxi.model.build_model",
-    "hyperparameters": {"hidden_units": [16]},
-    "batch_size": 64,
-    "epochs": 2,
-    "seed": 1,
-    "label": "big_tip",
-    "raw_label": "tips",
-}
+SETTINGS = TrainConfig(
+    model="workloads.taxi.model.build_model",
+    hyperparameters={"hidden_units": [16]},
+    batch_size=64,
+    epochs=2,
+    seed=1,
+).model_dump(mode="json") | {"label": "big_tip", "raw_label": "tips"}
 ASK = """
     import json, sys
     import tensorflow as tf

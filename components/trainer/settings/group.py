@@ -1,0 +1,54 @@
+"""What every group of settings shares: plain values that go into the job file and come back."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, ClassVar, Self
+
+from components.errors import ComponentError
+
+
+@dataclass(frozen=True, kw_only=True)
+class SettingsGroup:
+    """A base for frozen dataclasses of JSON values; a subclass checks its values in `__post_init__`.
+
+    Attributes:
+        key: the name of the group in the workload file and in the job, for messages.
+    """
+
+    key: ClassVar[str] = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the settings as plain values; `from_json` reads them back."""
+        return asdict(self)
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """The settings' names, in order."""
+        return tuple(field.name for field in fields(cls))
+
+    @classmethod
+    def from_json(cls, values: Any) -> Self:
+        """Reads what `to_json` wrote, or the same section of a workload file.
+
+        Raises:
+            ComponentError: a key is missing or unknown, or a value breaks a rule of the group.
+        """
+        known, found = set(cls.names()), set(values) if isinstance(values, Mapping) else set()
+        if not isinstance(values, Mapping) or known != found:
+            raise ComponentError(
+                f"{cls.key} of the training job lacks {sorted(known - found)} and does not know "
+                f"{sorted(found - known)}"
+            )
+        return cls(**values)
+
+    def require_choice(self, name: str, choices: tuple[str, ...]) -> None:
+        """Refuses a value that is none of `choices`."""
+        value = getattr(self, name)
+        if value not in choices:
+            raise ComponentError(f"train.{name} ({value!r}) is none of {', '.join(choices)}")
+
+    def require_integer(self, name: str, lowest: int) -> None:
+        """Refuses what is not a whole number >= `lowest`; True and False are not numbers here."""
+        value = getattr(self, name)
+        if not isinstance(value, int) or isinstance(value, bool) or value < lowest:
+            raise ComponentError(f"train.{name} ({value!r}) must be a whole number >= {lowest}")
