@@ -1,0 +1,56 @@
+"""A small convolutional network for images: handwriting, icons, anything up to some 64 pixels wide."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+
+from components.trainer.features import Feature
+from components.trainer.models.head import finish
+from components.trainer.models.image import image_input
+
+
+@dataclass(frozen=True)
+class Hyperparameters:
+    """What `train.hyperparameters` may set.
+
+    Attributes:
+        classes: of the label, >= 2.
+        image_shape: [height, width] or [height, width, channels] where the feature is a flat list of pixels.
+        scale: pixels are multiplied with it; None: 1/255 for whole numbers, 1 for others.
+        filters: of each pair of convolutions; the image is halved after each.
+        units: of the dense layer.
+        dropout: share of the dense layer's inputs and outputs that a step leaves out, 0 .. 1.
+        learning_rate: of Adam.
+    """
+
+    classes: int = 10
+    image_shape: tuple[int, ...] | None = None
+    scale: float | None = None
+    filters: tuple[int, ...] = (32, 64)
+    units: int = 128
+    dropout: float = 0.3
+    learning_rate: float = 1e-3
+
+
+def build_model(features: Mapping[str, Feature], hyperparameters: Mapping[str, Any]) -> keras.Model:
+    """Returns the compiled model: the probability of each class, float32 [rows, classes].
+
+    Args:
+        features: one image, [height, width], [height, width, channels] or flat, see `image_shape`.
+        hyperparameters: fields of `Hyperparameters`; what is left out keeps its default.
+
+    Raises:
+        ComponentError: the feature is no image of that shape.
+    """
+    settings = Hyperparameters(**hyperparameters)
+    inputs, hidden = image_input(features, shape=settings.image_shape, scale=settings.scale)
+    for filters in settings.filters:
+        hidden = keras.layers.Conv2D(filters, 3, padding="same", activation="relu")(hidden)
+        hidden = keras.layers.Conv2D(filters, 3, padding="same", activation="relu")(hidden)
+        hidden = keras.layers.MaxPooling2D(padding="same")(hidden)
+    hidden = keras.layers.Dropout(settings.dropout)(keras.layers.Flatten()(hidden))
+    hidden = keras.layers.Dense(settings.units, activation="relu")(hidden)
+    hidden = keras.layers.Dropout(settings.dropout)(hidden)
+    return finish(inputs, hidden, classes=settings.classes, learning_rate=settings.learning_rate)

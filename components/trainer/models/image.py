@@ -1,0 +1,49 @@
+"""How an image model takes its image: which feature it is, its shape, and pixels as numbers near 0 .. 1."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import keras
+
+from components.errors import ComponentError
+from components.trainer.features import Feature
+
+BYTE_SCALE = 1 / 255
+"""What whole-number pixels are multiplied with: images of bytes."""
+
+
+def image_input(
+    features: Mapping[str, Feature], *, shape: Sequence[int] | None, scale: float | None
+) -> tuple[dict[str, Any], Any]:
+    """The input of the one image feature, and its pixels.
+
+    Args:
+        features: the model's inputs by name; one.
+        shape: [height, width] or [height, width, channels] of the image where the feature is a flat list of
+            its pixels; None: the feature's own shape.
+        scale: pixels are multiplied with it, > 0; None: 1/255 for whole numbers, 1 for others.
+
+    Returns:
+        The inputs by name, and float pixels [rows, height, width, channels].
+
+    Raises:
+        ComponentError: there is not exactly one feature, or it has no such shape.
+    """
+    if len(features) != 1:
+        raise ComponentError(
+            f"an image model takes one feature, the image; there are {', '.join(sorted(features))}",
+            hint="let preprocessing_fn return the image and the label only",
+        )
+    [(name, feature)] = features.items()
+    size = tuple(shape or feature.shape)
+    if len(size) not in (2, 3) or math.prod(size) != math.prod(feature.shape):
+        raise ComponentError(
+            f"feature {name} of shape {feature.shape} is no image of shape {size}",
+            hint="set train.hyperparameters.image_shape to [height, width] or [height, width, channels]",
+        )
+    if scale is None:
+        scale = BYTE_SCALE if feature.dtype == "int64" else 1.0
+    entry = keras.Input(feature.shape, dtype="int32" if feature.dtype == "int64" else "float32", name=name)
+    pixels = keras.layers.Reshape(size if len(size) == 3 else (*size, 1))(entry)
+    return {name: entry}, keras.layers.Rescaling(scale)(pixels)
