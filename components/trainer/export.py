@@ -1,11 +1,12 @@
 """The SavedModel: the user's transform and the trained model behind one door, with three signatures.
 
     serving_default     examples: serialized tf.Examples, string [rows]  ->  outputs: float32 [rows, ...]
-    serve_raw           one tensor [rows, 1] for each raw column         ->  outputs: float32 [rows, ...]
+    serve_raw           one tensor for each raw column                   ->  outputs: float32 [rows, ...]
     transform_features  examples, with the label's columns               ->  the transformed columns, for TFMA
 
-The first two take the columns of the schema's SERVING environment. In `serve_raw` an empty cell of a column
-that may be empty is NaN, "" or `EMPTY_INTEGER`.
+The first two take the columns of the schema's SERVING environment. In `serve_raw` a column is [rows, 1], or
+[rows, *shape] where the schema gives it a shape; an empty cell of a column that may be empty is NaN, "" or
+`EMPTY_INTEGER`.
 """
 
 import re
@@ -72,7 +73,9 @@ class ServedModel(tf.Module):  # type: ignore[misc]
         """The three signatures as graphs; the weights may still change after that, they are variables."""
         examples = tf.TensorSpec([None], tf.string, name="examples")
         raw = {
-            argument: tf.TensorSpec([None, 1], self._serving_spec[column].dtype, name=argument)
+            argument: tf.TensorSpec(
+                [None, *_shape(self._serving_spec[column])], self._serving_spec[column].dtype, name=argument
+            )
             for column, argument in self._arguments.items()
         }
         return {
@@ -126,6 +129,11 @@ def require_tensorflow_backend() -> None:
             f"the pipeline's Keras runs on {keras.backend.backend()!r}, but SavedModels come from tensorflow",
             hint="unset KERAS_BACKEND for the pipeline",
         )
+
+
+def _shape(column: Any) -> tuple[int, ...]:
+    """The shape of a row's cell in `serve_raw`: the schema's; one value where it says none."""
+    return tuple(getattr(column, "shape", ())) or (1,)
 
 
 def _without_empty_cells(column: tf.Tensor) -> tf.SparseTensor:

@@ -118,7 +118,9 @@ class DataConfig(Section):
             for index, name in enumerate(names):
                 if name in names[:index]:
                     raise KeyRuleError("given twice; keep one", key, index)
-        if self.split_by is not None and self.split_by.key is None and "split" in self.model_fields_set:
+        # By its value: a configuration that was written out and is read again has every key set.
+        is_split_given = self.split != type(self).model_fields["split"].default
+        if self.split_by is not None and self.split_by.key is None and is_split_given:
             raise KeyRuleError("split_by names the splits already; remove this key", "split")
         if self.split_by is not None and self.split_by.parts is not None and self.format != "npz":
             raise KeyRuleError("only files of the format npz have parts", "split_by", "parts")

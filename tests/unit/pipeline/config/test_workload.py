@@ -126,6 +126,12 @@ def test_configuration_survives_the_way_to_another_process(load):
     assert "profiles" not in config.model_dump()
 
 
+def test_splits_of_other_kinds_survive_the_way_to_another_process(load):
+    text = MINIMAL.replace("label: tips", "label: tips\n  split_by: {files: {train: a, eval: b}}")
+    config = load(text)
+    assert WorkloadConfig.model_validate_json(config.model_dump_json()).model_dump() == config.model_dump()
+
+
 def test_destination_with_a_scheme_stays_as_written(load):
     assert load(sets=["push.destination=gs://bucket/models"]).push.destination == "gs://bucket/models"
 

@@ -1,0 +1,74 @@
+"""The digits workload as a user runs it: 1,797 real images to a served model."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.slow
+
+# Runs where nothing of this project can be imported, as a serving process would.
+CLIENT = """
+import json, sys
+import numpy as np
+import tensorflow as tf
+model = tf.saved_model.load(sys.argv[1])
+with np.load(sys.argv[2]) as arrays:
+    images = arrays["x_test"].reshape(-1, 784).astype(np.int64)
+raw = model.signatures["serve_raw"]
+_, wanted = raw.structured_input_signature
+def example(image):
+    pixels = tf.train.Feature(int64_list=tf.train.Int64List(value=image))
+    return tf.train.Example(features=tf.train.Features(feature={"image": pixels})).SerializeToString()
+print(json.dumps({
+    "raw_inputs": {name: spec.shape.as_list() for name, spec in wanted.items()},
+    "raw": raw(image=tf.constant(images))["outputs"].numpy().tolist(),
+    "serialized": model.signatures["serving_default"](
+        examples=tf.constant([example(image) for image in images[:3]]))["outputs"].numpy().tolist(),
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def record(local_runner, tmp_path_factory):
+    output = tmp_path_factory.mktemp("digits") / "output"
+    finished = local_runner("run", "digits", "--output", str(output))
+    assert finished.returncode == 0, finished.stderr
+    return json.loads(local_runner("show", "--json", "--output", str(output)).stdout)
+
+
+@pytest.fixture(scope="module")
+def answers(record, project, tmp_path_factory):
+    """What the pushed model answers in a process that knows nothing of this project."""
+    finished = subprocess.run(
+        [
+            sys.executable,
+            "-P",
+            "-c",
+            CLIENT,
+            record["pushed"]["path"],
+            project / "workloads/digits/digits.npz",
+        ],
+        cwd=tmp_path_factory.mktemp("client"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stderr
+    return json.loads(finished.stdout.splitlines()[-1])
+
+
+def test_pushed_model_knows_the_digits_of_the_test_images(record, answers, project):
+    assert record["metrics"]["example_count"] == 355
+    assert record["metrics"]["sparse_categorical_accuracy"] >= 0.95
+    with np.load(project / "workloads/digits/digits.npz") as arrays:
+        right = np.argmax(answers["raw"], axis=1) == arrays["y_test"]
+    # Judged and served alike: the Evaluator's number is what a client gets.
+    assert right.mean() == pytest.approx(record["metrics"]["sparse_categorical_accuracy"], abs=1e-6)
+
+
+def test_raw_tensor_is_a_whole_image_and_serialized_examples_are_answered_alike(answers):
+    assert answers["raw_inputs"] == {"image": [None, 784]}
+    assert np.allclose(answers["serialized"], answers["raw"][:3], atol=1e-6)

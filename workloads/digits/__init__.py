@@ -1,0 +1,1 @@
+"""The digits workload: which digit did someone write?"""

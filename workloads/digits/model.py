@@ -1,0 +1,42 @@
+"""The digits model: one wide dense layer, the network that many MNIST tutorials begin with."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+
+from components.trainer.features import Feature
+
+CLASSES = 10
+
+
+@dataclass(frozen=True)
+class Hyperparameters:
+    """What `train.hyperparameters` of workload.yaml may set."""
+
+    learning_rate: float = 1e-3
+    units: int = 512
+    dropout: float = 0.2
+
+
+def build_model(features: Mapping[str, Feature], hyperparameters: Mapping[str, Any]) -> keras.Model:
+    """Returns the compiled model: the probability of each digit, float32 [rows, 10].
+
+    Args:
+        features: the model's inputs by name: `image` alone.
+        hyperparameters: fields of `Hyperparameters`; what is left out keeps its default.
+    """
+    settings = Hyperparameters(**hyperparameters)
+    image = keras.Input(features["image"].shape, dtype="float32", name="image")
+    hidden = keras.layers.Flatten()(image)
+    hidden = keras.layers.Dense(settings.units, activation="relu")(hidden)
+    hidden = keras.layers.Dropout(settings.dropout)(hidden)
+    output = keras.layers.Dense(CLASSES, activation="softmax", dtype="float32", name="digit")(hidden)
+    model = keras.Model({"image": image}, output)
+    model.compile(
+        optimizer=keras.optimizers.Adam(settings.learning_rate),
+        loss="sparse_categorical_crossentropy",
+        metrics=[keras.metrics.SparseCategoricalAccuracy(name="accuracy")],
+    )
+    return model
