@@ -75,8 +75,8 @@ def resume(name: str | None, *, output: Path, jobs: int | None) -> int:
 
 
 def _execute(request: Request, resumed: RunRecord | None = None) -> int:
+    from pipeline.local.execution import execute
     from pipeline.local.progress import stderr_display
-    from pipeline.local.run import execute
 
     display = stderr_display()
     try:
@@ -98,7 +98,7 @@ def plan(
     **options: Any,
 ) -> Planned:
     """Decides what would run, and why."""
-    from pipeline.local.run import plan_only
+    from pipeline.local.planning import plan_only
 
     request = _request(workload, output, sets, profile, pipeline, beam_args, options)
     decided = plan_only(request)

@@ -13,13 +13,13 @@ from typing import Any
 from google.protobuf import json_format
 from tfx.dsl.compiler import compiler
 from tfx.orchestration.local import runner_utils
-from tfx.orchestration.pipeline import Pipeline
 from tfx.proto.orchestration import executable_spec_pb2, pipeline_pb2
 
 from pipeline.errors import UsageError
 from pipeline.fingerprint import flatten_params
 from pipeline.local.graph import Graph, Node
 from pipeline.local.parameters import fill_parameters
+from pipeline.local.targets import load_pipeline
 from pipeline.metadata_store import connection_config, prepare_server
 
 _RESOLVER = "tfx.dsl.components.common.resolver.Resolver"
@@ -66,26 +66,38 @@ class Compiled:
         return runner_utils.extract_custom_driver_spec(self.deployment, node_id)
 
 
-def compile_pipeline(
-    pipeline: Pipeline, *, run_id: str, output: Path, parameters: Mapping[str, str], beam_args: Sequence[str]
+def compile_target(
+    target: Mapping[str, Any], *, run_id: str, parameters: Mapping[str, str], beam_args: Sequence[str]
 ) -> Compiled:
-    """Compiles a pipeline for one run.
+    """Builds a pipeline, or reads one that was handed over, and compiles it for one run.
 
     Args:
-        pipeline: any TFX pipeline; one without a metadata store gets that of `connection_config`.
+        target: as in `targets.load_pipeline`; or `{"ir": file, "output": folder}`, a file that
+            `handover.to_ir` gave the content of.
         run_id: stands for the pipeline run in the metadata store.
-        output: the folder of the engine.
         parameters: runtime parameters by name, as text.
         beam_args: more options for every Beam component; a runner is named if the pipeline names none.
 
     Raises:
-        UsageError: a runtime parameter is unknown, lacks a value or has one of the wrong type; or the
-            pipeline holds another, or its metadata store cannot be used.
+        UsageError: there is no such pipeline; a runtime parameter is unknown, lacks a value or has one of the
+            wrong type; the pipeline holds another, or its metadata store cannot be used.
     """
-    if pipeline.metadata_connection_config is None:
-        pipeline.metadata_connection_config = connection_config(None, output)
-    prepare_server(pipeline.metadata_connection_config)
-    ir = compiler.Compiler().compile(pipeline)
+    if "ir" in target:
+        ir, rest = pipeline_pb2.Pipeline.FromString(Path(target["ir"]).read_bytes()), parameters
+    else:
+        pipeline, rest = load_pipeline(target, parameters)
+        ir = compiler.Compiler().compile(pipeline)
+    return _complete(ir, run_id=run_id, output=Path(target["output"]), parameters=rest, beam_args=beam_args)
+
+
+def _complete(
+    ir: pipeline_pb2.Pipeline,
+    *,
+    run_id: str,
+    output: Path,
+    parameters: Mapping[str, str],
+    beam_args: Sequence[str],
+) -> Compiled:
     if any(node.WhichOneof("node") != "pipeline_node" for node in ir.nodes):
         raise UsageError(
             f"{ir.pipeline_info.id} holds a pipeline inside a pipeline, which cannot be run here."
@@ -95,6 +107,10 @@ def compile_pipeline(
         # The engine's own cache decides (pipeline.local.plan); TFX's would answer beside it.
         node.pipeline_node.execution_options.caching_options.enable_cache = False
     deployment = runner_utils.extract_local_deployment_config(ir)
+    store = deployment.metadata_connection_config
+    if store.WhichOneof("connection_config") is None:
+        store.database_connection_config.CopyFrom(connection_config(None, output))
+    prepare_server(getattr(store, store.WhichOneof("connection_config")))
     for spec in deployment.executor_specs.values():
         if spec.WhichOneof("spec") == "beam_executable_spec":
             _complete_beam_args(spec.beam_executable_spec, beam_args)

@@ -32,7 +32,7 @@ from pipeline.local.failure import describe_exception
 from pipeline.local.module_forks import ModuleForks
 from pipeline.local.node_process import NodeProcess
 from pipeline.local.processes import adopt_orphans, children, die_with_parent, signal_group
-from pipeline.local.targets import load_pipeline
+from pipeline.local.targets import check_target
 
 # getrusage(2) counts ru_maxrss in KiB on Linux.
 _RSS_UNIT_BYTES = 1024
@@ -96,21 +96,15 @@ class ForkServer:
 
     def _compile(self, message: dict[str, Any]) -> None:
         try:
-            pipeline, parameters = load_pipeline(message["target"], message["parameters"])
+            check_target(message["target"])
 
             from pipeline.local.beam_answers import keep_beams_answers
-            from pipeline.local.compile import compile_pipeline
+            from pipeline.local.compile import compile_target
 
             # Here once, or every node would import the launcher for itself: 0.8 s each.
             importlib.import_module("pipeline.local.launch")
 
-            self._compiled = compile_pipeline(
-                pipeline,
-                run_id=message["run_id"],
-                output=Path(message["target"]["output"]),
-                parameters=parameters,
-                beam_args=message["beam_args"],
-            )
+            self._compiled = compile_target(**message)
         except (Exception, SystemExit) as error:  # user code may raise anything
             traceback.print_exc()
             self._channel.send({"event": "refused", **describe_exception(error, root=Path.cwd())})

@@ -2,11 +2,13 @@
 
 import contextlib
 import json
+import os
 import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -71,14 +73,25 @@ class History:
         with (self.folder(run_id) / "events.jsonl").open("a", encoding="utf-8") as stream:
             stream.write(line + "\n")
 
-    def runs(self) -> Iterator[RunRecord]:
-        """All runs with a readable record, the newest first."""
+    def runs(self, *, prefix: str = "") -> Iterator[RunRecord]:
+        """The runs with a readable record, the newest first; each is read when it is asked for.
+
+        Args:
+            prefix: what their ids begin with.
+        """
         if not self._runs.is_dir():
             return
-        for folder in sorted(self._runs.iterdir(), reverse=True):
-            record = self._read(folder / "run.json")
+        # Names are enough to sort by: to look at each folder would take longer than to read the newest.
+        names = sorted((name for name in os.listdir(self._runs) if name.startswith(prefix)), reverse=True)  # noqa: PTH208
+        for name in names:
+            record = self._read(self._runs / name / "run.json")
             if record is not None:
                 yield record
+
+    def latest_runs(self, workload: str, *, limit: int) -> Iterator[RunRecord]:
+        """The newest runs of one pipeline, at most `limit`, found among ten times as many of any."""
+        own = (run for run in islice(self.runs(), 10 * limit) if run.workload == workload)
+        return islice(own, limit)
 
     def _read(self, path: Path) -> RunRecord | None:
         try:
@@ -93,17 +106,17 @@ class History:
         Raises:
             UsageError: no such run, or several.
         """
-        runs = list(self.runs())
-        if not runs:
+        latest = next(self.runs(), None)
+        if latest is None:
             raise UsageError(f"{self.output} holds no run yet.", hint=command("run", output=self.output))
         if name is None or name == "latest":
-            return runs[0]
-        found = [run for run in runs if run.run_id.startswith(name)]
+            return latest
+        found = list(self.runs(prefix=name))
         if len(found) == 1:
             return found[0]
         if not found:
             raise UsageError(
-                f"No run {name!r}. Latest: {runs[0].run_id!r}.", hint=command("runs", output=self.output)
+                f"No run {name!r}. Latest: {latest.run_id!r}.", hint=command("runs", output=self.output)
             )
         raise UsageError(f"{name!r} fits {len(found)} runs: {', '.join(r.run_id for r in found[:5])}.")
 

@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from platform import python_version
 
-from components.ingest.storage import GS, list_files
+from components.ingest.source import GS
 from pipeline.fingerprint import Fingerprint, data_digests, source_closure
 from pipeline.local.graph import Graph, Node
 
@@ -88,6 +88,8 @@ def _code(node: Node, roots: Sequence[Path], memo: Path | None) -> dict[str, str
 def _data(node: Node, memo: Path | None) -> dict[str, str]:
     remote = [pattern for pattern in node.data if pattern.startswith(GS)]
     if remote:
+        from components.ingest.storage import list_files  # brings pyarrow: 0.2 s that few runs need
+
         # The store's own checksums: nothing is downloaded to look whether it changed.
         objects = {file.name: file for pattern in remote for file in list_files(pattern)}
         return {name: f"{file.checksum} {file.size_bytes}" for name, file in sorted(objects.items())}

@@ -116,8 +116,11 @@ def baseline_key(runs: Iterable[RunRecord], *, workload: str, candidate: str) ->
     The baseline of a model is the latest blessed one other than itself: without that, the run after a
     blessing would evaluate the same model again, against itself.
 
+    Only the newest blessed run has to be found: where it trained the candidate itself, its own baseline was
+    the latest blessed model other than that, and no run has blessed one since.
+
     Args:
-        runs: the newest first.
+        runs: the newest first; read no further than needed.
         workload: the pipeline's name.
         candidate: the key of the node that trains the model now.
 
@@ -129,6 +132,8 @@ def baseline_key(runs: Iterable[RunRecord], *, workload: str, candidate: str) ->
             key = next((node.key for node in run.nodes if makes_model(node)), "")
             if key and key != candidate:
                 return key
+            if key and run.baseline:
+                return run.baseline
     return "none"
 
 

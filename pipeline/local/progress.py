@@ -11,10 +11,10 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from pipeline.local.execution import RunDisplay
 from pipeline.local.outcome import read_stops
 from pipeline.local.printable import printable
 from pipeline.local.record import NodeRecord, RunRecord
-from pipeline.local.run import RunDisplay
 from pipeline.local.wording import MARKS, node_line, seconds, summary
 
 # A log is never silent for longer; CI systems end jobs that are.
@@ -33,6 +33,31 @@ def choose_display(stream: TextIO) -> RunDisplay:
         if can_redraw and os.environ.get("CI", "false") != "true"
         else LineDisplay(stream)
     )
+
+
+class SilentDisplay:
+    """Shows nothing."""
+
+    def begins(self, record: RunRecord) -> None:
+        """Silent."""
+
+    def waiting(self, record: RunRecord, what: str) -> None:
+        """Silent."""
+
+    def planned(self, record: RunRecord, expected_s: Mapping[str, float]) -> None:
+        """Silent."""
+
+    def changed(self, record: RunRecord, node: NodeRecord) -> None:
+        """Silent."""
+
+    def tick(self, record: RunRecord, progress: Mapping[str, str]) -> None:
+        """Silent."""
+
+    def ends(self, record: RunRecord) -> None:
+        """Silent."""
+
+    def close(self) -> None:
+        """Silent."""
 
 
 class LineDisplay:

@@ -74,6 +74,7 @@ class RunRecord:
         blessing_reasons: that answer in words.
         pushed: `{version, path}` of the served version; None where nothing was pushed.
         overrides: why this run may pass a gate whatever that finds, by a key of `OVERRIDES`.
+        baseline: what the latest blessed model before this run's own depended on; see `plan.baseline_key`.
         target: what was run, so that `resume` can run it again.
         resumed: how often the run was resumed.
     """
@@ -90,6 +91,7 @@ class RunRecord:
     blessing_reasons: list[str] = field(default_factory=list)
     pushed: dict[str, Any] | None = None
     overrides: dict[str, str] = field(default_factory=dict)
+    baseline: str = ""
     target: dict[str, Any] = field(default_factory=dict)
     resumed: int = 0
 
@@ -107,10 +109,12 @@ class RunRecord:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Reads `run.json`; keys of a later version are left out."""
-        known = {f.name for f in fields(cls)}
-        node_keys = {f.name for f in fields(NodeRecord)}
-        nodes = [NodeRecord(**{k: v for k, v in n.items() if k in node_keys}) for n in data["nodes"]]
-        return cls(**{**{k: v for k, v in data.items() if k in known}, "nodes": nodes})
+        nodes = [NodeRecord(**{k: v for k, v in n.items() if k in _NODE_KEYS}) for n in data["nodes"]]
+        return cls(**{**{k: v for k, v in data.items() if k in _RUN_KEYS}, "nodes": nodes})
+
+
+_NODE_KEYS = frozenset(f.name for f in fields(NodeRecord))
+_RUN_KEYS = frozenset(f.name for f in fields(RunRecord))
 
 
 def verdict_path(folder: Path, node_id: str) -> Path:

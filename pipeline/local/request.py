@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypedDict, Unpack
 
 from components.ingest.csv_heads import check_heads
 from components.ingest.source import SourceError, resolve_sources
@@ -17,6 +17,20 @@ from pipeline.metadata_store import server_of
 from pipeline.root import PROJECT_ROOT
 
 DEFAULT_WORKLOAD = Path("workloads/taxi/workload.yaml")
+
+
+# What the IR of a pipeline that was handed over is called in the folder of its run.
+IR_NAME = "pipeline.pb"
+
+
+class Options(TypedDict, total=False):
+    """How to run, whatever is run; see `Request`."""
+
+    start: str | None
+    end: str | None
+    no_cache: bool
+    jobs: int | None
+    fail_fast: bool
 
 
 @dataclass(frozen=True)
@@ -37,6 +51,7 @@ class Request:
         no_cache: run every node.
         jobs: nodes at once, >= 1; None: from the machine.
         fail_fast: a failure ends the nodes beside it.
+        ir: a pipeline that was compiled elsewhere, serialized; kept in the folder of its run.
     """
 
     workload: str
@@ -52,12 +67,23 @@ class Request:
     no_cache: bool = False
     jobs: int | None = None
     fail_fast: bool = False
+    ir: bytes | None = field(default=None, repr=False)
 
     @property
     def code_roots(self) -> tuple[Path, ...]:
-        """The folders that user code is imported from: the project's, and that of `--pipeline`."""
-        folder = Path(self.target.get("folder", PROJECT_ROOT))
-        return (PROJECT_ROOT,) if folder.is_relative_to(PROJECT_ROOT) else (PROJECT_ROOT, folder)
+        """The folders that user code is imported from: the project's, and those of another pipeline."""
+        named = self.target.get("import_from", [self.target.get("folder", PROJECT_ROOT)])
+        outside = (Path(folder) for folder in named if not Path(folder).is_relative_to(PROJECT_ROOT))
+        return (PROJECT_ROOT, *outside)
+
+    def target_in(self, run_folder: Path) -> dict[str, Any]:
+        """The target for the fork server.
+
+        Args:
+            run_folder: of the run that it is built for; holds the IR where one was handed over.
+        """
+        ir = {"ir": str(run_folder / IR_NAME)} if "ir" in self.target else {}
+        return {**self.target, **ir}
 
     def keeps_store(self, path: Path) -> bool:
         """Whether the SQLite store at that path is the one that the run's results are in."""
@@ -72,7 +98,7 @@ class Request:
     def to_json(self) -> dict[str, Any]:
         """Plain data, kept in the run's record so that `resume` asks for the same."""
         limits = {node_id: limit.model_dump() for node_id, limit in self.nodes.items()}
-        plain = {key: getattr(self, key) for key in self.__dataclass_fields__}
+        plain = {key: getattr(self, key) for key in self.__dataclass_fields__ if key != "ir"}
         return {**plain, "output": str(self.output), "nodes": limits, "beam_args": list(self.beam_args)}
 
     @classmethod
@@ -96,7 +122,7 @@ def workload_request(
     output: Path,
     beam_args: Sequence[str],
     overrides: Mapping[str, str] | None = None,
-    **options: Any,
+    **options: Unpack[Options],
 ) -> Request:
     """A request to run a workload of this project, with everything checked that needs no run.
 
@@ -107,7 +133,7 @@ def workload_request(
         output: where the run writes.
         beam_args: options for every Beam component.
         overrides: see `Request`; none where None.
-        **options: `start`, `end`, `no_cache`, `jobs`, `fail_fast` of `Request`.
+        **options: how to run.
 
     Raises:
         ConfigError: the workload file, the data, the schema or the user's functions are not there or wrong.
@@ -191,7 +217,7 @@ def _check_slices(slices: Sequence[Sequence[str]], columns: Sequence[str]) -> No
 
 
 def pipeline_request(
-    name: str, *, sets: Sequence[str], output: Path, beam_args: Sequence[str], **options: Any
+    name: str, *, sets: Sequence[str], output: Path, beam_args: Sequence[str], **options: Unpack[Options]
 ) -> Request:
     """A request to run any TFX pipeline.
 
@@ -200,7 +226,7 @@ def pipeline_request(
         sets: `parameter=value` for the pipeline's runtime parameters.
         output: where the run keeps its records, and metadata where the pipeline names no store.
         beam_args: more options for every Beam component.
-        **options: as in `workload_request`.
+        **options: how to run.
 
     Raises:
         UsageError: a `--set` without `=`.

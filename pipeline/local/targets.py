@@ -10,6 +10,20 @@ from typing import Any
 from pipeline.errors import UsageError
 
 
+def check_target(target: Mapping[str, Any]) -> None:
+    """Makes the user's modules importable; refuses a wrong name before TFX is imported, which takes seconds.
+
+    Args:
+        target: as in `load_pipeline`, or `{"ir": file, "import_from": folders, "output": folder}`.
+
+    Raises:
+        UsageError: there is no such module, or nothing of that name in it.
+    """
+    if "pipeline" in target:
+        find(target["pipeline"], folder=target["folder"])
+    sys.path += [folder for folder in target.get("import_from", ()) if folder not in sys.path]
+
+
 def load_pipeline(target: Mapping[str, Any], parameters: Mapping[str, str]) -> tuple[Any, dict[str, str]]:
     """Builds the pipeline. Imports TFX, unless there is nothing to build: runs in the fork server only.
 
@@ -26,7 +40,9 @@ def load_pipeline(target: Mapping[str, Any], parameters: Mapping[str, str]) -> t
         UsageError: the module or the function does not exist, lacks arguments, or gives no pipeline.
     """
     if "pipeline" in target:
-        return _named_pipeline(target["pipeline"], target, parameters)
+        found = find(target["pipeline"], folder=target["folder"])
+        output = Path(target["output"])
+        return built(found, name=target["pipeline"], output=output, parameters=parameters)
     from pipeline.config import WorkloadConfig
     from pipeline.dag import build_pipeline
 
@@ -39,20 +55,32 @@ def load_pipeline(target: Mapping[str, Any], parameters: Mapping[str, str]) -> t
     return pipeline, dict(parameters)
 
 
-def _named_pipeline(
-    name: str, target: Mapping[str, Any], parameters: Mapping[str, str]
-) -> tuple[Any, dict[str, str]]:
-    found = find(name, folder=target["folder"])
-    # Not before: a name that is wrong is told at once.
+def built(
+    found: Any, *, name: str, output: Path, parameters: Mapping[str, Any]
+) -> tuple[Any, dict[str, Any]]:
+    """The pipeline that `found` is, or returns when it is called. Imports TFX.
+
+    Args:
+        found: a pipeline or a function.
+        name: its `module:function`, or the function's own.
+        output: the folder of the run.
+        parameters: values by name, for the arguments that the function takes; see `arguments`.
+
+    Returns:
+        As `load_pipeline`.
+
+    Raises:
+        UsageError: the function lacks arguments, or it is, or gives, no pipeline.
+    """
     from tfx.orchestration.pipeline import Pipeline
 
     pipeline, rest = found, dict(parameters)
     if callable(found) and not isinstance(found, Pipeline):
-        taken = arguments(found, name=name, output=Path(target["output"]), values=parameters)
+        taken = arguments(found, name=name, output=output, values=parameters)
         rest = {key: value for key, value in parameters.items() if key not in taken}
         pipeline = found(**taken)
     if not isinstance(pipeline, Pipeline):
-        raise UsageError(f"--pipeline {name}: gave a {type(pipeline).__name__}, not a TFX Pipeline")
+        raise UsageError(f"{name}: gave a {type(pipeline).__name__}, not a TFX Pipeline")
     return pipeline, rest
 
 
@@ -88,7 +116,7 @@ def find(name: str, *, folder: str) -> Any:
 
 
 def arguments(
-    function: Callable[..., Any], *, name: str, output: Path, values: Mapping[str, str]
+    function: Callable[..., Any], *, name: str, output: Path, values: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The arguments to call a pipeline's function with: what `--set` gives, and what the engine knows itself.
 
@@ -97,9 +125,9 @@ def arguments(
 
     Args:
         function: returns a pipeline.
-        name: its `module:function`.
+        name: its `module:function`, or the function's own; what stands before the colon names the pipeline.
         output: the folder of the run.
-        values: by name, as text; numbers and yes or no are read as such where the annotation says so.
+        values: by name; of those that are text, numbers and yes or no are read where the annotation says so.
 
     Raises:
         UsageError: a value is not of the annotated type, or an argument without a default has none.
@@ -117,7 +145,8 @@ def arguments(
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             continue
         if key in values:
-            taken[key] = _typed(key, values[key], parameter.annotation)
+            value = values[key]
+            taken[key] = _typed(key, value, parameter.annotation) if isinstance(value, str) else value
         elif parameter.default is parameter.empty:
             if key in known:
                 taken[key] = known[key]
@@ -125,7 +154,7 @@ def arguments(
                 missing.append(key)
     if missing:
         raise UsageError(
-            f"--pipeline {name}: the function needs {', '.join(missing)}.",
+            f"{name}: the function needs {', '.join(missing)}.",
             hint="give each with --set NAME=VALUE",
         )
     return taken

@@ -79,9 +79,14 @@ class Toy:
             cwd=PROJECT_ROOT, env=self.environment, capture_output=True, text=True, timeout=120,
         )  # fmt: skip
 
+    @property
+    def history(self) -> History:
+        """What its runs left."""
+        return History(self.output)
+
     def record(self) -> RunRecord:
         """The latest run."""
-        return next(History(self.output).runs())
+        return next(self.history.runs())
 
     def node(self, node_id: str) -> NodeRecord:
         """A node of the latest run."""
@@ -153,7 +158,7 @@ class Watcher:
     def tick(self, record: RunRecord, progress: Any) -> None:
         """Nothing to show."""
 
-    def ends(self, record: RunRecord, options: str) -> None:
+    def ends(self, record: RunRecord) -> None:
         """Nothing to show."""
 
 

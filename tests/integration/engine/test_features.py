@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import UsageError
+from pipeline.local.execution import execute
 from pipeline.local.history import History
 from pipeline.local.processes import children
 from pipeline.local.request import pipeline_request
-from pipeline.local.run import execute
 from pipeline.local.server import Server
 
 pytestmark = pytest.mark.slow

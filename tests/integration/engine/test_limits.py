@@ -8,8 +8,8 @@ import pytest
 
 from pipeline.config import NodeConfig
 from pipeline.local import attempt
+from pipeline.local.execution import execute
 from pipeline.local.request import pipeline_request
-from pipeline.local.run import execute
 
 pytestmark = pytest.mark.slow
 

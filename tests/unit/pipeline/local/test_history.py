@@ -37,6 +37,24 @@ def test_latest_run_is_found_without_a_name_and_by_the_start_of_its_id(history):
     assert history.find(record.run_id[:-1]).run_id == record.run_id
 
 
+def test_no_more_records_are_read_than_are_asked_for(history, monkeypatch):
+    ids = []
+    for _ in range(30):
+        ids.append(finished(history).run_id)
+    reads = []
+    read = History._read
+    monkeypatch.setattr(History, "_read", lambda self, path: reads.append(path) or read(self, path))
+    newest = max(ids)
+    assert next(history.runs()).run_id == newest
+    assert len(reads) == 1
+    assert history.find(newest).run_id == newest
+    assert len(reads) == 3, "the latest, to name it where there is no such run, and the one"
+    assert len(list(history.latest_runs("taxi", limit=2))) == 2
+    assert len(reads) == 5
+    assert list(history.latest_runs("digits", limit=2)) == []
+    assert len(reads) == 25
+
+
 def test_unknown_run_is_refused_with_the_latest(history):
     record = finished(history)
     with pytest.raises(UsageError, match=f"No run 'nope'. Latest: '{record.run_id}'"):

@@ -135,6 +135,14 @@ def test_baseline_is_the_latest_blessed_model_other_than_the_candidate(runs, exp
     assert baseline_key(runs, workload="taxi", candidate="me") == expected
 
 
+def test_baseline_of_a_known_candidate_is_that_of_its_run_without_reading_further():
+    newest = blessed_run("3", "me")
+    newest.baseline = "a"
+    runs = iter([newest, blessed_run("2", "b")])
+    assert baseline_key(runs, workload="taxi", candidate="me") == "a"
+    assert next(runs).run_id == "2"
+
+
 def test_only_who_makes_a_model_counts():
     model, blessing = {"model": [{"type": "Model"}]}, {"blessing": [{"type": "ModelBlessing"}]}
     assert makes_model(NodeRecord("Trainer", type="Trainer", outputs=model))

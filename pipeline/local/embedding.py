@@ -1,0 +1,170 @@
+"""Runs a pipeline from a notebook or a test: `pipeline.local.run(pipeline) -> RunResult`."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self, Unpack
+
+from pipeline.errors import PipelineError, UsageError
+from pipeline.local.invocation import DEFAULT_OUTPUT
+from pipeline.local.record import NodeRecord, RunRecord, RunState
+from pipeline.local.request import Options, Request, pipeline_request, workload_request
+from pipeline.local.wording import summary
+
+
+class RunFailedError(PipelineError):
+    """A run did not end well; `result` tells how."""
+
+    def __init__(self, message: str, *, hint: str, result: "RunResult") -> None:
+        super().__init__(message, hint=hint)
+        self.result = result
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What came of a run.
+
+    Attributes:
+        record: all that `run.json` holds: nodes, times, metrics, blessing, pushed version.
+        folder: the run's own folder.
+    """
+
+    record: RunRecord
+    folder: Path
+
+    @property
+    def run_id(self) -> str:
+        """Its id: what `local_runner.py show` takes."""
+        return self.record.run_id
+
+    @property
+    def state(self) -> RunState:
+        """`complete`; `failed`: a node failed; `stopped`: a gate said no; `interrupted`."""
+        return self.record.state
+
+    @property
+    def exit_code(self) -> int:
+        """What the command line would end with: 0 done, 1 a node failed, 3 a gate stopped it."""
+        return self.record.exit_code or 0
+
+    @property
+    def ok(self) -> bool:
+        """Whether it is done."""
+        return self.exit_code == 0
+
+    @property
+    def nodes(self) -> Mapping[str, NodeRecord]:
+        """The nodes by id, in topological order."""
+        return {node.id: node for node in self.record.nodes}
+
+    @property
+    def metrics(self) -> Mapping[str, float]:
+        """The candidate's metrics, overall, by name; empty where no gate of ours ran."""
+        return self.record.metrics
+
+    @property
+    def blessed(self) -> bool | None:
+        """The gate's answer; None where none ran."""
+        return self.record.blessed
+
+    @property
+    def pushed(self) -> Mapping[str, Any] | None:
+        """`{version, path}` of the served version; None where nothing was pushed."""
+        return self.record.pushed
+
+    def outputs(self, node_id: str) -> dict[str, list[str]]:
+        """The URIs of a node's artifacts by output key.
+
+        Raises:
+            KeyError: the run has no such node.
+        """
+        made = self.record.node(node_id).outputs
+        return {key: [artifact["uri"] for artifact in artifacts] for key, artifacts in made.items()}
+
+    def log(self, node_id: str) -> Path:
+        """The log of a node; it exists where the node ran.
+
+        Raises:
+            KeyError: the run has no such node.
+        """
+        return self.folder / "logs" / f"{self.record.node(node_id).id}.log"
+
+    def raise_for_state(self) -> Self:
+        """Itself where the run is done.
+
+        Raises:
+            RunFailedError: a node failed, a gate said no, or the run was interrupted.
+        """
+        if self.ok:
+            return self
+        first, *rest = summary(self.record)
+        cause = next((line.strip() for line in rest if line.startswith("  ")), "")
+        hint = next((line for line in reversed(rest) if line.startswith("hint: ")), "")
+        raise RunFailedError(" ".join(filter(None, [first, cause])), hint=hint[6:], result=self)
+
+
+def run(
+    pipeline: Any,
+    *,
+    output: str | Path = DEFAULT_OUTPUT,
+    parameters: Mapping[str, Any] | None = None,
+    beam_args: Sequence[str] = (),
+    quiet: bool = False,
+    **options: Unpack[Options],
+) -> RunResult:
+    """Runs a pipeline as `local_runner.py run` does: nodes side by side in processes of their own, cached.
+
+    Args:
+        pipeline: a TFX pipeline; a function that returns one; `module:function`; a workload file, or its
+            name in workloads/.
+        output: the folder for everything that runs write.
+        parameters: for a pipeline, its runtime parameters and the arguments of the function; for a workload,
+            what to lay over the file: `{"train.epochs": 3}`.
+        beam_args: more options for every Beam component.
+        quiet: shows nothing.
+        **options: `start`, `end`: the nodes to begin and to end with; `no_cache`: run every node; `jobs`:
+            nodes at once, >= 1; `fail_fast`: a failure also ends the nodes beside it.
+
+    Returns:
+        What came of it, also where a node failed; see `RunResult.raise_for_state`.
+
+    Raises:
+        UsageError: there is no such pipeline or workload, or it cannot be run; nothing was run.
+        PipelineError: the engine itself could not go on.
+    """
+    from pipeline.local.execution import execute
+    from pipeline.local.history import History
+    from pipeline.local.progress import SilentDisplay, stderr_display
+
+    folder = Path(output).absolute()
+    request = _request(pipeline, folder, dict(parameters or {}), beam_args, options)
+    display = SilentDisplay() if quiet else stderr_display()
+    try:
+        record = execute(request, display=display)
+        display.ends(record)
+    finally:
+        display.close()
+    return RunResult(record, History(folder).folder(record.run_id))
+
+
+def _request(
+    pipeline: Any, output: Path, parameters: dict[str, Any], beam_args: Sequence[str], options: Options
+) -> Request:
+    if isinstance(pipeline, str) and ":" in pipeline:
+        sets = [f"{key}={value}" for key, value in parameters.items()]
+        return pipeline_request(pipeline, sets=sets, output=output, beam_args=beam_args, **options)
+    if isinstance(pipeline, (str, Path)):
+        # JSON is YAML, in which values over a workload file are written.
+        sets = [f"{key}={json.dumps(value)}" for key, value in parameters.items()]
+        return workload_request(
+            Path(pipeline), sets=sets, profile=None, output=output, beam_args=beam_args, **options
+        )
+    if not callable(pipeline) and not hasattr(pipeline, "pipeline_info"):
+        raise UsageError(
+            f"{type(pipeline).__name__} is no pipeline.",
+            hint="give a TFX Pipeline, a function that returns one, 'module:function' or a workload",
+        )
+    from pipeline.local.handover import object_request
+
+    return object_request(pipeline, output=output, parameters=parameters, beam_args=beam_args, **options)

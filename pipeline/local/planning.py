@@ -1,0 +1,150 @@
+"""The plan of a request: from its graph, known or compiled now, and from what earlier runs left."""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pipeline.config import NodeConfig
+from pipeline.fingerprint import Fingerprint, canonical_json, source_closure
+from pipeline.local.graph import Graph
+from pipeline.local.history import History
+from pipeline.local.lock import has_execution
+from pipeline.local.node_fingerprints import fingerprint_nodes, own_parts, stack_versions
+from pipeline.local.outcome import missing_outputs
+from pipeline.local.plan import Decision, Known, baseline_key, decide
+from pipeline.local.record import RunRecord
+from pipeline.local.request import Request
+from pipeline.local.server import Server
+from pipeline.root import PROJECT_ROOT
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What would happen, and what it was decided from: the fingerprints, and the baseline's training."""
+
+    graph: Graph
+    prints: Mapping[str, Fingerprint]
+    decisions: Mapping[str, Decision]
+    baseline: str
+
+
+def make_plan(request: Request, history: History, graph: Graph, *, resumed: RunRecord | None = None) -> Plan:
+    """Decides what would run. Reads files and records; changes nothing but the memo of data digests.
+
+    Args:
+        request: what is asked for.
+        history: what earlier runs left.
+        graph: the compiled pipeline.
+        resumed: the run that is gone on with; what it completed is kept also under `--no-cache`.
+    """
+    memo = history.digest_memo
+    roots = request.code_roots
+    baseline = ""
+    prints = fingerprint_nodes(graph, roots=roots, memo=memo, baseline=baseline)
+    if any(node.finds_baseline for node in graph.nodes):
+        trainer = next(
+            (n.id for n in graph.nodes if "Model" in n.outputs.values() and not n.is_resolver), None
+        )
+        candidate = prints[trainer].key if trainer else ""
+        baseline = baseline_key(history.runs(), workload=graph.name, candidate=candidate)
+        prints = fingerprint_nodes(graph, roots=roots, memo=memo, baseline=baseline)
+    selected = graph.select(start=request.start, end=request.end)
+    forced = selected if request.no_cache or request.start else set()
+    if resumed is not None:
+        forced = forced - {node.id for node in resumed.nodes if node.state == "complete"}
+    store = request.output / "metadata.db"
+
+    def missing(entry: Mapping[str, Any]) -> str:
+        if request.keeps_store(store) and not has_execution(store, entry["execution_id"]):
+            return "metadata.db does not know its result"
+        return missing_outputs(dict(entry))
+
+    known = Known(history.recall, missing, history.last_fingerprints(graph.name))
+    decisions = decide(graph, prints=prints, known=known, selected=selected, forced=forced)
+    return Plan(graph, prints, decisions, baseline)
+
+
+def is_current(request: Request, plan: Plan, history: History, node_id: str) -> bool:
+    """Whether the code and the data of a node are still those that the plan saw."""
+    now = fingerprint_nodes(
+        plan.graph, roots=request.code_roots, memo=history.digest_memo, baseline=plan.baseline
+    )
+    return own_parts(now[node_id]) == own_parts(plan.prints[node_id])
+
+
+def plan_only(request: Request) -> Plan:
+    """Decides what `execute` would do. TFX is imported only where the graph is not known yet."""
+    history = History(request.output)
+    graph = known_graph(request, history)
+    if graph is None:
+        with history.scratch() as folder, Server(folder) as server:
+            graph = compile_graph(request, server, history, folder=folder, run_id="plan", tick=lambda: None)
+    return make_plan(request, history, graph)
+
+
+def known_graph(request: Request, history: History) -> Graph | None:
+    """The graph that was compiled for the same request and the same code before; None where there is none.
+
+    Only a workload's graph can be known without compiling: what builds another pipeline may read anything.
+    """
+    if "config" not in request.target:
+        return None
+    entry = history.recall(_graph_key(request))
+    return _with_limits(Graph.from_json(entry), request.nodes) if entry else None
+
+
+def _graph_key(request: Request) -> str:
+    builders = ("pipeline.dag.build_pipeline", "pipeline.local.compile.compile_target")
+    parts = {
+        "target": dict(request.target),
+        "parameters": dict(request.parameters),
+        "beam_args": list(request.beam_args),
+        "code": source_closure(builders, root=PROJECT_ROOT),
+        "stack": dict(stack_versions()),
+    }
+    return "graph-" + hashlib.sha256(canonical_json(parts).encode()).hexdigest()
+
+
+def _with_limits(graph: Graph, limits: Mapping[str, NodeConfig]) -> Graph:
+    for node_id in limits:
+        graph[node_id]  # refuses a name that is no node's
+    nodes = (
+        replace(n, retries=limit.retries, timeout_s=limit.timeout_s, backoff_s=limit.backoff_s)
+        if (limit := limits.get(n.id))
+        else n
+        for n in graph.nodes
+    )
+    return Graph(graph.name, tuple(nodes))
+
+
+def compile_graph(
+    request: Request,
+    server: Server,
+    history: History,
+    *,
+    folder: Path,
+    run_id: str,
+    tick: Callable[[], None],
+) -> Graph:
+    """Has the server compile the pipeline, and keeps the graph for `known_graph`.
+
+    Args:
+        request: what to compile.
+        server: compiles.
+        history: keeps.
+        folder: of the run.
+        run_id: what the run is called in the metadata store.
+        tick: as in `Server.compile`, which also says what this raises.
+    """
+    values = {
+        "target": request.target_in(folder),
+        "run_id": run_id,
+        "parameters": dict(request.parameters),
+        "beam_args": list(request.beam_args),
+    }
+    graph = server.compile(values, tick=tick)
+    if "config" in request.target:
+        history.remember(_graph_key(request), graph.to_json())
+    return _with_limits(graph, request.nodes)
