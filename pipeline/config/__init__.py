@@ -4,8 +4,17 @@ The sections' models are the one description of the file: they refuse what is wr
 `schemas/workload.schema.json` (`.json_schema`), and their attributes are what the pipeline reads.
 """
 
+from pipeline.config.cloud import CloudConfig
 from pipeline.config.data import DataConfig
 from pipeline.config.engine import DEFAULT_PORTS, MetadataConfig, NodeConfig
 from pipeline.config.workload import WorkloadConfig, load_workload
 
-__all__ = ["DEFAULT_PORTS", "DataConfig", "MetadataConfig", "NodeConfig", "WorkloadConfig", "load_workload"]
+__all__ = [
+    "DEFAULT_PORTS",
+    "CloudConfig",
+    "DataConfig",
+    "MetadataConfig",
+    "NodeConfig",
+    "WorkloadConfig",
+    "load_workload",
+]

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import Field, JsonValue, field_validator, model_validator
 
+from pipeline.config.cloud import CloudConfig
 from pipeline.config.data import DataConfig
 from pipeline.config.engine import MetadataConfig, NodeConfig
 from pipeline.config.evaluate import EvaluateConfig
@@ -53,6 +54,10 @@ class WorkloadConfig(Section):
     metadata: MetadataConfig | None = Field(
         default=None,
         description="Database server for ML Metadata; null: SQLite in the output directory.",
+    )
+    cloud: CloudConfig = Field(
+        default=CloudConfig(),
+        description="Where the pipeline runs when not here, and what its tasks get there.",
     )
     # Not dumped: what a run used is the merged file, not the profiles that it did not choose.
     profiles: dict[Name, dict[str, JsonValue]] = Field(

@@ -1,0 +1,75 @@
+"""The workload file's `cloud`: where the pipeline runs when not here, and what its tasks get there."""
+
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from pipeline.config.problems import KeyRuleError
+from pipeline.config.section import GsPath, LabelName, LabelValue, NodeId, Section, Text, Texts
+
+Cores = Annotated[float, Field(gt=0, le=1024)]
+Gigabytes = Annotated[float, Field(gt=0, le=65536)]
+
+
+class ResourcesConfig(Section):
+    """What the container of one task gets; null: what `cloud.resources` says for all."""
+
+    cpu: Cores | None = Field(default=None, description="Cores of a task's container.")
+    memory_gb: Gigabytes | None = Field(
+        default=None, description="Memory of a task's container in gigabytes (10^9 bytes)."
+    )
+    accelerator: Text | None = Field(
+        default=None,
+        description="Accelerator of a task's container, by the service's name; null: none.",
+        examples=["NVIDIA_TESLA_T4"],
+    )
+    accelerator_count: int = Field(default=1, ge=1, description="How many accelerators, where one is named.")
+
+
+class CloudConfig(Section):
+    """Where the pipeline runs when not here, and what its tasks get there."""
+
+    image: Text | None = Field(
+        default=None,
+        description="Container image that the tasks run in, as `make image` built and you pushed it.",
+        examples=["europe-docker.example/project/repository/slipway:1.0"],
+    )
+    root: GsPath | None = Field(
+        default=None,
+        description="Folder for the artifacts of cloud runs.",
+        examples=["gs://bucket/pipelines"],
+    )
+    cache: bool = Field(
+        default=False,
+        description="Whether the service may take the result of an equal task from an earlier run. It knows "
+        "the code by the image's name only, so the image needs a tag of its own or a digest.",
+    )
+    labels: dict[LabelName, LabelValue] = Field(
+        default={}, max_length=32, description="Labels of the run, to find it and its costs by."
+    )
+    beam_args: Texts = Field(
+        default=(), description="Options for every Beam component, as --runner=DataflowRunner."
+    )
+    resources: ResourcesConfig = Field(
+        default=ResourcesConfig(cpu=4, memory_gb=16), description="What the container of each task gets."
+    )
+    tasks: dict[NodeId, ResourcesConfig] = Field(
+        default={}, description="What single tasks get instead, for example {Trainer: {memory_gb: 32}}."
+    )
+
+    @model_validator(mode="after")
+    def _cache_knows_the_code(self) -> Self:
+        if self.cache and self.image is not None and not _names_content(self.image):
+            raise KeyRuleError(
+                "would take results of older code, because the image's name stays the same when its content "
+                "changes; name a tag other than latest, or a digest, in cloud.image",
+                "cache",
+            )
+        return self
+
+
+def _names_content(image: str) -> bool:
+    if "@sha256:" in image:
+        return True
+    _, colon, tag = image.rpartition("/")[2].partition(":")
+    return bool(colon) and tag not in ("", "latest")
