@@ -3,8 +3,9 @@
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 READY := $(VENV)/.ready
+IMAGE := slipway
 
-.PHONY: run test setup lint lock schema clean help
+.PHONY: run test setup lint lock schema image clean help
 
 run: setup ## The taxi workload, from raw trips to a pushed model
 	@$(PYTHON) local_runner.py run
@@ -26,9 +27,15 @@ lint: setup ## Format, lint, types, layers
 lock: setup ## Resolves the dependencies anew into requirements.lock
 	@$(VENV)/bin/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --upgrade \
 		--generate-hashes --no-emit-index-url --no-annotate --no-header --quiet -o requirements.lock
+	@echo 'jax[tpu]==0.10.2' | $(VENV)/bin/uv pip compile - --constraints requirements.lock --universal \
+		--python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --quiet \
+		-o requirements.tpu.lock
 
 schema: setup ## Writes schemas/workload.schema.json from pipeline/config/
 	@$(PYTHON) -m pipeline.config.json_schema
+
+image: ## The container image for cloud runs; make image IMAGE=NAME:TAG TARGET=training-tpu
+	@docker build --tag $(IMAGE) $(if $(TARGET),--target $(TARGET)) .
 
 clean: ## Removes the virtual environment and the tools' caches; keeps output/
 	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -1,0 +1,40 @@
+# The image that the tasks of a cloud run are executed in: `make image`, or
+#   docker build --tag NAME:TAG .
+#   docker build --tag NAME:TAG-tpu --target training-tpu .
+# Debian 13 (glibc 2.41) with the Python that the tests run on. .dockerignore says what is copied.
+ARG BASE=python:3.11-slim-trixie
+
+FROM ${BASE} AS packages
+WORKDIR /opt/slipway
+COPY requirements.lock setup.sh ./
+# The same script and the same hashes as on a desk; it compiles to bytecode, so that tasks start quickly.
+RUN bash setup.sh /opt/venv && rm -rf /root/.cache
+
+FROM ${BASE} AS pipeline
+# Compiled bytecode is in the image, and nobody may write beside it.
+ENV PATH=/opt/venv/bin:/usr/local/bin:/usr/bin:/bin \
+    PYTHONPATH=/opt/slipway \
+    PYTHONUNBUFFERED=1 \
+    PYTHONDONTWRITEBYTECODE=1 \
+    HOME=/tmp \
+    LANG=C.UTF-8 \
+    TF_USE_LEGACY_KERAS=0 \
+    KERAS_BACKEND=tensorflow \
+    TF_CPP_MIN_LOG_LEVEL=1
+COPY --from=packages /opt/venv /opt/venv
+WORKDIR /opt/slipway
+COPY . ./
+RUN PYTHONDONTWRITEBYTECODE= python -m compileall -q pipeline components schemas workloads && \
+    useradd --uid 10001 --home-dir /tmp --no-create-home slipway
+USER slipway
+CMD ["python", "cloud_runner.py", "--help"]
+
+# Training on TPUs: JAX and libtpu beside the rest. libtpu is under its vendor's licence.
+FROM pipeline AS training-tpu
+USER root
+RUN uv pip install --quiet --no-cache --no-deps --require-hashes --compile-bytecode \
+    --python /opt/venv/bin/python --requirement requirements.tpu.lock
+USER slipway
+
+# What `docker build` makes when no target is named.
+FROM pipeline

@@ -1,0 +1,115 @@
+"""The container image as its Dockerfile and .dockerignore describe it: what is in it, and where. Pure.
+
+Nothing is built here. `stage` copies its files to a folder, so that a rehearsal runs what the image holds.
+"""
+
+import re
+import shlex
+import shutil
+import sysconfig
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from pipeline.errors import ConfigError
+from pipeline.root import PROJECT_ROOT
+
+IMAGE_ROOT = "/opt/slipway"
+"""WORKDIR of the image: the project's root there."""
+IMAGE_PACKAGES = "/opt/venv/lib/python3.11/site-packages"
+"""Where the locked packages are in the image."""
+_STAGE = "pipeline"
+_INSTRUCTION = re.compile(r"^(FROM|ENV)\s+(.*)$", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Image:
+    """What is in the image.
+
+    Attributes:
+        root: the project's root on this machine.
+        files: of the project, relative to it, sorted.
+        packages: the folder of installed packages on this machine; the image has the same ones.
+    """
+
+    root: Path
+    files: frozenset[str]
+    packages: Path
+
+    def path_of(self, path: Path) -> str | None:
+        """Where a file or folder of this machine is in the image; None where it is not.
+
+        Args:
+            path: absolute. A folder is in the image when a file in it is.
+        """
+        if path.is_relative_to(self.packages):
+            return str(PurePosixPath(IMAGE_PACKAGES, path.relative_to(self.packages)))
+        if not path.is_relative_to(self.root):
+            return None
+        relative = path.relative_to(self.root).as_posix()
+        if relative in self.files or any(file.startswith(f"{relative}/") for file in self.files):
+            return f"{IMAGE_ROOT}/{relative}"
+        return None
+
+    def on_this_machine(self, text: str, *, staged: Path) -> str:
+        """A text with the image's paths in it, with this machine's instead.
+
+        Args:
+            text: e.g. a compiled job.
+            staged: where `stage` has put the project's files.
+        """
+        return text.replace(IMAGE_PACKAGES, str(self.packages)).replace(IMAGE_ROOT, str(staged))
+
+    def stage(self, folder: Path) -> None:
+        """Copies the project's files of the image into a folder.
+
+        Raises:
+            ConfigError: a link leads out of the project: in the image it would lead nowhere.
+        """
+        for name in sorted(self.files):
+            source, target = self.root / name, folder / name
+            if source.is_symlink() and not source.resolve().is_relative_to(self.root):
+                raise ConfigError(
+                    f"{name} is a link to {source.resolve()}, which is not in the image",
+                    hint="put a copy there, or name it in .dockerignore",
+                )
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target, follow_symlinks=False)
+
+
+def read_image(root: Path = PROJECT_ROOT) -> Image:
+    """Reads what the image of a project holds.
+
+    Args:
+        root: the folder with the Dockerfile.
+    """
+    # The client's own reading of .dockerignore.
+    from docker.utils.build import exclude_paths  # type: ignore[import-untyped]
+
+    patterns = [
+        line.strip()
+        for line in (root / ".dockerignore").read_text(encoding="utf-8").splitlines()
+        if line.strip() and not line.startswith("#")
+    ]
+    found = exclude_paths(str(root), patterns, dockerfile="Dockerfile")
+    names = {name for name in found if not (root / name).is_dir() or (root / name).is_symlink()}
+    # The client sends these for its own use; no COPY takes them while they are ignored.
+    return Image(
+        root=root,
+        files=frozenset(names - {"Dockerfile", ".dockerignore"}),
+        packages=Path(sysconfig.get_path("purelib")),
+    )
+
+
+def image_environment(root: Path = PROJECT_ROOT) -> Mapping[str, str]:
+    """The environment variables that the image sets, as its Dockerfile says."""
+    text = (root / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
+    stage = ""
+    found: dict[str, str] = {}
+    for line in text.splitlines():
+        match = _INSTRUCTION.match(line.strip())
+        if match and match[1].upper() == "FROM":
+            stage = match[2].split()[-1]
+        elif match and stage == _STAGE:
+            found.update(word.partition("=")[::2] for word in shlex.split(match[2]))
+    return found
