@@ -1,0 +1,82 @@
+"""What the commands of cloud_runner.py do, without their parsing and printing."""
+
+import importlib.util
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from pipeline.cloud.image import read_image
+from pipeline.cloud.job import to_text
+from pipeline.cloud.target import Target
+from pipeline.errors import UsageError
+from pipeline.local.request import Request, workload_request
+
+
+def compile_workload(
+    workload: Path, *, sets: Sequence[str], profile: str | None, file: Path | None
+) -> Path | str:
+    """Compiles a workload for Vertex AI Pipelines and Kubeflow.
+
+    Args:
+        workload: the workload file, or its name in workloads/.
+        sets: `key=value` over the file.
+        profile: one of the file's profiles.
+        file: where the job goes; None: it is returned.
+
+    Returns:
+        The file, or the job's text.
+
+    Raises:
+        UsageError: kfp is not installed, or the workload cannot run in containers; the message says why.
+    """
+    target = Target.of(_request(workload, sets, profile), read_image())
+    require_kfp()
+    with _libraries_silent():
+        from pipeline.cloud.compile import compile_job
+
+        job = compile_job(target)
+    text = to_text(job)
+    if file is None:
+        return text
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{file} cannot be written: {error.strerror}") from error
+    return file
+
+
+def require_kfp() -> None:
+    """Refuses where TFX's compiler for Kubeflow lacks its package."""
+    if importlib.util.find_spec("kfp") is None:
+        raise UsageError(
+            "kfp is not installed, and jobs for Vertex and Kubeflow are compiled with it",
+            hint="make setup with Python 3.11 (TFX brings no kfp to later versions)",
+        )
+
+
+@contextmanager
+def _libraries_silent() -> Iterator[None]:
+    """Keeps what TensorFlow tells about this machine's processor off the screen.
+
+    Its C++ code writes to descriptor 2 before it reads any setting of log levels.
+    """
+    os.environ.setdefault("TF_USE_LEGACY_KERAS", "0")
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    screen = os.dup(2)
+    with tempfile.TemporaryFile() as told:
+        os.dup2(told.fileno(), 2)
+        try:
+            from absl import logging  # type: ignore[import-untyped]
+
+            logging.set_verbosity(logging.ERROR)
+            yield
+        finally:
+            os.dup2(screen, 2)
+            os.close(screen)
+
+
+def _request(workload: Path, sets: Sequence[str], profile: str | None) -> Request:
+    return workload_request(workload, sets=sets, profile=profile, output=Path("/"), beam_args=())

@@ -1,0 +1,217 @@
+"""A compiled job, completed: TFX's compiler leaves out resources, retries, time limits and labels. Pure.
+
+A job is the JSON of a PipelineJob whose spec is of schema 2.1.0, as Vertex AI Pipelines and Kubeflow read it.
+"""
+
+import difflib
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pipeline.cloud.image import IMAGE_PACKAGES, IMAGE_ROOT
+from pipeline.config import CloudConfig, NodeConfig, WorkloadConfig
+from pipeline.config.cloud import ResourcesConfig
+from pipeline.errors import ConfigError
+
+Job = dict[str, Any]
+
+# As the local engine's: the wait before a retry doubles up to this.
+_BACKOFF_FACTOR = 2.0
+_MAX_BACKOFF = "600s"
+# Between SIGTERM and SIGKILL for a task that exceeds its time limit, as in the local engine.
+_GRACE_S = 10
+_RUNNER = "--runner"
+# Beam's own default first tries to download another runner.
+_LOCAL_RUNNER = "--runner=FnApiRunner"
+_ABSOLUTE = re.compile(r"/[^\s/:]+/[^\s:]+")
+
+
+def complete(job: Job, config: WorkloadConfig, *, root: str) -> Job:
+    """Fills in what TFX's compiler drops; the job is changed in place and returned.
+
+    Args:
+        job: as KubeflowV2DagRunner compiles it.
+        config: the workload; `nodes` holds retries and time limits, `cloud` the rest.
+        root: folder for the artifacts.
+
+    Raises:
+        ConfigError: `nodes` or `cloud.tasks` name a task that the pipeline has not, or a parameter names a
+            file that is on this machine only.
+    """
+    spec = job["pipelineSpec"]
+    containers = dict(container_tasks(spec))
+    _check_names(containers, {"nodes": config.nodes, "cloud.tasks": config.cloud.tasks})
+    _check_paths(spec)
+    job["labels"] = {**job.get("labels", {}), **config.cloud.labels, "slipway_workload": config.name}
+    job["runtimeConfig"] = {**job.get("runtimeConfig", {}), "gcsOutputDirectory": root}
+    for name, container in containers.items():
+        task = tasks_of(spec)[name]
+        container["resources"] = _resources(config.cloud, name)
+        task["cachingOptions"] = {"enableCache": config.cloud.cache}
+        _complete_beam_args(container, config.cloud.beam_args)
+        if name in config.nodes:
+            _limit(task, container, config.nodes[name])
+    _complete_dependencies(spec)
+    return job
+
+
+def tasks_of(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The tasks of a pipeline by name."""
+    tasks: dict[str, Any] = spec["root"]["dag"]["tasks"]
+    return tasks
+
+
+def executor_of(spec: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """How a task is executed: a mapping with the one key `container`, `importer` or `resolver`."""
+    component = component_of(spec, name)
+    executor: dict[str, Any] = spec["deploymentSpec"]["executors"][component["executorLabel"]]
+    return executor
+
+
+def component_of(spec: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The interface of a task."""
+    component: dict[str, Any] = spec["components"][tasks_of(spec)[name]["componentRef"]["name"]]
+    return component
+
+
+def container_tasks(spec: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The tasks that run in a container, each with its container's specification."""
+    for name in tasks_of(spec):
+        executor = executor_of(spec, name)
+        if "container" in executor:
+            yield name, executor["container"]
+
+
+def producers_of(task: Mapping[str, Any]) -> set[str]:
+    """The tasks whose outputs a task takes."""
+    inputs = task.get("inputs", {})
+    found = {
+        source["taskOutputArtifact"]["producerTask"]
+        for source in inputs.get("artifacts", {}).values()
+        if "taskOutputArtifact" in source
+    }
+    return found | {
+        source["taskOutputParameter"]["producerTask"]
+        for source in inputs.get("parameters", {}).values()
+        if "taskOutputParameter" in source
+    }
+
+
+def to_text(job: Job) -> str:
+    """The job as a file: the same text for the same job."""
+    return json.dumps(job, indent=2, sort_keys=True) + "\n"
+
+
+def _resources(cloud: CloudConfig, name: str) -> dict[str, Any]:
+    own, common = cloud.tasks.get(name, ResourcesConfig()), cloud.resources
+    cpu = own.cpu or common.cpu
+    memory_gb = own.memory_gb or common.memory_gb
+    named = own if own.accelerator else common
+    found: dict[str, Any] = {}
+    # Vertex reads the numbers, newer versions of Kubeflow the texts.
+    if cpu:
+        found |= {"cpuLimit": cpu, "resourceCpuLimit": f"{cpu:g}"}
+    if memory_gb:
+        found |= {"memoryLimit": memory_gb, "resourceMemoryLimit": f"{memory_gb:g}G"}
+    if named.accelerator:
+        found["accelerator"] = {
+            "type": named.accelerator,
+            "count": str(named.accelerator_count),
+            "resourceType": named.accelerator,
+            "resourceCount": str(named.accelerator_count),
+        }
+    return found
+
+
+def _complete_beam_args(container: dict[str, Any], beam_args: tuple[str, ...]) -> None:
+    """The executor hands on what it does not know itself to Beam; the driver of ingest takes the same."""
+    for part in (container, container.get("lifecycle", {}).get("preCacheCheck")):
+        if part is not None:
+            args = part.setdefault("args", [])
+            args += [arg for arg in beam_args if arg not in args]
+            if not any(arg.startswith(_RUNNER) for arg in args):
+                args.append(_LOCAL_RUNNER)
+
+
+def _limit(task: dict[str, Any], container: dict[str, Any], limits: NodeConfig) -> None:
+    if limits.retries:
+        task["retryPolicy"] = {
+            "maxRetryCount": limits.retries,
+            "backoffDuration": f"{limits.backoff_s:g}s",
+            "backoffFactor": _BACKOFF_FACTOR,
+            "backoffMaxDuration": _MAX_BACKOFF,
+        }
+    if limits.timeout_s:
+        # The specification has no time limit for a task: coreutils' timeout ends it from inside.
+        seconds = str(math.ceil(limits.timeout_s))
+        container["command"] = ["timeout", f"--kill-after={_GRACE_S}", seconds, *container["command"]]
+
+
+def _complete_dependencies(spec: dict[str, Any]) -> None:
+    tasks = tasks_of(spec)
+    for task in tasks.values():
+        for source in task.get("inputs", {}).get("parameters", {}).values():
+            # TFX writes ID_task for the producer of a parameter, and names no task like that.
+            output = source.get("taskOutputParameter", {})
+            producer = output.get("producerTask", "")
+            if producer and producer not in tasks:
+                output["producerTask"] = producer.removesuffix("_task")
+        named = {*task.get("dependentTasks", ()), *producers_of(task)}
+        if named:
+            task["dependentTasks"] = sorted(named)
+
+
+def _check_names(containers: Mapping[str, Any], sections: Mapping[str, Mapping[str, Any]]) -> None:
+    for key, section in sections.items():
+        for name in section:
+            if name not in containers:
+                nearest = difflib.get_close_matches(name, containers, n=1, cutoff=0.0)[0]
+                raise ConfigError(
+                    f"{key}.{name}: the pipeline has no such task; nearest: {nearest}",
+                    hint=f"tasks: {', '.join(sorted(containers))}",
+                )
+
+
+def _check_paths(spec: Mapping[str, Any]) -> None:
+    """Refuses what names a file of this machine: there, it is found; in the image, it is not."""
+    for name, task in tasks_of(spec).items():
+        for key, source in task.get("inputs", {}).get("parameters", {}).items():
+            constant = source.get("runtimeValue", {}).get("constant")
+            for text in _texts(constant):
+                if _is_only_here(text):
+                    raise ConfigError(
+                        f"{name} would not find {text} (its parameter {key}): it is on this machine only",
+                        hint="put the file below workloads/, which travels in the image, or on gs://",
+                    )
+
+
+def _is_only_here(text: str) -> bool:
+    if not _ABSOLUTE.fullmatch(text) or text.startswith((f"{IMAGE_ROOT}/", f"{IMAGE_PACKAGES}/")):
+        return False
+    try:
+        return Path(text).exists()
+    except OSError:  # too long to be a path
+        return False
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts in a value; one that holds JSON is opened."""
+    if isinstance(value, str):
+        try:
+            opened = json.loads(value)
+        except ValueError:
+            yield value
+            return
+        if isinstance(opened, (dict, list)):
+            yield from _texts(opened)
+        else:
+            yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _texts(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(item)

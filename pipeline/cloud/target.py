@@ -1,0 +1,110 @@
+"""What is compiled and for where: the workload with every path as the image has it. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from components.ingest.source import GS, SourceError, resolve_sources
+from pipeline.cloud.image import Image
+from pipeline.config import WorkloadConfig
+from pipeline.errors import ConfigError
+from pipeline.ingest_options import source_patterns
+from pipeline.local.request import Request
+
+
+@dataclass(frozen=True)
+class Target:
+    """A workload as it will run in containers.
+
+    Attributes:
+        config: its paths are those of the image.
+        source: the folder of the data, there or on gs://, and the patterns in it by input split.
+        image: the name of the container image.
+        root: folder for the artifacts.
+        overrides: why a gate passes whatever it finds; see `pipeline.dag.build_pipeline`.
+    """
+
+    config: WorkloadConfig
+    source: tuple[str, Mapping[str, str]]
+    image: str
+    root: str
+    overrides: Mapping[str, str]
+
+    @classmethod
+    def of(cls, request: Request, image: Image) -> Self:
+        """The target of a cloud run.
+
+        Raises:
+            ConfigError: `cloud.image`, `cloud.root` or a gs:// `push.destination` is missing, or data or
+                schema are on this machine only.
+        """
+        config = WorkloadConfig.model_validate_json(request.target["config"])
+        for key, value, remedy in (
+            ("cloud.image", config.cloud.image, "the name under which you pushed what `make image` built"),
+            ("cloud.root", config.cloud.root, "gs://BUCKET/PATH for the artifacts"),
+            ("push.destination", config.push.destination, "gs://BUCKET/PATH for the served models"),
+        ):
+            if value is None:
+                raise ConfigError(
+                    f"{key} is not set, and a cloud run needs it: {remedy}",
+                    hint=f"--set {key}=..., or set it in a profile of the workload file",
+                )
+        destination = str(config.push.destination)
+        if not destination.startswith(GS):
+            raise ConfigError(
+                f"push.destination: {destination} is a folder of this machine, which a cloud run cannot see",
+                hint="name gs://BUCKET/PATH, for example in a profile: --profile prod",
+            )
+        return cls.at(
+            request,
+            image,
+            name=str(config.cloud.image),
+            root=str(config.cloud.root).rstrip("/"),
+            destination=destination,
+        )
+
+    @classmethod
+    def at(cls, request: Request, image: Image, *, name: str, root: str, destination: str) -> Self:
+        """The target of a run whose artifacts and models go to the given places; else as `of`."""
+        config = WorkloadConfig.model_validate_json(request.target["config"])
+        schema = config.schema_path
+        if schema is not None and (schema := image.path_of(Path(schema))) is None:
+            raise _not_in_image("schema", str(config.schema_path))
+        return cls(
+            config=config.model_copy(
+                update={
+                    "schema_path": schema,
+                    "push": config.push.model_copy(update={"destination": destination}),
+                    "metadata": None,  # the service keeps its own
+                }
+            ),
+            source=_source(request, config, image),
+            image=name,
+            root=root,
+            overrides=dict(request.overrides),
+        )
+
+
+def _source(request: Request, config: WorkloadConfig, image: Image) -> tuple[str, Mapping[str, str]]:
+    source: Mapping[str, Any] = request.target["source"]
+    if source["directory"].startswith(GS):
+        return source["directory"], source["patterns"]
+    try:
+        found = resolve_sources(source_patterns(config.data), root=image.root, file_format=config.data.format)
+    except SourceError as error:  # gone since the request was checked
+        raise ConfigError(error.message, hint=error.hint) from error
+    for file in found.files:
+        if image.path_of(file) is None:
+            raise _not_in_image("data.source", str(file))
+    directory = image.path_of(Path(source["directory"]))
+    if directory is None:
+        raise _not_in_image("data.source", source["directory"])
+    return directory, source["patterns"]
+
+
+def _not_in_image(key: str, path: str) -> ConfigError:
+    return ConfigError(
+        f"{key}: {path} is on this machine only: it is not in the image (.dockerignore says what is)",
+        hint="put it on gs://, or below workloads/, which travels in the image",
+    )

@@ -1,0 +1,142 @@
+"""What is filled into a compiled job."""
+
+import copy
+import json
+
+import pytest
+
+from pipeline.cloud.job import complete, producers_of, to_text
+from pipeline.config import load_workload
+from pipeline.errors import ConfigError
+
+ROOT = "gs://bucket/root"
+
+
+@pytest.fixture
+def configured(project):
+    def load(*sets):
+        return load_workload(project / "workloads/taxi/workload.yaml", sets=sets, root=project)
+
+    return load
+
+
+@pytest.fixture
+def job():
+    """Ingest and Trainer in containers, and a resolver between."""
+
+    def container(*args):
+        return {"container": {"image": "i", "command": ["python", "-m", "m"], "args": list(args)}}
+
+    executors = {"e1": container("{{$}}"), "e2": {"resolver": {}}, "e3": container("{{$}}")}
+    executors["e1"]["container"]["lifecycle"] = {"preCacheCheck": {"command": ["python"], "args": ["{{$}}"]}}
+    names = ("Ingest", "Baseline", "Trainer")
+    tasks = {name: {"componentRef": {"name": name}} for name in names}
+    tasks["Baseline"]["inputs"] = {
+        "artifacts": {"input": {"taskOutputArtifact": {"producerTask": "Ingest", "outputArtifactKey": "x"}}}
+    }
+    return {
+        "displayName": "taxi",
+        "labels": {"tfx_version": "1-21-0"},
+        "pipelineSpec": {
+            "schemaVersion": "2.1.0",
+            "components": {n: {"executorLabel": f"e{i}"} for i, n in enumerate(names, 1)},
+            "deploymentSpec": {"executors": executors},
+            "root": {"dag": {"tasks": tasks}},
+        },
+    }
+
+
+def containers(job):
+    executors = job["pipelineSpec"]["deploymentSpec"]["executors"]
+    return executors["e1"]["container"], executors["e3"]["container"]
+
+
+def tasks(job):
+    return job["pipelineSpec"]["root"]["dag"]["tasks"]
+
+
+def test_every_container_gets_resources_and_a_task_s_own_come_first(job, configured):
+    config = configured("cloud.tasks={Trainer: {memory_gb: 64, accelerator: NVIDIA_TESLA_T4}}")
+    ingest, trainer = containers(complete(job, config, root=ROOT))
+    assert ingest["resources"] == {
+        "cpuLimit": 4.0, "resourceCpuLimit": "4", "memoryLimit": 16.0, "resourceMemoryLimit": "16G"
+    }  # fmt: skip
+    assert (trainer["resources"]["cpuLimit"], trainer["resources"]["memoryLimit"]) == (4.0, 64.0)
+    assert trainer["resources"]["accelerator"]["type"] == "NVIDIA_TESLA_T4"
+    assert trainer["resources"]["accelerator"]["count"] == "1"
+
+
+def test_retries_and_time_limit_of_a_node_reach_its_task(job, configured):
+    config = configured("nodes={Trainer: {retries: 2, timeout_s: 90.5, backoff_s: 30}}")
+    ingest, trainer = containers(complete(job, config, root=ROOT))
+    assert tasks(job)["Trainer"]["retryPolicy"] == {
+        "maxRetryCount": 2, "backoffDuration": "30s", "backoffFactor": 2.0, "backoffMaxDuration": "600s"
+    }  # fmt: skip
+    assert trainer["command"] == ["timeout", "--kill-after=10", "91", "python", "-m", "m"]
+    assert ingest["command"] == ["python", "-m", "m"]
+    assert "retryPolicy" not in tasks(job)["Ingest"]
+
+
+def test_caching_is_said_for_every_container_labels_and_root_for_the_run(job, configured):
+    config = configured("cloud={cache: true, image: 'r/i:1', labels: {team: rides}}")
+    complete(job, config, root=ROOT)
+    assert tasks(job)["Ingest"]["cachingOptions"] == {"enableCache": True}
+    assert "cachingOptions" not in tasks(job)["Baseline"]
+    assert job["labels"] == {"tfx_version": "1-21-0", "team": "rides", "slipway_workload": "taxi"}
+    assert job["runtimeConfig"] == {"gcsOutputDirectory": ROOT}
+
+
+def test_beam_options_reach_executor_and_driver_once_and_a_runner_is_always_named(job, configured):
+    ingest, trainer = containers(complete(copy.deepcopy(job), configured(), root=ROOT))
+    assert trainer["args"] == ["{{$}}", "--runner=FnApiRunner"]
+    config = configured("cloud.beam_args=['--runner=DataflowRunner', '--region=x']")
+    ingest, _ = containers(complete(job, config, root=ROOT))
+    assert ingest["args"] == ["{{$}}", "--runner=DataflowRunner", "--region=x"]
+    assert ingest["lifecycle"]["preCacheCheck"]["args"] == ingest["args"]
+
+
+def test_task_waits_for_whoever_makes_its_inputs(job, configured):
+    complete(job, configured(), root=ROOT)
+    assert tasks(job)["Baseline"]["dependentTasks"] == ["Ingest"]
+    assert "dependentTasks" not in tasks(job)["Ingest"]
+
+
+def test_producer_of_a_parameter_is_named_as_its_task_is(job, configured):
+    output = {"producerTask": "Ingest_task", "outputParameterKey": "rows"}
+    tasks(job)["Trainer"]["inputs"] = {"parameters": {"rows": {"taskOutputParameter": output}}}
+    complete(job, configured(), root=ROOT)
+    assert producers_of(tasks(job)["Trainer"]) == {"Ingest"}
+    assert tasks(job)["Trainer"]["dependentTasks"] == ["Ingest"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        (
+            "cloud.tasks={Trainr: {cpu: 8}}",
+            "cloud.tasks.Trainr: the pipeline has no such task; nearest: Trainer",
+        ),
+        ("nodes={Baseline: {retries: 1}}", "nodes.Baseline: the pipeline has no such task"),
+    ],
+)
+def test_setting_of_a_task_that_is_not_there_is_refused(job, configured, setting, words):
+    with pytest.raises(ConfigError, match=words):
+        complete(job, configured(setting), root=ROOT)
+
+
+@pytest.mark.parametrize("wrapped", [lambda t: t, lambda t: json.dumps({"vocabulary": [t]})])
+def test_parameter_that_names_a_file_of_this_machine_is_refused(job, configured, tmp_path, wrapped):
+    file = tmp_path / "words.txt"
+    value = {"runtimeValue": {"constant": wrapped(str(file))}}
+    tasks(job)["Trainer"]["inputs"] = {"parameters": {"custom_config": value}}
+    complete(copy.deepcopy(job), configured(), root=ROOT)
+    file.touch()
+    with pytest.raises(ConfigError, match=f"Trainer would not find {file} .its parameter custom_config"):
+        complete(job, configured(), root=ROOT)
+
+
+def test_same_job_is_the_same_text(job):
+    turned = dict(reversed(job.items()))
+    assert list(turned) != list(job)
+    assert to_text(turned) == to_text(job)
+    assert json.loads(to_text(job)) == job

@@ -1,0 +1,70 @@
+"""The workload with the paths of the image, and what a cloud cannot see."""
+
+import pytest
+
+from pipeline.cloud.image import IMAGE_PACKAGES, read_image
+from pipeline.cloud.target import Target
+from pipeline.errors import ConfigError
+from pipeline.local.request import workload_request
+
+CLOUD = {
+    "cloud.image": "registry/slipway:1.0",
+    "cloud.root": "gs://bucket/pipelines/",
+    "push.destination": "gs://bucket/serving",
+}
+
+
+@pytest.fixture
+def target(project, tmp_path):
+    def make(**changed):
+        settings = {**CLOUD, **changed}
+        sets = [f"{key}={value}" for key, value in settings.items() if value is not None]
+        request = workload_request(
+            project / "workloads/taxi/workload.yaml", sets=sets, profile=None, output=tmp_path, beam_args=()
+        )
+        return Target.of(request, read_image(project))
+
+    return make
+
+
+def test_paths_of_the_workload_are_those_of_the_image(target):
+    made = target()
+    assert made.config.schema_path == "/opt/slipway/schemas/taxi.pbtxt"
+    folder, patterns = made.source
+    assert folder == f"{IMAGE_PACKAGES}/tfx/examples/chicago_taxi_pipeline/data/simple"
+    assert patterns == {"all": "data.csv"}
+    assert (made.image, made.root) == ("registry/slipway:1.0", "gs://bucket/pipelines")
+    assert made.config.push.destination == "gs://bucket/serving"
+
+
+def test_data_on_gs_is_taken_as_it_is(target):
+    assert target(**{"data.source": "gs://bucket/trips/*.csv"}).source == (
+        "gs://bucket/trips",
+        {"all": "*.csv"},
+    )
+
+
+@pytest.mark.parametrize("key", CLOUD)
+def test_what_a_cloud_run_needs_is_asked_for(target, key):
+    with pytest.raises(ConfigError, match=f"{key} is not set, and a cloud run needs it"):
+        target(**{key: None})
+
+
+def test_push_destination_on_this_machine_is_refused(target, tmp_path):
+    with pytest.raises(ConfigError, match=f"push.destination: {tmp_path} is a folder of this machine"):
+        target(**{"push.destination": str(tmp_path)})
+
+
+def test_data_on_this_machine_is_refused_with_both_remedies(target, tmp_path):
+    file = tmp_path / "trips.csv"
+    file.write_text("tips,fare\n1,2\n")
+    with pytest.raises(ConfigError, match=f"data.source: {file} is on this machine only") as refused:
+        target(**{"data.source": str(file), "evaluate.slices": "[]"})
+    assert "gs://, or below workloads/" in refused.value.hint
+
+
+def test_schema_outside_of_the_image_is_refused(target, tmp_path):
+    schema = tmp_path / "schema.pbtxt"
+    schema.touch()
+    with pytest.raises(ConfigError, match=f"schema: {schema} is on this machine only"):
+        target(schema=str(schema))

@@ -1,0 +1,32 @@
+"""The workload file's section for cloud runs."""
+
+import pytest
+
+from pipeline.config import load_workload
+from pipeline.errors import ConfigError
+
+
+def test_cache_needs_an_image_whose_name_tells_its_content(project):
+    def load(image):
+        sets = ["cloud.cache=true", f"cloud.image={image}"]
+        return load_workload(project / "workloads/taxi/workload.yaml", sets=sets, root=project)
+
+    for image in ("host:5000/slipway", "slipway:latest", "slipway"):
+        with pytest.raises(ConfigError, match="would take results of older code"):
+            load(image)
+    for image in ("host:5000/slipway:1.0", f"slipway@sha256:{'0' * 64}"):
+        assert load(image).cloud.cache
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ("cloud.root=s3://bucket", "must be gs://BUCKET/PATH"),
+        ("cloud.labels={Team: x}", "the key must be a lower-case letter"),
+        ("cloud.resources.cpu=0", "must be above 0"),
+        ("cloud.tasks={Trainer: {memory: 3}}", "unknown key; nearest: memory_gb"),
+    ],
+)
+def test_wrong_values_are_refused(project, setting, words):
+    with pytest.raises(ConfigError, match=words):
+        load_workload(project / "workloads/taxi/workload.yaml", sets=[setting], root=project)
