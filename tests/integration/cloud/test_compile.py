@@ -18,7 +18,7 @@ SETTINGS = [
 ]
 
 
-@pytest.fixture(params=["taxi"])
+@pytest.fixture(params=["taxi", "digits"])
 def workload(request):
     return request.param
 
