@@ -5,7 +5,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from pipeline.config.problems import KeyRuleError
-from pipeline.config.section import GsPath, LabelName, LabelValue, NodeId, Section, Text, Texts
+from pipeline.config.section import GsPath, LabelValue, Name, NodeId, Section, Text, Texts
 
 Cores = Annotated[float, Field(gt=0, le=1024)]
 Gigabytes = Annotated[float, Field(gt=0, le=65536)]
@@ -44,7 +44,7 @@ class CloudConfig(Section):
         description="Whether the service may take the result of an equal task from an earlier run. It knows "
         "the code by the image's name only, so the image needs a tag of its own or a digest.",
     )
-    labels: dict[LabelName, LabelValue] = Field(
+    labels: dict[Name, LabelValue] = Field(
         default={}, max_length=32, description="Labels of the run, to find it and its costs by."
     )
     beam_args: Texts = Field(

@@ -10,7 +10,6 @@ _DOTTED_PATH = r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)+$"
 _VARIABLE_NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"
 _NODE_ID = r"^[A-Za-z][A-Za-z0-9_.-]*$"
 _GS_PATH = r"^gs://[a-z0-9][a-z0-9._-]{1,220}[a-z0-9](/[^/\s]+)*/?$"
-_LABEL_NAME = r"^[a-z][a-z0-9_-]{0,62}$"
 _LABEL_VALUE = r"^[a-z0-9_-]{0,63}$"
 _LETTER = r"^[\t\x20-\x7e]$"
 PATTERN_WORDS = {
@@ -20,7 +19,6 @@ PATTERN_WORDS = {
     _DOTTED_PATH: "a dotted path, module and function, as workloads.taxi.model.build_model",
     _VARIABLE_NAME: "the name of an environment variable: letters, digits and _, no leading digit",
     _GS_PATH: "gs://BUCKET/PATH, without blanks",
-    _LABEL_NAME: "a lower-case letter, then lower-case letters, digits, '_' and '-', at most 63",
     _LABEL_VALUE: "lower-case letters, digits, '_' and '-', at most 63",
     _NODE_ID: "a node id: a letter, then letters, digits, '.', '_' and '-'",
 }
@@ -33,7 +31,6 @@ DottedPath = Annotated[str, Field(pattern=_DOTTED_PATH)]
 VariableName = Annotated[str, Field(pattern=_VARIABLE_NAME)]
 NodeId = Annotated[str, Field(pattern=_NODE_ID)]
 GsPath = Annotated[str, Field(pattern=_GS_PATH)]
-LabelName = Annotated[str, Field(pattern=_LABEL_NAME)]
 LabelValue = Annotated[str, Field(pattern=_LABEL_VALUE)]
 # YAML has lists only; everything inside them stays strict.
 Metrics = Annotated[tuple[SnakeName, ...], Field(strict=False, min_length=1)]

@@ -22,7 +22,7 @@ def test_cache_needs_an_image_whose_name_tells_its_content(project):
     ("setting", "words"),
     [
         ("cloud.root=s3://bucket", "must be gs://BUCKET/PATH"),
-        ("cloud.labels={Team: x}", "the key must be a lower-case letter"),
+        ("cloud.labels={Team: x}", "the key must be a letter, then letters, digits, - and _, all lower case"),
         ("cloud.resources.cpu=0", "must be above 0"),
         ("cloud.tasks={Trainer: {memory: 3}}", "unknown key; nearest: memory_gb"),
     ],
