@@ -17,6 +17,7 @@ from tfx.dsl.io import fileio
 from tfx.proto import example_gen_pb2
 from tfx.types import artifact_utils, standard_component_specs
 from tfx.utils import proto_utils
+from tfx.utils.io_utils import copy_dir
 
 from components.errors import ComponentError, SlipwayError
 from components.ingest.column_types import Columns, ColumnType, merge
@@ -25,8 +26,9 @@ from components.ingest.digest import combined
 from components.ingest.formats import format_of
 from components.ingest.options import Options
 from components.ingest.planning import Task, final_names, plan_tasks
-from components.ingest.quarantine import check_tally
+from components.ingest.quarantine import BadRowsError, check_tally
 from components.ingest.storage import fetched, list_files
+from components.left_behind import left_folder
 from components.progress import report as tell
 
 OPTIONS_KEY = "ingest"
@@ -213,11 +215,8 @@ def _collect(tasks: Sequence[Task]) -> Report:
 
 
 def _finish(report: Report, splits: Mapping[str, str], quarantine: Any, options: Options) -> None:
-    """Judges the whole, gives the shards their names, and records what was read and written."""
+    """Records what was read and written, judges the whole, and gives the shards their names."""
     tally = report.tally
-    check_tally(tally, max_bad_share=options.max_bad_share)
-    renames = final_names(report.shards, splits)
-    FileSystems.rename([old for old, _ in renames], [new for _, new in renames])
     summary = {
         **tally.to_json(),
         "bad_share": tally.bad_share,
@@ -229,6 +228,12 @@ def _finish(report: Report, splits: Mapping[str, str], quarantine: Any, options:
     }
     with _open_output(f"{quarantine.uri}/summary.json") as file:
         file.write((json.dumps(summary, indent=2, ensure_ascii=False) + "\n").encode())
+    try:
+        check_tally(tally, max_bad_share=options.max_bad_share)
+    except BadRowsError as error:
+        raise _left_behind(error, quarantine.uri) from error
+    renames = final_names(report.shards, splits)
+    FileSystems.rename([old for old, _ in renames], [new for _, new in renames])
     counts = {
         "rows_in": tally.rows_in,
         "rows_out": sum(tally.rows_out.values()),
@@ -238,3 +243,13 @@ def _finish(report: Report, splits: Mapping[str, str], quarantine: Any, options:
         quarantine.set_int_custom_property(name, count)
     quarantine.set_string_custom_property("digest", summary["digest"])
     tell(f"{tally.rows_in:,} rows, {tally.rejected:,} in quarantine")
+
+
+def _left_behind(error: BadRowsError, quarantine: str) -> BadRowsError:
+    """The error, with the place to which the rejected rows were brought: TFX removes what a failed node wrote."""
+    folder = left_folder()
+    if folder is None:
+        return error
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    copy_dir(quarantine, str(folder))
+    return BadRowsError(f"{error.message}; all of them: {folder}/", hint=error.hint)

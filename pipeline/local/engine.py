@@ -4,6 +4,7 @@ Imports no TFX: nodes live in processes that the fork server forks; this one sta
 """
 
 import json
+import shutil
 import signal
 import threading
 import time
@@ -205,10 +206,12 @@ class Engine:
         entry.started_s = round(time.monotonic() - self._began, 3)
         self._running[entry.id] = Attempt(began=time.monotonic())
         folder = self.history.folder(self.record.run_id)
-        progress = folder / "progress" / entry.id
+        progress, left = folder / "progress" / entry.id, folder / "left" / entry.id
         with self._keeps_record():
             progress.parent.mkdir(exist_ok=True)
             progress.unlink(missing_ok=True)
+            if left.exists():
+                shutil.rmtree(left)
         # Before it starts: a run that is killed now must know that this node may have done something.
         self._changed(entry)
         self.server.send(
@@ -217,6 +220,7 @@ class Engine:
             attempt=entry.attempts,
             log=str(folder / entry.log),
             progress=str(progress),
+            left=str(left),
             state=str(self._states.folder(self.prints[entry.id].key, entry.id)),
         )
 

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 from components import python_process
 from components.kept_state import STATE_VARIABLE
+from components.left_behind import LEFT_VARIABLE
 from components.progress import PROGRESS_VARIABLE, report
 from pipeline.local.beam_stages import report_stages
 from pipeline.local.failure import describe_exception
@@ -31,6 +32,7 @@ class NodeProcess:
         attempt: which one, from 1.
         log: the file that takes everything it writes.
         progress: the file that it tells its progress in.
+        left: the folder for what people may want to see when it fails, which need not exist.
         state: the folder for what it can go on with, which need not exist.
         result: descriptor of the memory that holds its result: a full disk cannot hinder that it is told.
         was_told_to_end: whether it was sent a signal by the engine.
@@ -40,6 +42,7 @@ class NodeProcess:
     attempt: int
     log: str
     progress: str
+    left: str
     state: str
     result: int = field(default_factory=_result_file)
     was_told_to_end: bool = False
@@ -84,7 +87,9 @@ class NodeProcess:
     def _run(self, compiled: Any) -> dict[str, Any]:
         try:
             _redirect_output(Path(self.log))
-            os.environ[PROGRESS_VARIABLE], os.environ[STATE_VARIABLE] = self.progress, self.state
+            os.environ[PROGRESS_VARIABLE] = self.progress
+            os.environ[LEFT_VARIABLE] = self.left
+            os.environ[STATE_VARIABLE] = self.state
 
             from absl import logging  # type: ignore[import-untyped]
 

@@ -221,6 +221,27 @@ def test_too_many_bad_rows_stop_the_run_with_counts_and_places(run, tmp_path):
     assert "a.csv line 3: too few fields (1 fields, not 2): 3" in caught.value.message
 
 
+def test_quarantine_of_a_stopped_run_is_kept_in_its_folder(local_runner, taxi, tmp_path):
+    rows = (taxi / "data.csv").read_text().splitlines(keepends=True)[:101]
+    (tmp_path / "a.csv").write_text("".join(rows) + "not,a,trip\n" * 7)
+    output = tmp_path / "out"
+    args = ["--set", f"data.source={tmp_path}/a.csv", "--to", "Ingest", "--output", str(output)]
+    stopped = local_runner("run", *args)
+    assert stopped.returncode == 1
+    [folder] = output.glob("runs/*/left/Ingest")
+    assert f"all of them: {folder}/" in stopped.stderr
+    kept = [json.loads(line) for line in (folder / "rows-00000.jsonl").read_text().splitlines()]
+    assert [(row["line"], row["raw"]) for row in kept] == [(102 + i, "not,a,trip") for i in range(7)]
+    assert json.loads((folder / "summary.json").read_text())["rejected"] == {"too few fields": 7}
+    # Once it completes, the rows are in the artifact, and nothing stale lies beside the run.
+    resumed = local_runner("resume", "--output", str(output))
+    assert resumed.returncode == 1
+    (tmp_path / "a.csv").write_text("".join(rows))
+    resumed = local_runner("resume", "--output", str(output))
+    assert resumed.returncode == 0, resumed.stderr
+    assert not folder.exists()
+
+
 def test_file_that_cannot_be_read_is_told_without_a_traceback_of_beam(run, tmp_path):
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"a\n" + b"1\n" * 10_000)[:-9])
     with pytest.raises(ComponentError, match=r"a\.csv\.gz is damaged or cut short after \d+ bytes") as caught:
