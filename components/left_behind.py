@@ -1,4 +1,4 @@
-"""What a node that fails leaves in the run's folder for people to open. Without an engine it leaves nothing."""
+"""What a node that fails leaves in the run's folder for people to open. Without an engine: nothing."""
 
 import os
 from pathlib import Path

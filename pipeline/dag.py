@@ -45,7 +45,7 @@ def build_pipeline(
     Args:
         config: the workload, checked, its paths absolute.
         data: what `config.data.source` stands for here: a folder, and a pattern for the files in it by
-            input split; see `pipeline.ingest_options.source_patterns`.
+            input split; see `pipeline.ingest_options.source_patterns`. Not used where there is a query.
         output: the folder for artifacts, metadata and, unless the workload says otherwise, served models.
         overrides: why a gate passes whatever it finds: `accept_data` for the data's, `bless` for the
             model's, each with its reason. A component gets its own as a setting, so that a result that was
@@ -137,6 +137,13 @@ def _ingest(config: WorkloadConfig, data: tuple[str, Mapping[str, str]]) -> Base
         ],
         partition_feature_name=by.key if by is not None else None,
     )
+    if config.data.format == "bigquery":
+        # Here: it imports a client library that no other workload needs.
+        from tfx.extensions.google_cloud_big_query.example_gen.component import BigQueryExampleGen
+
+        return BigQueryExampleGen(
+            query=config.data.query, output_config=example_gen_pb2.Output(split_config=split_config)
+        ).with_id("Ingest")
     return Ingest(
         input_base=folder,
         input_config=example_gen_pb2.Input(

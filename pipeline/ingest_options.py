@@ -42,8 +42,10 @@ def split_weights(data: DataConfig) -> dict[str, int]:
 
 
 def source_patterns(data: DataConfig) -> dict[str, str]:
-    """The sources by input split, as `resolve_sources` takes them."""
+    """The sources by input split, as `resolve_sources` takes them; none for a query."""
     by = data.split_by
+    if data.source is None:
+        return {}
     if by is None or by.files is None:
         return {ALL: data.source}
     return {split: f"{data.source.rstrip('/')}/{pattern}" for split, pattern in by.files.items()}

@@ -246,7 +246,7 @@ def _finish(report: Report, splits: Mapping[str, str], quarantine: Any, options:
 
 
 def _left_behind(error: BadRowsError, quarantine: str) -> BadRowsError:
-    """The error, with the place to which the rejected rows were brought: TFX removes what a failed node wrote."""
+    """The error, with the place where the rejected rows are kept: TFX removes what a failed node wrote."""
     folder = left_folder()
     if folder is None:
         return error

@@ -80,13 +80,15 @@ def resolve_sources(sources: Mapping[str, str], *, root: Path, file_format: str 
     """Finds the files of the input splits of a data source.
 
     Args:
-        sources: by input split, what `resolve_source` takes, or gs://BUCKET/PATH.
+        sources: by input split, what `resolve_source` takes, or gs://BUCKET/PATH; none where no file is read.
         root: the folder that a relative path is relative to.
         file_format: a key of FOLDER_PATTERNS.
 
     Raises:
         SourceError: nothing is there, or a path cannot be taken.
     """
+    if not sources:
+        return Sources("", {}, ())
     if any(source.startswith(GS) for source in sources.values()):
         return _remote(sources, file_format)
     found = {

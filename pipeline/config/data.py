@@ -7,6 +7,12 @@ from pydantic import Field, field_validator, model_validator
 from pipeline.config.problems import KeyRuleError
 from pipeline.config.section import Column, Columns, Letter, Moment, Section, SnakeName, Text, Texts
 
+# What only files have.
+_OF_FILES = (
+    "source", "max_bad_share", "delimiter", "quote", "encoding", "column_names", "columns", "null_values",
+    "shard_mb", "min_shards", "compression", "gzip_level",
+)  # fmt: skip
+
 
 class SplitByConfig(Section):
     """What decides over a row's split; exactly one of key, time, files and parts."""
@@ -50,15 +56,21 @@ class SplitByConfig(Section):
 class DataConfig(Section):
     """Where the raw examples come from and how they are split."""
 
-    source: Text = Field(
+    source: Text | None = Field(
+        default=None,
         description="A file, a directory, a glob, gs://BUCKET/PATH, or package://PACKAGE/PATH inside an "
-        "installed package; relative to the project's root.",
+        "installed package; relative to the project's root. Needed by every format but bigquery.",
         examples=["data/trips.csv"],
     )
-    format: Literal["csv", "jsonl", "parquet", "tfrecord", "npz", "images"] = Field(
+    query: Text | None = Field(
+        default=None,
+        description="For bigquery: the SQL query whose rows are the examples.",
+        examples=["SELECT * FROM `project.dataset.trips`"],
+    )
+    format: Literal["csv", "jsonl", "parquet", "tfrecord", "npz", "images", "bigquery"] = Field(
         default="csv",
         description="How the source's files are encoded; files named .gz, .bz2 and .zst are unpacked. "
-        "images: a folder of images for each class.",
+        "images: a folder of images for each class. bigquery: no files, but a query.",
     )
     label: Column = Field(
         description="The raw column that the label comes from; it is never a feature when serving.",
@@ -110,6 +122,23 @@ class DataConfig(Section):
         except LookupError:
             raise KeyRuleError("no text encoding that Python knows, as utf-8, utf-16 or latin-1") from None
         return encoding
+
+    @model_validator(mode="after")
+    def _source_or_query(self) -> Self:
+        if self.format != "bigquery":
+            if self.query is not None:
+                raise KeyRuleError("only the format bigquery has a query; set data.format: bigquery", "query")
+            if self.source is None:
+                raise KeyRuleError('missing; add for example "source: data/trips.csv"', "source")
+            return self
+        if self.query is None:
+            raise KeyRuleError('missing; add for example "query: SELECT * FROM `project.set.table`"', "query")
+        for key in _OF_FILES:
+            if getattr(self, key) != type(self).model_fields[key].default:
+                raise KeyRuleError("has no meaning for the format bigquery; remove this key", key)
+        if self.split_by is not None and self.split_by.key is None:
+            raise KeyRuleError("a query's rows are split by hash or by key only", "split_by")
+        return self
 
     @model_validator(mode="after")
     def _names_of_columns(self) -> Self:

@@ -21,16 +21,14 @@ UPSTREAM = {
 @pytest.fixture(scope="module")
 def compiled(project, tmp_path_factory):
     """Compiles the taxi workload with `--set` values; returns its graph."""
-    from pipeline.local.compile import compile_pipeline
+    from pipeline.local.compile import compile_target
     from pipeline.local.request import workload_request
-    from pipeline.local.targets import load_pipeline
 
     def call(*sets):
         output = tmp_path_factory.mktemp("output")
         path = project / "workloads/taxi/workload.yaml"
         request = workload_request(path, sets=sets, profile=None, output=output, beam_args=())
-        pipeline, parameters = load_pipeline(request.target, {})
-        return compile_pipeline(pipeline, run_id="r", output=output, parameters=parameters, beam_args=())
+        return compile_target(request.target, run_id="r", parameters={}, beam_args=())
 
     return call
 
@@ -79,3 +77,15 @@ def test_local_beam_names_its_runner(compiled):
 def test_pusher_is_ours_and_knows_where_to(graph, compiled):
     assert graph["Pusher"].params["base"].endswith('/serving/taxi"')
     assert compiled("push.destination=/srv/models").graph["Pusher"].params["base"] == '"/srv/models"'
+
+
+def test_query_is_read_by_tfx_own_component(compiled):
+    query = "SELECT * FROM `project.trips.all`"
+    found = compiled(
+        "data.format=bigquery", "data.source=null", f"data.query={query}", "data.split={train: 4, eval: 1}"
+    )
+    ingest = found.graph["Ingest"]
+    assert ingest.type == "BigQueryExampleGen"
+    assert query in ingest.params["input_config.splits"]
+    assert '"hash_buckets":4' in ingest.params["output_config.split_config.splits"]
+    assert {node.id: set(node.upstream) for node in found.graph.nodes} == UPSTREAM

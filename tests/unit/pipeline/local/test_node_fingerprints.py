@@ -102,3 +102,11 @@ def test_resolver_of_anything_else_is_never_the_same_twice(project):
     )
     assert first.key != second.key
     assert own_parts(first) == own_parts(second)
+
+
+def test_rows_of_a_query_are_never_taken_for_those_of_yesterday(project):
+    graph = Graph("taxi", (Node("Ingest", "BigQueryExampleGen", (), params={"query": "SELECT 1"}),))
+    first, second = (
+        fingerprint_nodes(graph, roots=(project,), memo=None, baseline="none")["Ingest"].key for _ in "ab"
+    )
+    assert first != second
