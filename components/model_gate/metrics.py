@@ -1,0 +1,75 @@
+"""The metrics that can be asked for by name, and what the gate knows of each. Pure.
+
+The names are those of `keras.metrics` in snake case, as far as TensorFlow Model Analysis computes them without
+further arguments; `tests/integration/test_metric_names.py` compares the table with both.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Better = Literal["higher", "lower"]
+Outputs = Literal["one", "classes"]
+Trivial = Literal[
+    "majority_share", "chance", "variance", "deviation", "absolute_deviation", "entropy", "positive_share"
+]
+Interval = Literal["proportion", "auc"]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric.
+
+    Attributes:
+        class_name: the class that TensorFlow Model Analysis looks for.
+        better: which values are better; None where neither is, e.g. a count.
+        outputs: what the model must put out for the metric to mean anything: `one` number a row, or one for
+            each of the `classes`; None: either. On the wrong kind the libraries compute nonsense without a
+            word: `categorical_accuracy` of one output is always 1.
+        trivial: which statistic of the labels a constant answer scores; see `trivial.py`.
+        interval: how its confidence bounds are computed; see `intervals.py`. None: no formula here.
+    """
+
+    class_name: str
+    better: Better | None
+    outputs: Outputs | None = None
+    trivial: Trivial | None = None
+    interval: Interval | None = None
+
+
+METRICS = {
+    "accuracy": Metric("Accuracy", "higher", "one", "majority_share", "proportion"),
+    "auc": Metric("AUC", "higher", None, "chance", "auc"),
+    "binary_accuracy": Metric("BinaryAccuracy", "higher", "one", "majority_share", "proportion"),
+    "binary_crossentropy": Metric("BinaryCrossentropy", "lower", "one", "entropy"),
+    "categorical_accuracy": Metric(
+        "CategoricalAccuracy", "higher", "classes", "majority_share", "proportion"
+    ),
+    "categorical_hinge": Metric("CategoricalHinge", "lower", "classes"),
+    "cosine_similarity": Metric("CosineSimilarity", "higher"),
+    "f1_score": Metric("F1Score", "higher"),
+    "false_negatives": Metric("FalseNegatives", "lower"),
+    "false_positives": Metric("FalsePositives", "lower"),
+    "hinge": Metric("Hinge", "lower", "one"),
+    "kl_divergence": Metric("KLDivergence", "lower"),
+    "log_cosh_error": Metric("LogCoshError", "lower", "one"),
+    "mean_absolute_error": Metric("MeanAbsoluteError", "lower", "one", "absolute_deviation"),
+    "mean_absolute_percentage_error": Metric("MeanAbsolutePercentageError", "lower", "one"),
+    "mean_squared_error": Metric("MeanSquaredError", "lower", "one", "variance"),
+    "mean_squared_logarithmic_error": Metric("MeanSquaredLogarithmicError", "lower", "one"),
+    "poisson": Metric("Poisson", "lower", "one"),
+    "precision": Metric("Precision", "higher", None, "positive_share"),
+    "recall": Metric("Recall", "higher"),
+    "root_mean_squared_error": Metric("RootMeanSquaredError", "lower", "one", "deviation"),
+    "sparse_categorical_accuracy": Metric(
+        "SparseCategoricalAccuracy", "higher", "classes", "majority_share", "proportion"
+    ),
+    "sparse_categorical_crossentropy": Metric("SparseCategoricalCrossentropy", "lower", "classes", "entropy"),
+    "sparse_top_k_categorical_accuracy": Metric(
+        "SparseTopKCategoricalAccuracy", "higher", "classes", None, "proportion"
+    ),
+    "squared_hinge": Metric("SquaredHinge", "lower", "one"),
+    "top_k_categorical_accuracy": Metric("TopKCategoricalAccuracy", "higher", "classes", None, "proportion"),
+    "true_negatives": Metric("TrueNegatives", "higher"),
+    "true_positives": Metric("TruePositives", "higher"),
+}
+"""By the name that stands in `evaluate.metrics`."""

@@ -1,0 +1,149 @@
+"""What a model scores that knows nothing: always the majority, always the same number. Pure.
+
+A threshold below that value tests nothing, and a model that does not reach it has learned nothing.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from components.model_gate.metrics import METRICS
+
+LABEL_PREFIX = "label_"
+"""Before the names of the label's statistics among the Evaluator's metrics."""
+
+
+@dataclass(frozen=True)
+class LabelStatistics:
+    """The labels of one slice.
+
+    Attributes:
+        rows: how many, > 0.
+        mean: of the labels; for labels 0 and 1 the share of the ones.
+        variance: mean squared distance from the mean.
+        absolute_deviation: mean distance from the median.
+        classes: how many different labels there are.
+        majority: the most frequent label.
+        majority_share: its share of the rows, 0 to 1.
+        entropy: of the shares of the classes, in nats.
+    """
+
+    rows: float
+    mean: float
+    variance: float
+    absolute_deviation: float
+    classes: float
+    majority: float
+    majority_share: float
+    entropy: float
+
+    @classmethod
+    def of_counts(cls, counts: Mapping[float, float]) -> "LabelStatistics":
+        """From how often each label occurs; at least one does."""
+        ordered = sorted(counts.items())
+        rows = math.fsum(count for _, count in ordered)
+        mean = math.fsum(label * count for label, count in ordered) / rows
+        majority, most = max(ordered, key=lambda item: item[1])
+        median = _weighted_median(ordered, rows)
+        return cls(
+            rows=rows,
+            mean=mean,
+            variance=math.fsum((label - mean) ** 2 * count for label, count in ordered) / rows,
+            absolute_deviation=math.fsum(abs(label - median) * count for label, count in ordered) / rows,
+            classes=float(len(ordered)),
+            majority=majority,
+            majority_share=most / rows,
+            entropy=-math.fsum(count / rows * math.log(count / rows) for _, count in ordered),
+        )
+
+    @classmethod
+    def from_metrics(cls, metrics: Mapping[str, float]) -> "LabelStatistics | None":
+        """From the Evaluator's metrics of a slice; None where they do not hold them."""
+        names = [LABEL_PREFIX + name for name in cls.__dataclass_fields__]
+        if any(name not in metrics for name in names):
+            return None
+        return cls(*(metrics[name] for name in names))
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether labels are 0 and 1, and both occur."""
+        return self.classes == 2 and math.isclose(self.variance, self.mean * (1 - self.mean), abs_tol=1e-9)
+
+    @property
+    def positives(self) -> float:
+        """Rows with the label 1, of binary labels."""
+        return self.mean * self.rows
+
+
+def trivial_value(metric: str, labels: LabelStatistics) -> float | None:
+    """What the best constant answer scores; None where that is not known.
+
+    The constants are: the majority for an accuracy, the mean for squared errors, the median for the absolute
+    error, the shares of the classes for a cross-entropy, always "yes" for a precision, any for an AUC.
+    """
+    known = METRICS.get(metric)
+    match known.trivial if known else None:
+        case "majority_share":
+            return labels.majority_share
+        case "chance":
+            return 0.5
+        case "variance":
+            return labels.variance
+        case "deviation":
+            return math.sqrt(labels.variance)
+        case "absolute_deviation":
+            return labels.absolute_deviation
+        case "entropy":
+            return labels.entropy
+        case "positive_share":
+            return labels.mean if labels.is_binary else None
+    return None
+
+
+def trivial_answer(metric: str, labels: LabelStatistics) -> str:
+    """The constant answer in words, e.g. `always answering 0`."""
+    match METRICS[metric].trivial:
+        case "majority_share":
+            return f"always answering {labels.majority:g}"
+        case "variance" | "deviation":
+            return f"always answering the mean {labels.mean:.4g}"
+        case "absolute_deviation":
+            return "always answering the median"
+        case "entropy":
+            return "always answering the shares of the classes"
+        case "positive_share":
+            return "always answering 1"
+    return "answers drawn at random"
+
+
+def majority_per_slice(slices: Mapping[str, LabelStatistics]) -> dict[str, float]:
+    """The accuracy of answering each slice's own majority, by the columns that the slices are made of.
+
+    It says what one column alone is worth.
+
+    Args:
+        slices: by name, `payment_type=Cash` or `payment_type=Cash, trip_start_hour=7`; `overall` is left out.
+    """
+    rows: dict[str, float] = {}
+    hits: dict[str, float] = {}
+    for name, labels in slices.items():
+        if name == "overall":
+            continue
+        columns = slice_columns(name)
+        rows[columns] = rows.get(columns, 0.0) + labels.rows
+        hits[columns] = hits.get(columns, 0.0) + labels.rows * labels.majority_share
+    return {columns: hits[columns] / rows[columns] for columns in rows}
+
+
+def slice_columns(name: str) -> str:
+    """The columns of a slice's name: `a, b` for `a=1, b=x`."""
+    return ", ".join(part.partition("=")[0] for part in name.split(", ") if "=" in part)
+
+
+def _weighted_median(ordered: list[tuple[float, float]], rows: float) -> float:
+    seen = 0.0
+    for label, count in ordered:
+        seen += count
+        if seen >= rows / 2:
+            return label
+    return ordered[-1][0]
