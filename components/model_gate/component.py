@@ -7,8 +7,10 @@ from tfx.dsl.component.experimental.annotations import InputArtifact, OutputArti
 from tfx.dsl.component.experimental.decorators import component
 from tfx.types.standard_artifacts import Model, ModelBlessing, ModelEvaluation
 
+from components.model_gate.check import OVERALL, conclude
 from components.model_gate.evaluation import read_evaluation
-from components.model_gate.rules import Limits, judge
+from components.model_gate.rules import Limits, Measured, threshold_checks
+from components.model_gate.trivial_rules import trivial_checks, trivial_document
 
 
 @component
@@ -16,7 +18,11 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
     model: InputArtifact[Model],
     evaluation: InputArtifact[ModelEvaluation],
     blessing: OutputArtifact[ModelBlessing],
-    thresholds: Parameter[dict[str, dict[str, float]]],
+    metrics: Parameter[list[str]],
+    thresholds: Parameter[dict[str, dict[str, dict[str, float]]]],
+    min_slice_rows: Parameter[int] = 100,
+    beat_trivial: Parameter[str] = "one",
+    bless: Parameter[str] = "",
 ) -> None:
     """Judges the candidate by its evaluation and writes the blessing, with the reasons in `verdict.json`.
 
@@ -25,17 +31,34 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
         evaluation: the Evaluator's metrics of the candidate and, where there is one, of the baseline.
         blessing: gets the file that stock components look for (`BLESSED` or `NOT_BLESSED`), the properties
             by which the resolver finds the latest blessed model, and `verdict.json`.
-        thresholds: metric name -> `{min, max, max_drop}`, see `rules.Limits`.
+        metrics: the names that were asked for.
+        thresholds: slices (`overall`, `all`, a column's, one) -> metric -> fields of `rules.Limits`.
+        min_slice_rows: slices with fewer rows are not judged.
+        beat_trivial: `one`, `all` or `none`, see `trivial_rules.trivial_checks`.
+        bless: why the model is blessed whatever is found; empty: it is judged.
     """
-    measured = read_evaluation(evaluation.uri)
-    verdict = judge(
-        thresholds={name: Limits(**limits) for name, limits in thresholds.items()},
-        metrics=measured.candidate.get("overall", {}),
-        baseline_metrics=measured.baseline.get("overall", {}),
+    slices = read_evaluation(evaluation.uri).slices()
+    overall = slices.get(OVERALL, Measured({}, {}, None))
+    limits = {
+        name: {metric: Limits(**fields) for metric, fields in group.items()}
+        for name, group in thresholds.items()
+    }
+    checks, notes = threshold_checks(limits, slices, min_slice_rows=min_slice_rows)
+    more_checks, more_notes = trivial_checks(metrics, limits.get(OVERALL, {}), overall, beat=beat_trivial)
+    verdict = conclude(
+        checks + more_checks,
+        metrics=overall.metrics,
+        baseline_metrics=overall.baseline,
+        notes=notes + more_notes,
+        bless=bless,
     )
     folder = Path(blessing.uri)
     (folder / ("BLESSED" if verdict.blessed else "NOT_BLESSED")).touch()
-    document = {**verdict.to_json(), "slices": measured.candidate}
+    document = {
+        **verdict.to_json(),
+        "slices": {name: dict(each.metrics) for name, each in slices.items()},
+        "trivial": trivial_document(metrics, slices),
+    }
     (folder / "verdict.json").write_text(json.dumps(document, indent=2), encoding="utf-8")
     blessing.set_int_custom_property("blessed", int(verdict.blessed))
     blessing.set_int_custom_property("current_model_id", model.id)

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 
 import tensorflow_model_analysis as tfma
 
+from components.model_gate.metrics import METRICS
+
 # The names by which the evaluation tells the two models apart; evaluation.py reads them back.
 CANDIDATE = "candidate"
 BASELINE = "baseline"
@@ -18,14 +20,24 @@ def eval_config(*, label: str, metrics: Sequence[str], slices: Sequence[Sequence
 
     Args:
         label: the transformed feature that holds the label.
-        metrics: Keras metric names in snake case, e.g. `auc`, `binary_accuracy`.
+        metrics: names in `metrics.METRICS`, e.g. `auc`, `binary_accuracy`.
         slices: groups of raw feature names; the metrics are computed for each combination of their values,
             and always overall.
     """
     return tfma.EvalConfig(
         model_specs=[_model_spec(CANDIDATE, label), _model_spec(BASELINE, label)],
         slicing_specs=[tfma.SlicingSpec(), *(tfma.SlicingSpec(feature_keys=list(keys)) for keys in slices)],
-        metrics_specs=[tfma.MetricsSpec(metrics=[_metric(name) for name in ("example_count", *metrics)])],
+        metrics_specs=[
+            tfma.MetricsSpec(
+                metrics=[
+                    tfma.MetricConfig(class_name="ExampleCount"),
+                    *map(_metric, metrics),
+                    tfma.MetricConfig(
+                        class_name="LabelStatisticsMetric", module="components.model_gate.label_statistics"
+                    ),
+                ]
+            )
+        ],
     )
 
 
@@ -40,6 +52,4 @@ def _model_spec(name: str, label: str) -> tfma.ModelSpec:
 
 
 def _metric(name: str) -> tfma.MetricConfig:
-    # TFMA finds metrics by class name: AUC is the one class of Keras that is not plain camel case.
-    class_name = "".join(word.capitalize() for word in name.split("_")).replace("Auc", "AUC")
-    return tfma.MetricConfig(class_name=class_name, config=json.dumps({"name": name}))
+    return tfma.MetricConfig(class_name=METRICS[name].class_name, config=json.dumps({"name": name}))

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import tensorflow_model_analysis as tfma
 
 from components.model_gate.eval_config import BASELINE, CANDIDATE
+from components.model_gate.rules import Measured
+from components.model_gate.trivial import LABEL_PREFIX, LabelStatistics
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,17 @@ class Evaluation:
 
     candidate: dict[str, dict[str, float]]
     baseline: dict[str, dict[str, float]]
+
+    def slices(self) -> dict[str, Measured]:
+        """The evaluation of each slice, the statistics of the labels apart from the metrics."""
+        return {
+            name: Measured(
+                metrics={key: value for key, value in found.items() if not key.startswith(LABEL_PREFIX)},
+                baseline=self.baseline.get(name, {}),
+                labels=LabelStatistics.from_metrics(found),
+            )
+            for name, found in self.candidate.items()
+        }
 
 
 def read_evaluation(uri: str) -> Evaluation:

@@ -1,132 +1,180 @@
-"""What decides whether a model is good enough to be pushed. Pure: numbers in, a verdict in words out."""
+"""The workload's thresholds, held against what was measured. Pure: numbers in, checks in words out."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+
+from components.model_gate.check import OVERALL, Check
+from components.model_gate.intervals import auc_bounds, least_difference, proportion_bounds
+from components.model_gate.metrics import METRICS
+from components.model_gate.trivial import LabelStatistics, slice_columns
+
+EVERY_SLICE = "all"
+"""The key of `evaluate.slice_thresholds` that stands for every slice."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one metric must reach.
+    """What one metric must reach, each bound in the metric's own unit; None for no bound.
 
     Attributes:
-        min: the least value allowed, in the metric's own unit; None for no bound.
-        max: the largest value allowed; None for no bound.
-        max_drop: how far the value may lie below the baseline model's, in the metric's own unit, >= 0;
-            None for no comparison. For a metric where less is better use `max` instead.
+        min: the least value allowed.
+        max: the largest value allowed.
+        max_drop: how far the value may lie below the baseline model's, >= 0; where higher is better.
+        max_rise: how far it may lie above the baseline model's, >= 0; where lower is better.
+        confidence: 0.5 to 1; None compares the measured values as they are. Else `min` and `max` must be met
+            by the bound of the value, so that the model surely meets them; and a drop or a rise counts only
+            as far as chance does not explain it, so that the model is surely worse.
     """
 
     min: float | None = None
     max: float | None = None
     max_drop: float | None = None
+    max_rise: float | None = None
+    confidence: float | None = None
 
 
 @dataclass(frozen=True)
-class Check:
-    """One comparison that the gate made.
+class Measured:
+    """The evaluation of one slice.
 
     Attributes:
-        metric: its name, as the workload gives it, e.g. `auc`.
-        slice: the slice of the data, `overall` or e.g. `payment_type=Cash`.
-        required: the rule in words, e.g. `at least 0.94`.
-        got: the candidate's value; None where the evaluation holds none.
-        baseline: the value of the latest blessed model; None where there is none.
-        passed: whether the rule holds.
+        metrics: the candidate's, by name.
+        baseline: those of the latest blessed model; empty where there is none.
+        labels: the slice's labels; None where they are not known.
     """
 
-    metric: str
-    slice: str
-    required: str
-    got: float | None
-    baseline: float | None
-    passed: bool
+    metrics: Mapping[str, float]
+    baseline: Mapping[str, float]
+    labels: LabelStatistics | None
 
     @property
-    def reason(self) -> str:
-        """The check as one clause, e.g. `auc 0.71, needs at least 0.94`."""
-        where = "" if self.slice == "overall" else f" on {self.slice}"
-        if self.got is None:
-            return f"{self.metric}{where} was not computed, needs {self.required}"
-        verb = "meets" if self.passed else "needs"
-        return f"{self.metric} {self.got:.4g}{where}, {verb} {self.required}"
+    def rows(self) -> float:
+        """Examples in the slice."""
+        return self.metrics.get("example_count", self.labels.rows if self.labels else 0.0)
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """The gate's answer.
-
-    Attributes:
-        blessed: True when every check passed.
-        reasons: the failed checks in words when not blessed, else what held.
-        checks: every comparison made, in the order of the workload's thresholds.
-        metrics: the candidate's overall metrics.
-        baseline_metrics: those of the latest blessed model; empty on a first run.
-    """
-
-    blessed: bool
-    reasons: tuple[str, ...]
-    checks: tuple[Check, ...]
-    metrics: Mapping[str, float]
-    baseline_metrics: Mapping[str, float]
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data for `verdict.json`; keys are the attributes' names."""
-        return asdict(self)
-
-
-def judge(
+def threshold_checks(
+    thresholds: Mapping[str, Mapping[str, Limits]],
+    slices: Mapping[str, Measured],
     *,
-    thresholds: Mapping[str, Limits],
-    metrics: Mapping[str, float],
-    baseline_metrics: Mapping[str, float],
-) -> Verdict:
-    """Holds the candidate's overall metrics against the limits and the latest blessed model.
+    min_slice_rows: int,
+) -> tuple[list[Check], list[str]]:
+    """Checks every slice that limits are set for.
 
-    A metric that has a limit but no value, or a value that is not a number, fails: the gate never passes
-    what it could not see. Without any baseline `max_drop` cannot be checked and does not fail; with a
-    baseline that lacks the metric it does.
+    A metric that has a limit but no value, or a value that is not a number, fails: the gate never passes what
+    it could not see. Without any baseline a drop or a rise cannot be checked and does not fail; with a
+    baseline that lacks the metric overall it does. A slice that the baseline did not have is not compared.
 
     Args:
-        thresholds: limits by metric name.
-        metrics: the candidate's overall value of each metric.
-        baseline_metrics: the same of the latest blessed model; empty when there is none.
+        thresholds: `overall`, `all` slices, slices of a column (`payment_type`) or one slice
+            (`payment_type=Cash`) -> metric -> limits.
+        slices: by name, `overall` among them.
+        min_slice_rows: slices with fewer rows are not judged, >= 1.
+
+    Returns:
+        The checks, those of `overall` first, and notes on what was not judged.
     """
-    checks = tuple(
-        check
-        for name, limits in thresholds.items()
-        for check in _checks(
-            name, limits, metrics.get(name), baseline_metrics.get(name), has_baseline=bool(baseline_metrics)
-        )
-    )
-    failed = tuple(check.reason for check in checks if not check.passed)
-    held = tuple(check.reason for check in checks if check.passed)
-    if not baseline_metrics:
-        held += ("no earlier blessed model to compare with",)
-    return Verdict(
-        blessed=not failed,
-        reasons=failed or held,
-        checks=checks,
-        metrics=dict(metrics),
-        baseline_metrics=dict(baseline_metrics),
-    )
+    checks: list[Check] = []
+    overall = slices.get(OVERALL, Measured({}, {}, None))
+    for metric, limits in thresholds.get(OVERALL, {}).items():
+        checks += _checks(metric, limits, OVERALL, overall)
+    notes: list[str] = []
+    small = 0
+    for name in sorted(slices.keys() - {OVERALL}):
+        wanted = [(m, limits) for key in _keys_of(name) for m, limits in thresholds.get(key, {}).items()]
+        if wanted and slices[name].rows < min_slice_rows:
+            small += 1
+            continue
+        for metric, limits in wanted:
+            if _is_undefined(metric, slices[name]):
+                notes.append(f"{metric} is not judged on {name}: all its labels are equal")
+            else:
+                checks += _checks(metric, limits, name, slices[name])
+    if small:
+        kept = "slice is" if small == 1 else "slices are"
+        notes.append(f"{small} {kept} not judged: fewer than {min_slice_rows} rows (evaluate.min_slice_rows)")
+    return checks, notes + _not_there(thresholds, slices)
 
 
-def _checks(
-    name: str, limits: Limits, got: float | None, baseline: float | None, *, has_baseline: bool
-) -> list[Check]:
-    rules: list[tuple[str, bool]] = []
+def bounds(metric: str, value: float, at: Measured, confidence: float) -> tuple[float, float]:
+    """The one-sided bounds of a value at that confidence; the value itself where no formula is known."""
+    kind = METRICS[metric].interval if metric in METRICS else None
+    if kind == "proportion" and at.rows > 0:
+        return proportion_bounds(min(max(value, 0.0), 1.0), at.rows, confidence=confidence)
+    labels = at.labels
+    if kind == "auc" and labels and labels.is_binary:
+        positives = round(labels.positives)
+        return auc_bounds(value, positives, round(labels.rows) - positives, confidence=confidence)
+    return value, value
+
+
+def _keys_of(name: str) -> tuple[str, ...]:
+    return EVERY_SLICE, slice_columns(name), name
+
+
+def _is_undefined(metric: str, at: Measured) -> bool:
+    """Whether a metric that tells two classes apart was asked for where there is only one."""
+    needs_both = METRICS[metric].trivial in ("chance", "positive_share") or metric in ("recall", "f1_score")
+    return bool(needs_both and at.labels and at.labels.classes < 2)
+
+
+def _not_there(
+    thresholds: Mapping[str, Mapping[str, Limits]], slices: Mapping[str, Measured]
+) -> list[str]:
+    known = {key for name in slices for key in _keys_of(name)} | {EVERY_SLICE, OVERALL}
+    return [f"no row of the eval split is in the slice {name}" for name in thresholds if name not in known]
+
+
+def _checks(metric: str, limits: Limits, name: str, at: Measured) -> list[Check]:
+    got = at.metrics.get(metric)
+    sure = "" if limits.confidence is None else f", {100 * limits.confidence:g} % sure"
+    low, high = (got, got)
+    if got is not None and limits.confidence is not None and got == got:
+        low, high = bounds(metric, got, at, limits.confidence)
+    rules: list[tuple[str, bool, str]] = []
     # A NaN compares false with everything, so each rule is written to pass only on a true comparison.
     if limits.min is not None:
-        rules.append((f"at least {limits.min:g}", got is not None and got >= limits.min))
+        note = f"lower bound {low:.4g}" if sure and low is not None else ""
+        rules.append((f"at least {limits.min:g}{sure}", low is not None and low >= limits.min, note))
     if limits.max is not None:
-        rules.append((f"at most {limits.max:g}", got is not None and got <= limits.max))
-    if limits.max_drop is not None and baseline is not None:
-        floor = baseline - limits.max_drop
-        required = f"at least {floor:.4g} (baseline {baseline:.4g} less {limits.max_drop:g})"
-        rules.append((required, got is not None and got >= floor))
-    elif limits.max_drop is not None and (got is None or has_baseline):
-        rules.append((f"at most {limits.max_drop:g} below the baseline, whose value is unknown", False))
+        note = f"upper bound {high:.4g}" if sure and high is not None else ""
+        rules.append((f"at most {limits.max:g}{sure}", high is not None and high <= limits.max, note))
+    rules += _against_baseline(metric, limits, name, at)
     return [
-        Check(metric=name, slice="overall", required=required, got=got, baseline=baseline, passed=passed)
-        for required, passed in rules
+        Check(
+            metric=metric,
+            slice=name,
+            required=required,
+            got=got,
+            baseline=at.baseline.get(metric),
+            passed=passed,
+            note=note,
+        )
+        for required, passed, note in rules
     ]
+
+
+def _against_baseline(metric: str, limits: Limits, name: str, at: Measured) -> list[tuple[str, bool, str]]:
+    allowed = limits.max_drop if limits.max_drop is not None else limits.max_rise
+    if allowed is None:
+        return []
+    falls = limits.max_drop is not None
+    got, baseline = at.metrics.get(metric), at.baseline.get(metric)
+    if baseline is None:
+        # On a first run, or in a slice that was not there, nothing is known to have been lost.
+        if got is not None and (not at.baseline or name != OVERALL):
+            return []
+        side = "below" if falls else "above"
+        return [(f"at most {allowed:g} {side} the baseline, whose value is unknown", False, "")]
+    limit = baseline - allowed if falls else baseline + allowed
+    word, sign = ("at least", "less") if falls else ("at most", "plus")
+    required = f"{word} {limit:.4g} (baseline {baseline:.4g} {sign} {allowed:g})"
+    if got is None or got != got:
+        return [(required, False, "")]
+    if limits.confidence is None:
+        return [(required, got >= limit if falls else got <= limit, "")]
+    ours = (got, *bounds(metric, got, at, limits.confidence))
+    theirs = (baseline, *bounds(metric, baseline, at, limits.confidence))
+    worse_by = least_difference(theirs, ours) if falls else least_difference(ours, theirs)
+    note = f"chance explains no more than a part: worse by at least {worse_by:.4g}"
+    return [(f"{required} but for chance, {100 * limits.confidence:g} %", worse_by <= allowed, note)]

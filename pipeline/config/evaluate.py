@@ -1,11 +1,14 @@
 """The workload file's `evaluate`: how a trained model is judged."""
 
-from typing import Self
+from collections.abc import Iterator, Mapping
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from pipeline.config.problems import KeyRuleError
-from pipeline.config.section import Metrics, Section, Slices, SnakeName
+from components.model_gate.metrics import METRICS
+from components.model_gate.rules import EVERY_SLICE
+from pipeline.config.problems import KeyRuleError, nearest
+from pipeline.config.section import Metrics, Section, Slices, SnakeName, Text
 
 
 class Threshold(Section):
@@ -14,15 +17,29 @@ class Threshold(Section):
     min: float | None = Field(default=None, description="The lowest value that is blessed.")
     max: float | None = Field(default=None, description="The highest value that is blessed.")
     max_drop: float | None = Field(
-        default=None, ge=0, description="How far below the last blessed model's value it may lie."
+        default=None,
+        ge=0,
+        description="How far below the last blessed model's value it may lie, where higher is better.",
+    )
+    max_rise: float | None = Field(
+        default=None,
+        ge=0,
+        description="How far above the last blessed model's value it may lie, where lower is better.",
+    )
+    confidence: float | None = Field(
+        default=None,
+        gt=0.5,
+        lt=1,
+        description="How sure it must be, for example 0.95: min and max are then met by the bound of the "
+        "value, and a drop counts as far as chance does not explain it. For accuracies and AUC.",
     )
 
     @model_validator(mode="after")
     def _bounds(self) -> Self:
         if self.min is not None and self.max is not None and self.min > self.max:
             raise KeyRuleError(f"min ({self.min}) is above max ({self.max}); no value can pass")
-        if self.min is None and self.max is None and self.max_drop is None:
-            raise KeyRuleError("holds no bound; give min, max or max_drop")
+        if self.min is None and self.max is None and self.max_drop is None and self.max_rise is None:
+            raise KeyRuleError("holds no bound; give min, max, max_drop or max_rise")
         return self
 
 
@@ -39,6 +56,19 @@ class EvaluateConfig(Section):
     thresholds: dict[SnakeName, Threshold] = Field(
         default={}, description="Bounds per metric that the model must keep to be blessed and pushed."
     )
+    slice_thresholds: dict[Text, dict[SnakeName, Threshold]] = Field(
+        default={},
+        description="The same for slices: 'all' of them, those of a column (payment_type) or a single one "
+        "(payment_type=Cash).",
+    )
+    min_slice_rows: int = Field(
+        default=100, ge=1, description="Slices with fewer rows in the eval split are not judged."
+    )
+    beat_trivial: Literal["one", "all", "none"] = Field(
+        default="one",
+        description="In how many of the metrics a model must surely beat the best constant answer (always "
+        "the majority, always the mean); none: it is only told.",
+    )
 
     @model_validator(mode="after")
     def _names_agree(self) -> Self:
@@ -46,10 +76,51 @@ class EvaluateConfig(Section):
             for index, item in enumerate(items):
                 if item in items[:index]:
                     raise KeyRuleError("given twice; keep one", key, index)
-        for metric in self.thresholds:
-            if metric not in self.metrics:
-                listed = ", ".join(self.metrics)
+        for index, metric in enumerate(self.metrics):
+            if metric not in METRICS:
+                raise KeyRuleError(_unknown_metric(metric), "metrics", index)
+        columns = [", ".join(keys) for keys in self.slices]
+        for name in self.slice_thresholds:
+            if name != EVERY_SLICE and not any(name == c or _is_one_of(name, c) for c in columns):
+                listed = ", ".join([EVERY_SLICE, *columns, *(f"{column}=VALUE" for column in columns)])
                 raise KeyRuleError(
-                    f"not one of evaluate.metrics ({listed}); add it there", "thresholds", metric
+                    f"not a slice of evaluate.slices; there are: {listed}", "slice_thresholds", name
                 )
+        for path, metric, threshold in self._all_thresholds():
+            self._check_threshold(path, metric, threshold)
         return self
+
+    def _all_thresholds(self) -> Iterator[tuple[tuple[str, ...], str, Threshold]]:
+        groups: dict[tuple[str, ...], Mapping[str, Threshold]] = {("thresholds",): self.thresholds}
+        groups |= {("slice_thresholds", name): group for name, group in self.slice_thresholds.items()}
+        for path, group in groups.items():
+            for metric, threshold in group.items():
+                yield (*path, metric), metric, threshold
+
+    def _check_threshold(self, path: tuple[str, ...], metric: str, threshold: Threshold) -> None:
+        if metric not in self.metrics:
+            listed = ", ".join(self.metrics)
+            raise KeyRuleError(f"not one of evaluate.metrics ({listed}); add it there", *path)
+        known = METRICS[metric]
+        for key, better, other in (("max_drop", "lower", "max_rise"), ("max_rise", "higher", "max_drop")):
+            if getattr(threshold, key) is not None and known.better == better:
+                raise KeyRuleError(f"of {metric} {better} is better; use {other}", *path, key)
+        if threshold.confidence is not None and known.interval is None:
+            sure = ", ".join(name for name, each in METRICS.items() if each.interval)
+            raise KeyRuleError(f"there is no formula for {metric}; there is for {sure}", *path, "confidence")
+
+
+def _is_one_of(name: str, columns: str) -> bool:
+    """Whether a name is that of one slice of the columns: `a=1, b=x` for `a, b`."""
+    wanted = columns.split(", ")
+    parts = name.split(", ", len(wanted) - 1)
+    return len(parts) == len(wanted) and all(
+        part.startswith(f"{column}=") for part, column in zip(parts, wanted, strict=True)
+    )
+
+
+def _unknown_metric(name: str) -> str:
+    found = nearest(name, list(METRICS))
+    if found:
+        return f"no metric of that name; nearest: {found}"
+    return f"no metric of that name; there are: {', '.join(METRICS)}"

@@ -1,0 +1,120 @@
+"""One comparison that the gate made, and the answer that all of them together give. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+OVERALL = "overall"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One comparison.
+
+    Attributes:
+        metric: what was compared: a metric by the workload's name, e.g. `auc`, or e.g. `serving p99 at batch 1`.
+        slice: the slice of the data, `overall` or e.g. `payment_type=Cash`; empty where it is not about data.
+        required: the rule in words, e.g. `at least 0.94`.
+        got: the candidate's value; None where there is none.
+        baseline: the value of the latest blessed model; None where there is none.
+        passed: whether the rule holds.
+        stops: whether the model is refused when it does not; else it is a warning.
+        unit: of `got`, e.g. `ms`; empty for metrics.
+        note: what else there is to say, e.g. what would help; one clause.
+    """
+
+    metric: str
+    slice: str
+    required: str
+    got: float | None
+    baseline: float | None
+    passed: bool
+    stops: bool = True
+    unit: str = ""
+    note: str = ""
+
+    @property
+    def reason(self) -> str:
+        """The check as one clause, e.g. `auc 0.71, needs at least 0.94`."""
+        where = "" if self.slice in ("", OVERALL) else f" on {self.slice}"
+        note = f" ({self.note})" if self.note and not self.passed else ""
+        verb = "meets" if self.passed else "needs"
+        if self.got is None and not self.unit:
+            return f"{self.metric}{where} was not computed, {verb} {self.required}{note}"
+        value = f"{self.got:.4g}" + (f" {self.unit}" if self.unit else "") if self.got is not None else ""
+        return f"{self.metric} {value}{where}, {verb} {self.required}{note}"
+
+    @property
+    def is_warning(self) -> bool:
+        """Whether it failed without refusing the model."""
+        return not self.passed and not self.stops
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The gate's answer.
+
+    Attributes:
+        blessed: True when every check that stops has passed, or the user overrode the rest.
+        reasons: the failed checks in words when not blessed, else what held; an override says so first.
+        warnings: what did not stop the model and should be known.
+        checks: every comparison made, those of the workload's thresholds first.
+        metrics: the candidate's overall metrics.
+        baseline_metrics: those of the latest blessed model; empty on a first run.
+        notes: what could not be judged, and why.
+        overrides: `{reason, overridden}` where the user blessed what the gate would have refused.
+    """
+
+    blessed: bool
+    reasons: tuple[str, ...]
+    warnings: tuple[str, ...]
+    checks: tuple[Check, ...]
+    metrics: Mapping[str, float]
+    baseline_metrics: Mapping[str, float]
+    notes: tuple[str, ...] = ()
+    overrides: tuple[Mapping[str, Any], ...] = field(default=())
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for `verdict.json`; keys are the attributes' names."""
+        return asdict(self)
+
+
+def conclude(
+    checks: Sequence[Check],
+    *,
+    metrics: Mapping[str, float],
+    baseline_metrics: Mapping[str, float],
+    notes: Sequence[str] = (),
+    bless: str = "",
+) -> Verdict:
+    """Joins all checks into one answer.
+
+    Args:
+        checks: all that were made.
+        metrics, baseline_metrics: overall values by name.
+        notes: what could not be judged.
+        bless: why the user blesses the model whatever the checks say; empty: he does not.
+    """
+    failed = tuple(check.reason for check in checks if not check.passed and check.stops)
+    warnings = tuple(check.reason for check in checks if check.is_warning)
+    # A run on the screen needs the few that the user set, not the 30 that hold everywhere.
+    held = [check.reason for check in checks if check.passed and check.slice == OVERALL and not check.unit]
+    others = sum(check.passed for check in checks) - len(held)
+    if others:
+        held.append(f"{others} more {'check holds' if others == 1 else 'checks hold'}")
+    if not baseline_metrics:
+        held.append("no earlier blessed model to compare with")
+    overridden = bool(failed and bless)
+    reasons = failed or tuple(held)
+    if overridden:
+        reasons = (f'blessed by hand, "{bless}", although: {"; ".join(failed)}',)
+    return Verdict(
+        blessed=not failed or overridden,
+        reasons=reasons,
+        warnings=warnings,
+        checks=tuple(checks),
+        metrics=dict(metrics),
+        baseline_metrics=dict(baseline_metrics),
+        notes=tuple(notes),
+        overrides=({"reason": bless, "overridden": list(failed)},) if overridden else (),
+    )

@@ -1,0 +1,131 @@
+"""Whether the model beats what knows nothing, and whether the thresholds mean anything. Pure."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from components.model_gate.check import OVERALL, Check
+from components.model_gate.intervals import auc_of_chance
+from components.model_gate.metrics import METRICS
+from components.model_gate.rules import Limits, Measured, bounds
+from components.model_gate.trivial import majority_per_slice, trivial_answer, trivial_value
+
+CONFIDENCE = 0.95
+"""How sure it must be that a model is better than a trivial one."""
+
+BeatTrivial = Literal["one", "all", "none"]
+
+
+def trivial_checks(
+    metrics: Sequence[str],
+    thresholds: Mapping[str, Limits],
+    overall: Measured,
+    *,
+    beat: BeatTrivial,
+) -> tuple[list[Check], list[str]]:
+    """Compares the candidate with the best constant answer, metric by metric.
+
+    Args:
+        metrics: those that were asked for.
+        thresholds: the overall limits, by metric.
+        overall: the evaluation over all rows.
+        beat: `one`: the model must be better in at least one of the metrics whose trivial value is known, for
+            where one class is rare even a good model's accuracy does not exceed the majority's share;
+            `all`: in each; `none`: what it does not beat is a warning.
+
+    Returns:
+        The checks and notes. Where no trivial value is known there is a note and no check.
+    """
+    if overall.labels is None:
+        return [], ["the labels' statistics are not known, so nothing was compared with a trivial model"]
+    if overall.labels.classes < 2:
+        label = f"{overall.labels.majority:g}"
+        note = "the eval split tells nothing about a model; look at data.split and transform.label"
+        return [Check("label", OVERALL, "more than one value", None, None, False, unit=label, note=note)], []
+    found = [check for name in metrics if (check := _beats(name, overall))]
+    checks = [check for name, limits in thresholds.items() for check in _means_something(name, limits, overall)]
+    if not found:
+        return checks, ["none of evaluate.metrics has a known trivial value to compare with"]
+    enough = any(check.passed for check in found) if beat == "one" else all(check.passed for check in found)
+    stops = beat != "none" and not enough
+    return [_with(check, stops=stops) for check in found] + checks, []
+
+
+def trivial_document(metrics: Sequence[str], slices: Mapping[str, Measured]) -> dict[str, Any]:
+    """All trivial values, for the verdict: metric -> name of the trivial model -> value, and by slice."""
+    overall = slices[OVERALL].labels if OVERALL in slices else None
+    if overall is None:
+        return {}
+    labels = {name: at.labels for name, at in slices.items() if at.labels is not None}
+    by_column = majority_per_slice(labels)
+    found: dict[str, Any] = {"overall": {}, "slices": {}}
+    for name in metrics:
+        value = trivial_value(name, overall)
+        if value is None:
+            continue
+        found["overall"][name] = {trivial_answer(name, overall): value}
+        if METRICS[name].trivial == "majority_share":
+            found["overall"][name] |= {f"the majority of each {c}": share for c, share in by_column.items()}
+        found["slices"][name] = {
+            key: trivial_value(name, each) for key, each in labels.items() if key != OVERALL
+        }
+    return found
+
+
+def _beats(name: str, at: Measured) -> Check | None:
+    labels = at.labels
+    value = trivial_value(name, labels) if labels else None
+    if value is None or labels is None:
+        return None
+    got = at.metrics.get(name)
+    answer = trivial_answer(name, labels)
+    if METRICS[name].interval == "auc":
+        if not labels.is_binary:
+            return None  # one value for several classes is an average of areas; its chance is not known here
+        positives = round(labels.positives)
+        limit = auc_of_chance(positives, round(labels.rows) - positives, confidence=CONFIDENCE)
+        required = f"above {limit:.4g}, what chance reaches in {100 * CONFIDENCE:g} of 100"
+        return Check(name, OVERALL, required, got, None, got is not None and got > limit)
+    low = high = got
+    if got is not None and got == got:
+        low, high = bounds(name, got, at, CONFIDENCE)
+    note = ""
+    if METRICS[name].better == "higher":
+        passed = low is not None and low > value
+        required = f"above {value:.4g} ({answer})"
+        if got is not None and got > value and not passed:
+            note = f"its lower bound is {low:.4g} with {at.rows:.0f} rows; more rows in the eval split help"
+    else:
+        passed = high is not None and high < value
+        required = f"below {value:.4g} ({answer})"
+    return Check(name, OVERALL, required, got, None, passed, note=note)
+
+
+def _means_something(name: str, limits: Limits, at: Measured) -> list[Check]:
+    """A finding for each threshold that a model without any knowledge would meet."""
+    value = trivial_value(name, at.labels) if at.labels else None
+    if value is None or at.labels is None:
+        return []
+    answer = trivial_answer(name, at.labels)
+    key, limit = ("min", limits.min) if METRICS[name].better == "higher" else ("max", limits.max)
+    if limit is None:
+        return []
+    met = limit <= value if key == "min" else limit >= value
+    if not met:
+        return []
+    side = "above" if key == "min" else "below"
+    return [
+        Check(
+            metric=f"threshold {name}.{key}",
+            slice=OVERALL,
+            required=f"{side} {value:.4g}",
+            got=limit,
+            baseline=None,
+            passed=False,
+            stops=False,
+            note=f"it tests nothing: {answer} meets it",
+        )
+    ]
+
+
+def _with(check: Check, *, stops: bool) -> Check:
+    return Check(**{**vars(check), "stops": stops})
