@@ -25,10 +25,12 @@ from tfx.types import Channel
 from tfx.types.standard_artifacts import Model, ModelBlessing
 
 from components.ingest.component import Ingest
+from components.model_gate.check import OVERALL
 from components.model_gate.component import ModelGate
 from components.model_gate.eval_config import eval_config
 from components.pusher.component import Pusher
 from pipeline.config import WorkloadConfig
+from pipeline.config.evaluate import EvaluateConfig
 from pipeline.ingest_options import ingest_options, split_weights
 from pipeline.metadata_store import connection_config
 
@@ -38,7 +40,7 @@ def build_pipeline(
     config: WorkloadConfig,
     data: tuple[str, Mapping[str, str]],
     output: Path,
-    overrides: Mapping[str, str] | None = None,  # noqa: ARG001  (each gate takes its own)
+    overrides: Mapping[str, str] | None = None,
 ) -> Pipeline:
     """Wires a workload into a TFX pipeline.
 
@@ -103,9 +105,11 @@ def build_pipeline(
     gate = ModelGate(
         model=trainer.outputs["model"],
         evaluation=evaluator.outputs["evaluation"],
-        thresholds={
-            name: limits.model_dump(exclude_none=True) for name, limits in config.evaluate.thresholds.items()
-        },
+        metrics=list(config.evaluate.metrics),
+        thresholds=_thresholds(config.evaluate),
+        min_slice_rows=config.evaluate.min_slice_rows,
+        beat_trivial=config.evaluate.beat_trivial,
+        bless=(overrides or {}).get("bless", ""),
     )
     pusher = Pusher(
         model=trainer.outputs["model"],
@@ -125,6 +129,15 @@ def build_pipeline(
         # The engine decides what to run again, from the content of data and code; TFX's own key sees neither.
         enable_cache=False,
     )
+
+
+def _thresholds(evaluate: EvaluateConfig) -> dict[str, dict[str, dict[str, float]]]:
+    """All limits in one: of `overall` and of slices, by metric."""
+    groups = {OVERALL: evaluate.thresholds, **evaluate.slice_thresholds}
+    return {
+        name: {metric: limits.model_dump(exclude_none=True) for metric, limits in group.items()}
+        for name, group in groups.items()
+    }
 
 
 def _ingest(config: WorkloadConfig, data: tuple[str, Mapping[str, str]]) -> BaseNode:

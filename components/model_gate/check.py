@@ -12,7 +12,7 @@ class Check:
     """One comparison.
 
     Attributes:
-        metric: what was compared: a metric by the workload's name, e.g. `auc`, or e.g. `serving p99 at batch 1`.
+        metric: what was compared, e.g. `auc`, or `serving p99 at batch 1`.
         slice: the slice of the data, `overall` or e.g. `payment_type=Cash`; empty where it is not about data.
         required: the rule in words, e.g. `at least 0.94`.
         got: the candidate's value; None where there is none.
@@ -97,13 +97,16 @@ def conclude(
     """
     failed = tuple(check.reason for check in checks if not check.passed and check.stops)
     warnings = tuple(check.reason for check in checks if check.is_warning)
-    # A run on the screen needs the few that the user set, not the 30 that hold everywhere.
-    held = [check.reason for check in checks if check.passed and check.slice == OVERALL and not check.unit]
+    # The screen needs one line of each metric, not the 30 checks that hold everywhere.
+    first = {check.metric: check.reason for check in reversed(checks) if check.passed and _is_overall(check)}
+    held = [first[metric] for metric in dict.fromkeys(check.metric for check in checks) if metric in first]
     others = sum(check.passed for check in checks) - len(held)
     if others:
         held.append(f"{others} more {'check holds' if others == 1 else 'checks hold'}")
     if not baseline_metrics:
         held.append("no earlier blessed model to compare with")
+    if bless and not failed:
+        notes = (*notes, "--bless was not needed: nothing was found that would have refused the model")
     overridden = bool(failed and bless)
     reasons = failed or tuple(held)
     if overridden:
@@ -118,3 +121,7 @@ def conclude(
         notes=tuple(notes),
         overrides=({"reason": bless, "overridden": list(failed)},) if overridden else (),
     )
+
+
+def _is_overall(check: Check) -> bool:
+    return check.slice == OVERALL and not check.unit

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 
-import tensorflow_model_analysis as tfma
+from tensorflow_model_analysis.proto import config_pb2
 
 from components.model_gate.metrics import METRICS
 
@@ -12,7 +12,9 @@ CANDIDATE = "candidate"
 BASELINE = "baseline"
 
 
-def eval_config(*, label: str, metrics: Sequence[str], slices: Sequence[Sequence[str]]) -> tfma.EvalConfig:
+def eval_config(
+    *, label: str, metrics: Sequence[str], slices: Sequence[Sequence[str]]
+) -> config_pb2.EvalConfig:
     """The Evaluator's configuration.
 
     No thresholds are set in it: exactly one component blesses, the ModelGate, or the resolver of the latest
@@ -24,15 +26,18 @@ def eval_config(*, label: str, metrics: Sequence[str], slices: Sequence[Sequence
         slices: groups of raw feature names; the metrics are computed for each combination of their values,
             and always overall.
     """
-    return tfma.EvalConfig(
+    return config_pb2.EvalConfig(
         model_specs=[_model_spec(CANDIDATE, label), _model_spec(BASELINE, label)],
-        slicing_specs=[tfma.SlicingSpec(), *(tfma.SlicingSpec(feature_keys=list(keys)) for keys in slices)],
+        slicing_specs=[
+            config_pb2.SlicingSpec(),
+            *(config_pb2.SlicingSpec(feature_keys=list(keys)) for keys in slices),
+        ],
         metrics_specs=[
-            tfma.MetricsSpec(
+            config_pb2.MetricsSpec(
                 metrics=[
-                    tfma.MetricConfig(class_name="ExampleCount"),
+                    config_pb2.MetricConfig(class_name="ExampleCount"),
                     *map(_metric, metrics),
-                    tfma.MetricConfig(
+                    config_pb2.MetricConfig(
                         class_name="LabelStatisticsMetric", module="components.model_gate.label_statistics"
                     ),
                 ]
@@ -41,8 +46,8 @@ def eval_config(*, label: str, metrics: Sequence[str], slices: Sequence[Sequence
     )
 
 
-def _model_spec(name: str, label: str) -> tfma.ModelSpec:
-    return tfma.ModelSpec(
+def _model_spec(name: str, label: str) -> config_pb2.ModelSpec:
+    return config_pb2.ModelSpec(
         name=name,
         is_baseline=name == BASELINE,
         signature_name="serving_default",
@@ -51,5 +56,5 @@ def _model_spec(name: str, label: str) -> tfma.ModelSpec:
     )
 
 
-def _metric(name: str) -> tfma.MetricConfig:
-    return tfma.MetricConfig(class_name=METRICS[name].class_name, config=json.dumps({"name": name}))
+def _metric(name: str) -> config_pb2.MetricConfig:
+    return config_pb2.MetricConfig(class_name=METRICS[name].class_name, config=json.dumps({"name": name}))

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 import tensorflow_model_analysis as tfma
+from tensorflow_model_analysis.proto import metrics_for_slice_pb2
 
 from components.model_gate.eval_config import BASELINE, CANDIDATE
 from components.model_gate.rules import Measured
@@ -50,7 +51,7 @@ def read_evaluation(uri: str) -> Evaluation:
     return Evaluation(candidate=by_model[CANDIDATE], baseline=by_model[BASELINE])
 
 
-def _slice_name(key: tfma.proto.metrics_for_slice_pb2.SliceKey) -> str:
+def _slice_name(key: metrics_for_slice_pb2.SliceKey) -> str:
     parts = []
     for single in key.single_slice_keys:
         value = getattr(single, single.WhichOneof("kind"))

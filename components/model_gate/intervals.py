@@ -62,9 +62,7 @@ def auc_of_chance(positives: float, negatives: float, *, confidence: float) -> f
     return min(1.0, 0.5 + normal_quantile(confidence) * math.sqrt(variance))
 
 
-def least_difference(
-    larger: tuple[float, float, float], smaller: tuple[float, float, float]
-) -> float:
+def least_difference(larger: tuple[float, float, float], smaller: tuple[float, float, float]) -> float:
     """The lower bound of a difference of two measured values, from the bounds of each.
 
     It treats the two as measured on different rows. Two models judged on the same rows differ less by

@@ -47,9 +47,7 @@ def _computations(
         tfma.metrics.MetricComputation(
             keys=keys,
             preprocessors=[
-                StandardMetricInputsPreprocessor(
-                    include_filter={"labels": {}}, include_default_inputs=False
-                )
+                StandardMetricInputsPreprocessor(include_filter={"labels": {}}, include_default_inputs=False)
             ],
             combiner=_LabelCounts(model_name, output_name, keys),
         )

@@ -118,9 +118,7 @@ def _is_undefined(metric: str, at: Measured) -> bool:
     return bool(needs_both and at.labels and at.labels.classes < 2)
 
 
-def _not_there(
-    thresholds: Mapping[str, Mapping[str, Limits]], slices: Mapping[str, Measured]
-) -> list[str]:
+def _not_there(thresholds: Mapping[str, Mapping[str, Limits]], slices: Mapping[str, Measured]) -> list[str]:
     known = {key for name in slices for key in _keys_of(name)} | {EVERY_SLICE, OVERALL}
     return [f"no row of the eval split is in the slice {name}" for name in thresholds if name not in known]
 

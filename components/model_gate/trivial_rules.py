@@ -42,7 +42,9 @@ def trivial_checks(
         note = "the eval split tells nothing about a model; look at data.split and transform.label"
         return [Check("label", OVERALL, "more than one value", None, None, False, unit=label, note=note)], []
     found = [check for name in metrics if (check := _beats(name, overall))]
-    checks = [check for name, limits in thresholds.items() for check in _means_something(name, limits, overall)]
+    checks = [
+        check for name, limits in thresholds.items() for check in _means_something(name, limits, overall)
+    ]
     if not found:
         return checks, ["none of evaluate.metrics has a known trivial value to compare with"]
     enough = any(check.passed for check in found) if beat == "one" else all(check.passed for check in found)

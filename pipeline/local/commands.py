@@ -15,6 +15,7 @@ from pipeline.local.outcome import read_stops, read_verdict
 from pipeline.local.record import OVERRIDES, RunRecord
 from pipeline.local.request import Request, again, pipeline_request, workload_request
 from pipeline.local.sweep import Sweep
+from pipeline.local.verdict_table import verdict_lines
 from pipeline.local.wording import (
     metrics_line,
     node_line,
@@ -22,7 +23,6 @@ from pipeline.local.wording import (
     seconds,
     stop_hints,
     stop_lines,
-    verdict_lines,
 )
 
 

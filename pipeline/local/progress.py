@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pipeline.local.execution import RunDisplay
-from pipeline.local.outcome import read_stops
+from pipeline.local.outcome import read_stops, read_verdict
 from pipeline.local.printable import printable
 from pipeline.local.record import NodeRecord, RunRecord
 from pipeline.local.wording import MARKS, node_line, seconds, summary
@@ -104,7 +104,7 @@ class LineDisplay:
 
     def ends(self, record: RunRecord) -> None:
         """Prints the summary."""
-        for line in summary(record, stops=read_stops(record)):
+        for line in summary(record, stops=read_stops(record), verdict=read_verdict(record)):
             self._say(line)
 
     def close(self) -> None:
@@ -161,7 +161,7 @@ class TableDisplay:
         self.close()
         if record.nodes:
             self._console.print(self._table(record))
-        for line in summary(record, stops=read_stops(record)):
+        for line in summary(record, stops=read_stops(record), verdict=read_verdict(record)):
             self._console.print(Text(printable(line)), soft_wrap=True)
 
     def close(self) -> None:

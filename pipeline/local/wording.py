@@ -1,6 +1,5 @@
 """What a run says, as text: the lines of nodes, the summary, the failure block. Pure."""
 
-import math
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any
 
 from pipeline.local.invocation import DEFAULT_OUTPUT, command
 from pipeline.local.record import OVERRIDES, NodeRecord, RunRecord
+from pipeline.local.verdict_table import SHOWN_CHECKS, check_table
 
 # Why a resumed run does not run a node again.
 DONE_BEFORE = "done before the run was resumed"
@@ -46,47 +46,18 @@ def node_line(node: NodeRecord, *, width: int) -> str:
     return f"{MARKS[node.state]} {node.id:<{width}}  {node.state:<8}  {took:>10}  {why}".rstrip()
 
 
-def verdict_lines(verdict: Mapping[str, Any]) -> Iterator[str]:
-    """A gate's verdict as two tables: every check it made, then the metrics of the worst slices."""
-    checks = verdict.get("checks", [])
-    if checks:
-        yield from _table(
-            ("check", "got", "needs", ""),
-            [
-                (c["metric"], _number(c["got"]), c["required"], "passed" if c["passed"] else "FAILED")
-                for c in checks
-            ],
-        )
-    slices = {name: metrics for name, metrics in verdict.get("slices", {}).items() if name != "overall"}
-    metrics = list(dict.fromkeys(c["metric"] for c in checks))
-    if not slices or not metrics:
-        return
-    worst_first = sorted(slices, key=lambda name: slices[name].get(metrics[0], math.inf))
-    rows = [
-        (name, *(_number(slices[name].get(metric)) for metric in ("example_count", *metrics)))
-        for name in worst_first[:_SHOWN_SLICES]
-    ]
-    yield from _table((f"slice, by {metrics[0]}", "examples", *metrics), rows)
-    if len(slices) > len(rows):
-        yield f"{len(slices) - len(rows)} more slices: see `show --json`, verdict.json of the blessing"
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.4f}".removesuffix(".0000")
-
-
-def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[str]:
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    for row in (head, *rows):
-        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-
-
-def summary(record: RunRecord, *, stops: Mapping[str, Mapping[str, Any]] | None = None) -> Iterator[str]:
+def summary(
+    record: RunRecord,
+    *,
+    stops: Mapping[str, Mapping[str, Any]] | None = None,
+    verdict: Mapping[str, Any] | None = None,
+) -> Iterator[str]:
     """The last lines of a run: outcome first, then the numbers, then what to do next.
 
     Args:
         record: the finished run.
         stops: the verdict of each node that is a gate and stopped the run; see `outcome.read_stops`.
+        verdict: that of the model gate; see `outcome.read_verdict`.
     """
     if record.state == "failed":
         yield from _failure(record)
@@ -100,13 +71,15 @@ def summary(record: RunRecord, *, stops: Mapping[str, Mapping[str, Any]] | None 
         yield from _stop(record, stops or {})
         return
     if record.state == "stopped":
-        yield f"Not pushed: {'; '.join(record.blessing_reasons) or 'the model was not blessed'}."
+        yield from _not_blessed(record, verdict or {})
     elif record.pushed:
         yield f"Pushed: {record.workload} version {record.pushed['version']} -> {record.pushed['path']}"
     else:
         yield f"Done: {record.workload}, nothing to push."
     if record.blessed:
         yield f"Blessed: {'; '.join(record.blessing_reasons) or 'yes'}."
+    if record.blessed is not None:
+        yield from (f"Warning: {warning}." for warning in (verdict or {}).get("warnings", ()))
     if record.metrics:
         yield f"Metrics on the eval split: {metrics_line(record.metrics)}"
     yield _work_line(record)
@@ -140,6 +113,16 @@ def _stop(record: RunRecord, stops: Mapping[str, Mapping[str, Any]]) -> Iterator
         if len(lines) > _SHOWN_STOP_LINES:
             yield f"    the rest: {_command(record, 'show')}"
     yield from stop_hints(record, stops)
+
+
+def _not_blessed(record: RunRecord, verdict: Mapping[str, Any]) -> Iterator[str]:
+    reasons = record.blessing_reasons or ["the model was not blessed"]
+    more = f"; and {len(reasons) - 1} more" if len(reasons) > 1 else ""
+    yield f"Not pushed: {reasons[0]}{more}."
+    yield from (f"  {line}" for line in check_table(verdict.get("checks", ()), limit=SHOWN_CHECKS))
+    if record.target.get("origin"):
+        again = run_command(record, OVERRIDES["bless"], "why it is right")
+        yield f"hint: {again}   # blesses it, on the record"
 
 
 def stop_lines(verdict: Mapping[str, Any]) -> Iterator[str]:

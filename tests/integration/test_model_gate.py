@@ -20,22 +20,23 @@ def evaluated(tmp_path_factory):
     """Writes an evaluation of the `good` and `poor` predictions; returns its folder."""
     import pandas as pd
     import tensorflow_model_analysis as tfma
+    from tensorflow_model_analysis.proto import config_pb2
 
     def call(**models):
         folder = tmp_path_factory.mktemp("evaluation")
-        config = tfma.EvalConfig(
+        config = config_pb2.EvalConfig(
             model_specs=[
-                tfma.ModelSpec(
+                config_pb2.ModelSpec(
                     name=name, prediction_key=column, label_key="label", is_baseline=name == "baseline"
                 )
                 for name, column in models.items()
             ],
-            slicing_specs=[tfma.SlicingSpec(), tfma.SlicingSpec(feature_keys=["payment_type"])],
+            slicing_specs=[config_pb2.SlicingSpec(), config_pb2.SlicingSpec(feature_keys=["payment_type"])],
             metrics_specs=[
-                tfma.MetricsSpec(
+                config_pb2.MetricsSpec(
                     metrics=[
-                        tfma.MetricConfig(class_name="AUC", config='{"name": "auc"}'),
-                        tfma.MetricConfig(class_name="ExampleCount"),
+                        config_pb2.MetricConfig(class_name="AUC", config='{"name": "auc"}'),
+                        config_pb2.MetricConfig(class_name="ExampleCount"),
                     ]
                 )
             ],
@@ -58,7 +59,14 @@ def judged(tmp_path_factory):
         model.uri, model.id, evaluation.uri = "models/7", 7, str(folder)
         blessing.uri = str(tmp_path_factory.mktemp("blessing"))
         function = ModelGate.EXECUTOR_SPEC.executor_class._FUNCTION
-        function(model=model, evaluation=evaluation, blessing=blessing, thresholds=thresholds)
+        function(
+            model=model,
+            evaluation=evaluation,
+            blessing=blessing,
+            metrics=["auc"],
+            thresholds={"overall": thresholds},
+            beat_trivial="none",
+        )
         return blessing
 
     return call

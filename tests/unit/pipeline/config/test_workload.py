@@ -107,7 +107,11 @@ metadata: {type: mysql, database: mlmd, user: me, password_env: DB_PASSWORD}
     assert config.schema_path == str(root / "trips.pbtxt")
     assert config.push.destination == str(root / "out/models")
     assert config.evaluate.slices == (("hour",), ("hour", "day"))
-    assert config.evaluate.thresholds["auc"].model_dump() == {"min": 0.0, "max": 1.0, "max_drop": 0.5}
+    assert config.evaluate.thresholds["auc"].model_dump(exclude_none=True) == {
+        "min": 0.0,
+        "max": 1.0,
+        "max_drop": 0.5,
+    }
     assert config.nodes["Trainer"].model_dump() == {"retries": 2, "timeout_s": 60.0, "backoff_s": 0.5}
     assert config.nodes["Pusher"].model_dump() == {"retries": 0, "timeout_s": None, "backoff_s": 1.0}
     assert (config.metadata.host, config.metadata.port) == ("localhost", 3306)
@@ -326,7 +330,18 @@ def test_mistake_of_the_file_is_told_once_however_many_profiles(lines_of):
         ("evaluate: {slices: [[a], [a]]}", "w.yaml:9: evaluate.slices.1: given twice; keep one"),
         ("evaluate: {thresholds: {acc: {min: 1}}}", "w.yaml:9: evaluate.thresholds.acc: not one of evaluate.metrics (auc, binary_accuracy); add it there"),
         ("evaluate: {thresholds: {auc: {min: 1, max: 0}}}", "w.yaml:9: evaluate.thresholds.auc: min (1.0) is above max (0.0); no value can pass"),
-        ("evaluate: {thresholds: {auc: {}}}", "w.yaml:9: evaluate.thresholds.auc: holds no bound; give min, max or max_drop"),
+        ("evaluate: {thresholds: {auc: {}}}", "w.yaml:9: evaluate.thresholds.auc: holds no bound; give min, max, max_drop or max_rise"),
+        ("evaluate: {metrics: [acu]}", "w.yaml:9: evaluate.metrics.0 = 'acu': no metric of that name; nearest: auc"),
+        ("evaluate: {metrics: [qqqq]}", "w.yaml:9: evaluate.metrics.0 = 'qqqq': no metric of that name; there are: accuracy, auc"),
+        ("evaluate: {metrics: [mean_absolute_error], thresholds: {mean_absolute_error: {max_drop: 1}}}", "w.yaml:9: evaluate.thresholds.mean_absolute_error.max_drop = 1: of mean_absolute_error lower is better; use max_rise"),
+        ("evaluate: {thresholds: {auc: {max_rise: 1}}}", "w.yaml:9: evaluate.thresholds.auc.max_rise = 1: of auc higher is better; use max_drop"),
+        ("evaluate: {thresholds: {auc: {min: 0.9, confidence: 0.5}}}", "w.yaml:9: evaluate.thresholds.auc.confidence = 0.5: must be above 0.5"),
+        ("evaluate: {metrics: [hinge], thresholds: {hinge: {max: 1, confidence: 0.9}}}", "w.yaml:9: evaluate.thresholds.hinge.confidence = 0.9: there is no formula for hinge; there is for accuracy, auc"),
+        ("evaluate: {slice_thresholds: {hour: {auc: {min: 0.9}}}}", "w.yaml:9: evaluate.slice_thresholds.hour: not a slice of evaluate.slices; there are: all"),
+        ("evaluate: {slices: [[hour]], slice_thresholds: {day=3: {auc: {min: 0.9}}}}", "w.yaml:9: evaluate.slice_thresholds.'day=3': not a slice of evaluate.slices; there are: all, hour, hour=VALUE"),
+        ("evaluate: {slices: [[hour]], slice_thresholds: {hour=3: {loss: {min: 0.9}}}}", "w.yaml:9: evaluate.slice_thresholds.'hour=3'.loss: not one of evaluate.metrics"),
+        ("evaluate: {min_slice_rows: 0}", "w.yaml:9: evaluate.min_slice_rows = 0: must be at least 1; the default is 100"),
+        ("evaluate: {beat_trivial: some}", "w.yaml:9: evaluate.beat_trivial = 'some': must be 'one', 'all' or 'none'"),
         ("evaluate: {thresholds: {auc: 0.9}}", "w.yaml:9: evaluate.thresholds.auc = 0.9: must be keys with values"),
         ("evaluate: {thresholds: {auc: {max_drop: -1}}}", "w.yaml:9: evaluate.thresholds.auc.max_drop = -1: must be at least 0"),
         ("evaluate: {thresholds: {auc: {mn: 1}}}", "w.yaml:9: evaluate.thresholds.auc.mn: unknown key; nearest: min"),

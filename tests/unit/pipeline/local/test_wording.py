@@ -7,7 +7,7 @@ import pytest
 
 from pipeline.local.progress import LineDisplay, TableDisplay, choose_display
 from pipeline.local.record import NodeRecord, RunRecord
-from pipeline.local.wording import DONE_BEFORE, node_line, seconds, summary, verdict_lines
+from pipeline.local.wording import DONE_BEFORE, node_line, seconds, summary
 
 
 def record(state="complete", **values):
@@ -189,27 +189,6 @@ def test_brackets_in_a_message_are_not_read_as_markup(monkeypatch):
     assert "[red]data[/red]" in stream.getvalue()
 
 
-def test_verdict_shows_every_check_and_the_worst_slices_first():
-    check = {"metric": "auc", "got": 0.71, "required": "at least 0.94", "passed": False}
-    slices = {
-        "overall": {"auc": 0.71},
-        "payment_type=Cash": {"auc": 0.9, "example_count": 30.0},
-        "payment_type=Dispute": {"auc": 0.5, "example_count": 3.0},
-    }
-    lines = list(verdict_lines({"checks": [check], "slices": slices}))
-    assert lines == [
-        "check  got     needs",
-        "auc    0.7100  at least 0.94  FAILED",
-        "slice, by auc         examples  auc",
-        "payment_type=Dispute  3         0.5000",
-        "payment_type=Cash     30        0.9000",
-    ]
-
-
-def test_run_without_a_gate_has_no_verdict_to_show():
-    assert list(verdict_lines({})) == []
-
-
 def test_narrow_terminal_cuts_the_note_and_nothing_else(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "60")
@@ -230,3 +209,18 @@ def test_resumed_run_counts_what_it_did_itself():
     run = record()
     run.nodes[0].state, run.nodes[0].why = "complete", DONE_BEFORE
     assert "1 ran, 1 done before" in text(run)
+
+
+def test_refused_model_is_shown_as_a_table_with_the_command_that_blesses_it():
+    reasons = ["auc 0.71, needs at least 0.94", "auc 0.5 on pay=Cash, needs at least 0.8"]
+    run = record("stopped", blessed=False, blessing_reasons=reasons)
+    run.target["origin"] = {"path": "/work/churn/workload.yaml", "sets": [], "profile": None}
+    check = {"metric": "auc", "slice": "overall", "required": "at least 0.94", "got": 0.71, "passed": False}
+    passed = [{**check, "passed": True, "slice": f"pay={number}"} for number in range(60)]
+    said = list(summary(run, verdict={"checks": [*passed, check], "warnings": ["m 1, needs above 2"]}))
+    assert said[0] == "Not pushed: auc 0.71, needs at least 0.94; and 1 more."
+    assert said[1].split() == ["check", "slice", "required", "got", "baseline", "verdict"]
+    assert said[2].split() == ["auc", "overall", "at", "least", "0.94", "0.7100", "FAILED"]
+    assert "Warning: m 1, needs above 2." in said
+    assert any("--bless 'why it is right'" in line for line in said)
+    assert len(said) <= 24
