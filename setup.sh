@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Makes the virtual environment: bash setup.sh DIR. Called by make; repeats nothing by itself.
+# Makes a virtual environment: bash setup.sh DIR [LOCKFILE]. Called by make; repeats nothing by itself.
 # SLIPWAY_PYTHON names another interpreter than the python3.11 (or newer) found on the PATH.
 set -euo pipefail
 
 venv=$1
+lock=${2:-requirements.lock}
 
 usable() { # prints the interpreter if it is one that the lock file covers
     "$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && command -v "$1"
@@ -29,9 +30,10 @@ if [ -z "$glibc" ] || [ "$(printf '%s\n' "$needed" "$glibc" | sort -V | head -n 
     exit 2
 fi
 
-echo "setup: $("$python" -V), $(grep -c '==' requirements.lock) locked packages into $venv (1 to 3 minutes, 3.6 GB)" >&2
+echo "setup: $("$python" -V), $(grep -c '==' "$lock") locked packages into $venv (1 to 3 minutes, up to 3.6 GB)" >&2
 "$python" -m venv "$venv"
-uv=$(command -v uv || true)
+# The second environment is made with the first one's uv.
+uv=$(command -v uv || command -v "${venv%-jax}/bin/uv" || true)
 if [ -z "$uv" ]; then
     # The one that the lock file pins, held to its hashes.
     sed -n '/^uv==/,/[^\\]$/p' requirements.lock >"$venv/uv.lock"
@@ -41,5 +43,5 @@ if [ -z "$uv" ]; then
 fi
 # Byte-compiled here once: where PYTHONDONTWRITEBYTECODE is set, every start would compile TensorFlow's 20,000 files.
 VIRTUAL_ENV=$venv "$uv" pip sync --quiet --require-hashes --compile-bytecode \
-    --python "$venv/bin/python" requirements.lock
+    --python "$venv/bin/python" "$lock"
 touch "$venv/.ready"

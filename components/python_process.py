@@ -37,7 +37,12 @@ class PythonProcess(Protocol):
 
 
 def start_module(
-    module: str, arguments: Sequence[str], *, environment: Mapping[str, str], may_fork: bool
+    module: str,
+    arguments: Sequence[str],
+    *,
+    environment: Mapping[str, str],
+    may_fork: bool,
+    interpreter: str | None = None,
 ) -> PythonProcess:
     """Starts `python -m MODULE ARGUMENTS...`; what it prints comes through `stdout`, errors go where ours go.
 
@@ -48,11 +53,12 @@ def start_module(
         environment: all variables of the new process. `PYTHONPATH` is honoured in a fork too.
         may_fork: False where the process needs another state of the libraries than this one has, such as
             another Keras backend.
+        interpreter: path of another Python than this one, which is never forked.
     """
-    if may_fork and fork_channel is not None:
+    if may_fork and interpreter is None and fork_channel is not None:
         return ForkedProcess(fork_channel, module, arguments, environment)
     return subprocess.Popen(
-        [sys.executable, "-m", module, *arguments, "--parent-pid", str(os.getpid())],
+        [interpreter or sys.executable, "-m", module, *arguments, "--parent-pid", str(os.getpid())],
         stdout=subprocess.PIPE,
         text=True,
         errors="replace",

@@ -49,7 +49,9 @@ def load_rows(files: Sequence[str], features: Sequence[Feature]) -> dict[str, tf
     return {name: tf.concat([batch[name] for batch in parsed], axis=0) for name in spec}
 
 
-def training_batches(rows: dict[str, tf.Tensor], job: TrainingJob, *, first_step: int = 0) -> tf.data.Dataset:
+def training_batches(
+    rows: dict[str, tf.Tensor], job: TrainingJob, *, steps_per_epoch: int, first_step: int = 0
+) -> tf.data.Dataset:
     """Batches of static shape, `steps_per_epoch` of them an epoch, epoch after epoch without end.
 
     What does not fill a batch at the end of an epoch is left out of that epoch; another order brings other
@@ -58,15 +60,13 @@ def training_batches(rows: dict[str, tf.Tensor], job: TrainingJob, *, first_step
     Args:
         rows: as `load_rows` returns them, with the label.
         job: gives the label, the batch size and the seed.
+        steps_per_epoch: at most `full_batches(rows, job)`.
         first_step: how many steps are left out at the beginning, >= 0.
 
     Returns:
         A dataset of (features by name [batch_size, ...], label float32 [batch_size, 1]).
-
-    Raises:
-        ComponentError: there are fewer rows than one batch needs.
     """
-    steps = steps_per_epoch(rows, job)
+    steps = steps_per_epoch
     total = row_count(rows)
     first_epoch, first_step_in_epoch = divmod(first_step, steps)
 
@@ -90,7 +90,7 @@ def eval_batches(rows: dict[str, tf.Tensor], job: TrainingJob) -> tf.data.Datase
     return batches.map(lambda batch: _split_label(batch, job)).prefetch(tf.data.AUTOTUNE)
 
 
-def steps_per_epoch(rows: dict[str, tf.Tensor], job: TrainingJob) -> int:
+def full_batches(rows: dict[str, tf.Tensor], job: TrainingJob) -> int:
     """Full batches in one pass over the rows.
 
     Raises:

@@ -14,11 +14,16 @@ from components.errors import ComponentError
 from components.trainer.features import Feature
 from components.trainer.settings.compute import ComputeSettings
 from components.trainer.settings.group import SettingsGroup
+from components.trainer.settings.step import LearningRateSettings, StepSettings
 
 WEIGHTS_FILE = "model.weights.h5"
 HISTORY_FILE = "history.json"
 RESULT_FILE = "result.json"
-GROUPS: dict[str, type[SettingsGroup]] = {"compute": ComputeSettings}
+GROUPS: dict[str, type[SettingsGroup]] = {
+    "compute": ComputeSettings,
+    "step": StepSettings,
+    "learning_rate": LearningRateSettings,
+}
 """The groups of settings, by the name of their field in `TrainingJob`."""
 
 
@@ -40,6 +45,8 @@ class TrainingJob:
         output_dir: an existing folder for the weights, the history and the result.
         checkpoint_dir: an existing folder to keep checkpoints in and to go on from; None: neither.
         compute: where and with what it is computed.
+        step: how a step is computed.
+        learning_rate: how the learning rate follows the batch.
 
     Raises:
         ComponentError: a value breaks one of these rules.
@@ -57,6 +64,8 @@ class TrainingJob:
     output_dir: str
     checkpoint_dir: str | None = None
     compute: ComputeSettings = field(default_factory=ComputeSettings)
+    step: StepSettings = field(default_factory=StepSettings)
+    learning_rate: LearningRateSettings = field(default_factory=LearningRateSettings)
 
     def __post_init__(self) -> None:
         for name, lowest in (("batch_size", 1), ("epochs", 1), ("seed", 0)):

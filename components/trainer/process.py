@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterable, Mapping
@@ -24,13 +25,26 @@ class TrainingProcess:
         job_file: as `TrainingJob.to_json` writes it.
         import_roots: folders to import user code from.
         backend: Keras backend.
+        interpreter: path of the Python that trains, relative to the project's folder, or its name on the
+            PATH; None: this one.
+
+    Raises:
+        ComponentError: there is no such interpreter.
     """
 
-    def __init__(self, job_file: Path, *, import_roots: Iterable[Path], backend: str = "tensorflow") -> None:
+    def __init__(
+        self,
+        job_file: Path,
+        *,
+        import_roots: Iterable[Path],
+        backend: str = "tensorflow",
+        interpreter: str | None = None,
+    ) -> None:
         self._process = start_module(
             "components.trainer.train",
             [str(job_file)],
             environment=environment(os.environ, import_roots=import_roots, backend=backend),
+            interpreter=find_interpreter(interpreter) if interpreter else None,
             # Keras reads its backend once, when it is imported.
             may_fork=os.environ.get("KERAS_BACKEND", "tensorflow") == backend,
         )
@@ -74,6 +88,23 @@ class TrainingProcess:
         raise ComponentError(
             f"the training process {_ending(code)}", hint="its last words are in the node's log"
         )
+
+
+def find_interpreter(name: str) -> str:
+    """The path of an interpreter: absolute, relative to the project's folder, or a name on the PATH.
+
+    Raises:
+        ComponentError: there is none, or it cannot be executed.
+    """
+    path = str(PROJECT_ROOT / Path(name).expanduser()) if "/" in name else name
+    found = shutil.which(path)
+    if found is None:
+        raise ComponentError(
+            f"train.interpreter ({name!r}) is no program that can be run",
+            hint="name a Python that has keras, numpy, tensorflow and the backend; `make jax` makes "
+            ".venv-jax/bin/python",
+        )
+    return found
 
 
 def environment(

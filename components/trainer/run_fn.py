@@ -25,10 +25,13 @@ from components.trainer.job import GROUPS, HISTORY_FILE, RESULT_FILE, WEIGHTS_FI
 from components.trainer.process import TrainingProcess
 from components.trainer.settings.compute import ComputeSettings
 from components.trainer.settings.group import SettingsGroup
+from components.trainer.settings.step import StepSettings
 from components.trainer.user_model import build_model, describe, source_root
 
-SETTINGS = frozenset({"model", "hyperparameters", "batch_size", "epochs", "seed", "label", "raw_label"})
-FLAT_GROUPS: dict[str, type[SettingsGroup]] = {"compute": ComputeSettings}
+SETTINGS = frozenset(
+    {"model", "hyperparameters", "batch_size", "epochs", "seed", "interpreter", "label", "raw_label"}
+)
+FLAT_GROUPS: dict[str, type[SettingsGroup]] = {"compute": ComputeSettings, "step": StepSettings}
 """Groups of the job whose settings stand directly in the workload's `train`; the others are its sections."""
 SECTIONS = {name: group for name, group in GROUPS.items() if name not in FLAT_GROUPS}
 ALL_SETTINGS = SETTINGS.union(SECTIONS, *(group.names() for group in FLAT_GROUPS.values()))
@@ -44,6 +47,7 @@ def run_fn(fn_args: Any) -> None:
             model: dotted path of `build_model`;
             hyperparameters: a mapping for it;
             batch_size, epochs, seed: whole numbers;
+            interpreter: path of the Python that trains; None: this one;
             label: the label's name among the transformed columns;
             raw_label: the raw column that it is made of, which no request carries;
             and those of `FLAT_GROUPS` and `SECTIONS`.
@@ -73,7 +77,10 @@ def run_fn(fn_args: Any) -> None:
         job_file = Path(folder, "job.json")
         job_file.write_text(job.to_json(), encoding="utf-8")
         with TrainingProcess(
-            job_file, import_roots=[source_root(job.model)], backend=job.compute.backend
+            job_file,
+            import_roots=[source_root(job.model)],
+            backend=job.compute.backend,
+            interpreter=settings["interpreter"],
         ) as process:
             # While it starts and trains, build what will be exported: the same model, not yet trained.
             served = _served_model(job, transform, fn_args.schema_path, settings["raw_label"])
@@ -184,5 +191,7 @@ def _show(line: str) -> None:
         return  # what a library printed
     if isinstance(told, dict) and told.get("event") == "resumed":
         progress.report(f"goes on after epoch {told['epoch']}")
+    if isinstance(told, dict) and told.get("event") == "devices":
+        progress.report(told["words"])
     if isinstance(told, dict) and told.get("event") == "step":
         progress.report(f"loss {told['loss']:.4f}", done=told["step"], total=told["steps"])

@@ -4,7 +4,9 @@ It needs keras, tensorflow (tf.data), numpy and the user's model, and nothing of
 job's folder the weights, the history (metrics of each epoch) and the result, and prints its progress as one
 JSON object a line:
 
-    {"event": "start", "train_rows": ..., "eval_rows": ..., "steps": ..., "parameters": ...}
+    {"event": "devices", "kind": ..., "words": ..., "replicas": ...}
+    {"event": "note", "message": ...}                             what the user should know, in words
+    {"event": "start", "devices": ..., "train_rows": ..., "eval_rows": ..., "steps": ..., "parameters": ...}
     {"event": "damaged", "message": ...}                          a checkpoint that cannot be gone on with
     {"event": "resumed", "epoch": ...}                            goes on after this epoch
     {"event": "step", "step": ..., "steps": ..., "loss": ...}     at most two a second
@@ -33,7 +35,10 @@ from pathlib import Path
 from typing import Any
 
 from components.errors import SlipwayError
+from components.trainer.devices.devices import Devices
+from components.trainer.devices.opening import open_devices
 from components.trainer.events import emit
+from components.trainer.global_batch import padding_advice, require_divisible, whole_executions
 from components.trainer.job import HISTORY_FILE, RESULT_FILE, WEIGHTS_FILE, TrainingJob
 from components.trainer.user_model import build_model, describe
 
@@ -73,18 +78,25 @@ def train(job: TrainingJob) -> dict[str, Any]:
         ComponentError: the data or the model cannot be trained on, or the loss is no longer a number.
         Exception: what the user's model code raises.
     """
+    devices = open_devices(job.compute, os.environ)
+    emit("devices", kind=devices.kind, words=devices.words, replicas=devices.replicas)
+    for words in devices.passed_over:
+        emit("note", message=words)
     # Imported here so that a wrong job file is reported in milliseconds, not after TensorFlow's start.
     import keras
 
     from components.trainer import dataset
+    from components.trainer.compiled_model import dtype_policy
     from components.trainer.loop.fit import fit
 
+    require_divisible(job.batch_size, replicas=devices.replicas, hosts=devices.hosts.count)
     keras.utils.set_random_seed(job.seed)
+    keras.config.set_dtype_policy(dtype_policy(job.step, devices))
     train_rows = dataset.load_rows(job.train_files, job.features)
     eval_rows = dataset.load_rows(job.eval_files, job.features) if job.eval_files else None
-    steps_per_epoch = dataset.steps_per_epoch(train_rows, job)
-    model = build_model(job.model, job.inputs, job.hyperparameters)
+    model, steps_per_epoch = _model(job, devices, full_batches=dataset.full_batches(train_rows, job))
     facts = {
+        "devices": devices.words,
         "train_rows": dataset.row_count(train_rows),
         "eval_rows": dataset.row_count(eval_rows) if eval_rows else 0,
         "steps": steps_per_epoch * job.epochs,
@@ -96,7 +108,9 @@ def train(job: TrainingJob) -> dict[str, Any]:
         model,
         job,
         steps_per_epoch=steps_per_epoch,
-        batches_from=lambda step: dataset.training_batches(train_rows, job, first_step=step),
+        batches_from=lambda step: dataset.training_batches(
+            train_rows, job, steps_per_epoch=steps_per_epoch, first_step=step
+        ),
         eval_batches=dataset.eval_batches(eval_rows, job) if eval_rows else None,
     )
     result = {
@@ -107,6 +121,30 @@ def train(job: TrainingJob) -> dict[str, Any]:
     }
     _save(job, model, reached.history, result)
     return result
+
+
+def _model(job: TrainingJob, devices: Devices, *, full_batches: int) -> tuple[Any, int]:
+    """The user's model, in the devices' scope and in line with the settings; and the steps of an epoch."""
+    from components.trainer.compiled_model import scale_learning_rate, set_step, unsynchronized
+
+    with devices.scope():
+        model = build_model(job.model, job.inputs, job.hyperparameters)
+        spread = devices.check(model)
+        batch_size = job.batch_size * job.step.accumulate_steps
+        factor = scale_learning_rate(model, job.learning_rate, batch_size=batch_size)
+        set_step(model, job.step, devices, batch_size=job.batch_size, steps_per_epoch=full_batches)
+    if spread:
+        emit("note", message=spread)
+    if devices.strategy is not None and (layers := unsynchronized(model)):
+        emit(
+            "note",
+            message=f"{layers} normalise each replica's examples by themselves; synchronized=True helps",
+        )
+    if factor != 1.0:
+        emit("note", message=f"learning rate times {factor:.4g} for {batch_size} examples an update")
+    if devices.kind == "tpu" and (advice := padding_advice(job.batch_size, replicas=devices.replicas)):
+        emit("note", message=advice)
+    return model, whole_executions(full_batches, model.steps_per_execution)
 
 
 def _save(

@@ -1,10 +1,13 @@
 """The workload file's `transform` and `train`: from raw columns to a trained model."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
 
 from pipeline.config.section import Column, DottedPath, Section, Text, without_default
+
+# YAML has lists only; everything inside them stays strict.
+Axes = Annotated[tuple[Literal["batch", "model"] | None, ...], Field(strict=False, min_length=1)]
 
 
 class TransformConfig(Section):
@@ -18,6 +21,22 @@ class TransformConfig(Section):
         default="",
         description="The transformed feature that holds the label; the name of data.label where not given.",
         json_schema_extra=without_default,
+    )
+
+
+class LearningRateConfig(Section):
+    """How the model's learning rate follows the global batch."""
+
+    scale: Literal["none", "linear", "sqrt"] = Field(
+        default="none",
+        description="The rate is multiplied by (batch_size x accumulate_steps / base_batch_size), its square "
+        "root, or not.",
+    )
+    base_batch_size: int = Field(
+        default=256, ge=1, description="The batch size that the model's own learning rate was chosen for."
+    )
+    warmup_steps: int = Field(
+        default=0, ge=0, description="Updates over which the learning rate rises from 0 to its value."
     )
 
 
@@ -38,4 +57,44 @@ class TrainConfig(Section):
     )
     backend: Literal["tensorflow", "jax", "torch"] = Field(
         default="tensorflow", description="What Keras computes with while it trains; serving is TensorFlow."
+    )
+    interpreter: Text | None = Field(
+        default=None,
+        description="Path of the Python that trains, relative to the project; null: the one that runs this.",
+        examples=[".venv-jax/bin/python"],
+    )
+    device: Literal["auto", "cpu", "gpu", "tpu"] = Field(
+        default="auto",
+        description="What to train on; auto: a TPU where there is one, else a GPU, else the CPU.",
+    )
+    tpu: str = Field(
+        default="",
+        description="Name or grpc:// address of the TPU, or local; empty: as the environment says.",
+    )
+    cpu_devices: int = Field(
+        default=1, ge=1, description="Devices that the CPU is cut into, to rehearse several without them."
+    )
+    model_parallel: int = Field(
+        default=1, ge=1, description="Devices that hold one copy of the model together (jax only)."
+    )
+    layout: dict[Text, Axes] = Field(
+        default={},
+        description="Pattern of a whole variable path to the axis that divides each of its dimensions: null, "
+        "batch or model.",
+        examples=[{".*dense.*kernel": [None, "model"]}],
+    )
+    precision: Literal["auto", "float32", "mixed_bfloat16", "mixed_float16"] = Field(
+        default="auto", description="Keras dtype policy; auto: mixed_bfloat16 on a TPU, float32 elsewhere."
+    )
+    xla: Literal["auto", "always", "never"] = Field(
+        default="auto", description="Whether TensorFlow compiles the step with XLA; auto: where it helps."
+    )
+    steps_per_execution: int | None = Field(
+        default=None, ge=1, description="Steps in one call of the compiled function; null: chosen."
+    )
+    accumulate_steps: int = Field(
+        default=1, ge=1, description="Steps whose gradients are averaged into one update of the weights."
+    )
+    learning_rate: LearningRateConfig = Field(
+        default=LearningRateConfig(), description="How the learning rate follows the batch size."
     )

@@ -50,7 +50,7 @@ def numbers(batches, count):
 def test_epoch_is_a_permutation_without_what_fills_no_batch(rows, job):
     from components.trainer.dataset import training_batches
 
-    epoch = list(chain.from_iterable(numbers(training_batches(rows, job), 3)))
+    epoch = list(chain.from_iterable(numbers(training_batches(rows, job, steps_per_epoch=3), 3)))
     assert len(set(epoch)) == 48
     assert epoch != sorted(epoch)
 
@@ -58,7 +58,7 @@ def test_epoch_is_a_permutation_without_what_fills_no_batch(rows, job):
 def test_epochs_differ_and_the_seed_repeats_them(rows, job):
     from components.trainer.dataset import training_batches
 
-    first, again = (numbers(training_batches(rows, job), 6) for _ in range(2))
+    first, again = (numbers(training_batches(rows, job, steps_per_epoch=3), 6) for _ in range(2))
     assert first == again
     assert first[:3] != first[3:]
 
@@ -66,15 +66,18 @@ def test_epochs_differ_and_the_seed_repeats_them(rows, job):
 def test_training_that_goes_on_sees_the_batches_it_would_have_seen(rows, job):
     from components.trainer.dataset import training_batches
 
-    undisturbed = numbers(training_batches(rows, job), 12)
+    undisturbed = numbers(training_batches(rows, job, steps_per_epoch=3), 12)
     for step in (1, 5, 6):  # within an epoch, and at its beginning
-        assert numbers(training_batches(rows, job, first_step=step), 12 - step) == undisturbed[step:]
+        assert (
+            numbers(training_batches(rows, job, steps_per_epoch=3, first_step=step), 12 - step)
+            == undisturbed[step:]
+        )
 
 
 def test_label_goes_with_its_row(rows, job):
     from components.trainer.dataset import eval_batches, training_batches
 
-    for batches in (training_batches(rows, job).take(6), eval_batches(rows, job)):
+    for batches in (training_batches(rows, job, steps_per_epoch=3).take(6), eval_batches(rows, job)):
         for features, label in batches:
             assert label.dtype.name == "float32"
             assert label.numpy().tolist() == (2 * features["x"].numpy()).tolist()
@@ -83,7 +86,7 @@ def test_label_goes_with_its_row(rows, job):
 def test_training_batches_have_static_shapes(rows, job):
     from components.trainer.dataset import training_batches
 
-    features, label = training_batches(rows, job).element_spec
+    features, label = training_batches(rows, job, steps_per_epoch=3).element_spec
     assert (tuple(features["x"].shape), features["x"].dtype.name) == ((16, 1), "int32")
     assert tuple(label.shape) == (16, 1)
 

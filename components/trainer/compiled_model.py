@@ -1,0 +1,159 @@
+"""Brings a compiled model in line with the devices and the settings: what `model.compile` cannot know."""
+
+import math
+from typing import Any
+
+import keras
+
+from components.errors import ComponentError
+from components.trainer.devices.devices import Devices
+from components.trainer.global_batch import choose_steps_per_execution, learning_rate_factor
+from components.trainer.settings.step import LearningRateSettings, StepSettings
+
+_FLOPS_PER_SECOND = {"cpu": 5e9, "gpu": 2e12, "tpu": 5e12}
+"""What a training surely reaches; only the order of magnitude matters for `estimate_step_s`."""
+_FLOPS_PER_WEIGHT = 6  # multiply and add, once forward and twice backward
+
+
+def dtype_policy(step: StepSettings, devices: Devices) -> str:
+    """The Keras dtype policy to build the model under; weights are float32 under each of them."""
+    if step.precision != "auto":
+        return step.precision
+    return "mixed_bfloat16" if devices.kind == "tpu" else "float32"
+
+
+def set_step(
+    model: Any, step: StepSettings, devices: Devices, *, batch_size: int, steps_per_epoch: int
+) -> None:
+    """Sets XLA, gradient accumulation and steps per execution of a compiled model.
+
+    Raises:
+        ComponentError: a setting does not work on these devices.
+    """
+    if devices.strategy is not None:
+        _require_plain_steps(model, step, devices)
+    if devices.backend == "torch" and (step.steps_per_execution or 1) > 1:
+        raise ComponentError(
+            f"train.steps_per_execution ({step.steps_per_execution}) must be 1 with train.backend torch"
+        )
+    model.jit_compile = _uses_xla(step, devices, model)
+    if step.accumulate_steps > 1:
+        _optimizer(model).gradient_accumulation_steps = step.accumulate_steps
+    if step.steps_per_execution is not None:
+        model.steps_per_execution = step.steps_per_execution
+    elif devices.strategy is not None or devices.backend == "torch":
+        model.steps_per_execution = 1
+    else:
+        model.steps_per_execution = choose_steps_per_execution(
+            steps_per_epoch, step_s=estimate_step_s(model, devices, batch_size=batch_size)
+        )
+
+
+def scale_learning_rate(model: Any, settings: LearningRateSettings, *, batch_size: int) -> float:
+    """Multiplies the optimizer's learning rate by what the global batch asks for, and lets it warm up.
+
+    Args:
+        model: compiled, its optimizer not yet built.
+        settings: the rule.
+        batch_size: examples an update.
+
+    Returns:
+        The factor.
+    """
+    factor = learning_rate_factor(
+        settings.scale,  # type: ignore[arg-type]
+        batch_size=batch_size,
+        base_batch_size=settings.base_batch_size,
+    )
+    if factor == 1.0 and not settings.warmup_steps:
+        return factor
+    optimizer = _optimizer(model)
+    rate = optimizer._learning_rate  # a schedule itself; the property gives its value now
+    is_schedule = isinstance(rate, keras.optimizers.schedules.LearningRateSchedule)
+    if not is_schedule:
+        rate = float(keras.ops.convert_to_numpy(optimizer.learning_rate))
+    if is_schedule or settings.warmup_steps:
+        optimizer.learning_rate = WarmUp(rate, factor=factor, warmup_steps=settings.warmup_steps)
+    else:
+        optimizer.learning_rate = rate * factor
+    return factor
+
+
+class WarmUp(keras.optimizers.schedules.LearningRateSchedule):  # type: ignore[misc]
+    """A rate, or another schedule, times a factor, that rises linearly in the first updates.
+
+    Args:
+        rate: a number, or a schedule.
+        factor: multiplies it.
+        warmup_steps: updates until it is reached, >= 0; update n of them has (n + 1) / warmup_steps of it.
+    """
+
+    def __init__(self, rate: Any, *, factor: float, warmup_steps: int) -> None:
+        super().__init__()
+        self.rate = rate
+        self.factor = factor
+        self.warmup_steps = warmup_steps
+
+    def __call__(self, step: Any) -> Any:
+        """The rate of the update with that number, counted from 0."""
+        rate = self.rate(step) if callable(self.rate) else self.rate
+        done = keras.ops.cast(step, "float32") + 1.0
+        return rate * self.factor * keras.ops.minimum(1.0, done / max(1, self.warmup_steps))
+
+    def get_config(self) -> dict[str, Any]:
+        """What Keras would save; the job says the same."""
+        return {"rate": self.rate, "factor": self.factor, "warmup_steps": self.warmup_steps}
+
+
+def unsynchronized(model: Any) -> str:
+    """The names of normalising layers that see only their replica's examples under tf.distribute."""
+    layers = model._flatten_layers(include_self=False)
+    kind = keras.layers.BatchNormalization
+    return ", ".join(each.name for each in layers if isinstance(each, kind) and not each.synchronized)
+
+
+def estimate_step_s(model: Any, devices: Devices, *, batch_size: int) -> float:
+    """A rough upper estimate of the seconds of a step; infinite where a layer's output shape is not known."""
+    flops = 0.0
+    for layer in model._flatten_layers(include_self=False):
+        weights = sum(math.prod(each.shape) for each in layer.trainable_variables if len(each.shape) > 1)
+        if not weights or list(layer._flatten_layers(include_self=False)):
+            continue  # no matrices of its own
+        try:
+            # How often the weights are used for one example: once, or at every position.
+            positions = math.prod(size or 1 for size in layer.output.shape[1:-1])
+        except AttributeError:
+            return math.inf
+        flops += _FLOPS_PER_WEIGHT * weights * positions * batch_size / devices.replicas
+    return flops / _FLOPS_PER_SECOND[devices.kind]
+
+
+def _require_plain_steps(model: Any, step: StepSettings, devices: Devices) -> None:
+    """Keras 3 fails under tf.distribute with each of these (3.15, TensorFlow 2.21)."""
+    wrong = {
+        "train.steps_per_execution": (step.steps_per_execution or 1) > 1,
+        "train.xla": step.xla == "always" and devices.kind != "tpu",
+        "train.accumulate_steps": step.accumulate_steps > 1
+        or (_optimizer(model).gradient_accumulation_steps or 1) > 1,
+    }
+    if names := ", ".join(name for name, is_wrong in wrong.items() if is_wrong):
+        raise ComponentError(
+            f"{names} cannot be used by Keras 3 with several TensorFlow devices or a TPU",
+            hint="leave it at its default, or set train.backend to jax, where it works",
+        )
+
+
+def _uses_xla(step: StepSettings, devices: Devices, model: Any) -> bool:
+    if devices.backend == "jax":
+        return True
+    if devices.strategy is not None:
+        return False  # a TPU's runtime compiles by itself
+    if step.xla == "auto":
+        # On a CPU it was neutral or slower; on a GPU Keras knows which layers it compiles.
+        return devices.backend == "tensorflow" and devices.kind == "gpu" and bool(model.jit_compile)
+    return step.xla == "always"
+
+
+def _optimizer(model: Any) -> Any:
+    """The optimizer that updates: a LossScaleOptimizer holds it inside."""
+    return getattr(model.optimizer, "inner_optimizer", model.optimizer)

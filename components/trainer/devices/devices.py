@@ -1,0 +1,49 @@
+"""Opened devices: what training computes on."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+from components.trainer.devices.evidence import Kind
+from components.trainer.devices.hosts import Hosts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Devices:
+    """What training computes on, opened and ready.
+
+    Attributes:
+        kind: of device.
+        backend: of Keras.
+        words: for people, such as "8 TPU cores".
+        replicas: copies of the model, over all hosts; the global batch is divided among them. >= 1.
+        hosts: on which of how many hosts this process is.
+        has_bfloat16: whether bfloat16 is computed by hardware.
+        strategy: the `tf.distribute.Strategy` of several TensorFlow devices and of TPUs, else None.
+        scope: a context to build and compile the model in.
+        check: called with the built model; says in words how it is spread over the devices, "" where it is
+            not, and raises a ComponentError if that is not as was asked.
+        passed_over: what "auto" would have taken before this, and why it was not.
+    """
+
+    kind: Kind
+    backend: str
+    words: str
+    replicas: int = 1
+    hosts: Hosts = field(default_factory=Hosts)
+    has_bfloat16: bool = False
+    strategy: Any = None
+    scope: Callable[[], AbstractContextManager[Any]] = nullcontext
+    check: Callable[[Any], str] = lambda _model: ""
+    passed_over: tuple[str, ...] = ()
+
+    @property
+    def has_static_shapes_only(self) -> bool:
+        """Whether every batch must have the same shape: on a TPU each new shape is compiled anew."""
+        return self.kind == "tpu"
+
+    @property
+    def is_distributed(self) -> bool:
+        """Whether a batch is divided among devices."""
+        return self.replicas > 1 or self.strategy is not None

@@ -1,0 +1,78 @@
+"""What speaks for a TPU or a GPU on this machine, without touching either.
+
+A TPU runtime that is asked for a TPU that is not there may wait for minutes, so nothing is asked without
+evidence: a variable that the platform sets, or a device file.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+Kind = Literal["tpu", "gpu", "cpu"]
+
+LOCAL_TPU = "local"
+"""The address of a TPU that is plugged into this machine, as `TPUClusterResolver` takes it."""
+TPU_VARIABLES = ("COLAB_TPU_ADDR", "TPU_NAME", "KUBE_GOOGLE_CLOUD_TPU_ENDPOINTS")
+_DEVICE_FILES: dict[Kind, tuple[str, ...]] = {
+    "tpu": ("dev/accel[0-9]*", "dev/vfio/[0-9]*"),
+    "gpu": ("dev/nvidia[0-9]*", "dev/kfd", "dev/dxg"),
+}
+LOOKED_FOR: dict[Kind, str] = {
+    "tpu": f"train.tpu, the variables {', '.join(TPU_VARIABLES)}, the files /dev/accel* and /dev/vfio/*",
+    "gpu": "the files /dev/nvidia* (CUDA), /dev/kfd (ROCm) and /dev/dxg (WSL), and CUDA_VISIBLE_DEVICES",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """One sign of an accelerator.
+
+    Attributes:
+        kind: of what.
+        words: where it was found, for people.
+        address: of a TPU: "local", a name, or "grpc://host:port"; "" for a GPU.
+    """
+
+    kind: Kind
+    words: str
+    address: str = ""
+
+
+def find_evidence(
+    environment: Mapping[str, str], *, tpu: str = "", root: Path = Path("/")
+) -> tuple[Evidence, ...]:
+    """Looks for signs of accelerators, the strongest first.
+
+    Args:
+        environment: the variables of this process.
+        tpu: the workload's `train.tpu`, "" where it names none.
+        root: where the file system begins; another one in tests.
+    """
+    found = []
+    if tpu:
+        found.append(Evidence(kind="tpu", words=f"train.tpu is {tpu}", address=_address(tpu)))
+    for name in TPU_VARIABLES:
+        if value := environment.get(name, "").strip():
+            # Colab and Kubernetes give bare addresses, TPU_NAME gives a name or an address.
+            address = value if name == "TPU_NAME" else _grpc(value)
+            found.append(Evidence(kind="tpu", words=f"{name} is {value}", address=_address(address)))
+    found += [Evidence(kind="tpu", words=file, address=LOCAL_TPU) for file in _files("tpu", root)]
+    if environment.get("CUDA_VISIBLE_DEVICES", "0").strip() not in ("", "-1", "none", "NoDevFiles"):
+        found += [Evidence(kind="gpu", words=file) for file in _files("gpu", root)]
+    return tuple(found)
+
+
+def _files(kind: Kind, root: Path) -> list[str]:
+    return sorted(
+        f"/{file.relative_to(root)}" for pattern in _DEVICE_FILES[kind] for file in root.glob(pattern)
+    )
+
+
+def _address(text: str) -> str:
+    """A host with a port is a grpc address, whoever wrote it."""
+    return _grpc(text) if ":" in text else text
+
+
+def _grpc(text: str) -> str:
+    return text if "://" in text else f"grpc://{text}"

@@ -1,0 +1,112 @@
+"""From `train.device` to opened devices: what is tried, in which order, and what is said about it."""
+
+import importlib.util
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+
+from components.errors import ComponentError
+from components.trainer.devices.contact import count_tpu_cores
+from components.trainer.devices.devices import Devices
+from components.trainer.devices.evidence import LOOKED_FOR, Evidence, Kind, find_evidence
+from components.trainer.devices.hosts import Hosts, find_hosts
+from components.trainer.settings.compute import ComputeSettings
+
+_IN_ORDER: tuple[Kind, ...] = ("tpu", "gpu", "cpu")
+_MODULES = {"tensorflow": "tensorflow", "jax": "jax", "torch": "torch"}
+
+
+def open_devices(settings: ComputeSettings, environment: Mapping[str, str]) -> Devices:
+    """Opens what `train.device` asks for. Call it before anything of Keras or the backend is used.
+
+    "auto" tries what there is evidence for, a TPU before a GPU, falls back to the CPU, and remembers what it
+    passed over. Any other value is opened, or it is said what was looked for and found.
+
+    Args:
+        settings: of the job.
+        environment: the variables of this process.
+
+    Raises:
+        ComponentError: the device cannot be had, or the interpreter lacks the backend.
+    """
+    require_backend(settings.backend)
+    evidence = find_evidence(environment, tpu=settings.tpu)
+    hosts = find_hosts(environment)
+    if settings.device != "auto":
+        return _open(_kind(settings.device), evidence, hosts, settings)
+    passed_over: list[str] = []
+    for kind in kinds_to_try(evidence, settings.backend):
+        try:
+            return replace(_open(kind, evidence, hosts, settings), passed_over=tuple(passed_over))
+        except ComponentError as error:
+            if kind == "cpu":
+                raise
+            passed_over.append(f"{kind.upper()} not used: {error.message}")
+    raise AssertionError("the CPU is always tried")
+
+
+def kinds_to_try(evidence: tuple[Evidence, ...], backend: str) -> tuple[Kind, ...]:
+    """What "auto" tries: kinds that there is evidence for and that the backend can use, then the CPU."""
+    found = {each.kind for each in evidence} - ({"tpu"} if backend == "torch" else set())
+    return tuple(kind for kind in _IN_ORDER if kind in found or kind == "cpu")
+
+
+def require_backend(backend: str) -> None:
+    """Refuses an interpreter that does not have the backend.
+
+    Raises:
+        ComponentError: its module cannot be found.
+    """
+    if importlib.util.find_spec(_MODULES[backend]) is None:
+        remedy = (
+            "`make jax` makes .venv-jax; then set train.interpreter to .venv-jax/bin/python"
+            if backend == "jax"
+            else f"install {backend} into an environment beside keras, tensorflow and numpy, and name its "
+            "Python in train.interpreter"
+        )
+        raise ComponentError(f"train.backend is {backend}, which {sys.executable} does not have", hint=remedy)
+
+
+def _open(kind: Kind, evidence: tuple[Evidence, ...], hosts: Hosts, settings: ComputeSettings) -> Devices:
+    signs = [each for each in evidence if each.kind == kind]
+    if kind != "cpu" and not signs:
+        others = "; ".join(each.words for each in evidence) or "nothing"
+        raise ComponentError(
+            f"train.device is {kind}, but there is none: looked for {LOOKED_FOR[kind]}; found {others}",
+            hint="set train.device to auto or cpu, or run where there is one",
+        )
+    if kind == "tpu" and settings.backend != "torch":
+        # Outside of this process, because a TPU that does not answer holds up whoever asks.
+        count_tpu_cores(settings.backend, signs[0].address)
+    _require_no_model_parallelism(settings)
+    return _opened(kind, signs, hosts, settings)
+
+
+def _opened(kind: Kind, signs: list[Evidence], hosts: Hosts, settings: ComputeSettings) -> Devices:
+    if settings.backend == "jax":
+        from components.trainer.devices import with_jax
+
+        return with_jax.open_devices(kind, hosts, settings)
+    if settings.backend == "torch":
+        from components.trainer.devices import with_torch
+
+        return with_torch.open_device(kind, hosts)
+    from components.trainer.devices import with_tensorflow
+
+    if kind == "tpu":
+        return with_tensorflow.open_tpu(signs[0].address)
+    if kind == "gpu":
+        return with_tensorflow.open_gpus(hosts)
+    return with_tensorflow.open_cpu(hosts, devices=settings.cpu_devices)
+
+
+def _require_no_model_parallelism(settings: ComputeSettings) -> None:
+    if settings.model_parallel > 1 and settings.backend != "jax":
+        raise ComponentError(
+            f"train.model_parallel is {settings.model_parallel}, which {settings.backend} does not have",
+            hint="set train.backend to jax, and train.interpreter to one that has it",
+        )
+
+
+def _kind(device: str) -> Kind:
+    return next(kind for kind in _IN_ORDER if kind == device)

@@ -1,0 +1,150 @@
+"""JAX devices through keras.distribution: one, data parallel, or model parallel, on one host or several."""
+
+import math
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from components.errors import ComponentError
+from components.trainer.devices.devices import Devices
+from components.trainer.devices.evidence import Kind
+from components.trainer.devices.hosts import Hosts
+from components.trainer.devices.machine import cpu_has_bfloat16, usable_cores
+from components.trainer.settings.compute import ComputeSettings
+
+BATCH_AXIS, MODEL_AXIS = "batch", "model"
+_PLATFORMS: dict[Kind, str] = {"tpu": "tpu", "gpu": "cuda", "cpu": "cpu"}
+_JAX_KINDS: dict[Kind, str] = {"tpu": "tpu", "gpu": "gpu", "cpu": "cpu"}
+
+
+def open_devices(kind: Kind, hosts: Hosts, settings: ComputeSettings) -> Devices:
+    """Opens all devices of one kind.
+
+    Args:
+        kind: of device; JAX is kept from falling back to another.
+        hosts: where there are several, this waits for all of them.
+        settings: gives the number of CPU devices, and the layout for model parallelism.
+
+    Raises:
+        ComponentError: JAX cannot open them, or they cannot be divided as asked.
+    """
+    _prepare(kind, settings)
+    try:
+        import jax
+    except ImportError as error:
+        raise ComponentError(f"JAX cannot be imported: {error}") from error
+    import keras
+
+    from components.trainer.devices.with_tensorflow import hide_accelerators
+
+    hide_accelerators()  # TensorFlow only reads the files
+    try:
+        if hosts.count > 1:
+            jax.distributed.initialize(hosts.coordinator, hosts.count, hosts.index)
+        names = keras.distribution.list_devices(_JAX_KINDS[kind])
+    except Exception as error:
+        raise ComponentError(f"JAX cannot use the {kind.upper()}: {str(error).splitlines()[0]}") from error
+    shared = settings.model_parallel
+    if len(names) % shared:
+        raise ComponentError(
+            f"train.model_parallel ({shared}) must divide the {len(names)} devices",
+            hint=f"use one of {_divisors(len(names))}",
+        )
+    distribution = None
+    if shared > 1:
+        distribution = _model_parallel(keras, names, shared, settings.layout)
+    elif len(names) > 1:
+        distribution = keras.distribution.DataParallel(devices=names, auto_shard_dataset=False)
+    if distribution is not None:
+        # Set for the whole process: fit and evaluate need it as well as build_model.
+        keras.distribution.set_distribution(distribution)
+    described = jax.devices(_JAX_KINDS[kind])[0].device_kind
+    return Devices(
+        kind=kind,
+        backend="jax",
+        words=_words(kind, described, len(names), shared, hosts),
+        replicas=len(names) // shared,
+        hosts=hosts,
+        has_bfloat16=cpu_has_bfloat16() if kind == "cpu" else True,
+        check=lambda model: require_layout(model, settings.layout) if shared > 1 else "",
+    )
+
+
+def require_layout(model: Any, layout: Mapping[str, tuple[str | None, ...]]) -> str:
+    """Refuses a layout with a pattern that no variable has: Keras would ignore it silently.
+
+    Args:
+        model: built.
+        layout: pattern of a whole variable path to the axis that each dimension is divided along.
+
+    Returns:
+        How much of the model one device holds, in words.
+
+    Raises:
+        ComponentError: a pattern matches nothing, or a variable's rank does not suit it, or a variable that
+            should be divided lies whole on each device.
+    """
+    variables = [*model.variables]
+    for pattern, axes in layout.items():
+        matched = [each for each in variables if re.fullmatch(pattern, each.path)]
+        if not matched:
+            there = ", ".join(sorted(each.path for each in model.trainable_variables)[:12])
+            raise ComponentError(
+                f"train.layout: {pattern!r} matches no variable; there are {there}",
+                hint="a pattern must match the whole path, as '.*dense.*kernel'",
+            )
+        for each in matched:
+            if len(each.shape) != len(axes):
+                raise ComponentError(
+                    f"train.layout: {pattern!r} names {len(axes)} dimensions, but {each.path} "
+                    f"has {len(each.shape)}: {tuple(each.shape)}"
+                )
+            if MODEL_AXIS in axes and _share(each) == 1:
+                raise ComponentError(f"train.layout: {each.path} is not divided, though {pattern!r} says so")
+    held = sum(_share(each) * math.prod(each.shape) for each in variables)
+    total = sum(math.prod(each.shape) for each in variables)
+    return f"each device holds {held:,.0f} of the model's {total:,} numbers"
+
+
+def _share(variable: Any) -> float:
+    """The part of a variable that lies on one device."""
+    whole = math.prod(variable.shape)
+    return math.prod(variable.value.addressable_shards[0].data.shape) / whole if whole else 1.0
+
+
+def _prepare(kind: Kind, settings: ComputeSettings) -> None:
+    """Sets what JAX reads when it is imported."""
+    os.environ["JAX_PLATFORMS"] = _PLATFORMS[kind] if kind == "cpu" else f"{_PLATFORMS[kind]},cpu"
+    # Memory as it is needed, not three quarters of it at once: TensorFlow and other processes live here too.
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    if kind == "cpu":
+        os.environ["NPROC"] = str(usable_cores())
+        if settings.cpu_devices > 1:
+            flag = f"--xla_force_host_platform_device_count={settings.cpu_devices}"
+            os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {flag}".strip()
+
+
+def _model_parallel(
+    keras: Any, names: list[str], shared: int, layout: Mapping[str, tuple[str | None, ...]]
+) -> Any:
+    mesh = keras.distribution.DeviceMesh((len(names) // shared, shared), [BATCH_AXIS, MODEL_AXIS], names)
+    layout_map = keras.distribution.LayoutMap(mesh)
+    for pattern, axes in layout.items():
+        layout_map[pattern] = tuple(axes)
+    return keras.distribution.ModelParallel(
+        layout_map=layout_map, batch_dim_name=BATCH_AXIS, auto_shard_dataset=False
+    )
+
+
+def _words(kind: Kind, described: str, count: int, shared: int, hosts: Hosts) -> str:
+    if kind == "cpu":
+        words = f"CPU, {usable_cores()} cores" + (f", as {count} devices" if count > 1 else "")
+    else:
+        words = f"{count} {kind.upper()} devices, {described}"
+    words += f", each copy of the model on {shared}" if shared > 1 else ""
+    return words + (f", host {hosts.index} of {hosts.count}" if hosts.count > 1 else "")
+
+
+def _divisors(count: int) -> str:
+    return ", ".join(str(number) for number in range(1, count + 1) if count % number == 0)

@@ -1,0 +1,121 @@
+"""TensorFlow devices: a TPU behind its resolver, GPUs that grow their memory, the CPU."""
+
+from typing import Any
+
+from components.errors import ComponentError
+from components.trainer.devices.devices import Devices
+from components.trainer.devices.hosts import Hosts
+from components.trainer.devices.machine import cpu_has_bfloat16, usable_cores
+
+_BFLOAT16_COMPUTE_CAPABILITY = (8, 0)  # CUDA C programming guide, table of arithmetic throughput: Ampere
+
+
+def connect(tf: Any, address: str) -> Any:
+    """Finds, connects and initialises a TPU, in the order that its runtime wants; returns the resolver.
+
+    Args:
+        tf: the module tensorflow.
+        address: "local", a name, or "grpc://host:port".
+
+    Raises:
+        Exception: what TensorFlow raises when it cannot.
+    """
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu=address)
+    tf.config.experimental_connect_to_cluster(resolver)
+    tf.tpu.experimental.initialize_tpu_system(resolver)
+    return resolver
+
+
+def open_tpu(address: str) -> Devices:
+    """Opens a TPU; the model must be built in the scope.
+
+    Raises:
+        ComponentError: TensorFlow cannot use it.
+    """
+    import tensorflow as tf
+
+    try:
+        strategy = tf.distribute.TPUStrategy(connect(tf, address))
+    except Exception as error:
+        raise ComponentError(f"the TPU {address!r} cannot be initialised: {error}") from error
+    cores = strategy.num_replicas_in_sync
+    return Devices(
+        kind="tpu",
+        backend="tensorflow",
+        words=f"{cores} TPU cores at {address}",
+        replicas=cores,
+        has_bfloat16=True,
+        strategy=strategy,
+        scope=strategy.scope,
+    )
+
+
+def open_gpus(hosts: Hosts) -> Devices:
+    """Opens all GPUs that TensorFlow sees; they take memory as they need it.
+
+    Raises:
+        ComponentError: it sees none, or there are several hosts.
+    """
+    import tensorflow as tf
+
+    gpus = tf.config.list_physical_devices("GPU")
+    if not gpus:
+        raise ComponentError(
+            "this TensorFlow sees no GPU",
+            hint="install its CUDA libraries (tensorflow[and-cuda]) into the training interpreter",
+        )
+    _require_one_host(hosts)
+    for gpu in gpus:
+        tf.config.experimental.set_memory_growth(gpu, True)
+    details = [tf.config.experimental.get_device_details(gpu) for gpu in gpus]
+    oldest = min(each.get("compute_capability", (0, 0)) for each in details)
+    strategy = tf.distribute.MirroredStrategy() if len(gpus) > 1 else None
+    return Devices(
+        kind="gpu",
+        backend="tensorflow",
+        words=f"{len(gpus)} GPU, {details[0].get('device_name', 'of unknown name')}",
+        replicas=len(gpus),
+        has_bfloat16=oldest >= _BFLOAT16_COMPUTE_CAPABILITY,
+        strategy=strategy,
+        **({"scope": strategy.scope} if strategy else {}),
+    )
+
+
+def open_cpu(hosts: Hosts, *, devices: int) -> Devices:
+    """Opens the CPU, as one device or cut into several to rehearse on."""
+    import tensorflow as tf
+
+    _require_one_host(hosts)
+    hide_accelerators()
+    cores = usable_cores()
+    tf.config.threading.set_intra_op_parallelism_threads(cores)
+    strategy = None
+    if devices > 1:
+        cpu = tf.config.list_physical_devices("CPU")[0]
+        tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * devices)
+        strategy = tf.distribute.MirroredStrategy([f"/cpu:{number}" for number in range(devices)])
+    return Devices(
+        kind="cpu",
+        backend="tensorflow",
+        words=f"CPU, {cores} cores" + (f", as {devices} devices" if devices > 1 else ""),
+        replicas=devices,
+        has_bfloat16=cpu_has_bfloat16(),
+        strategy=strategy,
+        **({"scope": strategy.scope} if strategy else {}),
+    )
+
+
+def hide_accelerators() -> None:
+    """Keeps TensorFlow off accelerators, where it only reads files or shall compute on the CPU."""
+    import tensorflow as tf
+
+    for kind in ("GPU", "TPU"):
+        tf.config.set_visible_devices([], kind)
+
+
+def _require_one_host(hosts: Hosts) -> None:
+    if hosts.count > 1:
+        raise ComponentError(
+            f"{hosts.source} names {hosts.count} hosts, and Keras 3 trains on several with JAX only",
+            hint="set train.backend to jax, and train.interpreter to one that has it",
+        )

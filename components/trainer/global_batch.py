@@ -1,0 +1,106 @@
+"""Rules of the global batch: how it is divided, what pads it, and what follows from its size."""
+
+import math
+from typing import Literal
+
+from components.errors import ComponentError
+
+LANES, SUBLANES = 128, 8
+"""A TPU's registers hold 8 x 128 values; the compiler pads every other shape up to that.
+Source: Cloud TPU performance guide, https://cloud.google.com/tpu/docs/performance-guide"""
+MAX_STEPS_PER_EXECUTION = 50
+"""Beyond that no gain was measured, and checkpoints and signals have to wait longer."""
+EXECUTION_LIMIT_S = 0.5
+"""How long one call of the compiled function may take: callbacks run between two of them."""
+LEFT_OUT_SHARE = 0.02
+"""How much of an epoch may be left out to make it a multiple of the steps of an execution."""
+
+Scale = Literal["none", "linear", "sqrt"]
+
+
+def require_divisible(batch_size: int, *, replicas: int, hosts: int = 1) -> None:
+    """Refuses a global batch that cannot be divided evenly among the replicas and among the hosts.
+
+    Args:
+        batch_size: examples a step, over all replicas; >= 1.
+        replicas: copies of the model, over all hosts; >= 1.
+        hosts: that each load their share of a batch; >= 1.
+
+    Raises:
+        ComponentError: it is not a multiple of both, with the nearest sizes that are.
+    """
+    parts = math.lcm(replicas, hosts)
+    if batch_size % parts == 0:
+        return
+    below, above = batch_size // parts * parts, -(-batch_size // parts) * parts
+    what = f"the {replicas} replicas" if parts == replicas else f"{replicas} replicas on {hosts} hosts"
+    raise ComponentError(
+        f"train.batch_size ({batch_size}) must be a multiple of {what}",
+        hint=f"use {f'{below} or {above}' if below else above}",
+    )
+
+
+def padding_advice(batch_size: int, *, replicas: int) -> str:
+    """What a TPU would compute in vain because of the batch's size, in words; "" where nothing.
+
+    Args:
+        batch_size: a multiple of `replicas`.
+        replicas: cores that the batch is divided among.
+    """
+    each = batch_size // replicas
+    if each % LANES == 0 or (each < LANES and each % SUBLANES == 0):
+        return ""
+    unit = SUBLANES if each < LANES else LANES
+    padded = -(-each // unit) * unit
+    return (
+        f"{each} examples a core are padded to {padded}, {1 - each / padded:.0%} in vain; "
+        f"best is train.batch_size {padded * replicas}"
+    )
+
+
+def learning_rate_factor(scale: Scale, *, batch_size: int, base_batch_size: int) -> float:
+    """What the model's learning rate is multiplied with.
+
+    Args:
+        scale: "none"; "linear" (Goyal et al. 2017, arXiv:1706.02677); "sqrt" (Krizhevsky 2014,
+            arXiv:1404.5997), which suits Adam.
+        batch_size: examples an update of the weights.
+        base_batch_size: those that the rate was chosen for.
+    """
+    quotient = batch_size / base_batch_size
+    return {"none": 1.0, "linear": quotient, "sqrt": math.sqrt(quotient)}[scale]
+
+
+def choose_steps_per_execution(steps_per_epoch: int, *, step_s: float) -> int:
+    """How many steps one call of the compiled function takes.
+
+    Keras runs every call to its end, so an epoch must be a multiple of it: what it is not is left out,
+    see `whole_executions`.
+
+    Args:
+        steps_per_epoch: full batches in an epoch, >= 1.
+        step_s: an estimate of the time of one step, seconds, >= 0.
+
+    Returns:
+        From 1 to `MAX_STEPS_PER_EXECUTION`: the largest that leaves out at most `LEFT_OUT_SHARE` of an epoch
+        and takes at most `EXECUTION_LIMIT_S`.
+    """
+    most = min(steps_per_epoch, MAX_STEPS_PER_EXECUTION)
+    if most * step_s > EXECUTION_LIMIT_S:
+        most = max(1, int(EXECUTION_LIMIT_S / step_s))
+    allowed = steps_per_epoch * LEFT_OUT_SHARE
+    return next(steps for steps in range(most, 0, -1) if steps_per_epoch % steps <= allowed)
+
+
+def whole_executions(steps_per_epoch: int, steps_per_execution: int) -> int:
+    """The steps of an epoch that fill calls of so many steps.
+
+    Raises:
+        ComponentError: not even one call is filled.
+    """
+    if steps_per_execution > steps_per_epoch:
+        raise ComponentError(
+            f"train.steps_per_execution ({steps_per_execution}) is above the {steps_per_epoch} of an epoch",
+            hint=f"set it to {steps_per_epoch} or less, or leave it out",
+        )
+    return steps_per_epoch // steps_per_execution * steps_per_execution

@@ -1,0 +1,96 @@
+"""A training on real files that takes a moment, and the second environment."""
+
+import json
+import os
+import textwrap
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from components.trainer.features import Feature
+from components.trainer.job import TrainingJob
+from components.trainer.process import TrainingProcess, read_event
+
+MODEL = """
+    import keras
+
+    def build_model(features, hyperparameters):
+        inputs = {name: keras.Input(feature.shape, name=name) for name, feature in features.items()}
+        hidden = keras.layers.Dense(32, activation="relu", name="wide")(inputs["x"])
+        if hyperparameters.get("normalised"):
+            hidden = keras.layers.BatchNormalization(name="norm")(hidden)
+        model = keras.Model(inputs, keras.layers.Dense(1, name="head")(hidden))
+        model.compile(optimizer=keras.optimizers.Adam(0.01), loss="mse", metrics=["mae"])
+        return model
+"""
+ROWS = 240
+
+
+@pytest.fixture(scope="session")
+def jax_python(project):
+    """The Python of the second environment."""
+    python = project / ".venv-jax" / "bin" / "python"
+    if not python.exists():
+        if os.environ.get("CI"):
+            pytest.fail("there is no .venv-jax; .ci/run makes it")
+        pytest.skip("there is no .venv-jax: `make jax` makes it")
+    return str(python)
+
+
+@pytest.fixture
+def job(tmp_path):
+    """240 rows in four files of 16 numbers and their sum; and a model in a module beside them."""
+    import tensorflow as tf
+
+    random = np.random.default_rng(5)
+    files = []
+    for number in range(4):
+        files.append(str(tmp_path / f"rows-{number}.gz"))
+        with tf.io.TFRecordWriter(files[-1], "GZIP") as writer:
+            for x in random.normal(size=(ROWS // 4, 16)):
+                example = tf.train.Example()
+                example.features.feature["x"].float_list.value.extend(x)
+                example.features.feature["y"].float_list.value.append(x.sum())
+                writer.write(example.SerializeToString())
+    (tmp_path / "tiny_model.py").write_text(textwrap.dedent(MODEL))
+    return TrainingJob(
+        train_files=tuple(files),
+        eval_files=tuple(files),
+        features=(Feature(name="x", dtype="float32", shape=(16,)), Feature(name="y", dtype="float32")),
+        label="y",
+        model="tiny_model.build_model",
+        hyperparameters={},
+        batch_size=48,
+        epochs=4,
+        seed=3,
+        output_dir=str(tmp_path),
+    )
+
+
+@pytest.fixture
+def train(job, tmp_path):
+    """Carries out the job with some settings changed; returns its result, its events and its weights."""
+    import h5py
+
+    def call(*, interpreter=None, environment=None, **changes):
+        changed = replace(job, **changes)
+        file = tmp_path / "job.json"
+        file.write_text(changed.to_json(), encoding="utf-8")
+        lines = []
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in (environment or {}).items():
+                patch.setenv(name, value)
+            with TrainingProcess(
+                file, import_roots=[tmp_path], backend=changed.compute.backend, interpreter=interpreter
+            ) as process:
+                result = process.wait(show=lines.append)
+        weights = {}
+        with h5py.File(tmp_path / "model.weights.h5") as stored:
+            stored.visititems(lambda name, item: weights.update({name: item}))
+            weights = {name: item[()] for name, item in weights.items() if hasattr(item, "shape")}
+        history = json.loads((tmp_path / "history.json").read_text())["epochs"]
+        events = [event for line in lines if (event := read_event(line))]
+        return {"result": result, "events": events, "weights": weights, "history": history}
+
+    return call

@@ -1,0 +1,80 @@
+"""Several devices learn what one learns: eight that the CPU is cut into, on both backends."""
+
+import numpy as np
+import pytest
+
+from components.errors import ComponentError
+from components.trainer.settings.compute import ComputeSettings
+from components.trainer.settings.step import StepSettings
+
+pytestmark = [
+    pytest.mark.slow,
+    # TensorFlow's own imports warn of what they will change in themselves.
+    pytest.mark.filterwarnings("default"),
+]
+
+ONE_STEP = StepSettings(steps_per_execution=1)
+
+
+def require_same(one, other, *, tolerance):
+    assert one["weights"].keys() == other["weights"].keys()
+    for name, values in one["weights"].items():
+        np.testing.assert_allclose(other["weights"][name], values, rtol=0, atol=tolerance, err_msg=name)
+    assert [epoch.keys() for epoch in one["history"]] == [epoch.keys() for epoch in other["history"]]
+
+
+def notes(training):
+    return [event["message"] for event in training["events"] if event["event"] == "note"]
+
+
+def test_eight_tensorflow_devices_learn_what_one_learns(train):
+    one = train(step=ONE_STEP)
+    eight = train(compute=ComputeSettings(device="cpu", cpu_devices=8))
+    assert eight["result"]["devices"].endswith("as 8 devices")
+    assert eight["history"][-1]["val_loss"] < eight["history"][0]["val_loss"]
+    require_same(one, eight, tolerance=2e-5)
+
+
+def test_eight_jax_devices_learn_what_one_learns_whole_or_divided(train, jax_python):
+    # With JAX the statistics of a normalisation are those of the global batch.
+    job = {"interpreter": jax_python, "hyperparameters": {"normalised": True}}
+    one = train(**job, compute=ComputeSettings(backend="jax"))
+    eight = train(**job, compute=ComputeSettings(backend="jax", cpu_devices=8))
+    require_same(one, eight, tolerance=2e-5)
+    layout = {".*wide.*kernel": (None, "model"), ".*wide.*bias": ("model",)}
+    divided = train(
+        **job,
+        compute=ComputeSettings(backend="jax", cpu_devices=8, model_parallel=4, layout=layout),
+    )
+    require_same(one, divided, tolerance=2e-5)
+    # 16 x 32 + 32 numbers divided by 4; 4 x 32 of the normalisation and 33 of the head whole.
+    held = (16 * 32 + 32) // 4 + 4 * 32 + 33
+    assert f"each device holds {held} of the model's {16 * 32 + 32 + 4 * 32 + 33} numbers" in notes(divided)
+
+
+def test_pattern_that_matches_no_variable_is_refused(train, jax_python):
+    compute = ComputeSettings(
+        backend="jax", cpu_devices=4, model_parallel=2, layout={"wide": (None, "model")}
+    )
+    with pytest.raises(ComponentError, match=r"'wide' matches no variable; there are .*wide/kernel"):
+        train(interpreter=jax_python, compute=compute)
+
+
+def test_uneven_batch_is_refused_before_anything_is_read(train):
+    with pytest.raises(ComponentError, match=r"batch_size \(50\) must be a multiple of the 8") as caught:
+        train(compute=ComputeSettings(cpu_devices=8), batch_size=50, train_files=("absent",))
+    assert caught.value.hint == "use 48 or 56"
+
+
+@pytest.mark.parametrize(
+    "step",
+    [StepSettings(steps_per_execution=2), StepSettings(accumulate_steps=2), StepSettings(xla="always")],
+)
+def test_what_keras_cannot_do_on_several_tensorflow_devices_is_refused(train, step):
+    name = next(
+        key
+        for key in ("steps_per_execution", "accumulate_steps", "xla")
+        if getattr(step, key) != getattr(StepSettings(), key)
+    )
+    with pytest.raises(ComponentError, match=rf"train\.{name} cannot be used by Keras 3"):
+        train(compute=ComputeSettings(cpu_devices=2), step=step)

@@ -1,0 +1,78 @@
+"""A TPU that does not answer holds nobody up."""
+
+import socket
+import time
+
+import pytest
+
+from components.errors import ComponentError
+from components.trainer.devices.contact import require_reachable
+from components.trainer.devices.opening import open_devices
+from components.trainer.settings.compute import ComputeSettings
+
+
+@pytest.fixture
+def dead_port():
+    """A port on loopback that nobody listens on."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield held.getsockname()[1]
+
+
+def test_address_that_listens_is_reachable():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        require_reachable(f"grpc://127.0.0.1:{server.getsockname()[1]}")
+
+
+@pytest.mark.parametrize("address", ["local", "my-node"])
+def test_names_are_not_probed(address):
+    require_reachable(address)
+
+
+def test_one_dead_host_of_several_is_named(dead_port):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"grpc://127.0.0.1:{server.getsockname()[1]},127.0.0.1:{dead_port}"
+        with pytest.raises(ComponentError, match=rf"no TPU answers at 127.0.0.1:{dead_port}: "):
+            require_reachable(address)
+
+
+def test_dead_address_is_an_error_in_seconds_not_minutes(dead_port):
+    began = time.monotonic()
+    settings = ComputeSettings(device="tpu", tpu=f"grpc://127.0.0.1:{dead_port}")
+    with pytest.raises(ComponentError, match="no TPU answers at"):
+        open_devices(settings, {})
+    assert time.monotonic() - began < 10
+
+
+def test_host_that_swallows_every_packet_is_given_up_after_the_limit():
+    # A backlog of one that is full: the kernel drops what comes after, as a firewall does.
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen(0)
+        port = server.getsockname()[1]
+        waiting = [socket.socket() for _ in range(4)]
+        try:
+            for each in waiting:
+                each.setblocking(False)
+                each.connect_ex(("127.0.0.1", port))
+            began = time.monotonic()
+            with pytest.raises(ComponentError, match="no TPU answers at"):
+                require_reachable(f"grpc://127.0.0.1:{port}", limit_s=0.3)
+            assert time.monotonic() - began < 5
+        finally:
+            for each in waiting:
+                each.close()
+
+
+def test_explicit_tpu_without_evidence_says_what_was_looked_for(monkeypatch):
+    monkeypatch.setattr("components.trainer.devices.opening.find_evidence", lambda *_args, **_more: ())
+    with pytest.raises(
+        ComponentError, match=r"looked for train.tpu, .*TPU_NAME.*/dev/accel\*.*found nothing"
+    ):
+        open_devices(ComputeSettings(device="tpu"), {})
+
+
+def test_backend_that_the_interpreter_lacks_is_refused_with_the_remedy():
+    with pytest.raises(ComponentError, match=r"train\.backend is jax") as caught:
+        open_devices(ComputeSettings(backend="jax"), {})
+    assert "make jax" in caught.value.hint
