@@ -9,7 +9,7 @@ from tfx.types.standard_artifacts import Model, ModelBlessing, PushedModel
 from tfx.utils.path_utils import serving_model_path
 
 from components.errors import ComponentError
-from components.pusher.publish import publish
+from components.pusher.destination import push
 
 _log = logging.getLogger(__name__)
 
@@ -27,8 +27,9 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
         model: the Trainer's; its SavedModel lies in the artifact's folder for serving.
         blessing: the gate's answer about this model: the property `blessed`, and the file `BLESSED`.
         pushed_model: gets the properties that stock components set: `pushed` (1 or 0) and, when pushed,
-            `pushed_destination` (the version's folder) and `pushed_version`. Nothing is copied into it.
-        base: the folder that a model server watches.
+            `pushed_destination` (the version's directory or gs:// address) and `pushed_version`. Nothing is
+            copied into it.
+        base: the directory or gs:// folder that a model server watches.
 
     Raises:
         ComponentError: the blessing says yes but its file is gone, or the model cannot be published.
@@ -42,9 +43,9 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
             f"{blessing.uri} is recorded as a blessing, but holds no file BLESSED; nothing is pushed.",
             hint="let the gate judge again: python local_runner.py run --from ModelGate",
         )
-    published = publish(Path(serving_model_path(model.uri)), base=Path(base))
+    published = push(Path(serving_model_path(model.uri)), base=base)
     pushed_model.set_int_custom_property("pushed", 1)
-    pushed_model.set_string_custom_property("pushed_destination", str(published.path))
+    pushed_model.set_string_custom_property("pushed_destination", published.address)
     pushed_model.set_string_custom_property("pushed_version", str(published.version))
     done = "was there already, nothing was pushed" if published.was_there else "pushed"
-    _log.info("Version %d %s: %s.", published.version, done, published.path)
+    _log.info("Version %d %s: %s.", published.version, done, published.address)

@@ -4,14 +4,24 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from io import BufferedReader
 from pathlib import Path
+from typing import Any, Self
 
 from components.errors import ComponentError
 
 MANIFEST = "manifest.json"
-"""The file, at the top of each version, that lists its files."""
+"""The file, at the top of each version, that lists its files and says where they come from."""
+CARD = "MODEL_CARD.md"
+"""The same for people, at the top of each version that has papers."""
+SAVED_MODEL = "saved_model.pb"
+"""The file that makes a folder a model: with it a server begins to load."""
+
+NO_MANIFEST = f"it has no {MANIFEST} that can be read"
+CHANGED = f"{{name}} is not what its {MANIFEST} says"
+
+_FORMAT = 1
 
 
 @dataclass(frozen=True)
@@ -22,28 +32,91 @@ class FileEntry:
     bytes: int
 
 
+@dataclass(frozen=True)
+class Manifest:
+    """What a version's `manifest.json` says.
+
+    Attributes:
+        files: every file of the version but the manifest, by path in it.
+        papers: where the model comes from and how good it is, plain data; see `components.pusher.papers`.
+    """
+
+    files: Mapping[str, FileEntry]
+    papers: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def model_files(self) -> dict[str, FileEntry]:
+        """The files that are the model: all but its card."""
+        return {name: entry for name, entry in self.files.items() if name != CARD}
+
+    @property
+    def model_digest(self) -> str:
+        """One SHA-256 over names and contents of the model's files: equal for equal models."""
+        return _digest({name: entry.sha256 for name, entry in self.model_files.items()})
+
+    def to_bytes(self) -> bytes:
+        """The file's content; equal manifests give equal bytes. Its digest covers all the rest of it."""
+        document = {
+            **self.papers,
+            "format": _FORMAT,
+            "files": {name: asdict(entry) for name, entry in sorted(self.files.items())},
+        }
+        return (json.dumps({**document, "digest": _digest(document)}, indent=2) + "\n").encode()
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Self | None:
+        """Reads what `to_bytes` wrote; None where it was changed by as much as a space."""
+        try:
+            document = json.loads(content)
+            files = {name: FileEntry(**entry) for name, entry in document["files"].items()}
+            own = ("format", "files", "digest")
+            found = cls(files, {key: value for key, value in document.items() if key not in own})
+            return found if found.to_bytes() == content else None
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            return None
+
+
+def _digest(document: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
+
+
 def verify(version: Path) -> str:
     """What is wrong with a published version, in words; empty when it is what its manifest says.
 
     Every file is read. One that is missing, changed or not in the manifest is wrong; so is a link.
     """
     try:
-        entries = read_manifest(version)
-        if entries is None:
-            return f"it has no {MANIFEST} that can be read"
+        manifest = read_manifest(version)
+        if manifest is None:
+            return NO_MANIFEST
         _, sizes = contents(version)
         sizes.pop(MANIFEST, None)
-        for name in sorted(entries.keys() | sizes.keys()):
-            if name not in entries:
-                return f"{name} is not in its {MANIFEST}"
-            if name not in sizes:
-                return f"{name} is missing"
-            if sizes[name] != entries[name].bytes or sha256(version / name) != entries[name].sha256:
-                return f"{name} is not what its {MANIFEST} says"
+        if problem := difference(manifest, sizes):
+            return problem
+        for name in sorted(sizes):
+            if sha256(version / name) != manifest.files[name].sha256:
+                return CHANGED.format(name=name)
     except ComponentError as error:
         return error.message
     except OSError as error:
         return f"it cannot be read: {error}"
+    return ""
+
+
+def difference(manifest: Manifest, sizes: Mapping[str, int]) -> str:
+    """What is wrong with the names and sizes (bytes) of a version's files; "" if nothing.
+
+    Args:
+        manifest: of the version.
+        sizes: of all its files but the manifest.
+    """
+    for name in sorted(manifest.files.keys() | sizes.keys()):
+        if name not in manifest.files:
+            return f"{name} is not in its {MANIFEST}"
+        if name not in sizes:
+            return f"{name} is missing"
+        if sizes[name] != manifest.files[name].bytes:
+            return CHANGED.format(name=name)
     return ""
 
 
@@ -58,21 +131,40 @@ def opened(path: Path) -> BufferedReader:
     return open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW))
 
 
-def digest_of(entries: Mapping[str, FileEntry]) -> str:
-    """One SHA-256 over all names and contents."""
-    plain = {name: entry.sha256 for name, entry in entries.items()}
-    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
-
-
-def read_manifest(version: Path) -> dict[str, FileEntry] | None:
-    """The files of a version by name, as its manifest lists them; None where it has no sound one."""
+def read_manifest(version: Path) -> Manifest | None:
+    """What a version's manifest says; None where it has no sound one."""
     try:
         with opened(version / MANIFEST) as file:
-            document = json.load(file)
-        entries = {name: FileEntry(**entry) for name, entry in document["files"].items()}
-        return entries if document["digest"] == digest_of(entries) else None
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            return Manifest.from_bytes(file.read())
+    except OSError:
         return None
+
+
+def model_contents(folder: Path) -> tuple[list[str], dict[str, int]]:
+    """The folders and files of a model as `contents` gives them, without the papers of an earlier push.
+
+    Raises:
+        ComponentError: it is no SavedModel, or not made of regular files and folders.
+        OSError: the folder cannot be read.
+    """
+    folders, sizes = contents(folder)
+    for name in (MANIFEST, CARD):
+        sizes.pop(name, None)
+    if SAVED_MODEL not in sizes:
+        raise ComponentError(
+            f"{folder} holds no {SAVED_MODEL}, so no server can load it.",
+            hint="train again: python local_runner.py run --from Trainer",
+        )
+    return folders, sizes
+
+
+def holds(manifest: Manifest | None, folder: Path, sizes: Mapping[str, int]) -> bool:
+    """Whether a version holds, by its manifest, the model in a folder, whose files have these sizes."""
+    files = manifest.model_files if manifest else {}
+    if sizes != {name: entry.bytes for name, entry in files.items()}:
+        return False
+    # Small files first: another model is mostly told by the first few bytes that are read.
+    return all(sha256(folder / name) == files[name].sha256 for name in sorted(sizes, key=sizes.__getitem__))
 
 
 def contents(folder: Path) -> tuple[list[str], dict[str, int]]:

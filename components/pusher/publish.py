@@ -8,7 +8,6 @@
 import contextlib
 import errno
 import fcntl
-import json
 import logging
 import os
 import secrets
@@ -16,28 +15,27 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from components.errors import ComponentError
 from components.pusher.manifest import (
-    MANIFEST,
     FileEntry,
-    contents,
-    digest_of,
+    holds,
+    model_contents,
     opened,
     read_manifest,
     sha256,
     verify,
 )
+from components.pusher.papers import sealed
+from components.pusher.versions import Published, next_version, version_number
 
 LOCK_WAIT_S = 600.0
 """How long to wait for another publisher of the same base: longer than copying any model should take."""
 
 _STAGING = ".staging-"
 _CHUNK_BYTES = 2**26
-# TF Serving keeps a version as a signed 64-bit integer and passes over longer names.
-_LARGEST_VERSION = 2**63 - 1
 _REMEDIES = {
     errno.ENOSPC: "make room there",
     errno.EDQUOT: "make room in the quota",
@@ -51,44 +49,24 @@ _REMEDIES = {
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Published:
-    """A version that holds the model.
-
-    Attributes:
-        version: its number, > 0; larger than those that were there before it.
-        path: its folder.
-        was_there: True when an earlier push had published the same files; nothing was written then.
-    """
-
-    version: int
-    path: Path
-    was_there: bool
-
-
-def publish(model_folder: Path, *, base: Path) -> Published:
+def publish(model_folder: Path, *, base: Path, papers: Mapping[str, Any] | None = None) -> Published:
     """Makes the model the newest version in `base`, unless it is that already.
 
     Killed at any moment, or failed, it leaves either no new version or a whole one that is on disk; the next
     call removes what lies around, or finds the version. Publishers of one base take turns.
 
     Args:
-        model_folder: a SavedModel: regular files and folders only. A `manifest.json` at its top is that of
-            an earlier push, and is written anew.
+        model_folder: a SavedModel: regular files and folders only. The papers of an earlier push at its top
+            are written anew.
         base: the folder of the versions; made with its parents if need be.
+        papers: see `components.pusher.papers.sealed`.
 
     Raises:
         ComponentError: `model_folder` is no SavedModel or holds a link; `base` is a file, full or not
             writable; its newest version is a link out of it; another publisher does not end.
     """
     with _errors_named(base):
-        folders, sizes = contents(model_folder)
-        sizes.pop(MANIFEST, None)
-        if "saved_model.pb" not in sizes:
-            raise ComponentError(
-                f"{model_folder} holds no saved_model.pb, so no server can load it.",
-                hint="train again: python local_runner.py run --from Trainer",
-            )
+        folders, sizes = model_contents(model_folder)
         _make_folder(base)
         with _turn(base):
             _remove_leftovers(base)
@@ -96,45 +74,40 @@ def publish(model_folder: Path, *, base: Path) -> Published:
             if newest and _is_same(newest[1], model_folder, sizes):
                 # Whoever published it may have been killed between its rename and this.
                 _sync(base)
-                return Published(*newest, was_there=True)
-            version = max(int(time.time()), newest[0] + 1 if newest else 1)
-            if version > _LARGEST_VERSION:
-                raise ComponentError(f"{base} holds the largest version there can be.", hint="rename it")
-            path = base / str(version)
-            _write(path, model_folder, folders, sizes)
-            return Published(version, path, was_there=False)
+                return Published(newest[0], str(base), was_there=True)
+            version = next_version([newest[0]] if newest else [], base=str(base))
+            _write(base / str(version), model_folder, folders, sizes, papers)
+            return Published(version, str(base), was_there=False)
 
 
 def _is_same(version: Path, folder: Path, sizes: Mapping[str, int]) -> bool:
     """Whether a version is whole and holds the folder's files."""
-    entries = read_manifest(version) or {}
-    if sizes != {name: entry.bytes for name, entry in entries.items()}:
+    if not holds(read_manifest(version), folder, sizes):
         return False
-    # Small files first: another model is mostly told by the first few bytes that are read.
-    for name in sorted(sizes, key=sizes.__getitem__):
-        if sha256(folder / name) != entries[name].sha256:
-            return False
     problem = verify(version)
     if problem:
         _log.warning("%s is damaged, so the model is pushed again: %s.", version, problem)
     return not problem
 
 
-def _write(path: Path, folder: Path, folders: list[str], names: Mapping[str, int]) -> None:
+def _write(
+    path: Path,
+    folder: Path,
+    folders: list[str],
+    names: Mapping[str, int],
+    papers: Mapping[str, Any] | None,
+) -> None:
     staging = path.with_name(_STAGING + secrets.token_hex(8))
     try:
         staging.mkdir()
         for name in folders:
             (staging / name).mkdir()
         entries = {name: _copy(folder / name, staging / name) for name in sorted(names)}
-        document = {
-            "digest": digest_of(entries),
-            "files": {name: asdict(entry) for name, entry in entries.items()},
-        }
-        with (staging / MANIFEST).open("x", encoding="utf-8") as file:
-            json.dump(document, file, indent=2)
-            file.flush()
-            os.fsync(file.fileno())
+        for name, content in sealed(entries, papers).items():
+            with (staging / name).open("xb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
         for name in reversed(folders):
             _sync(staging / name)
         _sync(staging)
@@ -166,8 +139,7 @@ def _newest(base: Path) -> tuple[int, Path] | None:
         ComponentError: it is a link out of `base`.
     """
     # A file with such a name is no version, but a new version must not collide with it either.
-    numbered = [path for path in base.iterdir() if path.name.isascii() and path.name.isdigit()]
-    versions = [(int(path.name), path) for path in numbered if 0 < int(path.name) <= _LARGEST_VERSION]
+    versions = [(number, path) for path in base.iterdir() if (number := version_number(path.name))]
     if not versions:
         return None
     version, path = max(versions)

@@ -1,8 +1,13 @@
 """The workload file's `push`: where a blessed model goes."""
 
-from pydantic import Field
+import re
 
+from pydantic import Field, field_validator
+
+from pipeline.config.problems import KeyRuleError
 from pipeline.config.section import Section, Text
+
+_BUCKET_FOLDER = re.compile(r"gs://[a-z0-9][a-z0-9._-]+/[^/].*")
 
 
 class PushConfig(Section):
@@ -10,6 +15,13 @@ class PushConfig(Section):
 
     destination: Text | None = Field(
         default=None,
-        description="Directory that receives the versions, relative to the project's root; "
-        "null: serving/NAME in the output directory.",
+        description="What receives the versions: a directory, relative to the project's root, or "
+        "gs://BUCKET/FOLDER; null: serving/NAME in the output directory.",
     )
+
+    @field_validator("destination")
+    @classmethod
+    def _directory_or_bucket(cls, value: str | None) -> str | None:
+        if value is not None and "://" in value and not _BUCKET_FOLDER.fullmatch(value):
+            raise KeyRuleError("must be a directory or gs://BUCKET/FOLDER")
+        return value

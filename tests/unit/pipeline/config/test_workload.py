@@ -616,3 +616,9 @@ def test_taxi_workload_is_loaded_in_a_blink():
     begin = time.perf_counter()
     load_workload(TAXI, root=ROOT)
     assert time.perf_counter() - begin < 0.3
+
+
+@pytest.mark.parametrize("value", ["s3://b/x", "gs://b", "gs://b/", "gs:///x", "http://host/x"])
+def test_destination_that_is_no_directory_and_no_bucket_folder_is_refused(value):
+    with pytest.raises(ConfigError, match=r"push\.destination.* must be a directory or gs://BUCKET/FOLDER"):
+        load_workload(TAXI, sets=[f"push.destination={value}"], root=ROOT)

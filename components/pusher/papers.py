@@ -1,0 +1,25 @@
+"""The files that a version gets beside the model's own: its manifest and its card."""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from components.pusher.manifest import CARD, MANIFEST, FileEntry, Manifest
+from components.pusher.model_card import model_card
+
+
+def sealed(entries: Mapping[str, FileEntry], papers: Mapping[str, Any] | None) -> dict[str, bytes]:
+    """The papers of a version as files, by name.
+
+    Args:
+        entries: the model's files.
+        papers: where the model comes from and how good it is (`components.pusher.origin`); None: the
+            version gets a manifest and no card.
+    """
+    if papers is None:
+        return {MANIFEST: Manifest(entries).to_bytes()}
+    model = {**papers.get("model", {}), "digest": Manifest(entries).model_digest}
+    complete = {**papers, "model": model}
+    card = model_card(complete).encode()
+    entry = FileEntry(hashlib.sha256(card).hexdigest(), len(card))
+    return {CARD: card, MANIFEST: Manifest({**entries, CARD: entry}, complete).to_bytes()}

@@ -1,0 +1,237 @@
+"""Publishes a model as a version in a folder of Cloud Storage: whole or not at all.
+
+<base>/<version>/                 TF Serving's layout; complete with `saved_model.pb`, the last file to come
+<base>/.claims/<version>          a number is given out once, for ever: one version has one publisher
+<base>/.staging/<version>/...     `saved_model.pb`, copied into place by the store if it is still the same
+
+That condition keeps a publisher that was taken for dead from completing a version: whoever cleans up first
+puts a tombstone in the place of the staged file, and then looks whether the version is complete.
+"""
+
+import contextlib
+import hashlib
+import itertools
+import logging
+import secrets
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from components.errors import ComponentError
+from components.pusher.bucket import Folder, Stored, TakenError, crc32c_of
+from components.pusher.manifest import (
+    MANIFEST,
+    NO_MANIFEST,
+    SAVED_MODEL,
+    FileEntry,
+    Manifest,
+    difference,
+    holds,
+    model_contents,
+    sha256,
+)
+from components.pusher.owner import is_gone, this_process
+from components.pusher.papers import sealed
+from components.pusher.versions import Published, next_version, version_number
+
+DEAD_AFTER = timedelta(hours=1)
+"""A publisher elsewhere that wrote nothing for that long is taken for dead."""
+
+_CLAIMS = ".claims"
+_STAGING = ".staging"
+_UPLOADS_AT_ONCE = 8
+_PROCESS = "slipway-process"
+_TOMBSTONE = "slipway-tombstone"
+_EMPTY_CRC32C = "AAAAAA=="
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class _File:
+    """A file to upload: its content, and that content's checksum."""
+
+    content: Path | bytes
+    crc32c: str
+
+
+def publish_to_bucket(model_folder: Path, *, base: str, papers: Mapping[str, Any] | None = None) -> Published:
+    """Makes the model the newest version in `base`, unless it is that already.
+
+    Killed at any moment, or failed, it leaves either no `saved_model.pb` or a whole version; the next call
+    removes what lies around once the publisher is known to be dead, or finds the version.
+
+    Args:
+        model_folder: a SavedModel: regular files and folders only. Empty folders are left out, and so are the
+            papers of an earlier push.
+        base: gs://BUCKET/FOLDER of the versions; the bucket must exist.
+        papers: see `components.pusher.papers.sealed`.
+
+    Raises:
+        ComponentError: `model_folder` is no SavedModel or holds a link; the bucket is missing, denied or does
+            not answer; what arrived is not what was sent.
+    """
+    try:
+        _, sizes = model_contents(model_folder)
+        with contextlib.closing(Folder(base, writer=secrets.token_hex(16))) as folder:
+            return _publish(folder, model_folder, sizes, papers)
+    except OSError as error:
+        raise ComponentError(f"{model_folder} cannot be read: {error}.", hint="see to the disk") from error
+
+
+def _publish(
+    folder: Folder, model: Path, sizes: Mapping[str, int], papers: Mapping[str, Any] | None
+) -> Published:
+    seen = folder.list()
+    _remove_leftovers(folder, seen)
+    newest = max(complete_versions(seen), default=0)
+    if newest and _is_same(folder, seen, newest, model, sizes):
+        return Published(newest, folder.address, was_there=True)
+    entries = {name: FileEntry(sha256(model / name), size) for name, size in sizes.items()}
+    files = {name: _File(model / name, crc32c_of(model / name)) for name in sizes}
+    for name, content in sealed(entries, papers).items():
+        files[name] = _File(content, crc32c_of(content))
+    version = _claim(folder, seen)
+    try:
+        _write(folder, version, files)
+    except BaseException:
+        # What cannot be removed now, the next publisher removes; the first error is the one to tell.
+        with contextlib.suppress(ComponentError):
+            _remove(folder, version, folder.list())
+        raise
+    return Published(version, folder.address, was_there=False)
+
+
+def complete_versions(seen: Mapping[str, Stored]) -> list[int]:
+    """The versions that a server would load, of all objects of a base."""
+    found = (name.split("/") for name in seen if name.endswith(f"/{SAVED_MODEL}"))
+    return sorted(number for parts in found if len(parts) == 2 and (number := version_number(parts[0])))
+
+
+def verify_in_bucket(folder: Folder, version: int) -> str:
+    """What is wrong with a version, in words; empty when every byte of it is what its manifest says."""
+    seen = files_of(folder.list(f"{version}/"), version)
+    manifest = manifest_of(folder, seen)
+    if manifest is None:
+        return NO_MANIFEST
+    problem = difference(manifest, {name: each.size_bytes for name, each in seen.items() if name != MANIFEST})
+    if problem:
+        return problem
+    for name, entry in manifest.files.items():
+        if hashlib.sha256(folder.read(seen[name])).hexdigest() != entry.sha256:
+            return f"{name} is not what its {MANIFEST} says"
+    return ""
+
+
+def files_of(seen: Mapping[str, Stored], version: int) -> dict[str, Stored]:
+    """The objects of one version, by their path in it."""
+    prefix = f"{version}/"
+    return {name.removeprefix(prefix): each for name, each in seen.items() if name.startswith(prefix)}
+
+
+def manifest_of(folder: Folder, files: Mapping[str, Stored]) -> Manifest | None:
+    """What the manifest among the files of a version says; None where there is no sound one."""
+    return Manifest.from_bytes(folder.read(files[MANIFEST])) if MANIFEST in files else None
+
+
+def _is_same(
+    folder: Folder, seen: Mapping[str, Stored], version: int, model: Path, sizes: Mapping[str, int]
+) -> bool:
+    """Whether a version is whole and holds the model of that folder."""
+    files = files_of(seen, version)
+    manifest = manifest_of(folder, files)
+    if manifest is None or not holds(manifest, model, sizes):
+        return False
+    problem = difference(
+        manifest, {name: each.size_bytes for name, each in files.items() if name != MANIFEST}
+    )
+    # The model's own files are here to compare with: nothing needs to be downloaded.
+    changed = [] if problem else [name for name in sizes if files[name].crc32c != crc32c_of(model / name)]
+    if problem or changed:
+        why = problem or f"{changed[0]} was changed"
+        _log.warning("%s/%d is damaged, so the model is pushed again: %s.", folder.address, version, why)
+        return False
+    return True
+
+
+def _claim(folder: Folder, seen: Mapping[str, Stored]) -> int:
+    # Versions, and claims of them.
+    taken = {number for name in seen for part in name.split("/")[:2] if (number := version_number(part))}
+    for version in itertools.count(next_version(taken, base=folder.address)):
+        with contextlib.suppress(TakenError):
+            labels = {_PROCESS: this_process()}
+            folder.create(f"{_CLAIMS}/{version}", b"", crc32c=_EMPTY_CRC32C, labels=labels)
+            return version
+    raise AssertionError  # there is always a next number
+
+
+def _write(folder: Folder, version: int, files: Mapping[str, _File]) -> None:
+    places = {
+        _staged(version) if name == SAVED_MODEL else f"{version}/{name}": file for name, file in files.items()
+    }
+
+    def upload(name: str) -> None:
+        folder.create(name, places[name].content, crc32c=places[name].crc32c)
+
+    largest_first = sorted(places, key=lambda name: -_size(places[name]))
+    with ThreadPoolExecutor(_UPLOADS_AT_ONCE) as pool:
+        list(pool.map(upload, largest_first))
+    there = folder.list(f"{version}/") | folder.list(f"{_STAGING}/{version}/")
+    wrong = [name for name, file in places.items() if not folder.is_own(there.get(name), file.crc32c)]
+    if wrong or there.keys() != places.keys():
+        strange = (wrong or sorted(there.keys() - places.keys()))[0]
+        raise ComponentError(
+            f"{folder.address}/{strange} is not what was uploaded; version {version} is not published.",
+            hint="push again; if it stays so, see who else writes there",
+        )
+    staged = there[_staged(version)]
+    folder.copy(staged, f"{version}/{SAVED_MODEL}")
+    with contextlib.suppress(ComponentError):  # the version is complete: the next publisher tidies up
+        folder.delete(staged)
+
+
+def _size(file: _File) -> int:
+    return len(file.content) if isinstance(file.content, bytes) else file.content.stat().st_size
+
+
+def _remove_leftovers(folder: Folder, seen: Mapping[str, Stored]) -> None:
+    """Removes what publishers left that are dead: their process is gone, or they wrote nothing for long."""
+    complete = set(complete_versions(seen))
+    for name, claim in seen.items():
+        version = version_number(name.removeprefix(f"{_CLAIMS}/"))
+        if version is None:
+            continue
+        staged = seen.get(_staged(version))
+        left = [staged] if staged and _TOMBSTONE not in staged.labels else []
+        if version not in complete:
+            left += files_of(seen, version).values()
+        if left and _is_dead(claim, left):
+            _log.info("Removing what is left of %s/%d: its publisher did not end.", folder.address, version)
+            _remove(folder, version, seen)
+
+
+def _is_dead(claim: Stored, left: list[Stored]) -> bool:
+    last = max(each.written for each in [claim, *left])
+    return is_gone(claim.labels.get(_PROCESS, "")) or datetime.now(UTC) - last > DEAD_AFTER
+
+
+def _remove(folder: Folder, version: int, seen: Mapping[str, Stored]) -> None:
+    """Removes a version that is not complete, so that it never can be; of one that is, the staged file."""
+    staged = seen.get(_staged(version))
+    if f"{version}/{SAVED_MODEL}" not in seen:
+        with contextlib.suppress(TakenError):  # somebody else cleans up, or the publisher lives
+            if staged is None or _TOMBSTONE not in staged.labels:
+                labels = {_TOMBSTONE: "yes"}
+                folder.create(_staged(version), b"", crc32c=_EMPTY_CRC32C, labels=labels, over=staged)
+            if folder.find(f"{version}/{SAVED_MODEL}") is None:
+                for stored in files_of(folder.list(f"{version}/"), version).values():
+                    folder.delete(stored)
+    elif staged is not None:
+        folder.delete(staged)
+
+
+def _staged(version: int) -> str:
+    return f"{_STAGING}/{version}/{SAVED_MODEL}"

@@ -1,0 +1,58 @@
+"""The numbers of versions, as TF Serving reads them, and what a push gives back."""
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from components.errors import ComponentError
+
+GS = "gs://"
+# TF Serving keeps a version as a signed 64-bit integer and passes over longer names.
+LARGEST_VERSION = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class Published:
+    """A version that holds the model.
+
+    Attributes:
+        version: its number, > 0; larger than those that were there before it.
+        base: the directory or gs:// address that holds the versions.
+        was_there: True when an earlier push had published the same files; nothing was written then.
+    """
+
+    version: int
+    base: str
+    was_there: bool
+
+    @property
+    def address(self) -> str:
+        """The version's own directory or gs:// address."""
+        return f"{self.base}/{self.version}"
+
+    @property
+    def path(self) -> Path:
+        """The folder of a version in a directory."""
+        return Path(self.base, str(self.version))
+
+
+def version_number(name: str) -> int | None:
+    """The version that a name stands for; None where a server would pass over it."""
+    # Longer than that it is too large, and Python would take its time to read it.
+    if not (name.isascii() and name.isdigit() and len(name) <= 19):
+        return None
+    number = int(name)
+    return number if 0 < number <= LARGEST_VERSION else None
+
+
+def next_version(taken: Iterable[int], *, base: str) -> int:
+    """The number for a new version: seconds since the epoch, or one more than the largest taken.
+
+    Raises:
+        ComponentError: the largest possible one is taken.
+    """
+    version = max(int(time.time()), max(taken, default=0) + 1)
+    if version > LARGEST_VERSION:
+        raise ComponentError(f"{base} holds the largest version there can be.", hint="rename it")
+    return version

@@ -1,0 +1,89 @@
+"""A strict Cloud Storage on loopback, in a process of its own, and a small model."""
+
+import contextlib
+import json
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from components.pusher import bucket as buckets
+
+
+class Cloud:
+    """What tests do to the store."""
+
+    def __init__(self, port):
+        self.address = f"http://127.0.0.1:{port}"
+
+    def fail(self, *faults):
+        """The faults that the next requests meet, see strict_store.py; none: all is well again."""
+        self._ask("POST", "/_faults", faults)
+
+    def requests(self):
+        return self._ask("GET", "/_requests")
+
+    def forget_requests(self):
+        self._ask("DELETE", "/_requests")
+
+    def make_bucket(self, name):
+        self._ask("PUT", f"/_buckets/{name}")
+
+    def _ask(self, method, path, document=None):
+        data = None if document is None else json.dumps(document).encode()
+        request = urllib.request.Request(self.address + path, data=data, method=method)  # noqa: S310
+        with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310
+            return json.load(answer)
+
+
+@pytest.fixture(scope="session")
+def store():
+    """One store for all tests: each has buckets of its own."""
+    process = subprocess.Popen(
+        [sys.executable, str(Path(__file__).with_name("strict_store.py"))], stdout=subprocess.PIPE, text=True
+    )
+    yield Cloud(int(process.stdout.readline()))
+    process.terminate()
+    process.wait(10)
+    process.stdout.close()
+
+
+@pytest.fixture
+def cloud(store, monkeypatch):
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", store.address)
+    store.fail()
+    store.forget_requests()
+    yield store
+    store.fail()
+
+
+@pytest.fixture
+def base(cloud, request):
+    """gs:// address of the versions, in a bucket of the test's own."""
+    name = f"b{abs(hash(request.node.nodeid)):x}"
+    cloud.make_bucket(name)
+    return f"gs://{name}/serving/taxi"
+
+
+@pytest.fixture
+def contents(base):
+    """Looks what the store holds below the base now: objects by name."""
+
+    def look():
+        with contextlib.closing(buckets.Folder(base)) as folder:
+            return folder.list()
+
+    return look
+
+
+@pytest.fixture
+def model(tmp_path):
+    folder = tmp_path / "model"
+    (folder / "variables").mkdir(parents=True)
+    (folder / "assets").mkdir()
+    (folder / "saved_model.pb").write_bytes(b"graph")
+    (folder / "variables/variables.index").write_bytes(b"index")
+    (folder / "variables/variables.data-00000-of-00001").write_bytes(b"weights" * 100)
+    return folder

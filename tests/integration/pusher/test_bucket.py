@@ -1,0 +1,345 @@
+"""gs:// as a destination, against a strict store: whole or not at all, whatever fails and whoever dies."""
+
+import contextlib
+import itertools
+import json
+import os
+import random
+import signal
+import threading
+import time
+from datetime import timedelta
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+
+from components.errors import ComponentError
+from components.pusher import bucket as buckets
+from components.pusher import publish_to_bucket as publishing
+from components.pusher.bucket import Folder, TakenError
+from components.pusher.publish_to_bucket import complete_versions, publish_to_bucket, verify_in_bucket
+
+pytestmark = [
+    pytest.mark.slow,
+    # The client leaves a connection that broke to the garbage collector.
+    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+def partial(base):
+    """The visible versions that do not hold what they say, with the reason."""
+    with contextlib.closing(Folder(base)) as folder:
+        found = {version: verify_in_bucket(folder, version) for version in complete_versions(folder.list())}
+    return {version: problem for version, problem in found.items() if problem}
+
+
+def leftovers(seen):
+    """Objects of versions that are not complete, and staged files, without the marks that stay for ever."""
+    complete = {str(version) for version in complete_versions(seen)}
+    parts = {name: name.split("/")[0] for name in seen}
+    return [
+        name
+        for name, stored in seen.items()
+        if parts[name] != ".claims" and parts[name] not in complete and stored.size_bytes
+    ]
+
+
+def in_child(work):
+    """Does the work in a forked child; returns its process id."""
+    child = os.fork()
+    if not child:
+        try:
+            work()
+        except BaseException:
+            os._exit(1)
+        os._exit(0)
+    return child
+
+
+def error_of(work):
+    """The error that the work ends with; None where it ends well."""
+    try:
+        work()
+    except ComponentError as error:
+        return error
+    return None
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """Gives up soon on what does not pass."""
+    monkeypatch.setattr(buckets, "RETRY_S", 0.2)
+    monkeypatch.setattr(buckets, "FIRST_ANSWER_S", 2.0)
+
+
+def test_version_is_complete_and_its_manifest_holds_for_every_byte(model, base, contents):
+    published = publish_to_bucket(model, base=base, papers={"workload": "taxi"})
+    assert published.address == f"{base}/{published.version}"
+    names = {name.removeprefix(f"{published.version}/") for name in contents() if name[0] != "."}
+    assert names == {
+        "saved_model.pb",
+        "variables/variables.index",
+        "variables/variables.data-00000-of-00001",
+        "manifest.json",
+        "MODEL_CARD.md",
+    }
+    assert partial(base) == {}
+    assert leftovers(contents()) == []
+
+
+def test_saved_model_comes_last_and_everything_is_create_only(model, base, cloud):
+    published = publish_to_bucket(model, base=base)
+    writes = [r for r in cloud.requests() if r.startswith("POST") and "ifGenerationMatch=0" in r]
+    assert "rewriteTo" in writes[-1]
+    assert f"{published.version}/saved_model.pb" in writes[-1]
+    assert "ifSourceGenerationMatch=" in writes[-1]
+    assert len([r for r in cloud.requests() if r.startswith("POST")]) == len(writes)
+
+
+def test_same_model_is_found_and_nothing_is_written(model, base, cloud):
+    first = publish_to_bucket(model, base=base)
+    cloud.forget_requests()
+    second = publish_to_bucket(model, base=base)
+    assert (second.version, second.was_there) == (first.version, True)
+    assert {request.split()[0] for request in cloud.requests()} == {"GET"}
+
+
+def test_changed_models_get_increasing_versions_also_within_a_second(model, base):
+    found = []
+    for number in range(3):
+        (model / "saved_model.pb").write_bytes(b"graph%d" % number)
+        found.append(publish_to_bucket(model, base=base).version)
+    assert found == sorted(set(found))
+
+
+@pytest.mark.parametrize("kind", [503, 429, "drop", "lost"])
+def test_each_request_in_turn_may_fail_once_and_the_version_is_published(model, base, cloud, kind):
+    for number in itertools.count():
+        each = f"{base}{number}"
+        cloud.forget_requests()
+        cloud.fail({"kind": kind, "skip": number})
+        published = publish_to_bucket(model, base=each)
+        asked = len(cloud.requests())
+        cloud.fail()
+        assert not published.was_there
+        assert partial(each) == {}
+        if asked <= number:
+            break
+    assert number >= 11
+
+
+def test_store_that_goes_away_at_any_request_leaves_nothing_visible(model, base, cloud, impatient):
+    for number in itertools.count():
+        each = f"{base}{number}"
+        cloud.fail({"kind": 503, "skip": number, "times": 10_000})
+        # In a process that ends: whoever comes next sees that its publisher is dead.
+        failing = in_child(lambda each=each: publish_to_bucket(model, base=each))
+        failed = os.waitstatus_to_exitcode(os.waitpid(failing, 0)[1]) != 0
+        cloud.fail()
+        assert partial(each) == {}, number
+        published = publish_to_bucket(model, base=each)
+        assert partial(each) == {}, number
+        assert left_in(each) == [], number
+        if not failed:
+            assert published.was_there
+            break
+    assert number >= 10
+
+
+def left_in(base):
+    with contextlib.closing(Folder(base)) as folder:
+        return leftovers(folder.list())
+
+
+def test_publisher_killed_at_random_moments_leaves_no_partial_version(model, base, contents):
+    (model / "variables/variables.data-00000-of-00001").write_bytes(bytes(9 * 2**20))  # more than one request
+    (model / "saved_model.pb").write_bytes(b"first")
+    began = time.monotonic()
+    publish_to_bucket(model, base=base)
+    usual_s = time.monotonic() - began
+    random.seed(7)
+    outcomes = []
+    for number in range(30):
+        (model / "saved_model.pb").write_bytes(b"model %d" % number)
+        before = complete_versions(contents())
+        child = in_child(lambda: publish_to_bucket(model, base=base))
+        time.sleep(random.uniform(0, usual_s))  # noqa: S311
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        assert partial(base) == {}, number
+        published = publish_to_bucket(model, base=base)
+        assert complete_versions(contents()) == [*before, published.version]
+        assert leftovers(contents()) == [], number
+        outcomes.append(published.was_there)
+    assert partial(base) == {}
+    assert False in outcomes
+
+
+def test_publishers_of_two_models_get_a_whole_version_each(model, base, tmp_path, contents):
+    other = tmp_path / "other"
+    (other / "assets").mkdir(parents=True)
+    (other / "assets/words").write_bytes(b"words")
+    for number in range(10):
+        (model / "saved_model.pb").write_bytes(b"one %d" % number)
+        (other / "saved_model.pb").write_bytes(b"two %d" % number)
+        before = complete_versions(contents())
+        racers = [in_child(lambda m=m: publish_to_bucket(m, base=base)) for m in (model, other)]
+        assert [os.waitstatus_to_exitcode(os.waitpid(racer, 0)[1]) for racer in racers] == [0, 0]
+        assert len(complete_versions(contents())) == len(before) + 2, number
+    assert partial(base) == {}
+
+
+def test_publisher_taken_for_dead_cannot_complete_its_version(model, base, tmp_path, monkeypatch, contents):
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "saved_model.pb").write_bytes(b"other")
+    copy = Folder.copy
+
+    def stopped_before_the_end(folder, staged, name):
+        monkeypatch.setattr(Folder, "copy", copy)
+        with monkeypatch.context() as later:
+            later.setattr(publishing, "DEAD_AFTER", timedelta(0))
+            publish_to_bucket(other, base=base)
+        copy(folder, staged, name)
+
+    monkeypatch.setattr(Folder, "copy", stopped_before_the_end)
+    with pytest.raises(TakenError):
+        publish_to_bucket(model, base=base)
+    assert len(complete_versions(contents())) == 1
+    assert partial(base) == {}
+    assert leftovers(contents()) == []
+
+
+def test_publisher_elsewhere_that_wrote_lately_is_left_alone(model, base, monkeypatch, contents):
+    with monkeypatch.context() as dying:
+        dying.setattr(publishing, "this_process", lambda: "elsewhere:1:1")
+        dying.setattr(Folder, "copy", lambda *_: os._exit(0))
+        os.waitpid(in_child(lambda: publish_to_bucket(model, base=base)), 0)
+    left = leftovers(contents())
+    assert left
+    (model / "saved_model.pb").write_bytes(b"other")
+    publish_to_bucket(model, base=base)
+    assert set(left) <= set(leftovers(contents()))
+    monkeypatch.setattr(publishing, "DEAD_AFTER", timedelta(0))
+    publish_to_bucket(model, base=base)
+    assert leftovers(contents()) == []
+
+
+def test_corrupted_answer_is_asked_for_again_and_never_taken(model, base, cloud, impatient):
+    published = publish_to_bucket(model, base=base)
+    fault = {"kind": "corrupt", "match": r"/download/.*variables\.index", "times": 1}
+    cloud.fail(fault)
+    assert partial(base) == {}
+    cloud.fail({**fault, "times": 100})
+    with (
+        contextlib.closing(Folder(base)) as folder,
+        pytest.raises(ComponentError, match="did not arrive as it is stored"),
+    ):
+        verify_in_bucket(folder, published.version)
+
+
+def test_version_that_was_changed_in_the_bucket_is_pushed_again(model, base):
+    first = publish_to_bucket(model, base=base)
+    name = f"{first.version}/variables/variables.index"
+    with contextlib.closing(Folder(base, writer="somebody")) as folder:
+        folder.create(name, b"iNdex", crc32c=buckets.crc32c_of(b"iNdex"), over=folder.find(name))
+        assert verify_in_bucket(folder, first.version) == (
+            "variables/variables.index is not what its manifest.json says"
+        )
+    assert publish_to_bucket(model, base=base).version > first.version
+    assert list(partial(base)) == [first.version]
+
+
+def told_in_time(work):
+    began = time.monotonic()
+    error = error_of(work)
+    assert time.monotonic() - began < 15
+    return error
+
+
+def test_bucket_that_does_not_exist_is_named_with_the_command_to_make_it(model, cloud):
+    error = told_in_time(lambda: publish_to_bucket(model, base="gs://nowhere/taxi"))
+    assert "there is no bucket 'nowhere'" in error.message
+    assert "gcloud storage buckets create gs://nowhere" in error.hint
+
+
+@pytest.mark.parametrize("code", [401, 403])
+def test_denied_permission_names_what_is_needed(model, base, cloud, code):
+    cloud.fail({"kind": code, "times": 100})
+    error = told_in_time(lambda: publish_to_bucket(model, base=base))
+    assert "permission denied" in error.message
+    assert "storage.objects.create" in error.hint
+
+
+def test_store_that_does_not_answer_is_told_in_time(model, base, cloud):
+    cloud.fail({"kind": 503, "times": 10_000})
+    assert "cannot be used" in told_in_time(lambda: publish_to_bucket(model, base=base)).message
+
+
+def test_missing_credentials_come_with_the_command_to_log_in(model, monkeypatch, tmp_path):
+    monkeypatch.delenv("STORAGE_EMULATOR_HOST", raising=False)
+    monkeypatch.delenv("GOOGLE_APPLICATION_CREDENTIALS", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("NO_GCE_CHECK", "true")
+    error = told_in_time(lambda: publish_to_bucket(model, base="gs://b/taxi"))
+    assert "no credentials" in error.message
+    assert error.hint == "gcloud auth application-default login"
+
+
+class Refusing(BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = b'{"error": "invalid_grant", "error_description": "Invalid JWT Signature."}'
+        self.send_response(400)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.mark.parametrize("answers", [True, False], ids=["refused", "no server"])
+def test_wrong_credentials_are_told(model, monkeypatch, tmp_path, answers):
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric import rsa
+
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048).private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    server = HTTPServer(("127.0.0.1", 0), Refusing)
+    uri = f"http://127.0.0.1:{server.server_address[1]}/token"
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    if not answers:
+        server.shutdown()
+        server.server_close()
+    account = {
+        "type": "service_account",
+        "project_id": "p",
+        "private_key_id": "k",
+        "private_key": key.decode(),
+        "client_email": "a@p.iam.gserviceaccount.com",
+        "client_id": "1",
+        "token_uri": uri,
+    }
+    file = tmp_path / "account.json"
+    file.write_text(json.dumps(account), encoding="utf-8")
+    monkeypatch.delenv("STORAGE_EMULATOR_HOST", raising=False)
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(file))
+    try:
+        error = told_in_time(lambda: publish_to_bucket(model, base="gs://b/taxi"))
+    finally:
+        if answers:
+            server.shutdown()
+            server.server_close()
+    assert "gs://b/taxi" in error.message
+    assert error.hint
+    if answers:
+        assert "the credentials do not work" in error.message
+        assert "invalid_grant" in error.message
+
+
+@pytest.mark.parametrize("address", ["gs://", "gs:///x", "gs://b", "gs://b/"])
+def test_address_without_bucket_and_folder_is_refused(model, address):
+    with pytest.raises(ComponentError, match="must be gs://BUCKET/FOLDER"):
+        publish_to_bucket(model, base=address)
