@@ -114,7 +114,18 @@ def build_pipeline(
     pusher = Pusher(
         model=trainer.outputs["model"],
         blessing=gate.outputs["blessing"],
+        examples=examples,
+        quarantine=ingest.outputs["quarantine"],
+        schema=schema,
         base=config.push.destination or str(output / "serving" / config.name),
+        about={
+            "workload": config.name,
+            "description": config.description,
+            "source": config.data.source,
+            "label": config.data.label,
+            "model": config.train.model,
+            "preprocessing_fn": config.transform.preprocessing_fn,
+        },
     )
 
     nodes: list[BaseNode] = [

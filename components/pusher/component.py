@@ -5,11 +5,14 @@ from pathlib import Path
 
 from tfx.dsl.component.experimental.annotations import InputArtifact, OutputArtifact, Parameter
 from tfx.dsl.component.experimental.decorators import component
-from tfx.types.standard_artifacts import Model, ModelBlessing, PushedModel
+from tfx.types.standard_artifacts import Examples, Model, ModelBlessing, PushedModel, Schema
 from tfx.utils.path_utils import serving_model_path
 
 from components.errors import ComponentError
 from components.pusher.destination import push
+from components.pusher.provenance import provenance, read_data, read_verdict
+from components.saved_model.signatures import read_signatures
+from schemas.artifacts import Quarantine
 
 _log = logging.getLogger(__name__)
 
@@ -18,34 +21,68 @@ _log = logging.getLogger(__name__)
 def Pusher(  # noqa: N802 (component constructors are nouns)
     model: InputArtifact[Model],
     blessing: InputArtifact[ModelBlessing],
+    examples: InputArtifact[Examples],
+    quarantine: InputArtifact[Quarantine],
+    schema: InputArtifact[Schema],
     pushed_model: OutputArtifact[PushedModel],
     base: Parameter[str],
+    about: Parameter[dict[str, str]],
 ) -> None:
-    """Publishes the model when it is blessed; else pushes nothing and says so.
+    """Publishes the model when it is blessed, with its papers; else pushes nothing and says so.
 
     Args:
         model: the Trainer's; its SavedModel lies in the artifact's folder for serving.
         blessing: the gate's answer about this model: the property `blessed`, and the file `BLESSED`.
+        examples: what it was trained on; its span goes into the papers.
+        quarantine: beside them, with the digest of the data.
+        schema: of the data.
         pushed_model: gets the properties that stock components set: `pushed` (1 or 0) and, when pushed,
             `pushed_destination` (the version's directory or gs:// address) and `pushed_version`. Nothing is
             copied into it.
         base: the directory or gs:// folder that a model server watches.
+        about: what the workload says of itself, see `components.pusher.provenance`.
 
     Raises:
-        ComponentError: the blessing says yes but its file is gone, or the model cannot be published.
+        ComponentError: the blessing is about another model, or says yes but its file is gone; or the model
+            cannot be published.
     """
     if blessing.get_int_custom_property("blessed") != 1:
         pushed_model.set_int_custom_property("pushed", 0)
         _log.warning("Not pushed: %s is not blessed (%s).", model.uri, blessing.uri)
         return
-    if not Path(blessing.uri, "BLESSED").is_file():
-        raise ComponentError(
-            f"{blessing.uri} is recorded as a blessing, but holds no file BLESSED; nothing is pushed.",
-            hint="let the gate judge again: python local_runner.py run --from ModelGate",
-        )
-    published = push(Path(serving_model_path(model.uri)), base=base)
+    _check(blessing, model)
+    folder = Path(serving_model_path(model.uri))
+    papers = provenance(
+        about=about,
+        verdict=read_verdict(Path(blessing.uri)),
+        data=read_data(Path(quarantine.uri), span=_span(examples)),
+        schema=Path(schema.uri, "schema.pbtxt"),
+        signatures={name: each.to_json() for name, each in read_signatures(folder).items()},
+    )
+    published = push(folder, base=base, papers=papers)
     pushed_model.set_int_custom_property("pushed", 1)
     pushed_model.set_string_custom_property("pushed_destination", published.address)
     pushed_model.set_string_custom_property("pushed_version", str(published.version))
     done = "was there already, nothing was pushed" if published.was_there else "pushed"
     _log.info("Version %d %s: %s.", published.version, done, published.address)
+
+
+def _check(blessing: ModelBlessing, model: Model) -> None:
+    again = "let the gate judge again: python local_runner.py run --from ModelGate"
+    if not Path(blessing.uri, "BLESSED").is_file():
+        raise ComponentError(
+            f"{blessing.uri} is recorded as a blessing, but holds no file BLESSED; nothing is pushed.",
+            hint=again,
+        )
+    judged = blessing.get_string_custom_property("current_model")
+    if judged != model.uri:
+        judged = judged or "no model that it names"
+        raise ComponentError(
+            f"{blessing.uri} is about {judged}, not {model.uri}; nothing is pushed.",
+            hint=again,
+        )
+
+
+def _span(examples: Examples) -> str:
+    # Written as a text or a number, by the driver that resolved it.
+    return examples.get_string_custom_property("span") or str(examples.get_int_custom_property("span") or "")

@@ -1,9 +1,203 @@
-"""A version's `MODEL_CARD.md`: what its papers say, for people."""
+"""A version's `MODEL_CARD.md`: what its papers say, for people. Every text in it is escaped."""
 
-from collections.abc import Mapping
+import html
+import json
+import math
+import re
+import shlex
+from collections.abc import Iterator, Mapping
 from typing import Any
+
+_BAR_CELLS = 40
+_SHOWN_SLICES = 40
+_SHOWN_TEXT = 200
+_EXAMPLE_CELLS = 16
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+!|~>-])")
+_EXAMPLES: Mapping[str, Any] = {"string": "", "bool": False, "float": 0.0, "double": 0.0, "half": 0.0}
 
 
 def model_card(papers: Mapping[str, Any]) -> str:
-    """The card as Markdown."""
-    return f"# {papers.get('workload', 'model')}\n"
+    """The card as Markdown: purpose, data, metrics by slice with a chart, limits, and how to call the model.
+
+    Args:
+        papers: as `components.pusher.provenance` gives them; sections without anything to say are left out.
+    """
+    sections = (
+        _purpose(papers),
+        _data(papers),
+        _metrics(papers),
+        _limits(papers),
+        _call(papers),
+        _made(papers),
+    )
+    return "\n".join(["\n".join(lines) + "\n" for lines in map(list, sections) if lines])
+
+
+def _purpose(papers: Mapping[str, Any]) -> Iterator[str]:
+    yield f"# {_text(papers.get('workload') or 'A model')}"
+    yield ""
+    yield _text(papers.get("description") or "The workload does not say what the model is for.")
+    if label := papers.get("label"):
+        yield f"It was trained on the column {_text(label)}."
+
+
+def _data(papers: Mapping[str, Any]) -> Iterator[str]:
+    data = _mapping(papers.get("data"))
+    if not data:
+        return
+    yield "## Data"
+    yield ""
+    rows_out = _mapping(data.get("rows_out"))
+    rejected = sum(n for n in _mapping(data.get("rejected")).values() if isinstance(n, int))
+    facts = {
+        "source": data.get("source"),
+        "span": data.get("span"),
+        "rows read": data.get("rows_in"),
+        "rows by split": ", ".join(f"{name} {rows}" for name, rows in rows_out.items()),
+        "rows rejected": rejected if data.get("rows_in") else None,
+        "digest": data.get("digest"),
+        "schema's digest": _mapping(papers.get("schema")).get("digest"),
+    }
+    yield from _table(facts)
+
+
+def _metrics(papers: Mapping[str, Any]) -> Iterator[str]:
+    metrics, before = _numbers(papers.get("metrics")), _numbers(papers.get("baseline_metrics"))
+    if not metrics:
+        return
+    yield "## Metrics"
+    yield ""
+    yield "| metric | this model | the one before |"
+    yield "| --- | --- | --- |"
+    for name, value in metrics.items():
+        yield f"| {_text(name)} | {value:.4g} | {f'{before[name]:.4g}' if name in before else ''} |"
+    yield from _chart(papers, metrics)
+
+
+def _chart(papers: Mapping[str, Any], metrics: Mapping[str, float]) -> Iterator[str]:
+    """Bars in plain text: no viewer of Markdown leaves them out."""
+    slices = {name: _numbers(values) for name, values in _mapping(papers.get("slices")).items()}
+    shown = next((name for name in metrics if name != "example_count"), "")
+    values = [(each[shown], name, each) for name, each in slices.items() if shown in each]
+    if len(values) < 2:
+        return
+    yield ""
+    yield f"{_text(shown)} by slice, the lowest first:"
+    yield ""
+    yield "~~~~text"
+    values.sort(key=lambda each: (each[0], each[1]))
+    largest = max(abs(value) for value, _, _ in values) or 1.0
+    width = max(len(_plain(name)) for _, name, _ in values[:_SHOWN_SLICES])
+    for value, name, numbers in values[:_SHOWN_SLICES]:
+        bar = "█" * round(_BAR_CELLS * max(value, 0.0) / largest)
+        count = f"  {numbers['example_count']:.0f} examples" if "example_count" in numbers else ""
+        yield f"{_plain(name):<{width}}  {value:>8.4g}  {bar}{count}"
+    yield "~~~~"
+    if len(values) > _SHOWN_SLICES:
+        yield f"and {len(values) - _SHOWN_SLICES} slices more; manifest.json has them all."
+
+
+def _limits(papers: Mapping[str, Any]) -> Iterator[str]:
+    yield "## Limits"
+    yield ""
+    yield "- Known only for data like the above; the metrics say nothing of other sources or times."
+    gate = _mapping(papers.get("gate"))
+    for reason in _list(gate.get("reasons")):
+        yield f"- The gate said: {_text(reason)}."
+    for override in _list(gate.get("overrides")):
+        yield f"- **Passed against the gate**: {_text(_worded(override))}"
+    if not _mapping(papers.get("slices")).keys() - {"overall"}:
+        yield "- Not looked at by slice: it may be worse for some groups than overall."
+
+
+def _call(papers: Mapping[str, Any]) -> Iterator[str]:
+    signatures = _mapping(_mapping(papers.get("model")).get("signatures"))
+    inputs = _mapping(_mapping(signatures.get("serve_raw")).get("inputs"))
+    if not inputs:
+        return
+    yield "## How to call it"
+    yield ""
+    yield "| input | type | shape of a row |"
+    yield "| --- | --- | --- |"
+    for name, tensor in inputs.items():
+        shape = _list(_mapping(tensor).get("shape"))[1:]
+        yield f"| {_text(name)} | {_text(_mapping(tensor).get('dtype', ''))} | {shape} |"
+    yield ""
+    yield "In a column that may be empty, an empty cell is NaN, an empty text or the lowest int64."
+    example = {name: _example(_mapping(tensor)) for name, tensor in inputs.items()}
+    if None in example.values():
+        return
+    body = json.dumps({"signature_name": "serve_raw", "instances": [example]})
+    path = f"http://127.0.0.1:8501/v1/models/{papers.get('workload') or 'NAME'}:predict"
+    command = f"curl -d {shlex.quote(body)} {shlex.quote(path)}"
+    yield "With a server of TF Serving's REST API on this machine (values of your own in place of these):"
+    yield ""
+    yield "~~~~sh"
+    yield command.replace("~~~~", "")
+    yield "~~~~"
+
+
+def _made(papers: Mapping[str, Any]) -> Iterator[str]:
+    yield "## How it was made"
+    yield ""
+    facts = {
+        "run": papers.get("run"),
+        "pushed": papers.get("pushed_at"),
+        "published again": _worded(papers["republished"]) if papers.get("republished") else None,
+        "model's digest": _mapping(papers.get("model")).get("digest"),
+        **{f"code of {name}": digest for name, digest in _mapping(papers.get("code")).items()},
+        **_mapping(papers.get("stack")),
+    }
+    yield from _table(facts)
+
+
+def _table(facts: Mapping[str, Any]) -> Iterator[str]:
+    yield "| | |"
+    yield "| --- | --- |"
+    for name, value in facts.items():
+        if value not in (None, ""):
+            yield f"| {_text(name)} | {_text(value)} |"
+
+
+def _example(tensor: Mapping[str, Any]) -> Any:
+    """A value of the tensor's type and of a row's shape; None where that is too large to show."""
+    shape = _list(tensor.get("shape"))[1:]
+    if not all(isinstance(size, int) for size in shape) or math.prod(shape) > _EXAMPLE_CELLS:
+        return None
+    value = _EXAMPLES.get(str(tensor.get("dtype")), 0)
+    for size in reversed(shape):
+        value = [value] * size
+    return value
+
+
+def _text(value: Any) -> str:
+    """Text of anybody's as Markdown that shows it and does nothing else."""
+    return _MARKDOWN.sub(r"\\\1", html.escape(_plain(value), quote=False))
+
+
+def _plain(value: Any) -> str:
+    """On one line, without what steers a terminal or ends a block of code."""
+    text = "".join(letter if letter.isprintable() else " " for letter in str(value)).replace("~~~", "~ ~")
+    return text if len(text) <= _SHOWN_TEXT else f"{text[:_SHOWN_TEXT]}..."
+
+
+def _worded(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {each}" for key, each in value.items())
+    return str(value)
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else []
+
+
+def _numbers(value: Any) -> dict[str, float]:
+    return {
+        name: number
+        for name, number in _mapping(value).items()
+        if isinstance(number, int | float) and not isinstance(number, bool)
+    }

@@ -48,6 +48,11 @@ class Compiled:
         config = self.deployment.metadata_connection_config
         return getattr(config, config.WhichOneof("connection_config"))
 
+    @property
+    def run_id(self) -> str:
+        """The run, as the metadata store knows it."""
+        return str(self.ir.runtime_spec.pipeline_run_id.field_value.string_value)
+
     def node(self, node_id: str) -> pipeline_pb2.PipelineNode:
         """The IR of one node."""
         return next(n.pipeline_node for n in self.ir.nodes if n.pipeline_node.node_info.id == node_id)

@@ -14,6 +14,7 @@ from components import python_process
 from components.kept_state import STATE_VARIABLE
 from components.left_behind import LEFT_VARIABLE
 from components.progress import PROGRESS_VARIABLE, report
+from components.pusher.provenance import RUN_VARIABLE
 from pipeline.local.beam_stages import report_stages
 from pipeline.local.failure import describe_exception
 from pipeline.local.processes import adopt_orphans, die_with_parent
@@ -90,6 +91,7 @@ class NodeProcess:
             os.environ[PROGRESS_VARIABLE] = self.progress
             os.environ[LEFT_VARIABLE] = self.left
             os.environ[STATE_VARIABLE] = self.state
+            os.environ[RUN_VARIABLE] = compiled.run_id
 
             from absl import logging  # type: ignore[import-untyped]
 

@@ -1,5 +1,6 @@
 """The Pusher on artifacts as the Trainer and the gate leave them."""
 
+import json
 import logging
 from pathlib import Path
 
@@ -13,12 +14,16 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def push(tmp_path):
     """Runs the component's function with a blessing of the given value; returns the pushed artifact."""
-    from tfx.types.standard_artifacts import Model, ModelBlessing, PushedModel
+    from tfx.types.standard_artifacts import Examples, Model, ModelBlessing, PushedModel, Schema
 
     from components.pusher.component import Pusher
+    from schemas.artifacts import Quarantine
 
-    def call(*, blessed, file="BLESSED"):
+    def call(*, blessed, file="BLESSED", about_model="models/7", verdict=None):
         model, blessing, pushed = Model(), ModelBlessing(), PushedModel()
+        examples, quarantine, schema = Examples(), Quarantine(), Schema()
+        quarantine.uri = schema.uri = str(tmp_path / "beside")
+        examples.set_string_custom_property("span", "3")
         model.uri, blessing.uri = str(tmp_path / "models/7"), str(tmp_path / "blessing")
         saved_model = tmp_path / "models/7/Format-Serving/saved_model.pb"
         saved_model.parent.mkdir(parents=True, exist_ok=True)
@@ -26,10 +31,22 @@ def push(tmp_path):
         Path(blessing.uri).mkdir(exist_ok=True)
         if file:
             Path(blessing.uri, file).touch()
+        if verdict:
+            Path(blessing.uri, "verdict.json").write_text(json.dumps(verdict), encoding="utf-8")
         if blessed is not None:
             blessing.set_int_custom_property("blessed", blessed)
+            blessing.set_string_custom_property("current_model", str(tmp_path / about_model))
         function = Pusher.EXECUTOR_SPEC.executor_class._FUNCTION
-        function(model=model, blessing=blessing, pushed_model=pushed, base=str(tmp_path / "serving"))
+        function(
+            model=model,
+            blessing=blessing,
+            examples=examples,
+            quarantine=quarantine,
+            schema=schema,
+            pushed_model=pushed,
+            base=str(tmp_path / "serving"),
+            about={"workload": "taxi"},
+        )
         return pushed
 
     return call
@@ -70,3 +87,23 @@ def test_blessing_whose_file_is_gone_is_an_error(push, tmp_path):
         push(blessed=1, file=None)
     assert "--from ModelGate" in raised.value.hint
     assert not (tmp_path / "serving").exists()
+
+
+def test_blessing_of_another_model_is_refused(push, tmp_path):
+    with pytest.raises(
+        ComponentError, match=r"blessing is about .*models/6, not .*models/7; nothing is pushed"
+    ):
+        push(blessed=1, about_model="models/6")
+    assert not (tmp_path / "serving").exists()
+
+
+def test_papers_hold_the_gates_answer_the_run_and_the_span(push, monkeypatch):
+    monkeypatch.setenv("SLIPWAY_RUN", "20261120-1")
+    verdict = {"metrics": {"auc": 0.95}, "reasons": ["auc 0.95, meets at least 0.9"]}
+    version = Path(properties(push(blessed=1, verdict=verdict))[1])
+    manifest = json.loads((version / "manifest.json").read_text(encoding="utf-8"))
+    assert (manifest["workload"], manifest["run"], manifest["data"]) == ("taxi", "20261120-1", {"span": "3"})
+    assert manifest["metrics"] == {"auc": 0.95}
+    assert manifest["gate"]["reasons"] == ["auc 0.95, meets at least 0.9"]
+    assert manifest["stack"]["python"].startswith("3.")
+    assert "auc" in (version / "MODEL_CARD.md").read_text(encoding="utf-8")

@@ -1,0 +1,123 @@
+"""Where a model comes from and how good it is, gathered from what lies beside it when it is pushed.
+
+What is missing is left out: another pipeline's gate, data or schema may say less than ours.
+"""
+
+import hashlib
+import importlib.util
+import json
+import os
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from platform import python_version
+from typing import Any
+
+# Set by the engine for each node's process.
+RUN_VARIABLE = "SLIPWAY_RUN"
+
+_STACK = ("tfx", "tensorflow", "tensorflow-transform", "keras", "numpy")
+_SHARED_CODE = "components"
+
+
+def provenance(
+    *,
+    about: Mapping[str, str],
+    verdict: Mapping[str, Any],
+    data: Mapping[str, Any],
+    schema: Path | None,
+    signatures: Mapping[str, Any],
+) -> dict[str, Any]:
+    """The papers of a version, as its manifest keeps them and its card shows them.
+
+    Args:
+        about: what the workload says of itself: `workload`, `description`, `source`, `label`, and the dotted
+            paths `model` and `preprocessing_fn`; any may be missing.
+        verdict: the gate's `verdict.json`.
+        data: `digest`, `span`, `rows_in`, `rows_out`, `rows_rejected`; any may be missing.
+        schema: the schema file.
+        signatures: of the model, by name, as plain data.
+    """
+    papers = {
+        "workload": about.get("workload", ""),
+        "description": about.get("description", ""),
+        "label": about.get("label", ""),
+        "run": os.environ.get(RUN_VARIABLE, ""),
+        "pushed_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "model": {"signatures": dict(signatures)},
+        "code": code_digests([about.get("model", ""), about.get("preprocessing_fn", "")]),
+        "data": {"source": about.get("source", ""), **data},
+        "schema": _schema(schema),
+        **{key: verdict.get(key, {}) for key in ("metrics", "baseline_metrics", "slices")},
+        "gate": {key: verdict.get(key, []) for key in ("reasons", "checks", "overrides")},
+        "stack": stack_versions(),
+    }
+    return {key: value for key, value in papers.items() if value not in ("", {}, None)}
+
+
+def read_verdict(folder: Path) -> dict[str, Any]:
+    """The `verdict.json` beside a blessing; empty where there is none that can be read."""
+    return _read_mapping(folder / "verdict.json")
+
+
+def read_data(quarantine: Path, *, span: Any) -> dict[str, Any]:
+    """What is known of the data: from the summary that Ingest left, and the span of its examples."""
+    summary = _read_mapping(quarantine / "summary.json")
+    known: dict[str, Any] = {
+        key: summary[key] for key in ("digest", "rows_in", "rows_out", "rejected") if key in summary
+    }
+    return known if span in (None, "") else {**known, "span": str(span)}
+
+
+def code_digests(functions: Iterable[str]) -> dict[str, str]:
+    """One SHA-256 over the Python files of each package that a function lives in, and of this project's own.
+
+    Args:
+        functions: dotted paths, module and function; empty ones and those that cannot be found are left out.
+    """
+    packages = {path.rpartition(".")[0].rpartition(".")[0] for path in functions} | {_SHARED_CODE}
+    folders = {name: _folder(name) for name in sorted(packages - {""})}
+    return {name: _digest(folder) for name, folder in folders.items() if folder is not None}
+
+
+def stack_versions() -> dict[str, str]:
+    """The versions of Python and of what the model is made with, by package."""
+    found = {"python": python_version()}
+    for package in _STACK:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue  # a deployment may do without one
+    return found
+
+
+def _folder(package: str) -> Path | None:
+    try:
+        spec = importlib.util.find_spec(package)
+    except (ImportError, ValueError):
+        return None
+    locations = spec.submodule_search_locations if spec else None
+    return Path(next(iter(locations))) if locations else None
+
+
+def _digest(folder: Path) -> str:
+    files = {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in folder.rglob("*.py")
+    }
+    return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
+
+
+def _schema(path: Path | None) -> dict[str, str]:
+    if path is None or not path.is_file():
+        return {}
+    return {"digest": hashlib.sha256(path.read_bytes()).hexdigest()}
+
+
+def _read_mapping(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,57 @@
+"""The manifest: what it covers, and that no byte of it can change unseen."""
+
+import pytest
+
+from components.pusher.manifest import FileEntry, Manifest, verify
+from components.pusher.publish import publish
+
+PAPERS = {"workload": "taxi", "run": "1", "metrics": {"auc": 0.95}}
+
+
+@pytest.fixture
+def version(tmp_path):
+    model = tmp_path / "model"
+    (model / "variables").mkdir(parents=True)
+    (model / "saved_model.pb").write_bytes(b"graph")
+    (model / "variables/variables.index").write_bytes(b"index")
+    return publish(model, base=tmp_path / "base", papers=PAPERS).path
+
+
+def test_version_with_papers_has_a_card_that_its_manifest_covers(version):
+    manifest = Manifest.from_bytes((version / "manifest.json").read_bytes())
+    assert manifest.papers["metrics"] == {"auc": 0.95}
+    assert manifest.papers["model"] == {"digest": manifest.model_digest}
+    assert set(manifest.files) == {"saved_model.pb", "variables/variables.index", "MODEL_CARD.md"}
+    assert verify(version) == ""
+
+
+def test_flipped_bit_in_any_byte_of_any_file_is_noticed(version):
+    for path in [path for path in version.rglob("*") if path.is_file()]:
+        content = path.read_bytes()
+        for position in range(len(content)):
+            path.write_bytes(content[:position] + bytes([content[position] ^ 1]) + content[position + 1 :])
+            assert verify(version) != "", (path, position)
+        path.write_bytes(content)
+    assert verify(version) == ""
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda content: content + b" ",
+        lambda content: content.replace(b'"run": "1"', b'"run": "2"'),
+        lambda content: content.replace(b"\n", b"\r\n"),
+        lambda content: content.replace(b'"run": "1"', b'"run": "0", "run": "1"'),
+        lambda content: b"[" * 100_000,
+        lambda content: b"",
+        lambda content: b"null",
+    ],
+)
+def test_manifest_that_was_edited_is_none(version, change):
+    assert Manifest.from_bytes(change((version / "manifest.json").read_bytes())) is None
+
+
+def test_model_digest_does_not_depend_on_the_papers():
+    entry = FileEntry("a" * 64, 1)
+    card = {"MODEL_CARD.md": FileEntry("b" * 64, 2)}
+    assert Manifest({"m": entry}).model_digest == Manifest({"m": entry, **card}, PAPERS).model_digest

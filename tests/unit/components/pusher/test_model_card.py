@@ -1,0 +1,116 @@
+"""The model card: what it says, and that nobody's text does anything in it."""
+
+import json
+
+import pytest
+
+from components.pusher.model_card import model_card
+
+PAPERS = {
+    "workload": "taxi",
+    "description": "Whether the tip exceeds 20% of the fare.",
+    "label": "tips",
+    "data": {
+        "source": "trips.csv",
+        "span": "2",
+        "digest": "d1",
+        "rows_in": 15,
+        "rows_out": {"train": 10, "eval": 4},
+        "rejected": {"not a number": 1},
+    },
+    "metrics": {"example_count": 4, "auc": 0.95},
+    "baseline_metrics": {"auc": 0.94},
+    "slices": {
+        "overall": {"auc": 0.95, "example_count": 4},
+        "payment_type=Cash": {"auc": 0.475, "example_count": 1},
+    },
+    "gate": {"reasons": ["auc 0.95, meets at least 0.94"], "overrides": [{"by": "ann", "reason": "trial"}]},
+    "model": {
+        "digest": "m1",
+        "signatures": {
+            "serve_raw": {
+                "inputs": {
+                    "fare": {"dtype": "float", "shape": [None, 1]},
+                    "company": {"dtype": "string", "shape": [None, 1]},
+                },
+                "outputs": {"outputs": {"dtype": "float", "shape": [None, 1]}},
+            }
+        },
+    },
+    "run": "20261120-1",
+}
+
+
+def test_card_has_purpose_data_metrics_limits_and_a_request():
+    card = model_card(PAPERS)
+    headings = [line for line in card.splitlines() if line.startswith("#")]
+    assert headings == [
+        "# taxi",
+        "## Data",
+        "## Metrics",
+        "## Limits",
+        "## How to call it",
+        "## How it was made",
+    ]
+    assert "Whether the tip exceeds 20% of the fare." in card
+    assert "| auc | 0.95 | 0.94 |" in card
+    assert "| rows rejected | 1 |" in card
+    assert "- **Passed against the gate**: by ann, reason trial" in card
+
+
+def test_bars_are_as_long_as_the_values_with_the_lowest_first():
+    lines = [line for line in model_card(PAPERS).splitlines() if "█" in line]
+    assert [(line.split()[0], line.count("█")) for line in lines] == [
+        ("payment_type=Cash", 20),
+        ("overall", 40),
+    ]
+
+
+def test_example_request_is_one_that_can_be_sent():
+    [command] = [line for line in model_card(PAPERS).splitlines() if line.startswith("curl")]
+    body = command.split("'")[1]
+    assert json.loads(body) == {
+        "signature_name": "serve_raw",
+        "instances": [{"fare": [0.0], "company": [""]}],
+    }
+    assert command.endswith("http://127.0.0.1:8501/v1/models/taxi:predict")
+
+
+def test_inputs_too_large_to_write_down_are_listed_without_a_request():
+    image = {"serve_raw": {"inputs": {"image": {"dtype": "float", "shape": [None, 28, 28]}}}}
+    card = model_card({**PAPERS, "model": {"signatures": image}})
+    assert "| image | float | [28, 28] |" in card.replace("\\", "")
+    assert "curl" not in card
+
+
+HOSTILE = "<script>alert(1)</script> [x](javascript:1) `rm` | ~~~~\n# heading \x1b[31m ![i](http://h/i)"
+
+
+@pytest.mark.parametrize("place", ["description", "label", "source", "slice", "reason", "override", "metric"])
+def test_text_of_anybody_does_nothing_in_the_card(place):
+    papers = {
+        **PAPERS,
+        "description": HOSTILE if place == "description" else "",
+        "label": HOSTILE if place == "label" else "tips",
+        "data": {"source": HOSTILE if place == "source" else "s"},
+        "metrics": {"auc": 0.5, **({HOSTILE: 0.1} if place == "metric" else {})},
+        "slices": {"overall": {"auc": 0.5}, (HOSTILE if place == "slice" else "x=1"): {"auc": 0.4}},
+        "gate": {
+            "reasons": [HOSTILE if place == "reason" else "r"],
+            "overrides": [HOSTILE] if place == "override" else [],
+        },
+    }
+    card = model_card(papers)
+    outside = "\n".join(part for number, part in enumerate(card.split("~~~~")) if number % 2 == 0)
+    assert card.count("~~~~") % 2 == 0
+    assert "<script>" not in outside
+    assert "[x](" not in outside
+    assert "\x1b" not in card
+    assert not any(line.startswith("# heading") for line in card.splitlines())
+    columns = {line.count("|") - line.count("\\|") for line in card.splitlines() if line.startswith("| auc")}
+    assert columns == {4}
+
+
+@pytest.mark.parametrize("papers", [{}, {"metrics": 3, "slices": [], "gate": None, "data": "x", "model": 1}])
+def test_papers_that_say_little_or_nonsense_make_a_short_card(papers):
+    assert model_card(papers).startswith("# A model")

@@ -1,0 +1,48 @@
+"""Where a model comes from: what is gathered, and what may be missing."""
+
+import json
+
+from components.pusher.provenance import code_digests, provenance, read_data, read_verdict
+
+
+def test_papers_leave_out_what_nobody_knows(monkeypatch):
+    monkeypatch.delenv("SLIPWAY_RUN", raising=False)
+    papers = provenance(about={}, verdict={}, data={}, schema=None, signatures={})
+    assert set(papers) == {"pushed_at", "model", "code", "data", "gate", "stack"}
+    assert set(papers["code"]) == {"components"}
+
+
+def test_data_and_verdict_are_read_from_what_ingest_and_the_gate_left(tmp_path):
+    summary = {"digest": "d", "rows_in": 3, "rows_out": {"train": 2}, "rejected": {"bad": 1}, "files": ["x"]}
+    (tmp_path / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
+    (tmp_path / "verdict.json").write_text(json.dumps({"metrics": {"auc": 1}}), encoding="utf-8")
+    assert read_data(tmp_path, span="4") == {
+        "digest": "d",
+        "rows_in": 3,
+        "rows_out": {"train": 2},
+        "rejected": {"bad": 1},
+        "span": "4",
+    }
+    assert read_verdict(tmp_path) == {"metrics": {"auc": 1}}
+
+
+def test_files_that_are_missing_or_damaged_say_nothing(tmp_path):
+    (tmp_path / "verdict.json").write_text("[1", encoding="utf-8")
+    assert read_verdict(tmp_path) == {}
+    assert read_data(tmp_path, span=None) == {}
+
+
+def test_code_digest_changes_with_the_code_and_not_with_the_place(tmp_path, monkeypatch):
+    digests = []
+    for place, text in (("a", "x = 1"), ("b", "x = 1"), ("c", "x = 2")):
+        package = tmp_path / place / f"pushed_{place}"
+        package.mkdir(parents=True)
+        (package / "__init__.py").touch()
+        (package / "model.py").write_text(text, encoding="utf-8")
+        monkeypatch.syspath_prepend(tmp_path / place)
+        digests.append(code_digests([f"pushed_{place}.model.build"])[f"pushed_{place}"])
+    assert digests[0] == digests[1] != digests[2]
+
+
+def test_code_that_cannot_be_found_is_left_out():
+    assert set(code_digests(["no_such_package.model.build", "", "plain"])) == {"components"}
