@@ -12,7 +12,7 @@ _BAR_CELLS = 40
 _SHOWN_SLICES = 40
 _SHOWN_TEXT = 200
 _EXAMPLE_CELLS = 16
-_MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+!|~>-])")
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]()!|~]|^[#+-])")
 _EXAMPLES: Mapping[str, Any] = {"string": "", "bool": False, "float": 0.0, "double": 0.0, "half": 0.0}
 
 
