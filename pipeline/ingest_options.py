@@ -27,7 +27,8 @@ def ingest_options(data: DataConfig) -> Options:
         max_bad_share=data.max_bad_share,
         target_shard_bytes=data.shard_mb * MEBIBYTE,
         min_shards=data.min_shards,
-        gzip_level=data.gzip_level if data.compression == "gzip" else None,
+        compression=data.compression,
+        gzip_level=data.gzip_level,
     )
 
 

@@ -81,6 +81,7 @@ def convert(
             f"{folder}/task-{task.index:05d}",
             lanes=task.lanes,
             target_bytes=options.target_shard_bytes,
+            compression=options.compression,
             gzip_level=options.gzip_level,
             open_output=open_output,
         )

@@ -30,7 +30,8 @@ class Options:
         max_bad_share: share of the rows above which bad rows stop the run, 0 to 1.
         target_shard_bytes: size of an output file.
         min_shards: output files of each split, at least.
-        gzip_level: 1 to 9; None: not compressed.
+        compression: of the output: "gzip", "zstd" or "none".
+        gzip_level: 1 to 9.
         max_record_bytes: length of the longest row of a text file or record of a TFRecord file.
         block_bytes: how much is read at a time.
     """
@@ -48,7 +49,8 @@ class Options:
     max_bad_share: float = 0.001
     target_shard_bytes: int = 100 * MEBIBYTE
     min_shards: int = 1
-    gzip_level: int | None = 1
+    compression: str = "gzip"
+    gzip_level: int = 1
     max_record_bytes: int = 8 * MEBIBYTE
     block_bytes: int = 4 * MEBIBYTE
 

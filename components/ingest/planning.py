@@ -3,9 +3,11 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 
 from components.ingest.options import MEBIBYTE
 from components.ingest.storage import StoredFile
+from components.ingest.suffixes import SUFFIXES
 from components.ingest.tfrecord import Shard
 
 # Files below this are converted together: each task writes a shard for every split.
@@ -91,7 +93,8 @@ def final_names(shards: Mapping[str, Sequence[Shard]], splits: Mapping[str, str]
 
 
 def _suffix(name: str) -> str:
-    return ".gz" if name.endswith(".gz") else ""
+    suffix = PurePath(name).suffix
+    return suffix if suffix in SUFFIXES else ""
 
 
 def _groups(files: Sequence[StoredFile]) -> list[list[StoredFile]]:

@@ -7,15 +7,16 @@ import queue
 import struct
 import threading
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import BinaryIO, Protocol
+from functools import lru_cache, partial
+from typing import Any, BinaryIO, Protocol
 
 import google_crc32c
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import zstandard
 
 from components.ingest.example_encoding import binary_array
 
@@ -121,16 +122,27 @@ class ShardWriter:
         prefix: path of the files, without the number and the suffix.
         lanes: how many files are filled side by side, >= 1; each exists even when empty.
         target_bytes: size of a file on disk, > 0; passed by at most one block.
-        gzip_level: 1 (fast) to 9 (small); None: not compressed.
+        compression: "gzip", "zstd" or "none".
+        gzip_level: 1 (fast) to 9 (small).
         open_output: opens a path for writing.
     """
 
     def __init__(
-        self, prefix: str, *, lanes: int, target_bytes: int, gzip_level: int | None, open_output: OpenOutput
+        self,
+        prefix: str,
+        *,
+        open_output: OpenOutput,
+        lanes: int = 1,
+        target_bytes: int = 100 << 20,
+        compression: str = "gzip",
+        gzip_level: int = 1,
     ) -> None:
         self._dealt = 0
         self._lanes = [
-            _Lane(f"{prefix}-{lane:04d}", target_bytes, gzip_level, open_output) for lane in range(lanes)
+            _Lane(
+                f"{prefix}-{lane:04d}", target_bytes, partial(_CODECS[compression], gzip_level), open_output
+            )
+            for lane in range(lanes)
         ]
         self._queue: queue.Queue[tuple[int, pa.Array] | None] = queue.Queue(_QUEUED_BLOCKS)
         self._error: BaseException | None = None
@@ -184,12 +196,11 @@ class _Lane:
     """Files filled one after the other."""
 
     def __init__(
-        self, prefix: str, target_bytes: int, gzip_level: int | None, open_output: OpenOutput
+        self, prefix: str, target_bytes: int, codec: Callable[[], "_Codec"], open_output: OpenOutput
     ) -> None:
         self._prefix = prefix
-        self._suffix = ".gz" if gzip_level is not None else ""
         self._target_bytes = target_bytes
-        self._level = gzip_level
+        self._codec = codec
         self._open_output = open_output
         self._shards: list[Shard] = []
         self._open()
@@ -210,13 +221,10 @@ class _Lane:
         self._file.close()
 
     def _open(self) -> None:
-        self._name = f"{self._prefix}-{len(self._shards):04d}{self._suffix}"
+        suffix, self._compressor = self._codec()
+        self._name = f"{self._prefix}-{len(self._shards):04d}{suffix}"
         self._file = self._open_output(self._name)
         self._rows = self._size = 0
-        # A gzip stream of zlib's own carries no time, so that equal input gives equal bytes.
-        self._compressor = (
-            zlib.compressobj(self._level, zlib.DEFLATED, 31) if self._level is not None else None
-        )
 
     def _finish(self) -> None:
         if self._compressor:
@@ -227,6 +235,16 @@ class _Lane:
     def _put(self, data: bytes | memoryview) -> None:
         self._file.write(data)
         self._size += len(data)
+
+
+# The suffix of a file's name, by which its readers know the codec, and what compresses. Equal input gives equal
+# bytes: a gzip stream of zlib's own carries no time.
+_Codec = tuple[str, Any]
+_CODECS: Mapping[str, Callable[[int], _Codec]] = {
+    "none": lambda _: ("", None),
+    "gzip": lambda level: (".gz", zlib.compressobj(level, zlib.DEFLATED, 31)),
+    "zstd": lambda _: (".zst", zstandard.ZstdCompressor().compressobj()),
+}
 
 
 def _joined(framed: pa.LargeBinaryArray) -> memoryview:

@@ -111,8 +111,11 @@ class DataConfig(Section):
         le=4096,
         description="Files of examples per split, at least; as many as there are hosts to read them.",
     )
-    compression: Literal["gzip", "none"] = Field(default="gzip", description="How the examples are stored.")
-    gzip_level: int = Field(default=1, ge=1, le=9, description="1 is fast, 9 is small.")
+    compression: Literal["gzip", "zstd", "none"] = Field(
+        default="gzip",
+        description="How the examples are stored. zstd is read by TFX's Beam components, never by tf.data.",
+    )
+    gzip_level: int = Field(default=1, ge=1, le=9, description="gzip: 1 is fast, 9 is small.")
 
     @field_validator("encoding")
     @classmethod

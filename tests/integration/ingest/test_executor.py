@@ -179,7 +179,7 @@ def test_splits_by_file_shards_and_compression(run, examples, tmp_path):
     for name, rows in (("train-1", 10), ("train-2", 20), ("eval", 5)):
         (tmp_path / f"{name}.csv").write_text("a\n" + "".join(f"{i}\n" for i in range(rows)))
     patterns = {"train": "train-*.csv", "eval": "eval.csv"}
-    out = run(tmp_path, patterns, splits={}, min_shards=4, gzip_level=None)
+    out = run(tmp_path, patterns, splits={}, min_shards=4, compression="none")
     assert totals(examples(out)) == {"Split-train": 30, "Split-eval": 5}
     for split in ("train", "eval"):
         names = sorted(path.name for path in (out / "examples" / f"Split-{split}").iterdir())

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 
 from components.ingest.column_types import merge
 from components.ingest.convert import Report, convert
@@ -48,6 +49,8 @@ def open_output(path: str):
 
 
 def open_any(path: Path):
+    if path.suffix == ".zst":
+        return zstandard.open(path)
     return gzip.open(path) if path.suffix == ".gz" else path.open("rb")
 
 

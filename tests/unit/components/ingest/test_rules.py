@@ -182,10 +182,16 @@ def _rows(count):
     return frame(records, records.to_pylist())
 
 
-@pytest.mark.parametrize(("lanes", "gzip_level"), [(1, 1), (3, 1), (3, None), (8, 9)])
-def test_rows_are_dealt_over_the_shards(tmp_path, read_shard, lanes, gzip_level):
+@pytest.mark.parametrize("lanes", [1, 3, 8])
+@pytest.mark.parametrize(("compression", "gzip_level"), [("gzip", 1), ("gzip", 9), ("none", 1), ("zstd", 1)])
+def test_rows_are_dealt_over_the_shards(tmp_path, read_shard, lanes, compression, gzip_level):
     writer = ShardWriter(
-        str(tmp_path / "x"), lanes=lanes, target_bytes=1 << 30, gzip_level=gzip_level, open_output=_open
+        str(tmp_path / "x"),
+        lanes=lanes,
+        target_bytes=1 << 30,
+        compression=compression,
+        gzip_level=gzip_level,
+        open_output=_open,
     )
     framed = _rows(20)
     writer.write(framed.slice(0, 7))
@@ -197,7 +203,9 @@ def test_rows_are_dealt_over_the_shards(tmp_path, read_shard, lanes, gzip_level)
 
 
 def test_full_shard_is_followed_by_another(tmp_path):
-    writer = ShardWriter(str(tmp_path / "x"), lanes=1, target_bytes=100, gzip_level=None, open_output=_open)
+    writer = ShardWriter(
+        str(tmp_path / "x"), lanes=1, target_bytes=100, compression="none", open_output=_open
+    )
     for _ in range(6):
         writer.write(_rows(4))
     assert [shard.rows for shard in writer.close()] == [8, 8, 8]
@@ -211,7 +219,7 @@ def test_disk_that_is_full_is_told(tmp_path):
         def close(self):
             pass
 
-    writer = ShardWriter("x", lanes=1, target_bytes=100, gzip_level=None, open_output=lambda _: Full())
+    writer = ShardWriter("x", lanes=1, target_bytes=100, compression="none", open_output=lambda _: Full())
 
     def fill():
         for _ in range(100):
@@ -281,5 +289,5 @@ def test_row_is_described_without_a_terminals_escapes():
 
 
 def test_options_survive_the_way_to_a_worker():
-    options = Options(columns=("a",), split_by={"key": "a"}, gzip_level=None, quote=None)
+    options = Options(columns=("a",), split_by={"key": "a"}, compression="none", quote=None)
     assert Options.from_json(options.to_json()) == options
