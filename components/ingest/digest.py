@@ -70,6 +70,10 @@ def combined(digests: Sequence[FileDigest]) -> str:
 def _stamp(file: InputFile) -> tuple[int, int]:
     try:
         status = os.stat(file.path)  # noqa: PTH116  (folders of images: a Path for each doubles the time)
+    except FileNotFoundError as error:
+        raise FileError(
+            f"{file.name} was deleted while it was read", hint="run again when nothing writes to it"
+        ) from error
     except OSError as error:
         raise FileError(f"{file.name} cannot be read: {error.strerror}") from error
     return status.st_size, status.st_mtime_ns

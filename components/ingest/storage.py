@@ -25,6 +25,7 @@ GS = "gs://"
 _GLOB = re.compile(r"[*?\[]")
 _TIMEOUT_S = 60.0  # of one request; the client retries those that fail for a passing reason
 _RETRY_S = 300.0
+_QUIET = "run again when nothing writes there"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class StoredFile:
     Attributes:
         name: path, or gs://bucket/object.
         size_bytes: as stored.
-        generation: of an object; 0 for a file on disk.
+        generation: of an object; of a file on disk, when it was last changed, in nanoseconds.
         checksum: crc32c of an object as its store tells it; empty for a file on disk.
     """
 
@@ -64,9 +65,10 @@ def fetched(file: StoredFile) -> Iterator[InputFile]:
     """The file as one on this machine, for as long as it is needed.
 
     Raises:
-        FileError: an object was deleted or replaced since it was listed, or cannot be read unharmed.
+        FileError: it was deleted or replaced since it was listed, may not be read, or arrives harmed.
     """
     if not file.name.startswith(GS):
+        _check_on_disk(file)
         yield InputFile(name=file.name, path=Path(file.name))
         return
     with tempfile.TemporaryDirectory(prefix="slipway-ingest-") as folder:
@@ -79,7 +81,43 @@ def fetched(file: StoredFile) -> Iterator[InputFile]:
 def _list_paths(pattern: str) -> list[StoredFile]:
     # Paths, not Path objects: of a folder of images there are many.
     found = [(path, os.stat(path)) for path in glob.glob(pattern) if os.path.isfile(path)]  # noqa: PTH113, PTH116, PTH207
-    return [StoredFile(path, status.st_size) for path, status in found]
+    if not found:
+        _check_folder(pattern)
+    return [StoredFile(path, status.st_size, status.st_mtime_ns) for path, status in found]
+
+
+def _check_folder(pattern: str) -> None:
+    """Refuses a folder that may not be looked into: to a pattern it seems empty."""
+    folder = Path(os.path.dirname(_GLOB.split(pattern, maxsplit=1)[0]))  # noqa: PTH120  ("a/" is in "a")
+    while not os.access(folder, os.F_OK, effective_ids=True) and folder != folder.parent:
+        folder = folder.parent
+    if not os.access(folder, os.R_OK | os.X_OK, effective_ids=True):
+        raise _denied(str(folder))
+
+
+def _check_on_disk(file: StoredFile) -> None:
+    """Refuses a file that is no longer the one that was listed, or that may not be read."""
+    try:
+        descriptor = os.open(file.name, os.O_RDONLY)
+        status = os.fstat(descriptor)
+        os.close(descriptor)
+    except PermissionError as error:
+        raise _denied(file.name) from error
+    except FileNotFoundError as error:
+        raise FileError(f"{file.name} was deleted after it was listed", hint=_QUIET) from error
+    except OSError as error:
+        raise FileError(
+            f"{file.name} cannot be read: {error.strerror}", hint="check the disk that it lies on"
+        ) from error
+    if (status.st_size, status.st_mtime_ns) != (file.size_bytes, file.generation):
+        raise FileError(f"{file.name} was replaced or written to after it was listed", hint=_QUIET)
+
+
+def _denied(path: str) -> FileError:
+    return FileError(
+        f"{path}: permission denied",
+        hint=f"let user {os.geteuid()} read it (chmod, chown), or run as one who may",
+    )
 
 
 def _list_objects(pattern: str) -> list[StoredFile]:
@@ -117,7 +155,7 @@ def _download(file: StoredFile, path: Path) -> None:
     except NotFound as error:
         raise FileError(
             f"{file.name} was deleted or replaced after it was listed (generation {file.generation})",
-            hint="run again when nothing writes there",
+            hint=_QUIET,
         ) from error
     except DataCorruption as error:
         raise FileError(

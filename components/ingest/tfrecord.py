@@ -237,8 +237,8 @@ class _Lane:
         self._size += len(data)
 
 
-# The suffix of a file's name, by which its readers know the codec, and what compresses. Equal input gives equal
-# bytes: a gzip stream of zlib's own carries no time.
+# The suffix of a file's name, by which its readers know the codec, and what compresses. Equal input gives
+# equal bytes: a gzip stream of zlib's own carries no time.
 _Codec = tuple[str, Any]
 _CODECS: Mapping[str, Callable[[int], _Codec]] = {
     "none": lambda _: ("", None),

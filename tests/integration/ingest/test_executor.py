@@ -316,3 +316,18 @@ def test_component_compiles_for_kubeflow(tfx, tmp_path):
     assert set(spec["components"]["Ingest"]["outputDefinitions"]["artifacts"]) == {"examples", "quarantine"}
     container = spec["deploymentSpec"]["executors"]["Ingest_executor"]["container"]
     assert container["lifecycle"]["preCacheCheck"]["args"]
+
+
+def test_examples_in_zstd_are_read_by_the_reader_of_tfxs_components(run, tmp_path):
+    import apache_beam as beam
+    from apache_beam.testing.util import assert_that, equal_to
+    from tfx_bsl.tfxio.tf_example_record import TFExampleRecord
+
+    (tmp_path / "a.csv").write_text("a\n" + "".join(f"{i}\n" for i in range(100)))
+    out = run(tmp_path, {"all": "a.csv"}, splits={"all": 1}, compression="zstd")
+    [file] = (out / "examples/Split-all").iterdir()
+    assert file.suffix == ".zst"
+    source = TFExampleRecord(str(file.parent / "*"), telemetry_descriptors=["test"])
+    with beam.Pipeline(runner="FnApiRunner") as pipeline:
+        values = pipeline | source.BeamSource() | beam.FlatMap(lambda batch: batch.column("a").to_pylist())
+        assert_that(values, equal_to([[i] for i in range(100)]))

@@ -1,5 +1,11 @@
 """gs:// sources: listed with generations, read whole at these, verified, retried; and what failures tell."""
 
+import contextlib
+import socket
+import subprocess
+import sys
+import time
+
 import pytest
 
 from components.ingest import storage
@@ -109,3 +115,47 @@ def test_store_that_stays_away_is_given_up(cloud):
     cloud.spoil("503", times=100)
     with pytest.raises(FileError, match="cannot be read: "):
         list_files("gs://b/*.csv")
+
+
+@pytest.fixture
+def emulator(monkeypatch):
+    """The storage emulator that others wrote, in a process of its own; returns a client of it."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [
+        sys.executable,
+        "-m",
+        "gcp_storage_emulator",
+        "start",
+        "--host=127.0.0.1",
+        f"--port={port}",
+        "-qM",
+    ]
+    process = subprocess.Popen(command)
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", f"http://127.0.0.1:{port}")
+    storage._client_of.cache_clear()
+    for _ in range(100):
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            break
+        time.sleep(0.1)
+    yield storage._client()
+    process.terminate()
+    process.wait(10)
+
+
+def test_another_emulator_is_read_alike(emulator, content):
+    # It knows neither generations nor faults: those are the other store's part.
+    bucket = emulator.create_bucket("b")
+    for name in ("d/1.csv", "d/2.csv", "d/x.txt"):
+        bucket.blob(name).upload_from_string(content)
+    files = list_files("gs://b/d/*.csv")
+    assert [(file.name, file.size_bytes) for file in files] == [
+        (f"gs://b/d/{i}.csv", len(content)) for i in (1, 2)
+    ]
+    assert read(files[1]) == content
+    with pytest.raises(FileError, match="there is no bucket 'nowhere'"):
+        list_files("gs://nowhere/*.csv")
+    bucket.blob("d/1.csv").delete()
+    with pytest.raises(FileError, match="was deleted or replaced"):
+        read(files[0])

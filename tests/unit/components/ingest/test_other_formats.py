@@ -334,6 +334,18 @@ def test_file_changed_while_it_is_read_is_refused(ingest, write):
         ingest(path, block_bytes=100, progress=lambda rows, done: path.write_text("a\n" + "2\n" * 999))
 
 
+def test_file_deleted_while_it_is_read_is_refused(ingest, write):
+    path = write("a\n" + "1\n" * 1000)
+    with pytest.raises(FileError, match=r"in\.csv was deleted while it was read"):
+        ingest(path, block_bytes=100, progress=lambda rows, done: path.unlink(missing_ok=True))
+
+
+def test_file_replaced_while_it_is_read_is_refused(ingest, write):
+    path, other = write("a\n" + "1\n" * 1000), write("a\n" + "2\n" * 1000, "other.csv")
+    with pytest.raises(FileError, match=r"in\.csv was changed while it was read"):
+        ingest(path, block_bytes=100, progress=lambda rows, done: other.exists() and other.replace(path))
+
+
 def test_same_content_has_the_same_digest_anywhere(ingest, write, tmp_path):
     from components.ingest.digest import combined
 
