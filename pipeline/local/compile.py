@@ -137,6 +137,9 @@ def _node(node: pipeline_pb2.PipelineNode, deployment: Any) -> Node:
     executor = runner_utils.extract_executor_spec(deployment, node_id)
     class_path = _class_path(executor)
     texts = _texts(values)
+    conditions = node.inputs.conditionals
+    if conditions:
+        values["condition"] = [json_format.MessageToDict(conditions[key]) for key in sorted(conditions)]
     return Node(
         id=node_id,
         type=node.node_info.type.name.rpartition(".")[2],

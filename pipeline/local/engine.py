@@ -82,6 +82,7 @@ class Engine:
     _has_due: bool = False
 
     def __post_init__(self) -> None:
+        self._unmet = {node_id for node_id, decision in self.decisions.items() if decision.is_unmet}
         self._states = KeptStates(self.history.output)
 
     def run(self) -> None:
@@ -188,8 +189,8 @@ class Engine:
                 elif up.state == "skipped" and up.id not in self._unmet:
                     self._skip(entry, up.why)
                 elif up.id in self._unmet and up.id not in node.optional:
-                    self._unmet.add(node.id)
-                    self._skip(entry, f"{up.id} was skipped")
+                    self._leave_out(entry, f"{up.id} was skipped")
+                    self._changed(entry)
                 else:
                     continue
                 break
@@ -197,6 +198,12 @@ class Engine:
     def _skip(self, entry: NodeRecord, why: str) -> None:
         entry.state, entry.why = "skipped", why
         self._changed(entry)
+
+    def _leave_out(self, entry: NodeRecord, why: str) -> None:
+        """Notes, for the next runs as well, that a node's condition, or that of one it needs, was not met."""
+        self._unmet.add(entry.id)
+        entry.state, entry.why, entry.outputs = "skipped", why, {}
+        self._remember(entry, unmet=why)
 
     def _start(self, entry: NodeRecord) -> None:
         self._not_before.pop(entry.id, None)
@@ -241,8 +248,7 @@ class Engine:
                 self._remember(entry)
             self._forget_state(entry.id)
         elif result["state"] == "skipped":
-            self._unmet.add(entry.id)
-            entry.state, entry.why = "skipped", _UNMET
+            self._leave_out(entry, _UNMET)
         else:
             if not self._is_current(entry.id):
                 self._forget_state(entry.id)  # what other code, or other data, has begun
@@ -255,8 +261,7 @@ class Engine:
             entry.state, entry.why = "skipped", attempt.reason or "interrupted"
             return
         if absent and result.get("lacks_inputs"):
-            self._unmet.add(entry.id)
-            entry.state, entry.why = "skipped", f"{absent[0]} was skipped"
+            self._leave_out(entry, f"{absent[0]} was skipped")
             return
         entry.error = {key: result[key] for key in ("message", "hint", "where")}
         if attempt.reason:
@@ -283,7 +288,7 @@ class Engine:
     def _forget_state(self, node_id: str) -> None:
         self._states.forget(self.prints[node_id].key, node_id)
 
-    def _remember(self, entry: NodeRecord) -> None:
+    def _remember(self, entry: NodeRecord, *, unmet: str = "") -> None:
         if not self._is_current(entry.id):
             entry.why += "; not cached: its code or data changed while it ran"
             return
@@ -293,9 +298,10 @@ class Engine:
             "execution_id": entry.execution_id,
             "outputs": entry.outputs,
             "files": file_sizes(entry.outputs),
+            "unmet": unmet,
         }
         with self._keeps_record():
-            self.history.remember(entry.key, remembered)
+            self.history.remember(self.prints[entry.id].key, remembered)
 
     def _watch(self) -> None:
         now = time.monotonic()

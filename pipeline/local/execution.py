@@ -15,7 +15,8 @@ from pipeline.local.planning import Plan, compile_graph, is_current, known_graph
 from pipeline.local.processes import default_jobs, end_leftovers
 from pipeline.local.record import NodeRecord, RunRecord
 from pipeline.local.request import IR_NAME, Request
-from pipeline.local.server import Server
+from pipeline.local.server import RefusedError, Server
+from pipeline.local.temporary import remove_left, temporary_folder
 from pipeline.local.wording import DONE_BEFORE
 
 # How many earlier runs are looked at for the time that a node took: what none of them ran has no estimate.
@@ -62,6 +63,7 @@ def execute(request: Request, *, display: RunDisplay, resumed: RunRecord | None 
     run_id = resumed.run_id if resumed else new_run_id()
     with locked(request.output, run_id=run_id):
         end_leftovers(request.output / "runs")
+        remove_left(request.output / "runs")
         check_store(request.output / "metadata.db")
         record = (
             _continued(resumed)
@@ -78,7 +80,7 @@ def execute(request: Request, *, display: RunDisplay, resumed: RunRecord | None 
         except KeyboardInterrupt:
             interrupted = True
         except PipelineError as error:
-            if isinstance(error, UsageError) and not resumed:
+            if isinstance(error, UsageError) and not isinstance(error, RefusedError) and not resumed:
                 history.discard(record)  # nothing was run: there is nothing to resume or to look at
             else:
                 _close(history, record, began, state="failed", code=error.exit_code)
@@ -100,7 +102,7 @@ def _run(request: Request, history: History, record: RunRecord, display: RunDisp
         display.planned(record, _expected_s(history, record))
         return False
     folder = history.folder(record.run_id)
-    with Server(folder) as server:
+    with temporary_folder(folder) as temporary, Server(folder, temporary=temporary) as server:
         attempt = f"{record.run_id}.{record.resumed}" if record.resumed else record.run_id
         tick = functools.partial(display.waiting, record, "importing TFX")
         graph = compile_graph(request, server, history, folder=folder, run_id=attempt, tick=tick)

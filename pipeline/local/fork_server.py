@@ -7,7 +7,8 @@ socket pair (channel.py):
                         published {run_ids}; start {node, attempt, log, progress, state};
                         signal {node, signum}
     server -> engine    graph {graph}; reused {results}; published {results}; started {node, attempt, pid};
-                        exited {node, attempt, code, peak_bytes, result}; refused {message, hint, where}
+                        exited {node, attempt, code, peak_bytes, result};
+                        refused {is_ours, message, hint, where}
 
 It starts no thread, so that forking is safe. It ends, with all it started, when the engine is gone.
 """
@@ -27,6 +28,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
+from components.errors import SlipwayError
 from pipeline.local.channel import Channel
 from pipeline.local.failure import describe_exception
 from pipeline.local.module_forks import ModuleForks
@@ -107,7 +109,8 @@ class ForkServer:
             self._compiled = compile_target(**message)
         except (Exception, SystemExit) as error:  # user code may raise anything
             traceback.print_exc()
-            self._channel.send({"event": "refused", **describe_exception(error, root=Path.cwd())})
+            cause = describe_exception(error, root=Path.cwd())
+            self._channel.send({"event": "refused", "is_ours": isinstance(error, SlipwayError), **cause})
             return
         keep_beams_answers()
         self._to_import = self._compiled.executor_modules()

@@ -6,6 +6,7 @@ import os
 import secrets
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import islice
@@ -16,6 +17,9 @@ from pipeline.errors import UsageError
 from pipeline.fingerprint import Fingerprint
 from pipeline.local.invocation import command
 from pipeline.local.record import RunRecord, verdict_path, write_json
+
+# Work that is no run takes seconds: a folder of it that is older was left by one that was killed.
+_SCRATCH_LIMIT_S = 3600.0
 
 
 def new_run_id() -> str:
@@ -163,15 +167,17 @@ class History:
 
     @contextlib.contextmanager
     def scratch(self) -> Iterator[Path]:
-        """A folder of its own, with `logs/`, for work that is no run; removed in the end.
+        """A folder of its own, with `logs/` and `tmp/`, for work that is no run; removed in the end.
 
         Raises:
             UsageError: the output folder cannot be written.
         """
         try:
             self._cache.mkdir(parents=True, exist_ok=True)
+            self._remove_old_scratch()
             folder = Path(tempfile.mkdtemp(prefix="plan-", dir=self._cache))
-            (folder / "logs").mkdir()
+            for name in ("logs", "tmp"):
+                (folder / name).mkdir()
         except OSError as error:
             raise UsageError(
                 f"{self.output} cannot be written: {error.strerror}.",
@@ -181,6 +187,11 @@ class History:
             yield folder
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+    def _remove_old_scratch(self) -> None:
+        for left in self._cache.glob("plan-*"):
+            if time.time() - left.stat().st_mtime > _SCRATCH_LIMIT_S:
+                shutil.rmtree(left, ignore_errors=True)
 
     @property
     def digest_memo(self) -> Path | None:

@@ -22,6 +22,7 @@ class Decision:
         action: `run`; `reuse` an earlier result; `skip`: not asked for.
         why: in words, e.g. `workloads/taxi/model.py changed` or `cached from 20261120-210000-1f2e`.
         source: with `reuse`, the remembered result: `{run_id, execution_id, outputs}`.
+        is_unmet: with `skip`, whether its condition, or that of a node it needs, was not met before.
         is_forced: with `run`, whether it was asked for and not found to be due.
     """
 
@@ -30,6 +31,7 @@ class Decision:
     why: str
     source: Mapping[str, Any] | None = None
     is_forced: bool = False
+    is_unmet: bool = False
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Known:
     """What earlier runs left behind.
 
     Attributes:
-        recall: the remembered result for a key, or None.
+        recall: the remembered result for a key, or None; one with `unmet` says in words why there is none.
         missing: which of a result's outputs are gone, in words; empty when all are there.
         fingerprints: for each node, the fingerprint under which it was last done.
     """
@@ -92,6 +94,8 @@ def _decide(
     result = known.recall(now.key)
     gone = known.missing(result) if result is not None else ""
     if result is not None and not gone and not reran:
+        if result.get("unmet"):
+            return Decision(node.id, "skip", f"{result['unmet']}, as in {result['run_id']}", is_unmet=True)
         return Decision(node.id, "reuse", f"cached from {result['run_id']}", result)
     reasons = [f"{up} runs" for up in reran]
     if gone:

@@ -57,6 +57,8 @@ def make_plan(request: Request, history: History, graph: Graph, *, resumed: RunR
     store = request.output / "metadata.db"
 
     def missing(entry: Mapping[str, Any]) -> str:
+        if entry.get("unmet"):
+            return ""
         if request.keeps_store(store) and not has_execution(store, entry["execution_id"]):
             return "metadata.db does not know its result"
         return missing_outputs(dict(entry))
@@ -79,7 +81,7 @@ def plan_only(request: Request) -> Plan:
     history = History(request.output)
     graph = known_graph(request, history)
     if graph is None:
-        with history.scratch() as folder, Server(folder) as server:
+        with history.scratch() as folder, Server(folder, temporary=folder / "tmp") as server:
             graph = compile_graph(request, server, history, folder=folder, run_id="plan", tick=lambda: None)
     return make_plan(request, history, graph)
 

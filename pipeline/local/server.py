@@ -25,6 +25,10 @@ _TICK_S = 0.2
 _END_LIMIT_S = 5.0
 
 
+class RefusedError(UsageError):
+    """The pipeline's own code raised while it was built: the server's log holds the traceback."""
+
+
 class ServerLostError(PipelineError):
     """The fork server is gone, and every node that ran with it."""
 
@@ -34,9 +38,10 @@ class Server:
 
     Args:
         run_folder: marks the server's processes, and gets its log.
+        temporary: where its processes put temporary files.
     """
 
-    def __init__(self, run_folder: Path) -> None:
+    def __init__(self, run_folder: Path, *, temporary: Path) -> None:
         self._run_folder = run_folder.resolve()
         ours, theirs = socket.socketpair()
         self._channel = Channel(ours)
@@ -46,6 +51,7 @@ class Server:
             **os.environ,
             RUN_VARIABLE: str(self._run_folder),
             "PYTHONPATH": os.pathsep.join(filter(None, [str(PROJECT_ROOT), os.environ.get("PYTHONPATH")])),
+            "TMPDIR": str(temporary),
             "TF_USE_LEGACY_KERAS": "0",
             "KERAS_BACKEND": "tensorflow",
             "TF_CPP_MIN_LOG_LEVEL": os.environ.get("TF_CPP_MIN_LOG_LEVEL", "1"),
@@ -107,7 +113,8 @@ class Server:
             tick: called a few times a second while waiting.
 
         Raises:
-            UsageError: the pipeline's own code refused; the message is that code's.
+            UsageError: there is no such pipeline, or it cannot be run here.
+            RefusedError: the pipeline's own code raised; the message is that code's.
         """
         self.send("compile", **values)
         answer = self._wait_for("graph", tick)
@@ -134,7 +141,9 @@ class Server:
             for message in self.receive(_TICK_S):
                 if message["event"] == "refused":
                     where = f"{message['where']}: " if message["where"] else ""
-                    raise UsageError(f"{where}{message['message']}", hint=message["hint"])
+                    if message["is_ours"]:
+                        raise UsageError(f"{where}{message['message']}", hint=message["hint"])
+                    raise RefusedError(f"{where}{message['message']}", hint=f"see {self._log}")
                 if message["event"] == event:
                     return message
             tick()

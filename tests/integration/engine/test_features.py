@@ -1,5 +1,6 @@
 """What TFX's DSL offers, run by this engine; and that the engine takes and leaves nothing of its own."""
 
+import json
 import os
 import resource
 import time
@@ -12,7 +13,7 @@ from pipeline.local.execution import execute
 from pipeline.local.history import History
 from pipeline.local.processes import children
 from pipeline.local.request import pipeline_request
-from pipeline.local.server import Server
+from pipeline.local.server import RefusedError, Server
 
 pytestmark = pytest.mark.slow
 
@@ -39,6 +40,18 @@ def test_conditions_importers_resolvers_and_parameters(in_process, watcher):
     assert yes.node("Latest").why == "found nothing"
     assert in_process.lines("pushed") == ["imported"]
 
+    made = in_process.lines("made")
+    same = execute(request_for("features", in_process, jobs=4), display=watcher)
+    assert {node.id: (node.state, node.why) for node in same.nodes if node.state == "skipped"} == {
+        "IfNo": ("skipped", f"its condition was not met, as in {yes.run_id}"),
+        "NeedsNo": ("skipped", f"IfNo was skipped, as in {yes.run_id}"),
+    }
+    # What a resolver will find cannot be foreseen; all else is known.
+    assert [node.id for node in same.nodes if node.state == "complete"] == ["Latest"]
+    assert in_process.lines("made") == made
+    prints = json.loads((in_process.history.folder(same.run_id) / "fingerprints.json").read_text())
+    assert "param:condition" in prints["IfNo"], "another condition is another node"
+
     no = execute(request_for("features", in_process, sets=["word=no", "count=5"], jobs=8), display=watcher)
     states = {node.id: node.state for node in no.nodes if node.state != "complete"}
     assert states == {"IfYes": "skipped", "Importer": "cached", "Push": "cached"}
@@ -64,7 +77,7 @@ def test_nodes_sleep_side_by_side(in_process, watcher):
 
 def test_what_cannot_be_compiled_is_refused_in_words(in_process, tmp_path):
     history = History(in_process.output)
-    with history.scratch() as folder, Server(folder) as server:
+    with history.scratch() as folder, Server(folder, temporary=folder / "tmp") as server:
         for name, sets, message in (
             ("broken", {}, r"toy_pipeline.py:\d+: KeyError: 'no such setting'"),
             ("leaves", {}, r"SystemExit: 3"),
@@ -76,8 +89,20 @@ def test_what_cannot_be_compiled_is_refused_in_words(in_process, tmp_path):
         ):
             request = request_for(name, in_process)
             values = {"target": dict(request.target), "run_id": "r", "parameters": sets, "beam_args": []}
-            with pytest.raises(UsageError, match=message):
+            with pytest.raises(UsageError, match=message) as refused:
                 server.compile(values, tick=lambda: None)
+            # Where the pipeline's own code raised, the log has more to tell.
+            assert isinstance(refused.value, RefusedError) == (name in ("broken", "leaves"))
+
+
+def test_a_pipeline_that_raises_while_it_is_built_leaves_its_log(toy):
+    refused = toy.run("broken")
+    assert refused.returncode == 2
+    record = toy.record()
+    assert (record.state, record.exit_code) == ("failed", 2)
+    log = toy.history.folder(record.run_id) / "logs" / "engine.log"
+    assert refused.stderr.splitlines()[-1] == f"hint: see {log}"
+    assert "KeyError: 'no such setting'" in log.read_text()
 
 
 def test_what_the_store_lost_is_not_reused_nor_what_follows(in_process, watcher):
@@ -88,7 +113,7 @@ def test_what_the_store_lost_is_not_reused_nor_what_follows(in_process, watcher)
     executions = {node.id: node.execution_id for node in record.nodes}
     request = request_for("chain", in_process)
     values = {"target": dict(request.target), "run_id": "later", "parameters": {}, "beam_args": []}
-    with History(in_process.output).scratch() as folder, Server(folder) as server:
+    with History(in_process.output).scratch() as folder, Server(folder, temporary=folder / "tmp") as server:
         server.compile(values, tick=lambda: None)
         sources = {n.id: {"execution_id": n.execution_id, "outputs": n.outputs} for n in record.nodes}
         lost = {**sources["Node3"], "execution_id": 10**6}
