@@ -72,6 +72,8 @@ class ForkedProcess:
     Args:
         channel: the line to the fork server.
         module, arguments, environment: as for `start_module`.
+        descriptors: for its output and its errors, and further ones, whose numbers `main` gets before the
+            arguments; None: a pipe, and where ours go.
 
     Raises:
         ConnectionError: the fork server is gone.
@@ -79,17 +81,27 @@ class ForkedProcess:
     """
 
     def __init__(
-        self, channel: socket.socket, module: str, arguments: Sequence[str], environment: Mapping[str, str]
+        self,
+        channel: socket.socket,
+        module: str,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        descriptors: Sequence[int] | None = None,
     ) -> None:
         self._channel = channel
         self._code: int | None = None
-        reading, writing = os.pipe()
+        self.stdout: IO[str] | None = None
         request = {"module": module, "arguments": list(arguments), "environment": dict(environment)}
-        try:
-            socket.send_fds(channel, [json.dumps(request).encode() + b"\n"], [writing, 2])
-        finally:
-            os.close(writing)
-        self.stdout: IO[str] | None = os.fdopen(reading, encoding="utf-8", errors="replace")
+        line = json.dumps(request).encode() + b"\n"
+        if descriptors is None:
+            reading, writing = os.pipe()
+            try:
+                socket.send_fds(channel, [line], [writing, 2])
+            finally:
+                os.close(writing)
+            self.stdout = os.fdopen(reading, encoding="utf-8", errors="replace")
+        else:
+            socket.send_fds(channel, [line], descriptors)
         answer = self._answer()
         if "error" in answer:
             raise OSError(f"{module} could not be started: {answer['error']}")

@@ -10,6 +10,7 @@ from pipeline.errors import PipelineError, UsageError
 from pipeline.local.invocation import DEFAULT_OUTPUT
 from pipeline.local.record import NodeRecord, RunRecord, RunState
 from pipeline.local.request import Options, Request, pipeline_request, workload_request
+from pipeline.local.warm import Warm
 from pipeline.local.wording import summary
 
 
@@ -111,6 +112,7 @@ def run(
     parameters: Mapping[str, Any] | None = None,
     beam_args: Sequence[str] = (),
     quiet: bool = False,
+    warm: Warm | None = None,
     **options: Unpack[Options],
 ) -> RunResult:
     """Runs a pipeline as `local_runner.py run` does: nodes side by side in processes of their own, cached.
@@ -123,6 +125,7 @@ def run(
             what to lay over the file: `{"train.epochs": 3}`.
         beam_args: more options for every Beam component.
         quiet: shows nothing.
+        warm: a process that has imported TFX for several runs: `with Warm() as warm: ...`.
         **options: `start`, `end`: the nodes to begin and to end with; `no_cache`: run every node; `jobs`:
             nodes at once, >= 1; `fail_fast`: a failure also ends the nodes beside it.
 
@@ -141,7 +144,7 @@ def run(
     request = _request(pipeline, folder, dict(parameters or {}), beam_args, options)
     display = SilentDisplay() if quiet else stderr_display()
     try:
-        record = execute(request, display=display)
+        record = execute(request, display=display, warm=warm)
         display.ends(record)
     finally:
         display.close()

@@ -17,6 +17,7 @@ from pipeline.local.record import NodeRecord, RunRecord
 from pipeline.local.request import IR_NAME, Request
 from pipeline.local.server import RefusedError, Server
 from pipeline.local.temporary import remove_left, temporary_folder
+from pipeline.local.warm import Warm
 from pipeline.local.wording import DONE_BEFORE
 
 # How many earlier runs are looked at for the time that a node took: what none of them ran has no estimate.
@@ -43,13 +44,16 @@ class RunDisplay(Display, Protocol):
         """Nothing more will be told; also called when the run ended in an error."""
 
 
-def execute(request: Request, *, display: RunDisplay, resumed: RunRecord | None = None) -> RunRecord:
+def execute(
+    request: Request, *, display: RunDisplay, resumed: RunRecord | None = None, warm: Warm | None = None
+) -> RunRecord:
     """Runs a pipeline, or goes on with a run.
 
     Args:
         request: what to run.
         display: gets told.
         resumed: the record of a run that did not complete; its finished nodes are kept.
+        warm: forks the processes; None: TFX is imported anew.
 
     Returns:
         The run's record, finished, as `run.json` holds it.
@@ -76,7 +80,7 @@ def execute(request: Request, *, display: RunDisplay, resumed: RunRecord | None 
         history.save(record)
         display.begins(record)
         try:
-            interrupted = _run(request, history, record, display)
+            interrupted = _run(request, history, record, display, warm)
         except KeyboardInterrupt:
             interrupted = True
         except PipelineError as error:
@@ -92,7 +96,9 @@ def execute(request: Request, *, display: RunDisplay, resumed: RunRecord | None 
     return record
 
 
-def _run(request: Request, history: History, record: RunRecord, display: RunDisplay) -> bool:
+def _run(
+    request: Request, history: History, record: RunRecord, display: RunDisplay, warm: Warm | None
+) -> bool:
     """Plans and runs; True when the user interrupted."""
     resumed = record if record.resumed else None
     graph = known_graph(request, history)
@@ -102,7 +108,7 @@ def _run(request: Request, history: History, record: RunRecord, display: RunDisp
         display.planned(record, _expected_s(history, record))
         return False
     folder = history.folder(record.run_id)
-    with temporary_folder(folder) as temporary, Server(folder, temporary=temporary) as server:
+    with temporary_folder(folder) as temporary, Server(folder, temporary=temporary, warm=warm) as server:
         attempt = f"{record.run_id}.{record.resumed}" if record.resumed else record.run_id
         tick = functools.partial(display.waiting, record, "importing TFX")
         graph = compile_graph(request, server, history, folder=folder, run_id=attempt, tick=tick)

@@ -1,6 +1,6 @@
 """The process that imports TFX once and forks one child per node.
 
-Started by the engine (server.py) as `python -m pipeline.local.fork_server FD ENGINE_PID`; they talk over a
+Started by the engine (server.py) as `python -m pipeline.local.fork_server FD PARENT_PID`; they talk over a
 socket pair (channel.py):
 
     engine -> server    compile {target, run_id, parameters, beam_args}; reuse {sources};
@@ -23,7 +23,7 @@ import socket
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
@@ -225,10 +225,10 @@ class ForkServer:
         os._exit(0)
 
 
-def main() -> None:
-    """Entry point: `python -m pipeline.local.fork_server FD ENGINE_PID`."""
-    endpoint, engine = int(sys.argv[1]), int(sys.argv[2])
-    die_with_parent(signal.SIGTERM, parent=engine)
+def main(arguments: Sequence[str]) -> None:
+    """Entry point: `python -m pipeline.local.fork_server FD PARENT_PID`."""
+    endpoint, parent = map(int, arguments)
+    die_with_parent(signal.SIGTERM, parent=parent)
     channel = Channel(socket.socket(fileno=endpoint))
     # Keras 3 throughout; transform would otherwise choose Keras 2 for the whole process.
     os.environ.setdefault("TF_USE_LEGACY_KERAS", "0")
@@ -236,4 +236,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import sys
+import tempfile
 import traceback
 from collections.abc import Mapping
 from typing import Any, NoReturn
@@ -16,6 +17,8 @@ from components import python_process
 from pipeline.local.processes import adopt_orphans, die_with_parent
 
 _REQUEST_BYTES = 1 << 20
+# Output, errors, and a line to whoever asked.
+_MAX_DESCRIPTORS = 3
 
 
 class ModuleForks:
@@ -48,7 +51,7 @@ class ModuleForks:
         """Reads one request and forks; forgets the line when the node has closed it."""
         line, node = self._lines[descriptor]
         # The request is one line, and the descriptors of the new process's output travel with its first byte.
-        data, descriptors, _, _ = socket.recv_fds(line, _REQUEST_BYTES, 2)
+        data, descriptors, _, _ = socket.recv_fds(line, _REQUEST_BYTES, _MAX_DESCRIPTORS)
         while data and not data.endswith(b"\n"):
             more = line.recv(_REQUEST_BYTES)
             data = data + more if more else b""
@@ -95,16 +98,18 @@ def _become_module(
         signal.set_wakeup_fd(-1)
         for signum in (signal.SIGCHLD, signal.SIGTERM):
             signal.signal(signum, signal.SIG_DFL)
-        for target, descriptor in zip((1, 2), descriptors, strict=True):
+        for target, descriptor in zip((1, 2), descriptors, strict=False):
             os.dup2(descriptor, target)
         python_process.fork_channel = None
         environment = request["environment"]
         os.environ.clear()
         os.environ.update(environment)
+        tempfile.tempdir = None  # what another process has found in its environment
         roots = environment.get("PYTHONPATH", "").split(os.pathsep)
         sys.path[:0] = [root for root in roots if root and root not in sys.path]
-        sys.argv = [request["module"], *request["arguments"]]
-        code = importlib.import_module(request["module"]).main(request["arguments"])
+        arguments = [*map(str, descriptors[2:]), *request["arguments"]]
+        sys.argv = [request["module"], *arguments]
+        code = importlib.import_module(request["module"]).main(arguments)
     except SystemExit as error:
         code = error.code if isinstance(error.code, int) else 1
     except BaseException:  # nothing may return into the server's loop

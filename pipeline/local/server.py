@@ -12,14 +12,18 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from components.python_process import ForkedProcess
 from pipeline.errors import PipelineError, UsageError
+from pipeline.local import attempt
 from pipeline.local.channel import Channel
 from pipeline.local.graph import Graph
-from pipeline.local.processes import RUN_VARIABLE, end_leftovers
+from pipeline.local.processes import RUN_VARIABLE, end_leftovers, is_stopped
+from pipeline.local.warm import Warm
 from pipeline.root import PROJECT_ROOT
 
 # Importing TFX takes 6 s on an idle machine of 2 cores; a hundredfold is no longer slow but stuck.
 _ANSWER_LIMIT_S = 600.0
+_MODULE = "pipeline.local.fork_server"
 _TICK_S = 0.2
 # The server ends its nodes and itself within a moment, unless it hangs in foreign code.
 _END_LIMIT_S = 5.0
@@ -33,20 +37,36 @@ class ServerLostError(PipelineError):
     """The fork server is gone, and every node that ran with it."""
 
 
+def _start(descriptors: Sequence[int], environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    output, errors, line = descriptors
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", _MODULE, str(line), str(os.getpid())],
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=errors,
+        env=environment,
+        pass_fds=[line],
+        # A terminal's Ctrl-C goes to the engine alone, which ends the nodes in order.
+        start_new_session=True,
+    )
+
+
 class Server:
     """Starts the fork server and talks to it.
 
     Args:
         run_folder: marks the server's processes, and gets its log.
         temporary: where its processes put temporary files.
+        warm: forks the server; None: it is started afresh.
     """
 
-    def __init__(self, run_folder: Path, *, temporary: Path) -> None:
+    def __init__(self, run_folder: Path, *, temporary: Path, warm: Warm | None = None) -> None:
         self._run_folder = run_folder.resolve()
         ours, theirs = socket.socketpair()
         self._channel = Channel(ours)
         self._log = run_folder / "logs" / "engine.log"
         self._has_nodes = False
+        self._stopped_since: float | None = None
         environment = {
             **os.environ,
             RUN_VARIABLE: str(self._run_folder),
@@ -57,23 +77,16 @@ class Server:
             "TF_CPP_MIN_LOG_LEVEL": os.environ.get("TF_CPP_MIN_LOG_LEVEL", "1"),
         }
         with self._log.open("ab") as log, theirs:
-            self._process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-P",
-                    "-m",
-                    "pipeline.local.fork_server",
-                    str(theirs.fileno()),
-                    str(os.getpid()),
-                ],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env=environment,
-                pass_fds=[theirs.fileno()],
-                # A terminal's Ctrl-C goes to the engine alone, which ends the nodes in order.
-                start_new_session=True,
-            )
+            descriptors = [log.fileno(), log.fileno(), theirs.fileno()]
+            try:
+                self._process: ForkedProcess | subprocess.Popen[bytes] = (
+                    _start(descriptors, environment)
+                    if warm is None
+                    else warm.start(_MODULE, environment=environment, descriptors=descriptors)
+                )
+            except BaseException:
+                self._channel.close()
+                raise
 
     def __enter__(self) -> Self:
         return self
@@ -97,13 +110,28 @@ class Server:
         """What the server has told since; waits up to `timeout_s` seconds for the first message.
 
         Raises:
-            ServerLostError: the server is gone.
+            ServerLostError: the server is gone, or was stopped for too long.
         """
+        self._refuse_stopped()
         readable, _, _ = select.select([self._channel], [], [], timeout_s)
         messages = list(self._channel.receive()) if readable else []
         if self._channel.closed:
             raise self._gone()
         return messages
+
+    def _refuse_stopped(self) -> None:
+        """A server that is stopped tells nothing, and takes no order to end a node."""
+        now = time.monotonic()
+        if not is_stopped(self._process.pid):
+            self._stopped_since = None
+        elif self._stopped_since is None:
+            self._stopped_since = now
+        elif now - self._stopped_since > attempt.STOPPED_LIMIT_S:
+            self.kill()
+            raise ServerLostError(
+                "The process that starts the nodes was stopped (SIGSTOP) for "
+                f"{attempt.STOPPED_LIMIT_S:g} s and not continued."
+            )
 
     def compile(self, values: Mapping[str, Any], *, tick: Callable[[], None]) -> Graph:
         """Has the pipeline built and compiled.

@@ -1,9 +1,7 @@
 """What TFX's DSL offers, run by this engine; and that the engine takes and leaves nothing of its own."""
 
 import json
-import os
 import resource
-import time
 from pathlib import Path
 
 import pytest
@@ -11,7 +9,6 @@ import pytest
 from pipeline.errors import UsageError
 from pipeline.local.execution import execute
 from pipeline.local.history import History
-from pipeline.local.processes import children
 from pipeline.local.request import pipeline_request
 from pipeline.local.server import RefusedError, Server
 
@@ -126,31 +123,6 @@ def test_what_the_store_lost_is_not_reused_nor_what_follows(in_process, watcher)
         published = server.published(["unknown", record.run_id], tick=lambda: None)
         assert {node_id: result["execution_id"] for node_id, result in published.items()} == executions
         assert server.published(["later"], tick=lambda: None) == {}, "what was reused was not run"
-
-
-def test_many_runs_leave_nothing_behind(in_process, watcher):
-    """Fifty runs that are refused, which start and end a fork server each, and three that run a node."""
-
-    def footprint() -> tuple[int, int]:
-        return len(os.listdir("/proc/self/fd")), len(list(children(os.getpid())))  # noqa: PTH208
-
-    def run_once() -> None:
-        with pytest.raises(UsageError, match="no module 'toy_nowhere'"):
-            execute(
-                pipeline_request("toy_nowhere:one", sets=[], output=in_process.output, beam_args=[]),
-                display=watcher,
-            )
-
-    run_once()
-    before, peak_kib = footprint(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    began = time.monotonic()
-    for _ in range(49):
-        run_once()
-    for _ in range(3):
-        assert execute(request_for("one", in_process, no_cache=True), display=watcher).state == "complete"
-    assert footprint() == before
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak_kib < 16 * 1024
-    assert time.monotonic() - began < 200
 
 
 def test_the_engine_stays_small_over_a_hundred_nodes(in_process, watcher):

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from pipeline.config import NodeConfig
 from pipeline.local import attempt
 from pipeline.local.execution import execute
+from pipeline.local.processes import children
 from pipeline.local.request import pipeline_request
 
 pytestmark = pytest.mark.slow
@@ -65,6 +68,57 @@ def test_limits_and_retries(in_process, watcher, quick):
     assert in_process.lines("saved") == ["saved"]
     assert record.node("Deaf").wall_s >= 6.0 + attempt.GRACE_S
     assert in_process.left() == []
+
+
+def fork_server() -> int | None:
+    """The process id of this process's fork server."""
+    for pid in children(os.getpid()):
+        if b"pipeline.local.fork_server" in Path(f"/proc/{pid}/cmdline").read_bytes():
+            return pid
+    return None
+
+
+def test_a_stopped_fork_server_is_noticed(in_process, watcher, quick):
+    def stop(node):
+        if (node.id, node.state) == ("Hang", "running"):
+            in_process.begins("attempts-hang")
+            os.kill(fork_server(), signal.SIGSTOP)
+
+    watcher.on_change = stop
+    request = pipeline_request("toy_pipeline:hang", sets=[], output=in_process.output, beam_args=[])
+    record = execute(request, display=watcher)
+    assert (record.state, record.node("Make").state, record.node("Push").state) == (
+        "failed", "complete", "skipped",
+    )  # fmt: skip
+    assert record.node("Hang").error["message"] == (
+        "The process that starts the nodes was stopped (SIGSTOP) for 1.5 s and not continued."
+    )
+    assert in_process.left() == []
+
+
+def test_a_node_that_dies_before_its_first_sign_of_life_fails_and_can_be_gone_on_with(in_process, watcher):
+    killed = []
+
+    def kill_newborns() -> None:
+        """Kills the first process that the fork server forks, as soon as it can be seen."""
+        until = time.monotonic() + 60
+        while not killed and time.monotonic() < until:
+            server = fork_server()
+            for pid in children(server) if server else ():
+                os.kill(pid, signal.SIGKILL)
+                killed.append(pid)
+
+    request = pipeline_request("toy_pipeline:one", sets=[], output=in_process.output, beam_args=[])
+    killer = threading.Thread(target=kill_newborns)
+    killer.start()
+    record = execute(request, display=watcher)
+    killer.join()
+    assert len(killed) == 1
+    assert record.node("Make").state == "failed"
+    assert record.node("Make").error["message"].startswith("killed (SIGKILL")
+    assert in_process.lines("made") == [], "it has done nothing"
+    assert execute(request, display=watcher, resumed=record).state == "complete"
+    assert in_process.lines("made") == ["a 1"]
 
 
 def test_fail_fast_ends_the_nodes_beside_a_failure(toy):

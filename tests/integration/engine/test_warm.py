@@ -1,0 +1,92 @@
+"""Many runs from one process, with TFX imported once."""
+
+import os
+import resource
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from pipeline.errors import PipelineError
+from pipeline.local import Warm, run
+from pipeline.local.processes import children
+
+pytestmark = pytest.mark.slow
+
+RUNS = 50
+MODULE = """
+import toy_pipeline
+
+def words():
+    return toy_pipeline.pipeline("words", toy_pipeline.Make(text={word!r}).with_id("Make"))
+"""
+
+
+@pytest.fixture
+def warm():
+    """The process that has imported TFX."""
+    with Warm() as process:
+        yield process
+
+
+@pytest.fixture
+def system(tmp_path, monkeypatch):
+    """The folder for temporary files, this test's own."""
+    folder = tmp_path / "system"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    return folder
+
+
+def names(folder: str) -> list[str]:
+    return sorted(os.listdir(folder))  # noqa: PTH208
+
+
+def resident_bytes(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+def test_fifty_runs_in_a_row_leave_nothing_behind(in_process, system, warm):
+    ours, theirs = os.getpid(), warm.pid
+
+    def footprint() -> dict[str, object]:
+        return {
+            "descriptors": [len(names(f"/proc/{pid}/fd")) for pid in (ours, theirs)],
+            "processes": [list(children(pid)) for pid in (ours, theirs)],
+            "shared memory": names("/dev/shm"),  # noqa: S108
+            "temporary files": names(str(system)),
+            "files": [names(str(in_process.output)), len(names(str(in_process.output / "cache")))],
+        }
+
+    for number in range(RUNS):
+        result = run("toy_pipeline:one", output=in_process.output, no_cache=True, quiet=True, warm=warm)
+        assert result.ok, result.record
+        if number == 4:  # what is imported or remembered at first is there now
+            before, sizes = footprint(), [resident_bytes(pid) for pid in (ours, theirs)]
+    assert footprint() == before
+    assert before["temporary files"] == []
+    assert before["processes"] == [[theirs], []]
+    for pid, size in zip((ours, theirs), sizes, strict=True):
+        assert resident_bytes(pid) - size < 8 * 2**20
+    assert in_process.lines("made") == ["a 1"] * RUNS, "each of them did its work"
+    for folder in (in_process.output / "runs").iterdir():
+        assert names(str(folder)) == ["events.jsonl", "fingerprints.json", "logs", "progress", "run.json"]
+
+
+def test_a_module_that_was_edited_between_two_runs_counts(in_process, warm, monkeypatch):
+    folder = in_process.folder
+    monkeypatch.setenv("PYTHONPATH", f"{in_process.environment['PYTHONPATH']}:{folder}")
+    for word in ("one", "two"):
+        (folder / "users_words.py").write_text(MODULE.format(word=word))
+        result = run("users_words:words", output=in_process.output, quiet=True, warm=warm)
+        [made] = result.raise_for_state().outputs("Make")["made"]
+        assert Path(made).read_text() == word
+
+
+def test_a_run_whose_warm_process_is_gone_is_told(in_process):
+    with Warm() as warm:
+        pass
+    with pytest.raises(PipelineError, match="The warm process is gone"):
+        run("toy_pipeline:one", output=in_process.output, quiet=True, warm=warm)
+    assert in_process.left() == []
