@@ -1,21 +1,14 @@
 """The taxi workload as a user runs it: real trips to a served model, with fewer epochs."""
 
 import json
-import os
-import random
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from pipeline.local.processes import leftovers
-
 pytestmark = pytest.mark.slow
 
-FEWER = ("--set", "train.epochs=3")
 NODES = {
     "Ingest", "StatisticsGen", "SchemaGen", "ExampleValidator", "Transform",
     "Trainer", "Baseline", "Evaluator", "ModelGate", "Pusher",
@@ -52,24 +45,6 @@ print(json.dumps({
     "raw_inputs": sorted(wanted),
 }))
 """
-
-
-@pytest.fixture(scope="module")
-def output(tmp_path_factory):
-    return tmp_path_factory.mktemp("taxi") / "output"
-
-
-@pytest.fixture(scope="module")
-def first_run(local_runner, output):
-    finished = local_runner("run", *FEWER, "--output", str(output))
-    assert finished.returncode == 0, finished.stderr
-    return finished
-
-
-@pytest.fixture(scope="module")
-def first_metrics(first_run, local_runner, output):
-    runs = json.loads(local_runner("runs", "--json", "--output", str(output)).stdout)
-    return runs[-1]["metrics"]
 
 
 @pytest.fixture
@@ -143,8 +118,10 @@ def test_metrics_of_every_slice_are_kept_with_the_verdict(first_run, latest):
     assert {"overall", "payment_type=Cash", "trip_start_hour=18"} <= verdict["slices"].keys()
 
 
-def test_unchanged_rerun_is_answered_without_starting_anything(first_run, local_runner, output, latest):
-    finished = local_runner("run", *FEWER, "--output", str(output))
+def test_unchanged_rerun_is_answered_without_starting_anything(
+    first_run, fewer, local_runner, output, latest
+):
+    finished = local_runner("run", *fewer, "--output", str(output))
     assert finished.returncode == 0
     record = latest()
     assert {node["state"] for node in record["nodes"]} == {"cached"}
@@ -153,20 +130,20 @@ def test_unchanged_rerun_is_answered_without_starting_anything(first_run, local_
     assert len(finished.stderr.splitlines()) <= 7
 
 
-def test_lost_pushed_version_is_noticed_and_pushed_again(first_run, local_runner, output, latest):
+def test_lost_pushed_version_is_noticed_and_pushed_again(first_run, fewer, local_runner, output, latest):
     pushed = Path(latest()["pushed"]["path"])
     pushed.rename(pushed.with_name("away"))
     try:
-        planned = json.loads(local_runner("plan", *FEWER, "--json", "--output", str(output)).stdout)
+        planned = json.loads(local_runner("plan", *fewer, "--json", "--output", str(output)).stdout)
     finally:
         pushed.with_name("away").rename(pushed)
     running = {node["id"]: node["why"] for node in planned["nodes"] if node["action"] == "run"}
     assert running == {"Pusher": f"{pushed.name} of PushedModel is gone"}
 
 
-def test_changed_batch_size_reruns_the_trainer_and_says_so(first_run, local_runner, output):
+def test_changed_batch_size_reruns_the_trainer_and_says_so(first_run, fewer, local_runner, output):
     other = ("--set", "train.batch_size=512")
-    planned = local_runner("plan", *FEWER, *other, "--json", "--output", str(output))
+    planned = local_runner("plan", *fewer, *other, "--json", "--output", str(output))
     why = {node["id"]: (node["action"], node["why"]) for node in json.loads(planned.stdout)["nodes"]}
     assert why["Trainer"] == ("run", "train.batch_size 256 -> 512")
     assert why["Transform"][0] == "reuse"
@@ -174,12 +151,12 @@ def test_changed_batch_size_reruns_the_trainer_and_says_so(first_run, local_runn
 
 
 def test_model_below_its_threshold_is_not_pushed_and_ends_with_code_3(
-    first_run, local_runner, output, latest
+    first_run, fewer, local_runner, output, latest
 ):
     serving = output / "serving" / "taxi"
     before = sorted(serving.iterdir())
     finished = local_runner(
-        "run", *FEWER, "--set", "evaluate.thresholds.auc.min=0.999", "--output", str(output)
+        "run", *fewer, "--set", "evaluate.thresholds.auc.min=0.999", "--output", str(output)
     )
     assert finished.returncode == 3
     assert "Not pushed: auc 0.9" in finished.stderr
@@ -205,45 +182,3 @@ def test_function_that_fails_when_called_is_named_with_file_and_line(local_runne
     record = latest()
     assert record["state"] == "failed"
     assert record["pushed"] is None
-
-
-def _kill_soon(command, output, *, victim, after_s):
-    """Starts a run or a resume, lets it work, kills what `victim` chooses; returns the exit code."""
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    until = time.monotonic() + 60
-    while not list(leftovers(output / "runs")) and time.monotonic() < until:
-        time.sleep(0.1)
-    time.sleep(after_s)
-    # A node's process leads a group of its own; the fork server leads a session.
-    nodes = [pid for pid in leftovers(output / "runs") if os.getpgid(pid) == pid != os.getsid(pid)]
-    os.kill(process.pid if victim == "engine" or not nodes else nodes[0], signal.SIGKILL)
-    return process.wait(timeout=120)
-
-
-def _nothing_is_left(output):
-    until = time.monotonic() + 10
-    while list(leftovers(output / "runs")) and time.monotonic() < until:
-        time.sleep(0.1)
-    return not list(leftovers(output / "runs"))
-
-
-def test_run_killed_at_random_moments_ends_like_an_undisturbed_one(
-    first_metrics, local_runner, project, tmp_path
-):
-    output = tmp_path / "output"
-    seed = time.time_ns()
-    moment = random.Random(seed)  # noqa: S311 (moments, not secrets)
-    command = [sys.executable, str(project / "local_runner.py")]
-    where = ["--output", str(output)]
-    _kill_soon([*command, "run", *FEWER, *where], output, victim="engine", after_s=moment.uniform(6, 16))
-    assert _nothing_is_left(output), (seed, "the engine's death left processes behind")
-    _kill_soon([*command, "resume", *where], output, victim="node", after_s=moment.uniform(6, 14))
-    resumed = local_runner("resume", *where)
-    # Where the second kill came after the end there is nothing left to resume.
-    assert resumed.returncode == 0 or "nothing to resume" in resumed.stderr, (seed, resumed.stderr)
-    record = json.loads(local_runner("show", "--json", *where).stdout)
-    assert record["state"] == "complete", seed
-    assert {node["id"] for node in record["nodes"] if node["state"] == "complete"} == NODES, seed
-    assert record["metrics"] == pytest.approx(first_metrics, abs=1e-6), seed
-    assert len(list((output / "serving" / "taxi").glob("[0-9]*"))) == 1, seed
-    assert _nothing_is_left(output), seed

@@ -1,9 +1,11 @@
-"""ML Metadata on a real PostgreSQL server, on loopback, started by the test."""
+"""ML Metadata on a real PostgreSQL and on a real MariaDB server, on loopback, started by the test."""
 
 import os
+import pwd
 import shutil
 import socket
 import subprocess
+import time
 from pathlib import Path
 from urllib.parse import quote
 
@@ -79,10 +81,54 @@ def postgresql(tmp_path_factory):
         shutil.rmtree(folder)
 
 
-def test_a_pipeline_runs_its_nodes_side_by_side_and_its_cache_hits(toy, postgresql, monkeypatch):
-    monkeypatch.setenv(
-        URL_VARIABLE, f"postgresql://slipway:{quote(PASSWORD, safe='')}@127.0.0.1:{postgresql}/mlmd"
+@pytest.fixture(scope="module")
+def mysql():
+    """A MariaDB server with the user `slipway`, its password, and an empty database `mlmd`: its port."""
+    server = shutil.which("mariadbd", path=f"{os.environ['PATH']}:/usr/sbin")
+    if server is None:
+        pytest.skip("MariaDB is not installed (Debian: apt-get install mariadb-server)")
+    folder = Path("/tmp") / f"slipway-mariadb-{os.getpid()}"  # noqa: S108 (a short path, for the socket)
+    folder.mkdir(mode=0o700)
+    user = "nobody" if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
+    shutil.chown(folder, user)
+    data, port = f"--datadir={folder}/data", free_port()
+    install = ["mariadb-install-db", "--no-defaults", data, f"--user={user}", "--skip-test-db"]
+    (folder / "init.sql").write_text(
+        "CREATE DATABASE mlmd;\n"
+        f"CREATE USER slipway@'%' IDENTIFIED BY '{PASSWORD}';\n"
+        "GRANT ALL ON mlmd.* TO slipway@'%';\n"
     )
+    options = [f"--init-file={folder}/init.sql", "--bind-address=127.0.0.1", f"--port={port}"]
+    places = [f"--socket={folder}/socket", f"--pid-file={folder}/pid", f"--user={user}"]
+    try:
+        subprocess.run(install, check=True, capture_output=True, timeout=60)
+        with (folder / "log").open("wb") as log:
+            process = subprocess.Popen(
+                [server, "--no-defaults", data, *options, *places], stdout=log, stderr=log
+            )
+        try:
+            until = time.monotonic() + 60
+            while b"ready for connections" not in (folder / "log").read_bytes():
+                assert process.poll() is None, (folder / "log").read_text()
+                assert time.monotonic() < until
+                time.sleep(0.1)
+            yield port
+        finally:
+            process.kill()
+            process.wait()
+    finally:
+        shutil.rmtree(folder)
+
+
+@pytest.fixture(params=["postgresql", "mysql"])
+def server(request):
+    """Each of the two: its type and port."""
+    return request.param, request.getfixturevalue(request.param)
+
+
+def test_a_pipeline_runs_its_nodes_side_by_side_and_its_cache_hits(toy, server, monkeypatch):
+    kind, port = server
+    monkeypatch.setenv(URL_VARIABLE, f"{kind}://slipway:{quote(PASSWORD, safe='')}@127.0.0.1:{port}/mlmd")
     first = toy.run("features", "--jobs", "8")
     assert first.returncode == 0, first.stderr
     assert {n.id for n in toy.record().nodes if n.state == "skipped"} == {"IfNo", "NeedsNo"}
@@ -97,11 +143,12 @@ def test_a_pipeline_runs_its_nodes_side_by_side_and_its_cache_hits(toy, postgres
 
 
 @pytest.fixture
-def config(postgresql, monkeypatch):
+def config(server, monkeypatch):
     """The settings of a workload for the server."""
+    kind, port = server
     monkeypatch.setenv("TOY_PASSWORD", PASSWORD)
     variable = {"password_env": "TOY_PASSWORD"}
-    settings = {"type": "postgresql", "host": "127.0.0.1", "port": postgresql, "database": "mlmd"}
+    settings = {"type": kind, "host": "127.0.0.1", "port": port, "database": "mlmd"}
     return MetadataConfig(**settings, user="slipway", **variable)
 
 
@@ -143,5 +190,5 @@ def test_a_server_that_cannot_be_used_is_told_without_the_password(config, tmp_p
     wrong = config.model_copy(update=changes)
     with pytest.raises(UsageError, match=message) as error:
         prepare_server(connection_config(wrong, tmp_path))
-    assert f"postgresql://{wrong.user}@127.0.0.1:{wrong.port}/{wrong.database}" in error.value.message
+    assert f"{wrong.type}://{wrong.user}@127.0.0.1:{wrong.port}/{wrong.database}" in error.value.message
     assert PASSWORD not in str(error.value)

@@ -79,14 +79,15 @@ def fork_server() -> int | None:
 
 
 def test_a_stopped_fork_server_is_noticed(in_process, watcher, quick):
-    def stop(node):
-        if (node.id, node.state) == ("Hang", "running"):
-            in_process.begins("attempts-hang")
-            os.kill(fork_server(), signal.SIGSTOP)
+    def stop() -> None:
+        in_process.begins("hangs")
+        os.kill(fork_server(), signal.SIGSTOP)
 
-    watcher.on_change = stop
     request = pipeline_request("toy_pipeline:hang", sets=[], output=in_process.output, beam_args=[])
+    stopper = threading.Thread(target=stop)
+    stopper.start()
     record = execute(request, display=watcher)
+    stopper.join()
     assert (record.state, record.node("Make").state, record.node("Push").state) == (
         "failed", "complete", "skipped",
     )  # fmt: skip
@@ -97,17 +98,19 @@ def test_a_stopped_fork_server_is_noticed(in_process, watcher, quick):
 
 
 def test_a_node_that_dies_before_its_first_sign_of_life_fails_and_can_be_gone_on_with(in_process, watcher):
-    killed = []
+    killed, is_asked_for = [], threading.Event()
 
     def kill_newborns() -> None:
-        """Kills the first process that the fork server forks, as soon as it can be seen."""
+        """Kills the first process that the fork server forks for a node, as soon as it can be seen."""
+        is_asked_for.wait(60)
         until = time.monotonic() + 60
         while not killed and time.monotonic() < until:
-            server = fork_server()
-            for pid in children(server) if server else ():
+            for pid in children(fork_server()):
                 os.kill(pid, signal.SIGKILL)
                 killed.append(pid)
 
+    # Called just before the fork server is asked for the process.
+    watcher.on_change = lambda node: node.state == "running" and is_asked_for.set()
     request = pipeline_request("toy_pipeline:one", sets=[], output=in_process.output, beam_args=[])
     killer = threading.Thread(target=kill_newborns)
     killer.start()
