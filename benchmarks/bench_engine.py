@@ -1,9 +1,10 @@
-"""The local engine beside TFX's LocalDagRunner and a plain script: one job, one machine, one run of this program.
+"""The local engine beside TFX's LocalDagRunner and a plain script: one job, one machine, in turn.
 
     .venv/bin/python benchmarks/bench_engine.py [--rounds 3]
 
-Each round times all in turn, so that the machine's drift hits all; the ratios are of the medians. Wall seconds
-of whole processes, imports included. Ours runs in a copy of the project, so that its model can be edited.
+Each round times all of them, so that the machine's drift hits all; the ratios are of the medians. Wall
+seconds of whole processes, imports included. Ours runs in a copy of the project, so that its model can be
+edited.
 """
 
 import argparse
@@ -65,7 +66,7 @@ def timed(command: list[str], folder: Path, **environment: str) -> tuple[float, 
 
 
 def bench_taxi(scratch: Path) -> dict[str, float]:
-    """Cold, unchanged and with an edited model; beside LocalDagRunner with the same nodes, and a plain script."""
+    """Cold, unchanged, with an edited model; beside the same nodes under LocalDagRunner, and a script."""
     ours, stock, plain = scratch / "ours", scratch / "stock", scratch / "plain"
     plain.mkdir()
     copy = scratch / "project"

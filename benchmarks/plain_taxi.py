@@ -2,8 +2,8 @@
 
     .venv/bin/python benchmarks/plain_taxi.py FOLDER
 
-Reads the CSV, makes the same features, trains the same Keras model for as many epochs, measures it overall and
-by slice, and saves a SavedModel that takes the transformed features.
+Reads the CSV, makes the same features, trains the same Keras model for as many epochs, measures it overall
+and by slice, and saves a SavedModel that takes the transformed features.
 """
 
 import importlib.util
