@@ -40,6 +40,19 @@ def require_divisible(batch_size: int, *, replicas: int, hosts: int = 1) -> None
     )
 
 
+def require_one_batch(batch_size: int, *, examples: int, full_batches: int) -> None:
+    """Refuses a batch that the training examples do not fill once.
+
+    Raises:
+        ComponentError: there are fewer examples than one batch needs.
+    """
+    if full_batches < 1:
+        raise ComponentError(
+            f"train.batch_size ({batch_size}) is larger than the {examples} training examples",
+            hint=f"set train.batch_size to {examples} or less",
+        )
+
+
 def padding_advice(batch_size: int, *, replicas: int) -> str:
     """What a TPU would compute in vain because of the batch's size, in words; "" where nothing.
 

@@ -14,6 +14,7 @@ from components.errors import ComponentError
 from components.trainer.features import Feature
 from components.trainer.settings.compute import ComputeSettings
 from components.trainer.settings.group import SettingsGroup
+from components.trainer.settings.input import InputSettings
 from components.trainer.settings.step import LearningRateSettings, StepSettings
 
 WEIGHTS_FILE = "model.weights.h5"
@@ -23,6 +24,7 @@ GROUPS: dict[str, type[SettingsGroup]] = {
     "compute": ComputeSettings,
     "step": StepSettings,
     "learning_rate": LearningRateSettings,
+    "input": InputSettings,
 }
 """The groups of settings, by the name of their field in `TrainingJob`."""
 
@@ -47,6 +49,7 @@ class TrainingJob:
         compute: where and with what it is computed.
         step: how a step is computed.
         learning_rate: how the learning rate follows the batch.
+        input: where the parsed examples are kept.
 
     Raises:
         ComponentError: a value breaks one of these rules.
@@ -66,6 +69,7 @@ class TrainingJob:
     compute: ComputeSettings = field(default_factory=ComputeSettings)
     step: StepSettings = field(default_factory=StepSettings)
     learning_rate: LearningRateSettings = field(default_factory=LearningRateSettings)
+    input: InputSettings = field(default_factory=InputSettings)
 
     def __post_init__(self) -> None:
         for name, lowest in (("batch_size", 1), ("epochs", 1), ("seed", 0)):

@@ -38,7 +38,12 @@ from components.errors import SlipwayError
 from components.trainer.devices.devices import Devices
 from components.trainer.devices.opening import open_devices
 from components.trainer.events import emit
-from components.trainer.global_batch import padding_advice, require_divisible, whole_executions
+from components.trainer.global_batch import (
+    padding_advice,
+    require_divisible,
+    require_one_batch,
+    whole_executions,
+)
 from components.trainer.job import HISTORY_FILE, RESULT_FILE, WEIGHTS_FILE, TrainingJob
 from components.trainer.user_model import build_model, describe
 
@@ -85,20 +90,22 @@ def train(job: TrainingJob) -> dict[str, Any]:
     # Imported here so that a wrong job file is reported in milliseconds, not after TensorFlow's start.
     import keras
 
-    from components.trainer import dataset
     from components.trainer.compiled_model import dtype_policy
+    from components.trainer.input.examples import open_examples
     from components.trainer.loop.fit import fit
 
     require_divisible(job.batch_size, replicas=devices.replicas, hosts=devices.hosts.count)
     keras.utils.set_random_seed(job.seed)
     keras.config.set_dtype_policy(dtype_policy(job.step, devices))
-    train_rows = dataset.load_rows(job.train_files, job.features)
-    eval_rows = dataset.load_rows(job.eval_files, job.features) if job.eval_files else None
-    model, steps_per_epoch = _model(job, devices, full_batches=dataset.full_batches(train_rows, job))
+    examples = open_examples(job.train_files, job, devices, split="train")
+    eval_examples = open_examples(job.eval_files, job, devices, split="eval") if job.eval_files else None
+    require_one_batch(job.batch_size, examples=examples.count, full_batches=examples.full_batches)
+    model, steps_per_epoch = _model(job, devices, full_batches=examples.full_batches)
     facts = {
         "devices": devices.words,
-        "train_rows": dataset.row_count(train_rows),
-        "eval_rows": dataset.row_count(eval_rows) if eval_rows else 0,
+        "input": examples.words,
+        "train_rows": examples.count,
+        "eval_rows": eval_examples.count if eval_examples else 0,
         "steps": steps_per_epoch * job.epochs,
         "epochs": job.epochs,
         "parameters": model.count_params(),
@@ -108,10 +115,10 @@ def train(job: TrainingJob) -> dict[str, Any]:
         model,
         job,
         steps_per_epoch=steps_per_epoch,
-        batches_from=lambda step: dataset.training_batches(
-            train_rows, job, steps_per_epoch=steps_per_epoch, first_step=step
+        batches_from=lambda step: examples.training(
+            steps_per_epoch=steps_per_epoch, first_step=step, seed=job.seed
         ),
-        eval_batches=dataset.eval_batches(eval_rows, job) if eval_rows else None,
+        eval_batches=eval_examples.evaluation() if eval_examples else None,
     )
     result = {
         **facts,

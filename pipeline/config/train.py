@@ -40,6 +40,19 @@ class LearningRateConfig(Section):
     )
 
 
+class InputConfig(Section):
+    """Where the parsed examples are kept while a training runs over them."""
+
+    cache: Literal["auto", "memory", "file", "none"] = Field(
+        default="auto",
+        description="file: parsed once into a mapped file; none: read anew in every epoch; auto: in memory "
+        "where they fit, else none.",
+    )
+    shuffle_rows: int = Field(
+        default=65536, ge=1, description="Examples shuffled at a time without a cache; with one, all are."
+    )
+
+
 class TrainConfig(Section):
     """What is trained, and for how long."""
 
@@ -97,4 +110,7 @@ class TrainConfig(Section):
     )
     learning_rate: LearningRateConfig = Field(
         default=LearningRateConfig(), description="How the learning rate follows the batch size."
+    )
+    input: InputConfig = Field(
+        default=InputConfig(), description="Where the parsed examples are kept between epochs."
     )

@@ -178,7 +178,7 @@ def test_saved_model_answers_as_the_trained_weights_do(trained, answers):
     import keras
     import tensorflow as tf
 
-    from components.trainer.dataset import load_rows
+    from components.trainer.input.arrays import load_rows
     from components.trainer.job import TrainingJob
     from components.trainer.user_model import build_model
 
@@ -186,7 +186,7 @@ def test_saved_model_answers_as_the_trained_weights_do(trained, answers):
     model = build_model(job.model, job.inputs, job.hyperparameters)
     model.optimizer.build(model.trainable_variables)
     model.load_weights(Path(trained.model_run_dir, "model.weights.h5"))
-    rows = {name: values[:40] for name, values in load_rows(job.train_files, job.features).items()}
+    rows = {name: values[:40] for name, values in load_rows(job.train_files, job.features).columns.items()}
     del rows["big_tip"]
     expected = keras.ops.convert_to_numpy(model(rows, training=False))
     tf.debugging.assert_near(sorted(expected[:, 0]), sorted(p for (p,) in answers["answers"][0]), atol=1e-5)

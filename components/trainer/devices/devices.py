@@ -1,5 +1,6 @@
 """Opened devices: what training computes on."""
 
+import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ class Devices:
         scope: a context to build and compile the model in.
         check: called with the built model; says in words how it is spread over the devices, "" where it is
             not, and raises a ComponentError if that is not as was asked.
+        least: the least of a number over all hosts; each calls it.
         passed_over: what "auto" would have taken before this, and why it was not.
     """
 
@@ -36,7 +38,13 @@ class Devices:
     strategy: Any = None
     scope: Callable[[], AbstractContextManager[Any]] = nullcontext
     check: Callable[[Any], str] = lambda _model: ""
+    least: Callable[[int], int] = lambda number: number
     passed_over: tuple[str, ...] = ()
+
+    @property
+    def divisor(self) -> int:
+        """What a batch must be a multiple of: replicas divide it, and hosts load their parts."""
+        return math.lcm(self.replicas, self.hosts.count)
 
     @property
     def has_static_shapes_only(self) -> bool:

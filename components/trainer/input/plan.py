@@ -1,0 +1,78 @@
+"""What of the input is kept where, who reads what, and in which portions. Nothing is read here."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from components.errors import ComponentError
+from components.trainer.features import Feature
+
+MEMORY_SHARE = 0.25
+"""Of the available memory that parsed examples may take. Joining the parsed batches needs it twice."""
+PARSED_TOGETHER_ROWS = 256
+"""Rows of one call of the parser in a stream: single records cost 13 times as much, and larger portions mix
+less."""
+MAX_WINDOW_BYTES = 2**28
+"""Two or three windows are in memory at a time. Not by what is free: the order must not depend on that."""
+_BYTES = {"float32": 4, "int64": 4}  # as in memory: int64 becomes int32
+
+
+def row_bytes(features: Sequence[Feature]) -> int:
+    """Bytes of one parsed example."""
+    return sum(_BYTES[each.dtype] * math.prod(each.shape) for each in features)
+
+
+def available_memory_bytes(*, root: Path = Path("/")) -> int:
+    """Memory that this process can still have: the machine's, or its control group's where that is less."""
+    lines = (root / "proc/meminfo").read_text().splitlines()
+    free = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+    try:
+        group = root / "sys/fs/cgroup"
+        limit = int((group / "memory.max").read_text()) - int((group / "memory.current").read_text())
+    except (OSError, ValueError):  # no control groups of version 2, or "max": no limit
+        return free
+    return max(0, min(free, limit))
+
+
+def files_of_host(files: Sequence[str], *, index: int, count: int) -> tuple[str, ...]:
+    """The files that one of several hosts streams: every count-th.
+
+    Raises:
+        ComponentError: there are fewer files than hosts.
+    """
+    if len(files) < count:
+        raise ComponentError(
+            f"{count} hosts cannot share {len(files)} files",
+            hint="let Transform write as many files as there are hosts or a multiple (Beam shards), or set "
+            "train.input.cache to memory or file: then every host reads all",
+        )
+    return tuple(files[index::count])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Window:
+    """The rows that a stream shuffles at a time.
+
+    Attributes:
+        batch_size: examples a batch.
+        batches: whole batches in a window, >= 1.
+    """
+
+    batch_size: int
+    batches: int
+
+    @property
+    def rows(self) -> int:
+        """Examples in a window."""
+        return self.batch_size * self.batches
+
+    def steps(self, rows: int) -> int:
+        """Full batches in so many rows: the last window is smaller than the others."""
+        return rows // self.rows * self.batches + rows % self.rows // self.batch_size
+
+
+def window(batch_size: int, shuffle_rows: int, *, row_bytes: int) -> Window:
+    """The smallest window of whole batches that holds `shuffle_rows`, within `MAX_WINDOW_BYTES`."""
+    rows = min(shuffle_rows, MAX_WINDOW_BYTES // row_bytes)
+    return Window(batch_size=batch_size, batches=max(1, -(-rows // batch_size)))

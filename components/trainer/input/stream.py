@@ -1,0 +1,127 @@
+"""What does not fit into memory: files interleaved anew in every epoch, shuffled within a window.
+
+Portions of the files are parsed as they are read, in turns, joined to windows of whole batches, and each
+window is permuted. The batches of epoch n depend on the seed and n alone. A training that goes on within an
+epoch reads that epoch's files from their beginning, and shuffles from where it left.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from components.errors import ComponentError
+from components.trainer.features import Feature
+from components.trainer.input.parsing import (
+    Columns,
+    parsed,
+    records_of,
+    records_of_all,
+    split_label,
+    wrong_examples,
+)
+from components.trainer.input.plan import PARSED_TOGETHER_ROWS, Window
+
+FILES_AT_ONCE = 16
+"""Files that are read in turns: enough to mix, few enough to hold their buffers."""
+
+
+def training_batches(
+    files: Sequence[str],
+    features: Sequence[Feature],
+    *,
+    label: str,
+    window: Window,
+    seed: int,
+    steps_per_epoch: int,
+    first_step: int = 0,
+) -> tf.data.Dataset:
+    """Batches of static shape, `steps_per_epoch` of them an epoch, epoch after epoch without end.
+
+    Args:
+        files: of this host.
+        features: the columns to read.
+        label: the label's name.
+        window: batches of this host, and how many of them are shuffled together.
+        seed: of the order.
+        steps_per_epoch: at most `window.steps(rows of these files)`.
+        first_step: how many steps are left out at the beginning, >= 0.
+
+    Returns:
+        A dataset of (features by name [window.batch_size, ...], label float32 [window.batch_size, ...]).
+    """
+    first_epoch, first_step_in_epoch = divmod(first_step, steps_per_epoch)
+    windows_left_out, batches_left_out = divmod(first_step_in_epoch, window.batches)
+
+    def epoch_batches(epoch: tf.Tensor) -> tf.data.Dataset:
+        pair = tf.stack([tf.constant(seed, tf.int64), epoch])
+        order = tf.random.experimental.stateless_shuffle(tf.constant(list(files)), seed=pair)
+        portions = tf.data.Dataset.from_tensor_slices(order).interleave(
+            lambda file: parsed(records_of(file), features, rows=PARSED_TOGETHER_ROWS),
+            cycle_length=min(FILES_AT_ONCE, len(files)),
+            num_parallel_calls=tf.data.AUTOTUNE,
+            deterministic=True,
+        )
+
+        def only_first(number: int) -> tf.Tensor:
+            return tf.where(epoch == first_epoch, tf.constant(number, tf.int64), tf.constant(0, tf.int64))
+
+        windows = portions.rebatch(window.rows).enumerate().skip(only_first(windows_left_out))
+        batches = windows.flat_map(lambda number, rows: shuffled(rows, epoch, number))
+        remaining = steps_per_epoch - only_first(first_step_in_epoch)
+        return batches.skip(only_first(batches_left_out)).take(remaining)
+
+    def shuffled(rows: Columns, epoch: tf.Tensor, number: tf.Tensor) -> tf.data.Dataset:
+        total = tf.shape(next(iter(rows.values())), tf.int64)[0]
+        steps = total // window.batch_size
+        # Another seed for each window of each epoch; files are shuffled with (seed, epoch) itself.
+        pair = tf.stack([tf.constant(seed, tf.int64) + (number + 1) * 2**32, epoch])
+        order = tf.random.experimental.stateless_shuffle(tf.range(total), seed=pair)
+        numbers = tf.reshape(order[: steps * window.batch_size], [steps, window.batch_size])
+        return tf.data.Dataset.from_tensor_slices(numbers).map(
+            lambda batch: {name: tf.gather(values, batch) for name, values in rows.items()}
+        )
+
+    epochs = tf.data.Dataset.counter(start=first_epoch)
+    batches = epochs.flat_map(epoch_batches)
+    return batches.map(lambda columns: _static(columns, features, label, window.batch_size)).prefetch(
+        tf.data.AUTOTUNE
+    )
+
+
+def eval_batches(
+    files: Sequence[str], features: Sequence[Feature], *, label: str, batch_size: int, static: bool
+) -> tf.data.Dataset:
+    """All rows once, in order.
+
+    Args:
+        files: of this host.
+        features: the columns to read.
+        label: the label's name.
+        batch_size: of this host.
+        static: full batches only; else the last one is smaller.
+    """
+    portions = parsed(records_of_all(files), features, rows=batch_size)
+    if not static:
+        return portions.map(lambda columns: split_label(columns, label)).prefetch(tf.data.AUTOTUNE)
+    full = portions.filter(lambda columns: tf.shape(columns[label])[0] == batch_size)
+    return full.map(lambda columns: _static(columns, features, label, batch_size)).prefetch(tf.data.AUTOTUNE)
+
+
+def require_examples(files: Sequence[str], features: Sequence[Feature]) -> None:
+    """Parses the first portion, to say what is wrong before training does.
+
+    Raises:
+        ComponentError: there is no example, or one lacks a feature.
+    """
+    try:
+        for _ in parsed(records_of_all(files), features, rows=PARSED_TOGETHER_ROWS).take(1):
+            return
+    except tf.errors.InvalidArgumentError as error:
+        raise wrong_examples(error) from error
+    raise ComponentError(f"there are no examples in {', '.join(files)}")
+
+
+def _static(columns: Columns, features: Sequence[Feature], label: str, batch_size: int) -> Any:
+    shaped = {each.name: tf.ensure_shape(columns[each.name], (batch_size, *each.shape)) for each in features}
+    return split_label(shaped, label)

@@ -1,0 +1,113 @@
+"""Rows at hand: every row at most once an epoch, in an order of its own, in batches of one shape."""
+
+from itertools import chain
+
+import pytest
+
+from components.errors import ComponentError
+from components.trainer.devices.hosts import Hosts
+from components.trainer.features import Feature
+
+pytestmark = [
+    pytest.mark.slow,
+    # TensorFlow's own imports warn of what they will change in themselves.
+    pytest.mark.filterwarnings("default"),
+]
+
+ROWS = 50
+FEATURES = (Feature(name="x", dtype="int64"), Feature(name="y", dtype="int64"))
+
+
+@pytest.fixture(params=["memory", "file"])
+def rows(request, tmp_path, write_examples):
+    """x counts the rows and y is 2 x."""
+    from components.trainer.input.arrays import FileRows, load_rows
+
+    files = write_examples(rows=ROWS, files=1)
+    if request.param == "memory":
+        return load_rows(files, FEATURES)
+    FileRows.write(tmp_path / "train.rows", files, FEATURES)
+    return FileRows(tmp_path / "train.rows", FEATURES)
+
+
+def training(rows, **changes):
+    from components.trainer.input.arrays import training_batches
+
+    settings = {"label": "y", "batch_size": 16, "seed": 5, "steps_per_epoch": 3}
+    return training_batches(rows, **{**settings, **changes})
+
+
+def numbers(batches, count=-1):
+    """The row numbers in the next batches, a list for each batch."""
+    return [features["x"].numpy()[:, 0].tolist() for features, _ in batches.take(count)]
+
+
+def test_epoch_is_a_permutation_without_what_fills_no_batch(rows):
+    epoch = list(chain.from_iterable(numbers(training(rows), 3)))
+    assert len(set(epoch)) == 48
+    assert epoch != sorted(epoch)
+
+
+def test_order_is_pinned_wherever_the_rows_are(rows):
+    assert numbers(training(rows), 1)[0][:8] == [27, 11, 40, 0, 19, 16, 45, 38]
+
+
+def test_epochs_differ_and_the_seed_repeats_them(rows):
+    first, again, other = (numbers(training(rows, seed=seed), 6) for seed in (5, 5, 6))
+    assert first == again != other
+    assert first[:3] != first[3:]
+
+
+def test_training_that_goes_on_sees_the_batches_it_would_have_seen(rows):
+    undisturbed = numbers(training(rows), 12)
+    for step in (1, 5, 6):  # within an epoch, and at its beginning
+        assert numbers(training(rows, first_step=step), 12 - step) == undisturbed[step:]
+
+
+def test_hosts_share_every_batch(rows):
+    whole = numbers(training(rows), 4)
+    parts = [numbers(training(rows, hosts=Hosts(index=index, count=2)), 4) for index in range(2)]
+    assert [first + second for first, second in zip(*parts, strict=True)] == whole
+
+
+def test_label_goes_with_its_row(rows):
+    from components.trainer.input.arrays import eval_batches
+
+    for batches in (training(rows).take(6), eval_batches(rows, label="y", batch_size=16)):
+        for features, label in batches:
+            assert label.dtype.name == "float32"
+            assert label.numpy().tolist() == (2 * features["x"].numpy()).tolist()
+
+
+def test_training_batches_have_static_shapes(rows):
+    features, label = training(rows).element_spec
+    assert (tuple(features["x"].shape), features["x"].dtype.name) == ((16, 1), "int32")
+    assert tuple(label.shape) == (16, 1)
+
+
+@pytest.mark.parametrize(("multiple", "sizes"), [(1, [16, 16, 16, 2]), (8, [16, 16, 16]), (16, [16, 16, 16])])
+def test_evaluation_leaves_out_only_what_cannot_be_divided(rows, multiple, sizes):
+    from components.trainer.input.arrays import eval_batches
+
+    found = numbers(eval_batches(rows, label="y", batch_size=16, multiple=multiple))
+    assert [len(batch) for batch in found] == sizes
+    assert list(chain.from_iterable(found)) == list(range(sum(sizes)))
+
+
+def test_evaluation_of_less_than_a_batch_is_one_small_batch(rows):
+    from components.trainer.input.arrays import eval_batches
+
+    assert [len(batch) for batch in numbers(eval_batches(rows, label="y", batch_size=64))] == [50]
+
+
+def test_rows_beyond_the_limit_are_not_held(write_examples):
+    from components.trainer.input.arrays import load_rows
+
+    assert load_rows(write_examples(rows=ROWS, files=1), FEATURES, limit_bytes=ROWS * 8 - 1) is None
+
+
+def test_files_without_examples_are_named(write_examples):
+    from components.trainer.input.arrays import load_rows
+
+    with pytest.raises(ComponentError, match=r"there are no examples in .*rows-0.gz"):
+        load_rows(write_examples(rows=0, files=1), FEATURES)

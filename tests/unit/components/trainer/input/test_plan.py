@@ -1,0 +1,57 @@
+"""What is kept where and who reads what, by number."""
+
+import pytest
+
+from components.errors import ComponentError
+from components.trainer.features import Feature
+from components.trainer.input.plan import (
+    MAX_WINDOW_BYTES,
+    available_memory_bytes,
+    files_of_host,
+    row_bytes,
+    window,
+)
+
+
+def machine(root, *, available_kb, limit=None, used=0):
+    (root / "proc").mkdir()
+    (root / "proc/meminfo").write_text(f"MemTotal: 999 kB\nMemAvailable: {available_kb} kB\n")
+    if limit is not None:
+        (root / "sys/fs/cgroup").mkdir(parents=True)
+        (root / "sys/fs/cgroup/memory.max").write_text(f"{limit}\n")
+        (root / "sys/fs/cgroup/memory.current").write_text(f"{used}\n")
+    return root
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [({}, 2048000), ({"limit": "max"}, 2048000), ({"limit": 5000, "used": 2000}, 3000)],
+)
+def test_memory_is_that_of_the_machine_or_of_the_container(tmp_path, limits, expected):
+    assert available_memory_bytes(root=machine(tmp_path, available_kb=2000, **limits)) == expected
+
+
+def test_row_is_as_large_as_its_features():
+    features = (Feature(name="image", dtype="float32", shape=(28, 28)), Feature(name="y", dtype="int64"))
+    assert row_bytes(features) == 28 * 28 * 4 + 4
+
+
+def test_every_file_has_one_host():
+    files = tuple("abcde")
+    assert [files_of_host(files, index=index, count=2) for index in range(2)] == [tuple("ace"), tuple("bd")]
+
+
+def test_fewer_files_than_hosts_are_refused():
+    with pytest.raises(ComponentError, match="4 hosts cannot share 3 files"):
+        files_of_host(tuple("abc"), index=0, count=4)
+
+
+def test_window_holds_whole_batches_and_no_more_than_memory_allows():
+    assert window(32, 100, row_bytes=8).batches == 4
+    assert window(1024, 10**9, row_bytes=2**20).rows * 2**20 <= MAX_WINDOW_BYTES + 1024 * 2**20
+    assert window(32, 1, row_bytes=8).batches == 1
+
+
+@pytest.mark.parametrize(("rows", "steps"), [(31, 0), (32, 1), (128, 4), (1000, 31), (128 + 40, 5)])
+def test_window_counts_the_steps_of_an_epoch(rows, steps):
+    assert window(32, 128, row_bytes=8).steps(rows) == steps

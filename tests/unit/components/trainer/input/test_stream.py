@@ -1,0 +1,85 @@
+"""What does not fit into memory: the same promises as rows at hand, but for the shuffle's reach."""
+
+from itertools import chain
+
+import pytest
+
+from components.errors import ComponentError
+from components.trainer.features import Feature
+from components.trainer.input.plan import Window
+
+pytestmark = [
+    pytest.mark.slow,
+    # TensorFlow's own imports warn of what they will change in themselves.
+    pytest.mark.filterwarnings("default"),
+]
+
+FEATURES = (Feature(name="x", dtype="int64"), Feature(name="y", dtype="int64"))
+ROWS = 1000
+WINDOW = Window(batch_size=32, batches=4)
+STEPS = 31
+
+
+@pytest.fixture
+def files(write_examples):
+    return write_examples(rows=ROWS, files=3)
+
+
+def training(files, **changes):
+    from components.trainer.input.stream import training_batches
+
+    settings = {"label": "y", "window": WINDOW, "seed": 5, "steps_per_epoch": STEPS}
+    return training_batches(files, FEATURES, **{**settings, **changes})
+
+
+def numbers(batches, count=-1):
+    return [features["x"].numpy()[:, 0].tolist() for features, _ in batches.take(count)]
+
+
+def test_epoch_sees_every_row_at_most_once_and_its_steps_are_as_counted(files):
+    from components.trainer.input.parsing import count_records
+
+    assert count_records(files) == ROWS
+    assert WINDOW.steps(ROWS) == STEPS
+    epoch = list(chain.from_iterable(numbers(training(files), STEPS)))
+    assert len(set(epoch)) == len(epoch) == STEPS * 32
+    assert epoch != sorted(epoch)
+
+
+def test_files_are_mixed_from_the_first_window_on(files):
+    first = chain.from_iterable(numbers(training(files, window=Window(batch_size=32, batches=24)), 4))
+    assert {x * 3 // ROWS for x in first} == {0, 1, 2}
+
+
+def test_epochs_differ_and_the_seed_repeats_them(files):
+    first, again, other = (numbers(training(files, seed=seed), 2 * STEPS) for seed in (5, 5, 6))
+    assert first == again != other
+    assert first[:STEPS] != first[STEPS:]
+
+
+def test_training_that_goes_on_sees_the_batches_it_would_have_seen(files):
+    undisturbed = numbers(training(files), 2 * STEPS + 5)
+    for step in (1, 4, 30, STEPS, STEPS + 6):
+        assert numbers(training(files, first_step=step), 2 * STEPS + 5 - step) == undisturbed[step:]
+
+
+def test_training_batches_have_static_shapes_and_their_labels(files):
+    batches = training(files)
+    assert tuple(batches.element_spec[0]["x"].shape) == (32, 1)
+    for features, label in batches.take(3):
+        assert label.numpy().tolist() == (2 * features["x"].numpy()).tolist()
+
+
+@pytest.mark.parametrize(("static", "total"), [(False, ROWS), (True, STEPS * 32)])
+def test_evaluation_reads_every_row_or_every_full_batch(files, static, total):
+    from components.trainer.input.stream import eval_batches
+
+    batches = eval_batches(files, FEATURES, label="y", batch_size=32, static=static)
+    assert list(chain.from_iterable(numbers(batches))) == list(range(total))
+
+
+def test_wrong_examples_are_told_before_training(files):
+    from components.trainer.input.stream import require_examples
+
+    with pytest.raises(ComponentError, match="does not have the transformed features"):
+        require_examples(files, (Feature(name="z", dtype="float32"),))
