@@ -49,7 +49,7 @@ def test_epoch_is_a_permutation_without_what_fills_no_batch(rows):
 
 
 def test_order_is_pinned_wherever_the_rows_are(rows):
-    assert numbers(training(rows), 1)[0][:8] == [27, 11, 40, 0, 19, 16, 45, 38]
+    assert numbers(training(rows), 1)[0][:6] == [33, 22, 47, 11, 17, 32]
 
 
 def test_epochs_differ_and_the_seed_repeats_them(rows):
