@@ -1,6 +1,6 @@
 """Files to shards of examples and a quarantine: the work of one worker."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from components.ingest.blocks import Block, Place, Reject
-from components.ingest.column_types import Columns, ColumnType, Mask, as_type, parse
+from components.ingest.column_types import Columns, ColumnType, Mask, as_type, infer_type, parse
 from components.ingest.digest import FileDigest, file_digest
 from components.ingest.example_encoding import ExampleEncoder, bytes_of
 from components.ingest.formats import format_of
@@ -20,6 +20,10 @@ from components.ingest.storage import fetched
 from components.ingest.tfrecord import OpenOutput, Shard, ShardWriter, frame
 
 _WRONG_TYPE = {ColumnType.INT: "not a whole number", ColumnType.FLOAT: "not a number"}
+
+
+class GuessError(Exception):
+    """A cell does not fit the type that was guessed for its column from earlier ones."""
 
 
 @dataclass(slots=True)
@@ -59,7 +63,13 @@ Progress = Callable[[int, int], None]
 
 
 def convert(
-    task: Task, options: Options, columns: Columns, *, open_output: OpenOutput, progress: Progress
+    task: Task,
+    options: Options,
+    columns: Columns,
+    *,
+    known: Collection[str] | None,
+    open_output: OpenOutput,
+    progress: Progress,
 ) -> Report:
     """Converts files.
 
@@ -67,11 +77,13 @@ def convert(
         task: which files, and where to.
         options: how.
         columns: the name and type of each feature; the same for every task.
+        known: columns whose type is a rule; that of the others is a guess. None: all are rules.
         open_output: opens a path for writing.
         progress: told rows and bytes done so far by this task, after each block.
 
     Raises:
         FileError: a file cannot be read to its end.
+        GuessError: a guess is wrong; what was written is to be thrown away.
     """
     names = list(task.splits)
     fixed = None if task.fixed_split is None else names.index(task.fixed_split)
@@ -89,7 +101,8 @@ def convert(
     ]
     quarantine = QuarantineFile(open_output(task.quarantine))
     report = Report()
-    work = _Work(columns, writers, rule, fixed)
+    guessed = frozenset(columns).difference(columns if known is None else known)
+    work = _Work(columns, guessed, writers, rule, fixed)
     done_bytes = 0
     try:
         for stored in task.files:
@@ -119,9 +132,15 @@ class _Work:
     """Turns blocks into examples and hands them to the writers."""
 
     def __init__(
-        self, columns: Columns, writers: Sequence[ShardWriter], rule: SplitRule | None, fixed: int | None
+        self,
+        columns: Columns,
+        guessed: Collection[str],
+        writers: Sequence[ShardWriter],
+        rule: SplitRule | None,
+        fixed: int | None,
     ) -> None:
         self._columns = columns
+        self._guessed = guessed
         self._encoder = ExampleEncoder(columns)
         self._writers = writers
         self._rule = rule
@@ -157,6 +176,8 @@ class _Work:
                     typed[name] = pa.nulls(block.rows, _null_type(kind))
                 continue
             values = block.columns[name]
+            if block.is_text and name in self._guessed and infer_type(values, kind) != kind:
+                raise GuessError(name)
             typed[name], bad = parse(values, kind) if block.is_text else as_type(values, kind)
             for row in _rows(bad):
                 cell = str(values[row].as_py())[:80]

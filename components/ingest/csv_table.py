@@ -8,6 +8,7 @@ import csv
 import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -35,11 +36,11 @@ def columns_of(file: InputFile, options: Options) -> tuple[str, ...]:
 
 
 def infer(file: InputFile, options: Options, known: Columns) -> dict[str, ColumnType]:
-    """The type of each column of a file, by all of its rows; those in `known` are taken from there."""
+    """The type of each column of a file by its rows, all or the first; `known` ones are taken from there."""
     table = _Table(file, options)
     kinds = {name: known.get(name, ColumnType.UNKNOWN) for name in table.chosen}
     unknown = [name for name in kinds if name not in known]
-    for block in table.blocks() if unknown else ():
+    for block in islice(table.blocks(), options.inferred_blocks or None) if unknown else ():
         for name in unknown:
             kinds[name] = infer_type(block.columns[name], kinds[name])
     return kinds

@@ -8,6 +8,7 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
+from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, StandardOptions
 from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import schema_pb2
 from tfx.components.example_gen import utils
@@ -23,11 +24,11 @@ from components.errors import ComponentError, SlipwayError
 from components.ingest.column_types import Columns, ColumnType, merge
 from components.ingest.convert import Report, convert
 from components.ingest.digest import combined
-from components.ingest.formats import format_of
+from components.ingest.here import infer_columns, run_tasks, worker_count
 from components.ingest.options import Options
 from components.ingest.planning import Task, final_names, plan_tasks
 from components.ingest.quarantine import BadRowsError, check_tally
-from components.ingest.storage import fetched, list_files
+from components.ingest.storage import list_files
 from components.left_behind import left_folder
 from components.progress import report as tell
 
@@ -75,15 +76,33 @@ class Executor(BaseBeamExecutor):
             quarantine=quarantine.uri,
             min_shards=options.min_shards,
         )
-        for folder in (*splits.values(), quarantine.uri):
-            fileio.makedirs(folder)
-        self._run(tasks, options, _schema_types(exec_properties.get(SCHEMA_FILE_KEY)))
-        report = _collect(tasks)
+        _make_anew([*splits.values(), quarantine.uri])
+        known = _schema_types(exec_properties.get(SCHEMA_FILE_KEY))
+        report = self._run(tasks, options, known, [*splits.values(), quarantine.uri])
         _finish(report, splits, quarantine, options)
         examples_utils.set_payload_format(examples, example_gen_pb2.FORMAT_TF_EXAMPLE)
         examples_utils.set_file_format(examples, "tfrecords_gzip")
 
-    def _run(self, tasks: Sequence[Task], options: Options, known: Columns) -> None:
+    def _run(self, tasks: Sequence[Task], options: Options, known: Columns, folders: Sequence[str]) -> Report:
+        args = PipelineOptions(self._beam_pipeline_args)
+        is_on_disk = not any("://" in folder for folder in folders)
+        if is_on_disk and args.view_as(StandardOptions).runner == "FnApiRunner":
+            # Beam's own parallelism on one machine costs more than it gives.
+            at_most = args.view_as(DirectOptions).direct_num_workers
+            return run_tasks(
+                tasks,
+                options,
+                known,
+                workers=worker_count(tasks, at_most=at_most if self._names_workers() else None),
+                clear=lambda: _make_anew(folders),
+            )
+        self._run_with_beam(tasks, options, known)
+        return _collect(tasks)
+
+    def _names_workers(self) -> bool:
+        return any(arg.startswith("--direct_num_workers") for arg in self._beam_pipeline_args or ())
+
+    def _run_with_beam(self, tasks: Sequence[Task], options: Options, known: Columns) -> None:
         with self._make_beam_pipeline() as pipeline:
             dealt = pipeline | "Tasks" >> beam.Create(tasks) | "Deal" >> beam.Reshuffle()
             columns = (
@@ -102,12 +121,8 @@ class _Infer(beam.DoFn):
         self._known = dict(known)
 
     def process(self, task: Task) -> Iterator[Any]:
-        columns: Columns = {}
         try:
-            for stored in task.files:
-                with fetched(stored) as file:
-                    found = format_of(self._options).infer(file, self._options, self._known)
-                columns = merge(columns, found)
+            columns = infer_columns(task, options=self._options, known=self._known)
         except SlipwayError as error:
             yield _failure(error)
         else:
@@ -131,12 +146,19 @@ class _Convert(beam.DoFn):
                 tell(f"{rows:,} rows", done=task.skipped_bytes + done_bytes, total=task.total_bytes)
 
             document = convert(
-                task, self._options, columns, open_output=_open_output, progress=progress
+                task, self._options, columns, known=None, open_output=_open_output, progress=progress
             ).to_json()
         except SlipwayError as error:
             document = _failure(error)
         with _open_output(_report_path(task)) as file:
             file.write(json.dumps(document).encode())
+
+
+def _make_anew(folders: Sequence[str]) -> None:
+    for folder in folders:
+        if fileio.exists(folder):
+            fileio.rmtree(folder)
+        fileio.makedirs(folder)
 
 
 def _merged(found: Iterable[Any]) -> dict[str, Any]:

@@ -34,6 +34,7 @@ class Options:
         gzip_level: 1 to 9.
         max_record_bytes: length of the longest row of a text file or record of a TFRecord file.
         block_bytes: how much is read at a time.
+        inferred_blocks: how many blocks of a CSV its types are inferred from; 0: all.
     """
 
     format: str = "csv"
@@ -53,6 +54,7 @@ class Options:
     gzip_level: int = 1
     max_record_bytes: int = 8 * MEBIBYTE
     block_bytes: int = 4 * MEBIBYTE
+    inferred_blocks: int = 0
 
     def to_json(self) -> str:
         """Stable text; equal options give equal text."""

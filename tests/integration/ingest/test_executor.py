@@ -56,7 +56,7 @@ def tfx():
 def run(tfx, tmp_path_factory):
     """Runs an executor over the files of a folder; returns the folder of its artifacts."""
 
-    def ran(folder, patterns, *, stock=False, splits=None, key=None, schema_file=None, **options):
+    def ran(folder, patterns, *, stock=False, splits=None, key=None, schema_file=None, beam=(), **options):
         out = tmp_path_factory.mktemp("stock" if stock else "ours")
         proto = tfx.example_gen_pb2
         inputs = proto.Input(splits=[proto.Input.Split(name=name, pattern=p) for name, p in patterns.items()])
@@ -69,7 +69,7 @@ def run(tfx, tmp_path_factory):
         examples, quarantine = tfx.standard_artifacts.Examples(), tfx.Quarantine()
         examples.uri, quarantine.uri = str(out / "examples"), str(out / "quarantine")
         context = tfx.BaseBeamExecutor.Context(
-            beam_pipeline_args=["--runner=FnApiRunner"], tmp_dir=str(out / "tmp"), unique_id="1"
+            beam_pipeline_args=["--runner=FnApiRunner", *beam], tmp_dir=str(out / "tmp"), unique_id="1"
         )
         executor = (tfx.Stock if stock else tfx.Executor)(context)
         executor.Do(
@@ -173,6 +173,17 @@ def test_examples_of_any_table_are_those_of_the_stock_component(run, examples, t
         (folder / f"{part}.csv").write_bytes(out.getvalue().encode())
     ours = run(folder, {"all": "*.csv"}, max_bad_share=0, block_bytes=r.choice([200, 5000, 1 << 20]))
     assert examples(ours) == examples(run(folder, {"all": "*.csv"}, stock=True))
+
+
+def test_beam_workers_write_what_this_machine_writes_by_itself(run, tmp_path):
+    for name in "abc":
+        rows = "".join(f"{i},{name}{i}\n" for i in range(3000))
+        (tmp_path / f"{name}.csv").write_text("n,s\n" + rows + ("x,y\n1\n" if name == "c" else ""))
+    how = {"block_bytes": 4000, "max_bad_share": 0.1}
+    here = run(tmp_path, {"all": "*.csv"}, **how)
+    # Any runner but the local engine's; this one needs no service.
+    beam = run(tmp_path, {"all": "*.csv"}, beam=["--runner=BundleBasedDirectRunner"], **how)
+    assert content(beam) == content(here)
 
 
 def test_splits_by_file_shards_and_compression(run, examples, tmp_path):

@@ -86,7 +86,9 @@ def ingest(tmp_path, read_shard):
                     columns = merge(columns, format_of(options).infer(file, options, known or {}))
         report = Report()
         for task in tasks:
-            report.add(convert(task, options, columns, open_output=open_output, progress=progress))
+            report.add(
+                convert(task, options, columns, known=None, open_output=open_output, progress=progress)
+            )
         rejects = [
             json.loads(line) for task in tasks for line in Path(task.quarantine).read_bytes().splitlines()
         ]

@@ -1,0 +1,131 @@
+"""Tasks on this machine: types that are guessed first, and processes side by side."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from components.errors import ComponentError
+from components.ingest import here
+from components.ingest.blocks import FileError
+from components.ingest.column_types import ColumnType
+from components.ingest.here import run_tasks, worker_count
+from components.ingest.options import Options
+from components.ingest.planning import TASK_BYTES, Task
+from components.ingest.storage import StoredFile, list_files
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Runs a task for each file; returns the report and the bytes of what was written."""
+
+    def ran(pattern, *, workers=1, known=None, name="out", **settings):
+        options = Options(split={"all": 1}, block_bytes=300, compression="none", **settings)
+        out = tmp_path / name
+        cleared = []
+
+        def clear():
+            cleared.append(True)
+            for path in out.iterdir():
+                path.unlink()
+
+        out.mkdir()
+        tasks = [
+            Task(index=i, files=[file], splits={"all": str(out)}, quarantine=f"{out}/rows-{i}", total_bytes=1)
+            for i, file in enumerate(list_files(str(pattern)))
+        ]
+        report = run_tasks(tasks, options, known or {}, workers=workers, clear=clear)
+        content = {path.name: path.read_bytes() for path in sorted(out.iterdir())}
+        return report, content, bool(cleared)
+
+    return ran
+
+
+@pytest.fixture
+def several(write):
+    for index in range(5):
+        path = write("n,s\n" + "".join(f"{i},row {index}\n" for i in range(200)), f"{index}.csv")
+    return path.parent / "*.csv"
+
+
+@pytest.mark.parametrize(
+    ("early", "late", "typed"),
+    [
+        ("1", "x", b"\n\x01x"),
+        ("1", "2.5", b"\x12\x06\n\x04"),
+        ("1", "007", b"\n\x03007"),
+        ("1.5", "007", b"\n\x03007"),
+        ("", "5", b"\x1a\x03\n\x01\x05"),
+        ("1", "9223372036854775808", b"9223372036854775808"),
+    ],
+)
+def test_wrong_guess_gives_what_all_rows_say(run, write, early, late, typed):
+    path = write("c,d\n" + f"{early},1\n" * 500 + f"{late},2\n")
+    report, content, was_wrong = run(path)
+    assert was_wrong
+    assert report.tally.rows_in == 501
+    written = content["task-00000-0000-0000"]
+    assert typed in written[-60:]
+    # The same file with the odd row first needs no guess.
+    other = write("c,d\n" + f"{late},2\n" + f"{early},1\n" * 500, "other.csv")
+    _, turned, _ = run(other, name="turned")
+    assert len(turned["task-00000-0000-0000"]) == len(written)
+
+
+def test_right_guess_reads_the_rows_once(run, several):
+    report, _, was_wrong = run(several)
+    assert not was_wrong
+    assert report.tally.rows_in == 1000
+
+
+def test_type_of_the_schema_is_no_guess(run, write):
+    path = write("c\n" + "1\n" * 500 + "x\n")
+    report, _, was_wrong = run(path, known={"c": ColumnType.INT})
+    assert not was_wrong
+    assert report.tally.reasons == {"not a whole number": 1}
+
+
+@pytest.mark.slow
+def test_processes_write_what_one_writes(run, several):
+    one, content, _ = run(several)
+    two, beside, _ = run(several, workers=2, name="beside")
+    assert beside == content
+    assert two.tally == one.tally
+    assert [Path(digest.name).name for digest in two.digests] == [f"{i}.csv" for i in range(5)]
+
+
+@pytest.mark.slow
+def test_wrong_guess_of_one_process_is_made_good_in_all(run, several, write):
+    write("n,s\n" + "1,a\n" * 200 + "x,b\n", "3.csv")
+    _, content, was_wrong = run(several, workers=2)
+    assert was_wrong
+    assert content == run(several, name="alone")[1]
+
+
+@pytest.mark.slow
+def test_error_in_a_process_comes_with_its_remedy(run, several, write):
+    write("n,n\n1,2\n", "4.csv")
+    with pytest.raises(FileError, match="two columns are named 'n'") as caught:
+        run(several, workers=2)
+    assert caught.value.hint
+
+
+@pytest.mark.slow
+def test_process_that_dies_is_told(run, several, monkeypatch):
+    monkeypatch.setattr(here, "infer_columns", _die)
+    with pytest.raises(ComponentError, match="one of the 2 processes of Ingest died"):
+        run(several, workers=2)
+
+
+def _die(task, *, options, known):
+    os._exit(9)
+
+
+def test_no_more_processes_than_tasks_work_and_wish():
+    tasks = [Task(index=i, files=[StoredFile("f", TASK_BYTES)], splits={}, quarantine="") for i in range(3)]
+    cores = len(os.sched_getaffinity(0))
+    assert worker_count(tasks, at_most=None) == min(3, cores)
+    assert worker_count(tasks, at_most=1) == 1
+    assert worker_count(tasks[:1], at_most=8) == 1
+    small = [Task(index=i, files=[StoredFile("f", 1000)], splits={}, quarantine="") for i in range(9)]
+    assert worker_count(small, at_most=8) == 1
