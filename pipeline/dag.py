@@ -29,6 +29,7 @@ from components.model_gate.check import OVERALL
 from components.model_gate.component import ModelGate
 from components.model_gate.eval_config import eval_config
 from components.pusher.component import Pusher
+from components.serving_check.component import ServingCheck
 from pipeline.config import WorkloadConfig
 from pipeline.config.evaluate import EvaluateConfig
 from pipeline.ingest_options import ingest_options, split_weights
@@ -102,7 +103,10 @@ def build_pipeline(
             slices=config.evaluate.slices,
         ),
     )
+    serving = _serving_check(config, trainer, transform, examples, schema)
     gate = ModelGate(
+        **({"serving": serving.outputs["report"]} if serving else {}),
+        serving_limits=_serving_limits(config.evaluate),
         model=trainer.outputs["model"],
         evaluation=evaluator.outputs["evaluation"],
         metrics=list(config.evaluate.metrics),
@@ -130,7 +134,7 @@ def build_pipeline(
 
     nodes: list[BaseNode] = [
         ingest, statistics_gen, schema_gen, validator, transform,
-        trainer, baseline, evaluator, gate, pusher,
+        trainer, baseline, evaluator, *([serving] if serving else []), gate, pusher,
     ]  # fmt: skip
     return Pipeline(
         pipeline_name=config.name,
@@ -140,6 +144,31 @@ def build_pipeline(
         # The engine decides what to run again, from the content of data and code; TFX's own key sees neither.
         enable_cache=False,
     )
+
+
+def _serving_check(
+    config: WorkloadConfig, trainer: BaseNode, transform: BaseNode, examples: Channel, schema: Channel
+) -> BaseNode | None:
+    wanted = config.evaluate.serving
+    if wanted is None:
+        return None
+    return ServingCheck(
+        model=trainer.outputs["model"],
+        model_run=trainer.outputs["model_run"],
+        examples=examples,
+        transform_graph=transform.outputs["transform_graph"],
+        schema=schema,
+        raw_label=config.data.label,
+        rows=wanted.rows,
+        limit_s=wanted.limit_s,
+    )
+
+
+def _serving_limits(evaluate: EvaluateConfig) -> dict[str, float]:
+    """The limits alone; how it is measured is ServingCheck's, which a new limit need not run again."""
+    if evaluate.serving is None:
+        return {}
+    return evaluate.serving.model_dump(exclude_none=True, exclude={"rows", "limit_s"})
 
 
 def _thresholds(evaluate: EvaluateConfig) -> dict[str, dict[str, dict[str, float]]]:

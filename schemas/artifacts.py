@@ -12,3 +12,9 @@ class Quarantine(Artifact):
     """
 
     TYPE_NAME = "slipway.Quarantine"  # Kubeflow takes no other form than namespace.Title
+
+
+class ServingReport(Artifact):
+    """How the exported model does where only TensorFlow is: `report.json`, see components/serving_check."""
+
+    TYPE_NAME = "slipway.ServingReport"

@@ -20,6 +20,7 @@ class Check:
         passed: whether the rule holds.
         stops: whether the model is refused when it does not; else it is a warning.
         unit: of `got`, e.g. `ms`; empty for metrics.
+        found: what was found, where that is no number.
         note: what else there is to say, e.g. what would help; one clause.
     """
 
@@ -31,6 +32,7 @@ class Check:
     passed: bool
     stops: bool = True
     unit: str = ""
+    found: str = ""
     note: str = ""
 
     @property
@@ -39,9 +41,9 @@ class Check:
         where = "" if self.slice in ("", OVERALL) else f" on {self.slice}"
         note = f" ({self.note})" if self.note and not self.passed else ""
         verb = "meets" if self.passed else "needs"
-        if self.got is None and not self.unit:
-            return f"{self.metric}{where} was not computed, {verb} {self.required}{note}"
-        value = f"{self.got:.4g}" + (f" {self.unit}" if self.unit else "") if self.got is not None else ""
+        value = self.found or "was not computed"
+        if self.got is not None:
+            value = " ".join(filter(None, (f"{self.got:.4g}", self.unit)))
         return f"{self.metric} {value}{where}, {verb} {self.required}{note}"
 
     @property
@@ -124,4 +126,4 @@ def conclude(
 
 
 def _is_overall(check: Check) -> bool:
-    return check.slice == OVERALL and not check.unit
+    return check.slice == OVERALL and check.got is not None

@@ -1,16 +1,19 @@
 """ModelGate: the one component that blesses a model."""
 
 import json
-from pathlib import Path
+from typing import Any
 
 from tfx.dsl.component.experimental.annotations import InputArtifact, OutputArtifact, Parameter
 from tfx.dsl.component.experimental.decorators import component
+from tfx.dsl.io import fileio
 from tfx.types.standard_artifacts import Model, ModelBlessing, ModelEvaluation
 
 from components.model_gate.check import OVERALL, conclude
 from components.model_gate.evaluation import read_evaluation
 from components.model_gate.rules import Limits, Measured, threshold_checks
+from components.model_gate.serving_rules import ServingLimits, serving_checks
 from components.model_gate.trivial_rules import trivial_checks, trivial_document
+from schemas.artifacts import ServingReport
 
 
 @component
@@ -23,6 +26,8 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
     min_slice_rows: Parameter[int] = 100,
     beat_trivial: Parameter[str] = "one",
     bless: Parameter[str] = "",
+    serving: InputArtifact[ServingReport] = None,
+    serving_limits: Parameter[dict[str, float]] = None,
 ) -> None:
     """Judges the candidate by its evaluation and writes the blessing, with the reasons in `verdict.json`.
 
@@ -36,6 +41,8 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
         min_slice_rows: slices with fewer rows are not judged.
         beat_trivial: `one`, `all` or `none`, see `trivial_rules.trivial_checks`.
         bless: why the model is blessed whatever is found; empty: it is judged.
+        serving: what ServingCheck measured; None where the workload wants no such check.
+        serving_limits: fields of `serving_rules.ServingLimits`; one that is left out is no limit.
     """
     slices = read_evaluation(evaluation.uri).slices()
     overall = slices.get(OVERALL, Measured({}, {}, None))
@@ -45,6 +52,13 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
     }
     checks, notes = threshold_checks(limits, slices, min_slice_rows=min_slice_rows)
     more_checks, more_notes = trivial_checks(metrics, limits.get(OVERALL, {}), overall, beat=beat_trivial)
+    report = _read_json(f"{serving.uri}/report.json") if serving else {}
+    if serving:
+        no_limits = dict.fromkeys(ServingLimits.__dataclass_fields__)
+        served = ServingLimits(**{**no_limits, **(serving_limits or {})})
+        more_checks += serving_checks(report, served, metrics=metrics)
+    else:
+        more_notes.append("the served model was not checked (evaluate.serving: null)")
     verdict = conclude(
         checks + more_checks,
         metrics=overall.metrics,
@@ -52,14 +66,25 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
         notes=notes + more_notes,
         bless=bless,
     )
-    folder = Path(blessing.uri)
-    (folder / ("BLESSED" if verdict.blessed else "NOT_BLESSED")).touch()
     document = {
         **verdict.to_json(),
         "slices": {name: dict(each.metrics) for name, each in slices.items()},
         "trivial": trivial_document(metrics, slices),
+        "serving": report,
     }
-    (folder / "verdict.json").write_text(json.dumps(document, indent=2), encoding="utf-8")
+    _write(f"{blessing.uri}/{'BLESSED' if verdict.blessed else 'NOT_BLESSED'}", "")
+    _write(f"{blessing.uri}/verdict.json", json.dumps(document, indent=2))
     blessing.set_int_custom_property("blessed", int(verdict.blessed))
     blessing.set_int_custom_property("current_model_id", model.id)
     blessing.set_string_custom_property("current_model", model.uri)
+
+
+def _read_json(path: str) -> dict[str, Any]:
+    with fileio.open(path) as file:
+        document: dict[str, Any] = json.loads(file.read())
+    return document
+
+
+def _write(path: str, text: str) -> None:
+    with fileio.open(path, "w") as file:
+        file.write(text)

@@ -38,9 +38,9 @@ def trivial_checks(
     if overall.labels is None:
         return [], ["the labels' statistics are not known, so nothing was compared with a trivial model"]
     if overall.labels.classes < 2:
-        label = f"{overall.labels.majority:g}"
+        only = f"is always {overall.labels.majority:g}"
         note = "the eval split tells nothing about a model; look at data.split and transform.label"
-        return [Check("label", OVERALL, "more than one value", None, None, False, unit=label, note=note)], []
+        return [Check("label", OVERALL, "more than one value", None, None, False, found=only, note=note)], []
     found = [check for name in metrics if (check := _beats(name, overall))]
     checks = [
         check for name, limits in thresholds.items() for check in _means_something(name, limits, overall)

@@ -7,7 +7,6 @@ that come back.
 import json
 import sys
 import tempfile
-import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from components.trainer.process import TrainingProcess
 from components.trainer.settings.compute import ComputeSettings
 from components.trainer.settings.group import SettingsGroup
 from components.trainer.settings.step import StepSettings
+from components.trainer.trained_model import load_weights
 from components.trainer.user_model import build_model, describe, source_root
 
 SETTINGS = frozenset(
@@ -85,7 +85,7 @@ def run_fn(fn_args: Any) -> None:
             # While it starts and trains, build what will be exported: the same model, not yet trained.
             served = _served_model(job, transform, fn_args.schema_path, settings["raw_label"])
             process.wait(show=_show)
-        _load_weights(served.model, Path(folder, WEIGHTS_FILE))
+        load_weights(served.model, Path(folder, WEIGHTS_FILE))
         tf.io.gfile.makedirs(fn_args.model_run_dir)
         for name in (job_file.name, HISTORY_FILE, RESULT_FILE, WEIGHTS_FILE):
             tf.io.gfile.copy(str(Path(folder, name)), f"{fn_args.model_run_dir}/{name}", overwrite=True)
@@ -148,13 +148,6 @@ def _served_model(job: TrainingJob, transform: Any, schema_path: str, raw_label:
         features=job.inputs,
         serving_columns=serving_columns(schema, raw_label),
     )
-
-
-def _load_weights(model: Any, file: Path) -> None:
-    """Takes over trained weights; the optimizer's state stays in the file, serving has no use for it."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Skipping variable loading for optimizer")
-        model.load_weights(file)
 
 
 def _settings(custom_config: Mapping[str, Any] | None) -> Mapping[str, Any]:

@@ -43,6 +43,40 @@ class Threshold(Section):
         return self
 
 
+class ServingConfig(Section):
+    """What the exported model must keep where only TensorFlow is; see docs/gates.md."""
+
+    rows: int = Field(
+        default=256, ge=1, le=10_000, description="Real rows of the eval split that it is asked."
+    )
+    tolerance: float = Field(
+        default=1e-4,
+        ge=0,
+        description="How far an answer may lie from training's: absolute, above 1 relative.",
+    )
+    max_p99_ms: float | None = Field(
+        default=500.0, gt=0, description="99 of 100 requests of one row are answered within; null: any."
+    )
+    max_batch_p99_ms: float | None = Field(
+        default=2000.0, gt=0, description="99 of 100 requests of 128 rows are answered within; null: any."
+    )
+    min_rows_per_s: float | None = Field(
+        default=None, gt=0, description="Throughput of one client with requests of 128 rows; null: any."
+    )
+    max_load_s: float | None = Field(
+        default=60.0, gt=0, description="Time to load the SavedModel, TensorFlow imported; null: any."
+    )
+    max_size_mb: float | None = Field(
+        default=2048.0, gt=0, description="Size of the SavedModel in MiB; null: any."
+    )
+    max_memory_mb: float | None = Field(
+        default=8192.0, gt=0, description="The process at its peak in MiB, TensorFlow included; null: any."
+    )
+    limit_s: float = Field(
+        default=120.0, gt=0, description="Seconds after which the whole check is ended and has failed."
+    )
+
+
 class EvaluateConfig(Section):
     """How the trained model is judged on the eval split."""
 
@@ -68,6 +102,11 @@ class EvaluateConfig(Section):
         default="one",
         description="In how many of the metrics a model must surely beat the best constant answer (always "
         "the majority, always the mean); none: it is only told.",
+    )
+
+    serving: ServingConfig | None = Field(
+        default=ServingConfig(),
+        description="The check of the exported model in a process that has only TensorFlow; null: none.",
     )
 
     @model_validator(mode="after")

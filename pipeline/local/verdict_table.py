@@ -37,7 +37,7 @@ def check_table(checks: Sequence[Mapping[str, Any]], *, limit: int | None = None
             c["metric"],
             c.get("slice", ""),
             c["required"],
-            " ".join(filter(None, (_number(c["got"]), c.get("unit", "")))),
+            _got(c),
             _number(c.get("baseline")),
             ("FAILED", "warning", "passed")[_gravity(c)],
         )
@@ -47,6 +47,12 @@ def check_table(checks: Sequence[Mapping[str, Any]], *, limit: int | None = None
     if len(ordered) > len(shown):
         passed = sum(_gravity(c) == 2 for c in ordered[len(shown) :])
         yield f"and {len(ordered) - len(shown)} more, {passed} of them passed"
+
+
+def _got(check: Mapping[str, Any]) -> str:
+    if check["got"] is None:
+        return str(check.get("found", ""))
+    return " ".join(filter(None, (_number(check["got"]), check.get("unit", ""))))
 
 
 def _gravity(check: Mapping[str, Any]) -> int:

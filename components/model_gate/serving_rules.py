@@ -1,0 +1,195 @@
+"""What was measured of the served model, held against the workload's limits. Pure."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from components.model_gate.check import Check
+from components.model_gate.metrics import METRICS
+
+_MIB = 2**20
+# How many of a kind are named in a reason; the report has them all.
+_NAMED = 3
+
+
+@dataclass(frozen=True)
+class ServingLimits:
+    """What the exported model must keep, in a process with TensorFlow alone; None for no limit.
+
+    Attributes:
+        tolerance: how far an answer may lie from training's, |a - b| / max(1, |b|), >= 0.
+        max_p99_ms: 99 of 100 requests of one row are answered within.
+        max_batch_p99_ms: the same for requests of 128 rows.
+        min_rows_per_s: throughput of one client with requests of 128 rows.
+        max_load_s: to load the SavedModel, TensorFlow imported.
+        max_size_mb: of its files, in MiB.
+        max_memory_mb: the process at its peak, TensorFlow included, in MiB.
+    """
+
+    tolerance: float = 1e-4
+    max_p99_ms: float | None = 500.0
+    max_batch_p99_ms: float | None = 2000.0
+    min_rows_per_s: float | None = None
+    max_load_s: float | None = 60.0
+    max_size_mb: float | None = 2048.0
+    max_memory_mb: float | None = 8192.0
+
+
+def serving_checks(
+    report: Mapping[str, Any], limits: ServingLimits, *, metrics: Sequence[str] = ()
+) -> list[Check]:
+    """Checks that the model can be served, answers everything, and answers as training does.
+
+    Args:
+        report: `report.json` of ServingCheck.
+        limits: the workload's.
+        metrics: those of the evaluation, which must fit the number of outputs.
+    """
+    failures = {each["stage"]: each["error"] for each in report["failed"]}
+    if report["crash"] or "loading" in failures:
+        said = f"cannot be loaded: {failures['loading']}" if "loading" in failures else report["crash"]
+        checks = [_said("loads and answers", "loads and answers where only TensorFlow is", said)]
+        if "loading" in failures or "parity" not in report:
+            return checks
+    else:
+        checks = [_said("loads and answers", "loads and answers where only TensorFlow is", "")]
+    checks.append(_said("signatures", "has the promised signatures", _signature_words(report)))
+    if "serving_default" in report["missing_signatures"]:
+        return checks
+    checks += _answer_checks(report, failures)
+    checks += _parity_checks(report, failures, limits.tolerance)
+    return checks + _fit_checks(report, metrics) + _speed_checks(report, limits)
+
+
+def _signature_words(report: Mapping[str, Any]) -> str:
+    wrong = report["wrong_arguments"]
+    parts = [f"lacks {', '.join(report['missing_signatures'])}" if report["missing_signatures"] else ""]
+    parts += [f"serve_raw {word} {', '.join(wrong[word])}" for word in wrong if wrong[word]]
+    return (
+        "; ".join(filter(None, parts))
+        .replace("serve_raw missing", "serve_raw does not take")
+        .replace("serve_raw unexpected", "serve_raw takes, though no request carries it,")
+    )
+
+
+def _answer_checks(report: Mapping[str, Any], failures: Mapping[str, str]) -> list[Check]:
+    real = failures.get("real", "")
+    if report["not_finite_rows"]:
+        real = f"{report['not_finite_rows']} of {report['rows']} answers are NaN or infinite"
+    strange = ""
+    if report["strange"]:
+        strange = f"the answer is NaN or infinite for {_listed(report['strange'])}"
+    refused = ""
+    if report["refused"]:
+        named = _listed([each["words"] for each in report["refused"]])
+        refused = f"{named} is refused with {report['refused'][0]['error']}"
+    answers = "answers every row with a number"
+    return [
+        _said(f"{report['rows']} real rows", answers, real),
+        _said(f"{report['perturbed']} strange rows", answers, "; ".join(filter(None, (strange, refused)))),
+    ]
+
+
+def _parity_checks(report: Mapping[str, Any], failures: Mapping[str, str], tolerance: float) -> list[Check]:
+    kinds = (
+        ("real", "parity", "answers as training does", _features_apart(report, tolerance)),
+        ("alone", "alone", "one row answered as in a batch", "the transform or the model looks at the batch"),
+        ("raw", "raw", "serve_raw answers as serving_default", "a column is read differently"),
+    )
+    checks = []
+    for stage, key, name, note in kinds:
+        if stage in failures and stage != "real":
+            checks.append(_said(name, "an answer", failures[stage]))
+        elif key in report:
+            apart = float(report[key]["largest"])  # an infinite one is text in JSON
+            required = f"at most {tolerance:g} apart"
+            checks.append(
+                Check(
+                    metric=f"serving: {name}",
+                    slice="",
+                    required=required,
+                    got=apart if math.isfinite(apart) else None,
+                    baseline=None,
+                    passed=apart <= tolerance,
+                    found="" if math.isfinite(apart) else "a number against none, or another shape",
+                    note=note,
+                )
+            )
+    if "transform" in failures:
+        checks.append(_said("transform_features", "an answer", failures["transform"]))
+    return checks
+
+
+def _features_apart(report: Mapping[str, Any], tolerance: float) -> str:
+    apart = {n: float(d["largest"]) for n, d in report["features"].items() if float(d["largest"]) > tolerance}
+    if not apart:
+        return "the transformed features agree, so it is the model: weights, or what training leaves out"
+    named = [f"{name} by {value:.3g}" for name, value in list(apart.items())[:_NAMED]]
+    more = f" and {len(apart) - _NAMED} more" if len(apart) > _NAMED else ""
+    return f"the transform differs in {', '.join(named)}{more}"
+
+
+def _fit_checks(report: Mapping[str, Any], metrics: Sequence[str]) -> list[Check]:
+    """A metric for several outputs computes nonsense of one, without a word, and the other way round."""
+    outputs = "one" if report["outputs"] == 1 else "classes"
+    wrong = [name for name in metrics if METRICS[name].outputs not in (None, outputs)]
+    return [
+        Check(
+            metric=f"metric {name}",
+            slice="",
+            required="one output" if METRICS[name].outputs == "one" else "one output for each class",
+            got=float(report["outputs"]),
+            baseline=None,
+            passed=False,
+            unit="output" if report["outputs"] == 1 else "outputs",
+            note="the value of this metric says nothing about such a model; choose another",
+        )
+        for name in wrong
+    ]
+
+
+def _speed_checks(report: Mapping[str, Any], limits: ServingLimits) -> list[Check]:
+    one, batch = (report["latency"].get(rows, {}) for rows in ("1", "128"))
+    most = [
+        ("p99 of 1 row", one.get("p99_ms"), limits.max_p99_ms, "ms"),
+        ("p99 of 128 rows", batch.get("p99_ms"), limits.max_batch_p99_ms, "ms"),
+        ("load", report.get("load_s"), limits.max_load_s, "s"),
+        ("size", report["size_bytes"] / _MIB, limits.max_size_mb, "MiB"),
+        ("memory", _mib(report.get("memory_bytes")), limits.max_memory_mb, "MiB"),
+    ]
+    checks = [
+        _measured(name, got, unit, f"at most {limit:g} {unit}", got is not None and got <= limit)
+        for name, got, limit, unit in most
+        if limit is not None
+    ]
+    if limits.min_rows_per_s is not None:
+        got, limit = batch.get("rows_per_s"), limits.min_rows_per_s
+        passed = got is not None and got >= limit
+        checks.append(_measured("throughput", got, "rows/s", f"at least {limit:g} rows/s", passed))
+    return checks
+
+
+def _measured(name: str, got: float | None, unit: str, required: str, passed: bool) -> Check:
+    found = "" if got is not None else "was not measured"
+    return Check(
+        metric=f"serving: {name}", slice="", required=required, got=got, baseline=None, passed=passed,
+        unit=unit, found=found,
+    )  # fmt: skip
+
+
+def _mib(size_bytes: float | None) -> float | None:
+    return None if size_bytes is None else size_bytes / _MIB
+
+
+def _said(name: str, required: str, found: str) -> Check:
+    """A check that is answered in words: passed where there is nothing to say."""
+    return Check(
+        metric=f"serving: {name}", slice="", required=required, got=None, baseline=None,
+        passed=not found, found=found or "yes",
+    )  # fmt: skip
+
+
+def _listed(words: Sequence[str]) -> str:
+    more = len(words) - _NAMED
+    return ", ".join(words[:_NAMED]) + (f" and {more} more" if more > 0 else "")

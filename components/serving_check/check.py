@@ -1,0 +1,120 @@
+"""Asks the exported model and training the same questions, and reports how the answers agree."""
+
+import json
+import tempfile
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from components.serving_check.clean_process import ask_in_clean_process
+from components.serving_check.parity import difference, feature_differences
+from components.serving_check.perturbations import perturbations
+from components.serving_check.requests import only_columns, perturbed, write_rows
+from components.serving_check.training_side import TrainingAnswers, TrainingSide
+
+SIGNATURES = ("serving_default", "serve_raw", "transform_features")
+"""What every exported model promises; see components/trainer/export.py."""
+ALONE_ROWS = 16
+"""Rows that are asked one by one, too, to see whether the rest of a batch changes an answer."""
+BATCHES = (1, 128)
+"""Batch sizes whose speed is measured."""
+BUDGET_S = 0.5
+"""How long each is measured, unless fewer than 20 calls need longer."""
+
+
+def check_served_model(
+    model: Path, rows: Sequence[bytes], training: TrainingSide, *, limit_s: float
+) -> dict[str, Any]:
+    """Loads the model in a clean process, asks it, and compares.
+
+    Args:
+        model: the SavedModel.
+        rows: serialized raw examples with all their columns.
+        training: answers the same rows as training does.
+        limit_s: after which the clean process is killed.
+
+    Returns:
+        `clean_process.report_of`, with `rows` (how many were asked), `size_bytes`, `missing_signatures`,
+        `wrong_arguments` ({missing, unexpected} of `serve_raw`), `outputs` (numbers a row), `perturbed` (how
+        many), `not_finite_rows` (of the real ones), `strange` (perturbations in words that were answered with
+        no finite number), `refused` (those that were refused and should not be, {words, error}), and the
+        differences `parity`, `alone`, `raw` ({largest, row, got, wanted}) and `features` by name.
+
+    Raises:
+        ComponentError: training's own answers cannot be computed.
+    """
+    columns = training.columns()
+    names = [column.name for column in columns]
+    requests = [only_columns(row, names) for row in rows]
+    changes = list(perturbations(columns))
+    with tempfile.TemporaryDirectory(prefix="serving-check-") as name:
+        folder = Path(name)
+        write_rows(folder / "real.tfrecord", requests)
+        write_rows(folder / "full.tfrecord", rows)
+        write_rows(folder / "perturbed.tfrecord", [perturbed(requests[0], change) for change in changes])
+        questions = {"alone_rows": ALONE_ROWS, "batches": BATCHES, "budget_s": BUDGET_S}
+        (folder / "questions.json").write_text(json.dumps(questions), encoding="utf-8")
+        report: dict[str, Any] = {}
+
+        def ask() -> None:
+            report.update(ask_in_clean_process(model, folder, limit_s=limit_s))
+
+        # It mostly waits for TensorFlow's import; meanwhile training's answers are computed here.
+        asking = threading.Thread(target=ask)
+        asking.start()
+        try:
+            wanted = training.answers(rows)
+        finally:
+            asking.join()
+        answers = _answers(folder / "answers.npz")
+    report |= {
+        "rows": len(rows),
+        "size_bytes": sum(path.stat().st_size for path in model.rglob("*") if path.is_file()),
+        "missing_signatures": [each for each in SIGNATURES if each not in report["signatures"]],
+        "wrong_arguments": _wrong_arguments(report["signatures"], training.arguments()),
+        "perturbed": len(changes),
+        "strange": [changes[row].words for row in report.pop("not_finite")],
+        "refused": [
+            {"words": changes[each["row"]].words, "error": each["error"]}
+            for each in report["refused"]
+            if not (changes[each["row"]].may_refuse and each["type"] == "InvalidArgumentError")
+        ],
+    }
+    return {**report, **_agreement(answers, wanted)}
+
+
+def _answers(path: Path) -> dict[str, np.ndarray]:
+    if not path.is_file():
+        return {}
+    with np.load(path, allow_pickle=False) as stored:
+        return {name: stored[name] for name in stored.files}
+
+
+def _wrong_arguments(signatures: dict[str, Any], wanted: list[str]) -> dict[str, list[str]]:
+    found = set(signatures.get("serve_raw", {}).get("inputs", {}))
+    if not found:
+        return {"missing": [], "unexpected": []}
+    return {"missing": sorted(set(wanted) - found), "unexpected": sorted(found - set(wanted))}
+
+
+def _agreement(answers: dict[str, np.ndarray], wanted: TrainingAnswers) -> dict[str, Any]:
+    found: dict[str, Any] = {"not_finite_rows": 0, "outputs": int(wanted.answers.shape[1]), "features": {}}
+    if "real" not in answers:
+        return found
+    real = answers["real"]
+    found["outputs"] = int(real.shape[1])
+    found["not_finite_rows"] = int((~np.isfinite(real)).any(axis=1).sum())
+    found["parity"] = difference(real, wanted.answers).to_json()
+    if "alone" in answers:
+        found["alone"] = difference(answers["alone"], real[: len(answers["alone"])]).to_json()
+    if "raw" in answers:
+        found["raw"] = difference(answers["raw"], real).to_json()
+    prefix = "transformed/"
+    transformed = {name.removeprefix(prefix): v for name, v in answers.items() if name.startswith(prefix)}
+    if transformed:
+        compared = feature_differences(transformed, wanted.features)
+        found["features"] = {name: each.to_json() for name, each in compared.items() if each.largest > 0}
+    return found

@@ -1,0 +1,115 @@
+"""Runs `client.py` in a process with neither our modules nor our settings, and collects its report."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+CLIENT = Path(__file__).with_name("client.py")
+# What a process needs to start at all, and to find the machine's libraries.
+_KEPT_VARIABLES = ("HOME", "LANG", "LD_LIBRARY_PATH", "PATH", "TMPDIR")
+
+
+def ask_in_clean_process(model: Path, folder: Path, *, limit_s: float) -> dict[str, Any]:
+    """Has the model answer the questions in a folder.
+
+    The interpreter is isolated (`-I`): no PYTHONPATH, no user's packages, not the current folder.
+
+    Args:
+        model: the SavedModel.
+        folder: see `client.py`; gets `answers.npz`.
+        limit_s: after which it is killed, > 0.
+
+    Returns:
+        `report_of` what it said and how it ended.
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-I", str(CLIENT), str(model), str(folder)],
+        stdout=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        errors="replace",
+        cwd=folder,
+        env={
+            **{name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ},
+            "TF_CPP_MIN_LOG_LEVEL": "2",  # errors only
+            "PYTHONDONTWRITEBYTECODE": "1",
+        },
+    )
+    is_late = threading.Event()
+
+    def end() -> None:
+        is_late.set()
+        process.kill()
+
+    timer = threading.Timer(limit_s, end)
+    timer.start()
+    try:
+        output, _ = process.communicate()
+    finally:
+        timer.cancel()
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+    ending = f"did not end within {limit_s:g} s" if is_late.is_set() else _ending(process.returncode)
+    return report_of(list(_events(output.splitlines())), ending=ending)
+
+
+def report_of(events: Sequence[Mapping[str, Any]], *, ending: str) -> dict[str, Any]:
+    """What the client said as one document. Pure.
+
+    Args:
+        events: its lines.
+        ending: how it ended, in words; empty where it came to its end.
+
+    Returns:
+        `crash` (in words, with what it was doing; empty for none), `failed` ({stage, error} each),
+        `not_finite` (numbers of perturbed rows), `refused` ({row, type, error} each), `signatures`,
+        `latency` ({rows: {calls, p50_ms, p99_ms, rows_per_s}}), and where they were told `tensorflow`,
+        `import_s`, `load_s`, `memory_bytes`, `memory_before_bytes`.
+    """
+    report: dict[str, Any] = {
+        "crash": "", "failed": [], "not_finite": [], "refused": [], "signatures": {}, "latency": {},
+    }  # fmt: skip
+    stage = "starting"
+    for event in events:
+        values = {name: value for name, value in event.items() if name != "event"}
+        match event["event"]:
+            case "stage":
+                stage = values["stage"]
+            case "failed" | "refused" as kind:
+                report[kind].append(values)
+            case "not_finite":
+                report["not_finite"].append(values["row"])
+            case "latency":
+                report["latency"][str(values.pop("rows"))] = values
+            case _:
+                report.update(values)
+    if ending:
+        report["crash"] = f"{ending} while {stage}"
+    return report
+
+
+def _events(lines: Sequence[str]) -> Iterator[dict[str, Any]]:
+    for line in lines:
+        if line.startswith("{"):
+            try:
+                event = json.loads(line)
+            except ValueError:
+                continue  # what a library printed
+            if isinstance(event, dict) and "event" in event:
+                yield event
+
+
+def _ending(code: int) -> str:
+    if code == 0:
+        return ""
+    if code < 0:
+        name = signal.Signals(-code).name
+        return f"was killed by {name}" + (" (out of memory?)" if name == "SIGKILL" else "")
+    return f"ended with exit code {code}"

@@ -1,0 +1,223 @@
+"""Loads a SavedModel where only TensorFlow is, and asks it. Started as `python -I client.py MODEL FOLDER`.
+
+A script by itself: it imports nothing of this project, and refuses what a server does not have. FOLDER holds
+`real.tfrecord` and `perturbed.tfrecord` (serialized requests), `full.tfrecord` (the real rows with the
+label's columns, for the transform) and `questions.json`. Each finding is one line of JSON on stdout, so that
+what was found before a crash is not lost; the answers go to `answers.npz`.
+"""
+
+import json
+import sys
+import time
+from importlib.abc import MetaPathFinder
+from pathlib import Path
+from typing import Any
+
+# What belongs to the pipeline; a model that needs one of these cannot be served.
+REFUSED = frozenset(
+    {
+        "apache_beam", "components", "pipeline", "tensorflow_data_validation", "tensorflow_model_analysis",
+        "tensorflow_transform", "tfx", "tfx_bsl", "workloads",
+    }
+)  # fmt: skip
+# How an empty cell of a column that may be empty is written in `serve_raw`; see components/trainer/export.py.
+EMPTY_INTEGER = -(2**63)
+WARM_UP_CALLS = 10
+
+
+class _OnlyTensorFlow(MetaPathFinder):
+    """Refuses to import what a server does not have."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:  # noqa: ARG002
+        if name.partition(".")[0] in REFUSED:
+            raise ModuleNotFoundError(f"a model server has no {name}", name=name)
+
+
+def main(model_folder: str, folder: str) -> int:
+    """Asks everything; returns 0 also where the model fails, which is a finding."""
+    sys.meta_path.insert(0, _OnlyTensorFlow())
+    began = time.perf_counter()
+    import tensorflow as tf
+
+    questions = json.loads(Path(folder, "questions.json").read_text(encoding="utf-8"))
+    tell("imported", import_s=time.perf_counter() - began, tensorflow=tf.__version__)
+    tell("stage", stage="loading")
+    before = _peak_bytes()
+    began = time.perf_counter()
+    try:
+        model = tf.saved_model.load(model_folder)
+    except Exception as error:  # whatever TensorFlow raises is the finding
+        tell("failed", stage="loading", error=_words(error))
+        return 0
+    tell("loaded", load_s=time.perf_counter() - began, memory_before_bytes=before)
+    tell("signatures", signatures=_signatures(model))
+    if "serving_default" in model.signatures:
+        _ask(tf, model, Path(folder), questions)
+    tell("memory", memory_bytes=_peak_bytes())
+    return 0
+
+
+def _ask(tf: Any, model: Any, folder: Path, questions: dict[str, Any]) -> None:
+    import numpy as np
+
+    real, full, perturbed = (
+        [record.numpy() for record in tf.data.TFRecordDataset(str(folder / f"{name}.tfrecord"))]
+        for name in ("real", "full", "perturbed")
+    )
+    answer = _Answers(tf, model.signatures["serving_default"])
+    answers: dict[str, Any] = {}
+    tell("stage", stage="answering real rows")
+    if _told(lambda: answers.update(real=answer(real)), "real"):
+        tell("stage", stage="answering rows one by one")
+        few = real[: questions["alone_rows"]]
+        _told(lambda: answers.update(alone=np.concatenate([answer([row]) for row in few])), "alone")
+        if "serve_raw" in model.signatures:
+            tell("stage", stage="answering raw columns")
+            _told(lambda: answers.update(raw=_raw(tf, model.signatures["serve_raw"], real)), "raw")
+        if "transform_features" in model.signatures:
+            tell("stage", stage="transforming")
+            _told(lambda: answers.update(_transformed(tf, model, full)), "transform")
+    tell("stage", stage="answering perturbed rows")
+    _perturbed(np, answer, perturbed)
+    np.savez(folder / "answers.npz", **answers)
+    if "real" in answers:
+        for rows in questions["batches"]:
+            tell("stage", stage=f"answering batches of {rows}")
+            batch = tf.constant((real * (rows // len(real) + 1))[:rows])
+            tell("latency", rows=rows, **_latency(answer, batch, questions["budget_s"]))
+
+
+class _Answers:
+    """The signature as a function from serialized rows to float64 [rows, ...], all outputs side by side."""
+
+    def __init__(self, tf: Any, signature: Any) -> None:
+        self._tf = tf
+        self._signature = signature
+        [self._argument] = signature.structured_input_signature[1]
+
+    def __call__(self, rows: Any) -> Any:
+        return _side_by_side(self._signature(**{self._argument: self._tf.constant(rows)}))
+
+
+def _side_by_side(outputs: dict[str, Any]) -> Any:
+    import numpy as np
+
+    numbers = [outputs[name].numpy() for name in sorted(outputs) if outputs[name].dtype.is_floating]
+    if not numbers:
+        raise TypeError(f"no output of {', '.join(sorted(outputs))} holds numbers")
+    return np.concatenate([each.reshape(len(each), -1) for each in numbers], axis=1).astype(np.float64)
+
+
+def _raw(tf: Any, signature: Any, rows: list[bytes]) -> Any:
+    columns = signature.structured_input_signature[1]
+    empty = {tf.string: b"", tf.int64: EMPTY_INTEGER}
+    parsed = [_values(tf.train.Example.FromString(row)) for row in rows]
+    tensors = {}
+    for name, spec in columns.items():
+        size = 1
+        for dimension in spec.shape[1:]:
+            size *= dimension or 1
+        filler = [empty.get(spec.dtype, float("nan"))] * size
+        values = [row.get(name) or filler for row in parsed]
+        tensors[name] = tf.reshape(tf.constant(values, spec.dtype), [-1, *spec.shape[1:]])
+    return _side_by_side(signature(**tensors))
+
+
+def _values(example: Any) -> dict[str, list[Any]]:
+    found = {}
+    for name, feature in example.features.feature.items():
+        kind = feature.WhichOneof("kind")
+        argument = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name)
+        argument = f"_{argument}" if argument[:1].isdigit() else argument
+        found[argument] = list(getattr(feature, kind).value) if kind else []
+    return found
+
+
+def _transformed(tf: Any, model: Any, rows: list[bytes]) -> dict[str, Any]:
+    signature = model.signatures["transform_features"]
+    [argument] = signature.structured_input_signature[1]
+    outputs = signature(**{argument: tf.constant(rows)})
+    return {
+        f"transformed/{name}": values.numpy()
+        for name, values in outputs.items()
+        if values.dtype.is_floating or values.dtype.is_integer
+    }
+
+
+def _perturbed(np: Any, answer: _Answers, rows: list[bytes]) -> None:
+    """Asks all at once as a busy server would; where that fails, one by one to tell which."""
+    try:
+        _tell_not_finite(np, answer(rows), range(len(rows)))
+    except Exception:  # whatever TensorFlow raises; which row it was is found below
+        for number, row in enumerate(rows):
+            try:
+                _tell_not_finite(np, answer([row]), [number])
+            except Exception as error:  # as above
+                tell("refused", row=number, type=type(error).__name__, error=_words(error))
+
+
+def _tell_not_finite(np: Any, answers: Any, numbers: Any) -> None:
+    for number, values in zip(numbers, answers, strict=True):
+        if not np.isfinite(values).all():
+            tell("not_finite", row=number)
+
+
+def _latency(answer: _Answers, batch: Any, budget_s: float) -> dict[str, Any]:
+    """Times calls of one client, one after the other, each until its numbers are there."""
+    for _ in range(WARM_UP_CALLS):
+        answer(batch)
+    times: list[float] = []
+    until = time.perf_counter() + budget_s
+    while len(times) < 20 or (time.perf_counter() < until and len(times) < 2000):
+        began = time.perf_counter()
+        answer(batch)
+        times.append(time.perf_counter() - began)
+    times.sort()
+    return {
+        "calls": len(times),
+        "p50_ms": 1000 * times[len(times) // 2],
+        "p99_ms": 1000 * times[min(len(times) - 1, int(len(times) * 0.99))],
+        "rows_per_s": len(times) * int(batch.shape[0]) / sum(times),
+    }
+
+
+def _signatures(model: Any) -> dict[str, Any]:
+    def described(specs: dict[str, Any]) -> dict[str, Any]:
+        return {name: [spec.dtype.name, spec.shape.as_list()] for name, spec in specs.items()}
+
+    return {
+        name: {
+            "inputs": described(signature.structured_input_signature[1]),
+            "outputs": described(signature.structured_outputs),
+        }
+        for name, signature in model.signatures.items()
+    }
+
+
+def _told(ask: Any, stage: str) -> bool:
+    try:
+        ask()
+    except Exception as error:  # whatever TensorFlow raises is the finding
+        tell("failed", stage=stage, error=_words(error))
+        return False
+    return True
+
+
+def _words(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[0] if lines else 'no message'}"[:300]
+
+
+def _peak_bytes() -> int:
+    # Not getrusage: there a process begins with the peak of the one that started it.
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
+
+
+def tell(event: str, **values: Any) -> None:
+    """One finding."""
+    print(json.dumps({"event": event, **values}), flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2]))

@@ -1,0 +1,67 @@
+"""ServingCheck: measures the exported model as a server would have it. It judges nothing; ModelGate does."""
+
+import json
+import tempfile
+from pathlib import Path
+
+from tfx.dsl.component.experimental.annotations import InputArtifact, OutputArtifact, Parameter
+from tfx.dsl.component.experimental.decorators import component
+from tfx.dsl.io import fileio
+from tfx.types import artifact_utils
+from tfx.types.standard_artifacts import Examples, Model, ModelRun, Schema, TransformGraph
+from tfx.utils import io_utils
+from tfx.utils.path_utils import serving_model_path
+
+from components.serving_check.check import check_served_model
+from components.serving_check.requests import read_rows
+from components.serving_check.training_side import TrainingSide
+from schemas.artifacts import ServingReport
+
+
+@component
+def ServingCheck(  # noqa: N802 (component constructors are nouns)
+    model: InputArtifact[Model],
+    model_run: InputArtifact[ModelRun],
+    examples: InputArtifact[Examples],
+    transform_graph: InputArtifact[TransformGraph],
+    schema: InputArtifact[Schema],
+    report: OutputArtifact[ServingReport],
+    raw_label: Parameter[str],
+    rows: Parameter[int] = 256,
+    limit_s: Parameter[float] = 120.0,
+) -> None:
+    """Loads the model where only TensorFlow is, asks it real and strange rows, and times it.
+
+    Args:
+        model: the candidate.
+        model_run: the Trainer's job and weights, whose answers the served ones are compared with.
+        examples: the raw examples; rows of the split `eval` are asked.
+        transform_graph: the Transform node's.
+        schema: of the raw examples.
+        report: gets `report.json`, see `check.check_served_model`.
+        raw_label: the column that no request carries.
+        rows: how many real rows are asked.
+        limit_s: seconds that the clean process may take.
+
+    Raises:
+        ComponentError: there are no rows, or training's own answers cannot be computed. What is wrong with
+            the served model is in the report.
+    """
+    files = [
+        file
+        for folder in artifact_utils.get_split_uris([examples], "eval")
+        for file in fileio.glob(f"{folder}/*")
+    ]
+    training = TrainingSide(
+        transform_graph=transform_graph.uri,
+        model_run=model_run.uri,
+        schema=io_utils.get_only_uri_in_dir(schema.uri),
+        raw_label=raw_label,
+    )
+    with tempfile.TemporaryDirectory(prefix="served-model-") as folder:
+        # The clean process has no credentials for a store, and its load time is not to measure the network.
+        local = Path(folder, "model")
+        io_utils.copy_dir(serving_model_path(model.uri), str(local))
+        found = check_served_model(local, read_rows(files, rows=rows), training, limit_s=limit_s)
+    with fileio.open(f"{report.uri}/report.json", "w") as file:
+        file.write(json.dumps(found, indent=2))

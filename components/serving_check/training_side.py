@@ -1,0 +1,87 @@
+"""What training knows of the rows that the served model is asked about: its columns, features, answers.
+
+The one module here that builds on the trainer: the answers must be those of the model that was trained.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_transform as tft
+from google.protobuf import text_format
+from tensorflow_metadata.proto.v0 import schema_pb2
+
+from components.serving_check.perturbations import Column, Kind
+from components.trainer.export import argument_names
+from components.trainer.run_fn import serving_columns
+from components.trainer.trained_model import load_trained_model
+
+_KINDS: dict[Any, Kind] = {tf.string: "text", tf.int64: "integer", tf.float32: "number"}
+
+
+@dataclass(frozen=True)
+class TrainingAnswers:
+    """Attributes: `answers`, float64 [rows, outputs]; `features`, the transformed columns by name."""
+
+    answers: np.ndarray
+    features: dict[str, np.ndarray]
+
+
+class TrainingSide:
+    """The path that the examples of training take: the Transform node's graph, then the trained weights.
+
+    Args:
+        transform_graph: the folder that Transform wrote.
+        model_run: the folder in which the Trainer left its job and its weights.
+        schema: the schema file.
+        raw_label: the column that no request carries.
+    """
+
+    def __init__(self, *, transform_graph: str, model_run: str, schema: str, raw_label: str) -> None:
+        self._transform = tft.TFTransformOutput(transform_graph)
+        self._model_run = model_run
+        with tf.io.gfile.GFile(schema) as file:
+            parsed = text_format.Parse(file.read(), schema_pb2.Schema())
+        self._spec = self._transform.raw_feature_spec()
+        self._names = serving_columns(parsed, raw_label)
+
+    def columns(self) -> list[Column]:
+        """The columns of a request."""
+        return [_column(name, self._spec[name]) for name in sorted(self._names)]
+
+    def arguments(self) -> list[str]:
+        """The names that `serve_raw` gives them."""
+        return sorted(argument_names(sorted(self._names)).values())
+
+    def answers(self, rows: Sequence[bytes]) -> TrainingAnswers:
+        """Transforms and answers serialized tf.Examples with all their columns, as training does.
+
+        Raises:
+            ComponentError: the Trainer's job or the user's model cannot be read.
+        """
+        layer = self._transform.transform_features_layer()
+        transformed = layer(tf.io.parse_example(tf.constant(list(rows)), self._spec))
+        job, model = load_trained_model(self._model_run)
+        inputs = {
+            name: tf.cast(
+                tf.reshape(transformed[name], [-1, *feature.shape]),
+                tf.float32 if feature.dtype == "float32" else tf.int32,
+            )
+            for name, feature in job.inputs.items()
+        }
+        outputs = model(inputs, training=False)
+        flat = tf.nest.flatten(outputs)
+        answers = np.concatenate([np.asarray(each).reshape(len(rows), -1) for each in flat], axis=1)
+        return TrainingAnswers(
+            answers=answers.astype(np.float64),
+            features={name: np.asarray(transformed[name]) for name in job.inputs},
+        )
+
+
+def _column(name: str, spec: Any) -> Column:
+    shape = getattr(spec, "shape", ())
+    size = int(np.prod([int(each) for each in shape])) if shape else 1
+    is_fixed = isinstance(spec, tf.io.FixedLenFeature)
+    return Column(name, _KINDS[spec.dtype], max(size, 1), required=is_fixed and spec.default_value is None)

@@ -1,0 +1,42 @@
+"""The model as training left it: rebuilt from the job, with the weights that came back."""
+
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from components.trainer.job import WEIGHTS_FILE, TrainingJob
+from components.trainer.user_model import build_model
+
+JOB_FILE = "job.json"
+
+
+def load_trained_model(model_run: str) -> tuple[TrainingJob, Any]:
+    """Reads what the Trainer keeps beside the SavedModel.
+
+    Args:
+        model_run: the folder of the Trainer's `model_run`, local or gs://.
+
+    Returns:
+        The job, and the `keras.Model` on this process's backend with the trained weights.
+
+    Raises:
+        ComponentError: the job cannot be read or the user's model cannot be built.
+        OSError: a file is missing.
+    """
+    with tempfile.TemporaryDirectory(prefix="model-run-") as folder:
+        for name in (JOB_FILE, WEIGHTS_FILE):
+            tf.io.gfile.copy(f"{model_run}/{name}", str(Path(folder, name)))
+        job = TrainingJob.load(Path(folder, JOB_FILE))
+        model = build_model(job.model, job.inputs, job.hyperparameters)
+        load_weights(model, Path(folder, WEIGHTS_FILE))
+    return job, model
+
+
+def load_weights(model: Any, file: Path) -> None:
+    """Takes over trained weights; the optimizer's state stays in the file, serving has no use for it."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Skipping variable loading for optimizer")
+        model.load_weights(file)
