@@ -35,12 +35,12 @@ class Difference:
 
 def difference(got: np.ndarray, wanted: np.ndarray) -> Difference:
     """Compares two answers, each [rows, ...]; not a number in both counts as equal."""
+    if got.size == 0 == wanted.size:
+        return Difference(0.0, 0, None, None)
     got = np.asarray(got, np.float64).reshape(len(got), -1)
     wanted = np.asarray(wanted, np.float64).reshape(len(wanted), -1)
     if got.shape != wanted.shape:
         return Difference(float("inf"), 0, None, None)
-    if not got.size:
-        return Difference(0.0, 0, None, None)
     with np.errstate(invalid="ignore"):
         apart = np.abs(got - wanted) / np.maximum(1.0, np.abs(wanted))
     apart = np.where((np.isnan(got) & np.isnan(wanted)) | (got == wanted), 0.0, apart)

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.slow
 
 NODES = {
     "Ingest", "StatisticsGen", "SchemaGen", "ExampleValidator", "Transform",
-    "Trainer", "Baseline", "Evaluator", "ModelGate", "Pusher",
+    "Trainer", "Baseline", "Evaluator", "ServingCheck", "ModelGate", "Pusher",
 }  # fmt: skip
 
 # Runs where nothing of this project can be imported, as a serving process would.

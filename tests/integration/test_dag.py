@@ -13,8 +13,9 @@ UPSTREAM = {
     "Trainer": {"Transform", "SchemaGen"},
     "Baseline": set(),
     "Evaluator": {"Ingest", "SchemaGen", "Trainer", "Baseline"},
-    "ModelGate": {"Trainer", "Evaluator"},
-    "Pusher": {"Trainer", "ModelGate"},
+    "ServingCheck": {"Ingest", "SchemaGen", "Transform", "Trainer"},
+    "ModelGate": {"Trainer", "Evaluator", "ServingCheck"},
+    "Pusher": {"Ingest", "SchemaGen", "Trainer", "ModelGate"},
 }
 
 
@@ -66,7 +67,7 @@ def test_only_the_gate_blesses(graph):
     assert graph["Baseline"].finds_baseline
     evaluator = graph["Evaluator"].params
     assert not any("hreshold" in value for key, value in evaluator.items() if key.startswith("eval_config"))
-    assert "thresholds.auc.min" in graph["ModelGate"].params
+    assert "thresholds.overall.auc.min" in graph["ModelGate"].params
 
 
 def test_local_beam_names_its_runner(compiled):

@@ -1,0 +1,37 @@
+"""The strange requests."""
+
+from components.serving_check.perturbations import EXTREMES, Column, perturbations
+
+COLUMNS = [
+    Column("fare", "number"),
+    Column("company", "text"),
+    Column("hour", "integer", required=True),
+    Column("image", "integer", size=4, required=True),
+]
+
+
+def test_every_column_goes_missing_and_only_a_required_one_may_be_refused():
+    found = perturbations(COLUMNS)
+    missing = {p.words: p.may_refuse for p in found if [*p.columns.values()] == [None]}
+    assert missing == {
+        "fare missing": False,
+        "company missing": False,
+        "hour missing": True,
+        "image missing": True,
+    }
+
+
+def test_optional_columns_go_missing_together_where_there_are_several():
+    found = list(perturbations([Column("a", "text"), Column("b", "number")]))
+    assert found[-1].columns == {"a": None, "b": None}
+    assert not found[-1].may_refuse
+
+
+def test_text_is_emptied_and_unseen_and_numbers_are_extreme():
+    by_words = {p.words: p.columns for p in perturbations(COLUMNS)}
+    assert by_words['company = ""'] == {"company": (b"",)}
+    assert "company never seen before" in by_words
+    assert {f"fare = {value:g}" for value in EXTREMES} <= by_words.keys()
+    assert by_words["image = -1"] == {"image": (-1, -1, -1, -1)}
+    assert isinstance(by_words["fare = 1e+09"]["fare"][0], float)
+    assert isinstance(by_words["hour = 1e+09"]["hour"][0], int)
