@@ -193,6 +193,21 @@ def gc(
     _print(sweep.to_json() if as_json else commands.gc_text(sweep, output, keep=keep))
 
 
+@app.command()
+def doctor(
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Also start the interpreters and contact TPUs.")
+    ] = False,
+    output: Output = DEFAULT_OUTPUT,
+    as_json: Json = False,
+    verbose: Verbose = False,
+) -> None:
+    """Show what this machine has: accelerators, interpreters, versions, credentials, programs."""
+    diagnosis = commands.doctor(output, deep=deep)
+    _print(diagnosis.to_json() if as_json else diagnosis.text())
+    raise typer.Exit(0 if diagnosis.is_ready else 1)
+
+
 def _print(result: object) -> None:
     print(printable(result) if isinstance(result, str) else json.dumps(result, indent=2))
 

@@ -130,10 +130,24 @@ def train(job: TrainingJob) -> dict[str, Any]:
     return result
 
 
+def _require_tpu_model(job: TrainingJob, devices: Devices) -> None:
+    """Builds the model once more, outside of the TPU, and refuses what no TPU computes."""
+    import keras
+
+    from components.trainer.devices.tpu_model import require_tpu_model
+
+    with keras.device("cpu:0"):
+        model = build_model(job.model, job.inputs, job.hyperparameters)
+        require_tpu_model(model, batch_size=job.batch_size // devices.replicas)
+    keras.utils.set_random_seed(job.seed)  # as if nothing had been built
+
+
 def _model(job: TrainingJob, devices: Devices, *, full_batches: int) -> tuple[Any, int]:
     """The user's model, in the devices' scope and in line with the settings; and the steps of an epoch."""
     from components.trainer.compiled_model import scale_learning_rate, set_step, unsynchronized
 
+    if devices.kind == "tpu":
+        _require_tpu_model(job, devices)
     with devices.scope():
         model = build_model(job.model, job.inputs, job.hyperparameters)
         spread = devices.check(model)

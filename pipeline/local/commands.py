@@ -1,9 +1,10 @@
 """What the commands of local_runner.py do, without their parsing and printing."""
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import UsageError
 from pipeline.local.diff import Difference, compare, read_fingerprints
@@ -24,6 +25,9 @@ from pipeline.local.wording import (
     stop_hints,
     stop_lines,
 )
+
+if TYPE_CHECKING:
+    from pipeline.local.doctor import Diagnosis
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,13 @@ def resume(name: str | None, *, output: Path, jobs: int | None) -> int:
         raise UsageError(f"Run {record.run_id} is {record.state}: there is nothing to resume.", hint=hint)
     request = again(record.target, jobs=jobs)
     return _execute(request, record)
+
+
+def doctor(output: Path, *, deep: bool) -> "Diagnosis":
+    """What this machine has, with a remedy for what is missing."""
+    from pipeline.local.doctor import examine
+
+    return examine(output, os.environ, deep=deep)
 
 
 def _execute(request: Request, resumed: RunRecord | None = None) -> int:

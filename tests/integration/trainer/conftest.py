@@ -11,15 +11,24 @@ import pytest
 from components.trainer.features import Feature
 from components.trainer.job import TrainingJob
 from components.trainer.process import TrainingProcess, read_event
+from components.trainer.settings.compute import ComputeSettings
 
 MODEL = """
     import keras
+
+    class Printed(keras.layers.Layer):
+        def call(self, values):
+            import tensorflow as tf
+
+            return tf.ensure_shape(tf.py_function(lambda each: each, [values], tf.float32), values.shape)
 
     def build_model(features, hyperparameters):
         inputs = {name: keras.Input(feature.shape, name=name) for name, feature in features.items()}
         hidden = keras.layers.Dense(32, activation="relu", name="wide")(inputs["x"])
         if hyperparameters.get("normalised"):
             hidden = keras.layers.BatchNormalization(name="norm")(hidden)
+        if hyperparameters.get("python"):
+            hidden = Printed(name="printed", dtype="float32")(hidden)
         model = keras.Model(inputs, keras.layers.Dense(1, name="head")(hidden))
         model.compile(optimizer=keras.optimizers.Adam(0.01), loss="mse", metrics=["mae"])
         return model
@@ -66,6 +75,16 @@ def job(tmp_path):
         seed=3,
         output_dir=str(tmp_path),
     )
+
+
+@pytest.fixture
+def tpu():
+    """A job changed to train on a TPU."""
+
+    def change(job, **changes):
+        return replace(job, compute=ComputeSettings(device="tpu"), **changes)
+
+    return change
 
 
 @pytest.fixture

@@ -1,0 +1,100 @@
+"""What no TPU computes, found in a model before it is trained on one, with the layer named.
+
+A TPU runs what XLA compiles for fixed shapes: no strings, no dimension that is unknown but for the batch, no
+Python in the middle, no shape that depends on values. (`unique`, `boolean_mask`, `top_k` and non-maximum
+suppression do compile, within bounds that XLA knows, and are not refused.)
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import keras
+
+from components.errors import ComponentError
+
+
+def require_tpu_model(model: Any, *, batch_size: int) -> None:
+    """Refuses a model that no TPU computes. Nothing is computed, and no TPU is needed.
+
+    Args:
+        model: built, on the CPU.
+        batch_size: examples of one replica.
+
+    Raises:
+        ComponentError: it takes strings, has unknown dimensions, or an operation that XLA does not compile.
+    """
+    layers = list(_layers(model))
+    for layer in layers:
+        _require_known_shapes(layer)
+    if not model.inputs:
+        return  # a subclassed model shows its shapes to no one before its first batch
+    compile_call = _compile_with_jax if keras.backend.backend() == "jax" else _compile_with_tensorflow
+    failure = _failure(compile_call, model, model.input, batch_size)
+    if failure is None:
+        return
+    for layer in layers:
+        inputs = keras.tree.flatten(getattr(layer, "input", []))
+        if inputs and (own := _failure(compile_call, layer, layer.input, batch_size)):
+            raise _refused(layer, f"XLA does not compile it: {own}", "use keras.ops or other layers instead")
+    raise ComponentError(f"the model cannot be compiled for a TPU: {failure}")
+
+
+def _require_known_shapes(layer: Any) -> None:
+    try:
+        tensors = [*keras.tree.flatten(layer.input), *keras.tree.flatten(layer.output)]
+    except (AttributeError, ValueError):  # called more than once, or never: the compiler will see it
+        return
+    for tensor in tensors:
+        if keras.backend.standardize_dtype(tensor.dtype) == "string":
+            raise _refused(layer, "it works on strings", "make whole numbers of them in preprocessing_fn")
+        if None in tensor.shape[1:]:
+            raise _refused(
+                layer,
+                f"only the batch may be unknown in the shape {tuple(tensor.shape)}",
+                "give keras.Input, Reshape or padding a fixed size",
+            )
+
+
+def _failure(
+    compile_call: Callable[[Any, Any, int], None], layer: Any, inputs: Any, batch_size: int
+) -> str | None:
+    try:
+        compile_call(layer, inputs, batch_size)
+    except Exception as error:  # XLA, TensorFlow and JAX each raise their own
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        return (lines[0] if lines else type(error).__name__)[:300]
+    return None
+
+
+def _compile_with_tensorflow(layer: Any, inputs: Any, batch_size: int) -> None:
+    import tensorflow as tf
+
+    specs = [tf.TensorSpec((batch_size, *each.shape[1:]), each.dtype) for each in keras.tree.flatten(inputs)]
+
+    def call(*values: Any) -> Any:
+        return layer(keras.tree.pack_sequence_as(inputs, values))
+
+    # Specifications are taken one by one only, not as a structure.
+    tf.function(call, jit_compile=True).experimental_get_compiler_ir(*specs)(stage="hlo")
+
+
+def _compile_with_jax(layer: Any, inputs: Any, batch_size: int) -> None:
+    import jax
+
+    def spec(tensor: Any) -> Any:
+        return jax.ShapeDtypeStruct((batch_size, *tensor.shape[1:]), tensor.dtype)
+
+    jax.jit(lambda values: layer(values)).lower(keras.tree.map_structure(spec, inputs))
+
+
+def _refused(layer: Any, rule: str, remedy: str) -> ComponentError:
+    return ComponentError(
+        f"no TPU computes the layer {layer.name!r} ({type(layer).__name__}): {rule}", hint=remedy
+    )
+
+
+def _layers(model: Any) -> Iterator[Any]:
+    """The layers that compute, those in nested models, too."""
+    for layer in model._flatten_layers(include_self=False):
+        if not isinstance(layer, keras.Model):
+            yield layer

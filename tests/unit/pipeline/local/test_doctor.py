@@ -1,0 +1,95 @@
+"""The doctor names what is there, and a remedy for what is not; never what credentials hold."""
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from pipeline.local import doctor
+from pipeline.local.doctor import Diagnosis, Finding, examine
+
+
+def named(diagnosis, name):
+    return [finding for finding in diagnosis.findings if finding.name == name]
+
+
+def test_machine_packages_and_programs_are_named_in_seconds(tmp_path):
+    began = time.monotonic()
+    diagnosis = examine(tmp_path, {})
+    assert time.monotonic() - began < 3
+    names = {finding.name for finding in diagnosis.findings}
+    assert {
+        "cores",
+        "memory",
+        "disk",
+        "tfx",
+        "this one",
+        "TPU",
+        "GPU",
+        "Docker",
+        "Java",
+        "PostgreSQL",
+    } <= names
+    assert json.loads(json.dumps(diagnosis.to_json()))["findings"][0]["name"] == "system"
+
+
+def test_every_missing_thing_has_a_remedy(tmp_path, monkeypatch):
+    monkeypatch.setattr(doctor, "PACKAGES", ("no-such-package",))
+    monkeypatch.setattr(doctor, "MIN_FREE_DISK_BYTES", 2**60)
+    monkeypatch.setattr(doctor.shutil, "which", lambda name: None)
+    diagnosis = examine(tmp_path, {})
+    missing = [finding for finding in diagnosis.findings if finding.state == "missing"]
+    assert {"no-such-package", "disk"} <= {finding.name for finding in missing}
+    assert all(finding.remedy for finding in missing)
+    assert not diagnosis.is_ready
+
+
+def test_variable_of_a_tpu_is_shown_as_evidence(tmp_path):
+    found = [each.found for each in named(examine(tmp_path, {"TPU_NAME": "my-node"}), "TPU")]
+    assert "TPU_NAME is my-node" in found
+
+
+def test_hosts_that_contradict_each_other_are_shown(tmp_path):
+    [hosts] = named(examine(tmp_path, {"TPU_WORKER_HOSTNAMES": "a,b", "TPU_WORKER_ID": "7"}), "hosts")
+    assert (hosts.state, hosts.found) == (
+        "missing",
+        "TPU_WORKER_HOSTNAMES: this is host 7 of 2, counted from 0",
+    )
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_credentials_are_found_and_their_content_is_not_shown(tmp_path, there):
+    file = tmp_path / "key.json"
+    if there:
+        file.write_text('{"private_key": "hidden words"}')
+    diagnosis = examine(tmp_path, {"GOOGLE_APPLICATION_CREDENTIALS": str(file)})
+    [found] = named(diagnosis, "Google Cloud")
+    assert found.state == ("ok" if there else "none")
+    assert str(file) in found.found
+    assert "hidden words" not in diagnosis.text() + json.dumps(diagnosis.to_json())
+
+
+def test_text_shows_groups_marks_and_remedies():
+    diagnosis = Diagnosis(
+        (
+            Finding(group="machine", name="cores", state="ok", found="2 usable"),
+            Finding(
+                group="programs", name="Java", state="none", found="not installed", remedy="apt install x"
+            ),
+        )
+    )
+    assert diagnosis.text().splitlines() == [
+        "machine",
+        "  ✓ cores  2 usable",
+        "programs",
+        "  - Java   not installed",
+        "           to have it: apt install x",
+    ]
+
+
+def test_interpreter_that_hangs_is_given_up(monkeypatch):
+    began = time.monotonic()
+    python = Path(doctor.sys.executable)
+    assert doctor._ask(python, "import time; time.sleep(60)", 0.5) == {}
+    assert time.monotonic() - began < 5
