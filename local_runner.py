@@ -181,6 +181,23 @@ def diff(
 
 
 @app.command()
+def baseline(
+    workload: Workload = DEFAULT_WORKLOAD,
+    new: Annotated[
+        str | None, typer.Option("--set", metavar="RUN", help="Compare with the model of that run.")
+    ] = None,
+    clear: Annotated[bool, typer.Option("--clear", help="Compare the next model with nothing.")] = False,
+    reason: Annotated[str, typer.Option(help="Why; kept on record.")] = "",
+    output: Output = DEFAULT_OUTPUT,
+    as_json: Json = False,
+    verbose: Verbose = False,
+) -> None:
+    """Show which blessed model the next one is compared with, or change it."""
+    found = commands.baseline(workload, output, new=new, clear=clear, reason=reason)
+    _print(found.to_json() if as_json else found.text())
+
+
+@app.command()
 def gc(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would go.")] = False,
     keep: Annotated[int, typer.Option(help="How many runs of each pipeline to keep.")] = DEFAULT_KEEP,

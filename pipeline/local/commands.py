@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pipeline.config import load_workload
 from pipeline.errors import UsageError
+from pipeline.local.baseline import Baseline, clear_baseline, set_baseline, show_baseline
 from pipeline.local.diff import Difference, compare, read_fingerprints
 from pipeline.local.gc import collect
 from pipeline.local.history import History
@@ -14,7 +16,7 @@ from pipeline.local.invocation import DEFAULT_OUTPUT, command
 from pipeline.local.lock import is_locked
 from pipeline.local.outcome import read_stops, read_verdict
 from pipeline.local.record import OVERRIDES, RunRecord
-from pipeline.local.request import Request, again, pipeline_request, workload_request
+from pipeline.local.request import Request, again, pipeline_request, workload_file, workload_request
 from pipeline.local.sweep import Sweep
 from pipeline.local.verdict_table import verdict_lines
 from pipeline.local.wording import (
@@ -25,6 +27,7 @@ from pipeline.local.wording import (
     stop_hints,
     stop_lines,
 )
+from pipeline.root import PROJECT_ROOT
 
 if TYPE_CHECKING:
     from pipeline.local.doctor import Diagnosis
@@ -164,6 +167,24 @@ def diff(old: str, new: str, output: Path) -> Difference:
     before, after = find(old, output), find(new, output)
     prints = [read_fingerprints(history.folder(record.run_id)) for record in (before, after)]
     return compare(before, after, *prints)
+
+
+def baseline(
+    workload: Path, output: Path, *, new: str | None = None, clear: bool = False, reason: str = ""
+) -> Baseline:
+    """What the next model is compared with; with `new` (a run) or `clear`, after that change.
+
+    Raises:
+        UsageError: both are given, the run cannot be the baseline, or an engine is at work.
+    """
+    if new is not None and clear:
+        raise UsageError("--set and --clear cannot both be meant.")
+    config = load_workload(workload_file(workload).absolute(), root=PROJECT_ROOT)
+    if clear:
+        return clear_baseline(config, output.absolute(), reason=reason)
+    if new is not None:
+        return set_baseline(config, output.absolute(), find(new, output), reason=reason)
+    return show_baseline(config.name, output.absolute())
 
 
 def gc(output: Path, *, keep: int, dry_run: bool) -> Sweep:

@@ -114,7 +114,9 @@ def _joined(reasons: list[str]) -> str:
     return f"{shown}; and {more} more" if more > 0 else shown
 
 
-def baseline_key(runs: Iterable[RunRecord], *, workload: str, candidate: str) -> str:
+def baseline_key(
+    runs: Iterable[RunRecord], *, workload: str, candidate: str, retired: Collection[str] = ()
+) -> str:
     """What the latest blessed model depends on, for the fingerprint of the resolver that looks it up.
 
     The baseline of a model is the latest blessed one other than itself: without that, the run after a
@@ -127,18 +129,24 @@ def baseline_key(runs: Iterable[RunRecord], *, workload: str, candidate: str) ->
         runs: the newest first; read no further than needed.
         workload: the pipeline's name.
         candidate: the key of the node that trains the model now.
+        retired: addresses of blessings that a user has retired.
 
     Returns:
         The key of the training behind that model; `none` where no other was ever blessed.
     """
     for run in runs:
-        if run.workload == workload and run.blessed:
+        if run.workload == workload and run.blessed and not _is_retired(run, retired):
             key = next((node.key for node in run.nodes if makes_model(node)), "")
             if key and key != candidate:
                 return key
-            if key and run.baseline:
+            if key and run.baseline and not retired:  # it may be the retired one's
                 return run.baseline
     return "none"
+
+
+def _is_retired(run: RunRecord, retired: Collection[str]) -> bool:
+    artifacts = (each for node in run.nodes for made in node.outputs.values() for each in made)
+    return any(each["type"] == "ModelBlessing" and each["uri"] in retired for each in artifacts)
 
 
 def makes_model(node: NodeRecord) -> bool:

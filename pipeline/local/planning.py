@@ -8,6 +8,7 @@ from typing import Any
 
 from pipeline.config import NodeConfig
 from pipeline.fingerprint import Fingerprint, canonical_json, source_closure
+from pipeline.local.baseline import retired_blessings
 from pipeline.local.graph import Graph
 from pipeline.local.history import History
 from pipeline.local.lock import has_execution
@@ -48,7 +49,8 @@ def make_plan(request: Request, history: History, graph: Graph, *, resumed: RunR
             (n.id for n in graph.nodes if "Model" in n.outputs.values() and not n.is_resolver), None
         )
         candidate = prints[trainer].key if trainer else ""
-        baseline = baseline_key(history.runs(), workload=graph.name, candidate=candidate)
+        retired = retired_blessings(request.output, graph.name)
+        baseline = baseline_key(history.runs(), workload=graph.name, candidate=candidate, retired=retired)
         prints = fingerprint_nodes(graph, roots=roots, memo=memo, baseline=baseline)
     selected = graph.select(start=request.start, end=request.end)
     forced = selected if request.no_cache or request.start else set()

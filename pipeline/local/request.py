@@ -114,6 +114,12 @@ class Request:
         )
 
 
+def workload_file(path: Path) -> Path:
+    """The workload's file: looked for here, then in the project's folder; or a name in workloads/."""
+    named = PROJECT_ROOT / "workloads" / path / "workload.yaml"
+    return path if path.is_file() else named if named.is_file() else PROJECT_ROOT / path
+
+
 def workload_request(
     path: Path,
     *,
@@ -140,8 +146,7 @@ def workload_request(
         UsageError: an override without a reason.
     """
     overrides = _with_reasons(overrides or {})
-    named = PROJECT_ROOT / "workloads" / path / "workload.yaml"
-    found = path if path.is_file() else named if named.is_file() else PROJECT_ROOT / path
+    found = workload_file(path)
     config = load_workload(found.absolute(), sets=sets, profile=profile, root=PROJECT_ROOT)
     try:
         source = resolve_sources(

@@ -97,6 +97,10 @@ def _failure(record: RunRecord) -> Iterator[str]:
         yield f"  {node.id}: {where}{error.get('message', 'no cause was told')}"
         if error.get("hint"):
             yield f"    hint: {error['hint']}"
+        elif node.type == "Evaluator" and _has_baseline(record):
+            clear = command("baseline", *_workload_words(record), "--clear", output=_output(record))
+            yield "    It also asks the last blessed model; one trained on other columns cannot answer:"
+            yield f"    hint: {clear}"
         yield f"    log: {record.target.get('output', 'output')}/runs/{record.run_id}/{node.log}"
     yield f"hint: {_command(record, 'resume')}"
 
@@ -141,8 +145,7 @@ def stop_hints(record: RunRecord, stops: Mapping[str, Mapping[str, Any]]) -> Ite
 def run_command(record: RunRecord, *options: str) -> str:
     """The command that runs the same workload in the same way again, with more options."""
     origin = record.target.get("origin") or {}
-    path = Path(origin.get("path", ""))
-    words = [os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)] if origin else []
+    words = _workload_words(record)
     words += [word for item in origin.get("sets", ()) for word in ("--set", item)]
     words += ["--profile", origin["profile"]] if origin.get("profile") else []
     return command("run", *words, *options, output=Path(record.target.get("output", DEFAULT_OUTPUT)))
@@ -167,6 +170,22 @@ def _next_step(record: RunRecord) -> str:
     if record.state == "stopped":
         return f"{_command(record, 'show')}   # every check, and the worst slices"
     return _command(record, "show")
+
+
+def _workload_words(record: RunRecord) -> list[str]:
+    """The workload file as an argument; none for a pipeline of the user's own."""
+    path = Path((record.target.get("origin") or {}).get("path", ""))
+    if not path.name:
+        return []
+    return [os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)]
+
+
+def _has_baseline(record: RunRecord) -> bool:
+    return any(node.is_resolver and any(node.outputs.values()) for node in record.nodes)
+
+
+def _output(record: RunRecord) -> Path:
+    return Path(record.target.get("output", DEFAULT_OUTPUT))
 
 
 def _count(record: RunRecord, *states: str) -> int:

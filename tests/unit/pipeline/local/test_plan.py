@@ -143,6 +143,21 @@ def test_baseline_of_a_known_candidate_is_that_of_its_run_without_reading_furthe
     assert next(runs).run_id == "2"
 
 
+def test_retired_model_is_no_baseline():
+    def gated(run_id, key):
+        run = blessed_run(run_id, key)
+        blessing = {"uri": f"blessing/{run_id}", "type": "ModelBlessing", "properties": {}}
+        run.nodes.append(NodeRecord("Gate", type="ModelGate", outputs={"blessing": [blessing]}))
+        return run
+
+    runs = [gated("3", "me"), gated("2", "b"), gated("1", "a")]
+    runs[0].baseline = "b"
+    retired = ["blessing/2"]
+    assert baseline_key(runs, workload="taxi", candidate="me", retired=retired) == "a"
+    retired += ["blessing/1", "blessing/3"]
+    assert baseline_key(runs, workload="taxi", candidate="me", retired=retired) == "none"
+
+
 def test_only_who_makes_a_model_counts():
     model, blessing = {"model": [{"type": "Model"}]}, {"blessing": [{"type": "ModelBlessing"}]}
     assert makes_model(NodeRecord("Trainer", type="Trainer", outputs=model))

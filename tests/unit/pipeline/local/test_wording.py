@@ -224,3 +224,14 @@ def test_refused_model_is_shown_as_a_table_with_the_command_that_blesses_it():
     assert "Warning: m 1, needs above 2." in said
     assert any("--bless 'why it is right'" in line for line in said)
     assert len(said) <= 24
+
+
+def test_evaluator_that_fails_beside_a_baseline_names_how_to_retire_it():
+    run = record("failed")
+    model = {"uri": "m", "type": "Model", "properties": {}}
+    run.nodes.append(NodeRecord("Baseline", type="Resolver", state="complete", outputs={"model": [model]}))
+    error = {"message": "InvalidArgumentError: Feature: company is required", "hint": "", "where": ""}
+    run.nodes.append(NodeRecord("Evaluator", type="Evaluator", state="failed", error=error))
+    assert "    hint: python local_runner.py baseline --clear --output /data/output" in summary(run)
+    run.nodes[2].outputs = {}
+    assert "baseline --clear" not in text(run)
