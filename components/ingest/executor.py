@@ -27,7 +27,7 @@ from components.ingest.digest import combined
 from components.ingest.here import infer_columns, run_tasks, worker_count
 from components.ingest.options import Options
 from components.ingest.planning import Task, final_names, plan_tasks
-from components.ingest.quarantine import BadRowsError, check_tally
+from components.ingest.quarantine import BadRowsError, NoRowsError, check_tally
 from components.ingest.storage import list_files
 from components.left_behind import left_folder
 from components.progress import report as tell
@@ -252,6 +252,10 @@ def _finish(report: Report, splits: Mapping[str, str], quarantine: Any, options:
         file.write((json.dumps(summary, indent=2, ensure_ascii=False) + "\n").encode())
     try:
         check_tally(tally, max_bad_share=options.max_bad_share)
+    except NoRowsError as error:
+        first, *others = (each.name for each in report.digests)
+        more = f" and {len(others)} more" if others else ""
+        raise ComponentError(f"{first}{more}: {error.message}", hint=error.hint) from error
     except BadRowsError as error:
         raise _left_behind(error, quarantine.uri) from error
     renames = final_names(report.shards, splits)

@@ -19,6 +19,10 @@ class BadRowsError(ComponentError):
     """The share of rows that are no examples is above the limit."""
 
 
+class NoRowsError(ComponentError):
+    """The files hold no row."""
+
+
 @dataclass(slots=True)
 class Tally:
     """What became of the rows.
@@ -140,7 +144,8 @@ def check_tally(tally: Tally, *, max_bad_share: float) -> None:
 
     Raises:
         BadRowsError: names the counts by reason and the first bad rows.
-        ComponentError: rows in are not rows out and rejected, or there are no rows.
+        NoRowsError: there are none.
+        ComponentError: rows in are not rows out and rejected.
     """
     out = sum(tally.rows_out.values())
     if tally.rows_in != out + tally.rejected:
@@ -156,6 +161,4 @@ def check_tally(tally: Tally, *, max_bad_share: float) -> None:
             hint="correct these rows, check data.delimiter and data.encoding, or raise data.max_bad_share",
         )
     if not tally.rows_in:
-        raise ComponentError(
-            "the files of data.source hold no row", hint="a table needs rows below its header"
-        )
+        raise NoRowsError("no row is in there", hint="a table needs rows below its header")

@@ -342,3 +342,11 @@ def test_examples_in_zstd_are_read_by_the_reader_of_tfxs_components(run, tmp_pat
     with beam.Pipeline(runner="FnApiRunner") as pipeline:
         values = pipeline | source.BeamSource() | beam.FlatMap(lambda batch: batch.column("a").to_pylist())
         assert_that(values, equal_to([[i] for i in range(100)]))
+
+
+def test_files_without_a_row_are_named(run, tmp_path):
+    for name in "ab":
+        (tmp_path / f"{name}.csv.gz").write_bytes(gzip.compress(b"n,s\n"))
+    with pytest.raises(ComponentError, match=r"/a\.csv\.gz and 1 more: no row is in there") as caught:
+        run(tmp_path, {"all": "*.gz"})
+    assert caught.value.hint == "a table needs rows below its header"

@@ -284,7 +284,7 @@ def test_lost_row_is_never_accepted():
 
 
 def test_no_rows_at_all_are_refused():
-    with pytest.raises(ComponentError, match="hold no row"):
+    with pytest.raises(ComponentError, match="no row is in there"):
         check_tally(Tally(), max_bad_share=1)
 
 
