@@ -1,60 +1,137 @@
-"""Checkpoints on disk: whole or not there, told from damaged ones, and only of one training job.
+"""Checkpoints: whole or not there, told from damaged ones, and only of one training job.
 
-A checkpoint is two files. `epoch-00003.npz` holds every variable of the model, of its optimizer and of its
-seed generators: 2 ms for 24,000 parameters, where Keras' own weights file takes 35 and leaves the seeds out.
-`epoch-00003.json` is written last: what was trained so far, and the digest of the first.
+A checkpoint is two files. `step-000000117.npz` holds every variable of the model, of its optimizer, of its
+seed generators and, within an epoch, of its metrics: 2 ms for 24,000 parameters, where Keras' own weights
+file takes 35 and leaves the seeds out. `step-000000117.json` is written last: how far the training was, and
+the digest of the first.
 """
 
 import hashlib
+import io
 import json
-import os
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
 from components.errors import ComponentError
+from components.trainer.checkpoint_storage import Storage
 
 KEPT_CHECKPOINTS = 2
 """The newest one, and the one before in case that is damaged."""
-_NAME = re.compile(r"epoch-(\d+)\.(?:json|npz)")
-_UNFINISHED = "unfinished."
+_NAME = re.compile(r"step-(\d+)\.(?:json|npz)")
+_ATTEMPTS = "attempts.json"
+
+Arrays = Sequence[npt.NDArray[Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clock:
+    """Where the time of a training went, over all attempts, without what was done twice.
+
+    Attributes:
+        fit_s: seconds of fitting, with evaluation and compilation.
+        stepping_s: seconds of the steps that were timed: not the first of an attempt, which compiles.
+        timed_steps: how many these were.
+    """
+
+    fit_s: float = 0.0
+    stepping_s: float = 0.0
+    timed_steps: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Best:
+    """The best epoch so far.
+
+    Attributes:
+        epoch: its number, from 1.
+        step: steps that were complete at its end.
+        value: of the metric that decides.
+    """
+
+    epoch: int
+    step: int
+    value: float
 
 
 @dataclass(frozen=True, kw_only=True)
 class Checkpoint:
-    """A training at the end of an epoch; without arguments, at its beginning.
+    """A training after some step; without arguments, at its beginning.
 
     Attributes:
-        epoch: epochs that are complete, >= 0.
         step: steps that are complete, >= 0.
-        fit_s: seconds that these took, in all attempts.
-        history: `{"epoch": number, metric: value, ...}` of each.
+        history: `{"epoch": number, metric: value, ...}` of each complete epoch.
+        clock: where the time went.
+        best: the best epoch; None: none yet.
+        rollbacks: how often the training had blown up and gone back.
         variables: values of the variables, in the model's order.
+        metrics: values of the metrics' variables; none at the end of an epoch.
     """
 
-    epoch: int = 0
     step: int = 0
-    fit_s: float = 0.0
     history: tuple[dict[str, float], ...] = ()
-    variables: Sequence[npt.NDArray[Any]] = ()
+    clock: Clock = field(default_factory=Clock)
+    best: Best | None = None
+    rollbacks: int = 0
+    variables: Arrays = ()
+    metrics: Arrays = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempts:
+    """The attempts at a training.
+
+    Attributes:
+        began_at: when the first one began, seconds since 1970.
+        count: how many there were, this one included; >= 1.
+    """
+
+    began_at: float
+    count: int
 
 
 class CheckpointFolder:
     """The checkpoints of one training job.
 
     Args:
-        path: an existing folder that nothing else is kept in.
+        files: where they lie; nothing else is kept there.
         job: `TrainingJob.identity`; checkpoints of another job are not gone on with.
+        keep: how many of the newest stay, >= 1; the best one stays as well.
     """
 
-    def __init__(self, path: Path, *, job: str) -> None:
-        self.path = path
+    def __init__(self, files: Storage, *, job: str, keep: int = KEPT_CHECKPOINTS) -> None:
+        self._files = files
         self._job = job
+        self._keep = keep
+
+    def begin_attempt(self, now: float) -> Attempts:
+        """Counts one more attempt at the training.
+
+        Args:
+            now: the time, seconds since 1970.
+
+        Raises:
+            ComponentError: that could not be written.
+        """
+        before = Attempts(began_at=now, count=0)
+        if _ATTEMPTS in self._files.names():
+            try:
+                stored = json.loads(self._files.read(_ATTEMPTS))
+                if stored["job"] == self._job:
+                    before = Attempts(began_at=float(stored["began_at"]), count=int(stored["count"]))
+            except (OSError, ValueError, KeyError, TypeError):
+                pass  # damaged: only the count of earlier attempts is lost
+        attempts = Attempts(began_at=before.began_at, count=before.count + 1)
+        text = json.dumps({"job": self._job, **asdict(attempts)}).encode()
+        try:
+            self._files.write(_ATTEMPTS, lambda file: file.write(text))
+        except OSError as error:
+            raise _not_written(_ATTEMPTS, error) from error
+        return attempts
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Writes a checkpoint; when this returns it also survives a loss of power. Removes outdated ones.
@@ -62,26 +139,35 @@ class CheckpointFolder:
         Raises:
             ComponentError: it could not be written; the one before is still there.
         """
-        name = f"epoch-{checkpoint.epoch:05d}"
+        name = _name(checkpoint.step)
+        arrays = {f"variable_{number}": values for number, values in enumerate(checkpoint.variables)}
+        arrays |= {f"metric_{number}": values for number, values in enumerate(checkpoint.metrics)}
+        digest = hashlib.sha256()
+        facts: dict[str, Any] = {
+            "job": self._job,
+            "step": checkpoint.step,
+            "history": list(checkpoint.history),
+            "clock": asdict(checkpoint.clock),
+            "best": asdict(checkpoint.best) if checkpoint.best else None,
+            "rollbacks": checkpoint.rollbacks,
+            "variables": len(checkpoint.variables),
+            "metrics": len(checkpoint.metrics),
+        }
+
+        def write_arrays(file: BinaryIO) -> None:
+            content = io.BytesIO()
+            np.savez(content, **arrays)  # type: ignore[arg-type]
+            digest.update(content.getbuffer())
+            file.write(content.getbuffer())
+
         try:
-            arrays = self._written(f"{name}.npz", lambda file: np.savez(file, *checkpoint.variables))
-            facts = {
-                "job": self._job,
-                "epoch": checkpoint.epoch,
-                "step": checkpoint.step,
-                "fit_s": checkpoint.fit_s,
-                "history": list(checkpoint.history),
-                "variables": {"file": arrays.name, "sha256": _file_digest(arrays)},
-            }
+            self._files.write(f"{name}.npz", write_arrays)
+            facts["arrays_sha256"] = digest.hexdigest()
             text = json.dumps({"sha256": _digest(facts), "checkpoint": facts}, indent=1).encode()
-            self._written(f"{name}.json", lambda file: file.write(text))
-            self._sync()
-            self._remove_outdated(checkpoint.epoch)
+            self._files.write(f"{name}.json", lambda file: file.write(text))
+            self._remove_outdated(checkpoint)
         except OSError as error:
-            raise ComponentError(
-                f"the checkpoint {self.path / name} could not be written: {error.strerror or error}",
-                hint="make room on the disk; the training goes on from the checkpoint before",
-            ) from error
+            raise _not_written(name, error) from error
 
     def newest(self) -> tuple[Checkpoint, list[str]]:
         """The newest checkpoint that is intact, and what is wrong with newer ones, in words.
@@ -89,70 +175,72 @@ class CheckpointFolder:
         Without any it is the beginning of the training.
         """
         problems: list[str] = []
-        for epoch in sorted(self._epochs(), reverse=True):
-            file = self.path / f"epoch-{epoch:05d}.json"
+        for step in sorted(self._steps(), reverse=True):
             try:
-                return self._read(file), problems
+                return self.read(step), problems
             except FileNotFoundError:
                 continue  # killed between the two files: this one was never finished
             except (OSError, ValueError, KeyError, TypeError) as error:
-                problems.append(f"{file.name} cannot be used: {error}")
+                problems.append(f"{_name(step)}.json cannot be used: {error}")
         return Checkpoint(), problems
 
-    def _read(self, file: Path) -> Checkpoint:
-        document = json.loads(file.read_bytes())
+    def read(self, step: int) -> Checkpoint:
+        """The checkpoint of a step.
+
+        Raises:
+            FileNotFoundError: there is none.
+            OSError, ValueError, KeyError, TypeError: it is damaged, or of another job.
+        """
+        document = json.loads(self._files.read(f"{_name(step)}.json"))
         facts = document["checkpoint"]
         if document["sha256"] != _digest(facts):
             raise ValueError("it is damaged")
         if facts["job"] != self._job:
             raise ValueError("it belongs to another training job")
-        arrays = self.path / f"{file.stem}.npz"
-        if not arrays.exists() or facts["variables"]["sha256"] != _file_digest(arrays):
-            raise ValueError(f"{arrays.name} is {'damaged' if arrays.exists() else 'missing'}")
-        with np.load(arrays, allow_pickle=False) as stored:
-            variables = [stored[f"arr_{number}"] for number in range(len(stored.files))]
+        arrays = f"{_name(step)}.npz"
+        try:
+            content = self._files.read(arrays)
+        except FileNotFoundError as error:
+            raise ValueError(f"{arrays} is missing") from error
+        if facts["arrays_sha256"] != hashlib.sha256(content).hexdigest():
+            raise ValueError(f"{arrays} is damaged")
+        with np.load(io.BytesIO(content), allow_pickle=False) as stored:
+            variables = [stored[f"variable_{number}"] for number in range(facts["variables"])]
+            metrics = [stored[f"metric_{number}"] for number in range(facts["metrics"])]
         return Checkpoint(
-            epoch=facts["epoch"],
             step=facts["step"],
-            fit_s=facts["fit_s"],
             history=tuple(facts["history"]),
+            clock=Clock(**facts["clock"]),
+            best=Best(**facts["best"]) if facts["best"] else None,
+            rollbacks=facts["rollbacks"],
             variables=variables,
+            metrics=metrics,
         )
 
-    def _written(self, name: str, write: Callable[[BinaryIO], object]) -> Path:
-        """Writes a file under another name, and renames it when it is on the disk."""
-        unfinished, finished = self.path / f"{_UNFINISHED}{name}", self.path / name
-        with unfinished.open("wb") as file:
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(finished)
-        return finished
+    def _steps(self) -> set[int]:
+        return {int(match[1]) for name in self._files.names() if (match := _NAME.fullmatch(name))}
 
-    def _sync(self) -> None:
-        """Brings the folder's new names to the disk, before old files go."""
-        descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-    def _epochs(self) -> set[int]:
-        return {int(match[1]) for file in self.path.iterdir() if (match := _NAME.fullmatch(file.name))}
-
-    def _remove_outdated(self, newest: int) -> None:
+    def _remove_outdated(self, newest: Checkpoint) -> None:
         # Higher numbers are damaged, or another job's: training would not have begun before them otherwise.
-        kept = sorted(epoch for epoch in self._epochs() if epoch <= newest)[-KEPT_CHECKPOINTS:]
-        for file in self.path.iterdir():
-            match = _NAME.fullmatch(file.name)
-            if (match and int(match[1]) not in kept) or file.name.startswith(_UNFINISHED):
-                file.unlink()
+        kept = set(sorted(step for step in self._steps() if step <= newest.step)[-self._keep :])
+        if newest.best:
+            kept.add(newest.best.step)
+        for name in self._files.names():
+            match = _NAME.fullmatch(name)
+            if match and int(match[1]) not in kept:
+                self._files.remove(name)
+
+
+def _name(step: int) -> str:
+    return f"step-{step:09d}"
+
+
+def _not_written(name: str, error: OSError) -> ComponentError:
+    return ComponentError(
+        f"the checkpoint {name} could not be written: {error.strerror or error}",
+        hint="make room where the checkpoints lie; the training goes on from the one before",
+    )
 
 
 def _digest(facts: Any) -> str:
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
-
-
-def _file_digest(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

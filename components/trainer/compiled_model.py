@@ -23,9 +23,24 @@ def dtype_policy(step: StepSettings, devices: Devices) -> str:
 
 
 def set_step(
-    model: Any, step: StepSettings, devices: Devices, *, batch_size: int, steps_per_epoch: int
+    model: Any,
+    step: StepSettings,
+    devices: Devices,
+    *,
+    batch_size: int,
+    steps_per_epoch: int,
+    limit: int | None,
 ) -> None:
     """Sets XLA, gradient accumulation and steps per execution of a compiled model.
+
+    Args:
+        model: compiled.
+        step: the settings.
+        devices: where it computes.
+        batch_size: examples a step.
+        steps_per_epoch: full batches in an epoch.
+        limit: the most steps of one call where the settings leave it open, as nothing is saved or recorded
+            within a call; None: no limit.
 
     Raises:
         ComponentError: a setting does not work on these devices.
@@ -45,7 +60,9 @@ def set_step(
         model.steps_per_execution = 1
     else:
         model.steps_per_execution = choose_steps_per_execution(
-            steps_per_epoch, step_s=estimate_step_s(model, devices, batch_size=batch_size)
+            steps_per_epoch,
+            step_s=estimate_step_s(model, devices, batch_size=batch_size),
+            limit=limit,
         )
 
 

@@ -84,7 +84,7 @@ def learning_rate_factor(scale: Scale, *, batch_size: int, base_batch_size: int)
     return {"none": 1.0, "linear": quotient, "sqrt": math.sqrt(quotient)}[scale]
 
 
-def choose_steps_per_execution(steps_per_epoch: int, *, step_s: float) -> int:
+def choose_steps_per_execution(steps_per_epoch: int, *, step_s: float, limit: int | None = None) -> int:
     """How many steps one call of the compiled function takes.
 
     Keras runs every call to its end, so an epoch must be a multiple of it: what it is not is left out,
@@ -93,12 +93,13 @@ def choose_steps_per_execution(steps_per_epoch: int, *, step_s: float) -> int:
     Args:
         steps_per_epoch: full batches in an epoch, >= 1.
         step_s: an estimate of the time of one step, seconds, >= 0.
+        limit: never more than this, >= 1; None: no limit.
 
     Returns:
         From 1 to `MAX_STEPS_PER_EXECUTION`: the largest that leaves out at most `LEFT_OUT_SHARE` of an epoch
         and takes at most `EXECUTION_LIMIT_S`.
     """
-    most = min(steps_per_epoch, MAX_STEPS_PER_EXECUTION)
+    most = min(steps_per_epoch, MAX_STEPS_PER_EXECUTION, limit or MAX_STEPS_PER_EXECUTION)
     if most * step_s > EXECUTION_LIMIT_S:
         most = max(1, int(EXECUTION_LIMIT_S / step_s))
     allowed = steps_per_epoch * LEFT_OUT_SHARE

@@ -12,10 +12,13 @@ from typing import Any
 
 from components.errors import ComponentError
 from components.trainer.features import Feature
+from components.trainer.settings.blow_up import BlowUpSettings
+from components.trainer.settings.checkpoint import CheckpointSettings
 from components.trainer.settings.compute import ComputeSettings
 from components.trainer.settings.group import SettingsGroup
 from components.trainer.settings.input import InputSettings
 from components.trainer.settings.step import LearningRateSettings, StepSettings
+from components.trainer.settings.watch import WatchSettings
 
 WEIGHTS_FILE = "model.weights.h5"
 HISTORY_FILE = "history.json"
@@ -25,6 +28,9 @@ GROUPS: dict[str, type[SettingsGroup]] = {
     "step": StepSettings,
     "learning_rate": LearningRateSettings,
     "input": InputSettings,
+    "checkpoint": CheckpointSettings,
+    "blow_up": BlowUpSettings,
+    "watch": WatchSettings,
 }
 """The groups of settings, by the name of their field in `TrainingJob`."""
 
@@ -45,11 +51,16 @@ class TrainingJob:
         epochs: passes over the training examples; >= 1.
         seed: of weights, dropout and shuffling; >= 0.
         output_dir: an existing folder for the weights, the history and the result.
-        checkpoint_dir: an existing folder to keep checkpoints in and to go on from; None: neither.
+        checkpoint_dir: where checkpoints are kept and gone on from, an existing folder or gs://...; None:
+            neither.
+        log_dir: where scalars for TensorBoard and profiles go; None: nowhere.
         compute: where and with what it is computed.
         step: how a step is computed.
         learning_rate: how the learning rate follows the batch.
         input: where the parsed examples are kept.
+        checkpoint: when its state is kept.
+        blow_up: what is done when its loss is no number any more.
+        watch: what is recorded of it.
 
     Raises:
         ComponentError: a value breaks one of these rules.
@@ -66,10 +77,14 @@ class TrainingJob:
     seed: int
     output_dir: str
     checkpoint_dir: str | None = None
+    log_dir: str | None = None
     compute: ComputeSettings = field(default_factory=ComputeSettings)
     step: StepSettings = field(default_factory=StepSettings)
     learning_rate: LearningRateSettings = field(default_factory=LearningRateSettings)
     input: InputSettings = field(default_factory=InputSettings)
+    checkpoint: CheckpointSettings = field(default_factory=CheckpointSettings)
+    blow_up: BlowUpSettings = field(default_factory=BlowUpSettings)
+    watch: WatchSettings = field(default_factory=WatchSettings)
 
     def __post_init__(self) -> None:
         for name, lowest in (("batch_size", 1), ("epochs", 1), ("seed", 0)):
@@ -101,9 +116,10 @@ class TrainingJob:
 
     @property
     def identity(self) -> str:
-        """A digest of what is trained, on what and how; not of where its files go."""
+        """A digest of what is trained, on what and how; not of where its files go, or what is recorded."""
         values = json.loads(self.to_json())
-        del values["output_dir"], values["checkpoint_dir"]
+        for name in ("output_dir", "checkpoint_dir", "log_dir", "checkpoint", "watch"):
+            del values[name]
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
     def to_json(self) -> str:
@@ -136,11 +152,11 @@ class TrainingJob:
         for name in ("label", "model", "output_dir"):
             if not isinstance(values[name], str):
                 raise ComponentError(f"{name} of the training job must be a string, not {values[name]!r}")
-        if not isinstance(values["checkpoint_dir"], str | None):
-            wrong = values["checkpoint_dir"]
-            raise ComponentError(
-                f"checkpoint_dir of the training job must be a string or null, not {wrong!r}"
-            )
+        for name in ("checkpoint_dir", "log_dir"):
+            if not isinstance(values[name], str | None):
+                raise ComponentError(
+                    f"{name} of the training job must be a string or null, not {values[name]!r}"
+                )
         if not isinstance(values["hyperparameters"], dict):
             raise ComponentError(
                 f"hyperparameters of the training job must be a mapping, not {values['hyperparameters']!r}"

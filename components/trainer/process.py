@@ -12,10 +12,23 @@ from typing import Any
 
 from components.errors import ComponentError
 from components.python_process import start_module
+from components.trainer.loop.preemption import PREEMPTED_EXIT_CODE
 
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
 END_LIMIT_S = 10.0
 """How long a training process may take to end after SIGTERM before it is killed."""
+
+
+class TrainingPreemptedError(ComponentError):
+    """The training process was told to end; it has saved what it could, and can be started again.
+
+    Args:
+        step: steps that are complete and saved.
+    """
+
+    def __init__(self, step: int) -> None:
+        super().__init__(f"the training process was told to end (SIGTERM), and left after step {step}")
+        self.step = step
 
 
 class TrainingProcess:
@@ -74,6 +87,7 @@ class TrainingProcess:
         """Passes every line of the process to `show` until it ends; returns the values of "done".
 
         Raises:
+            TrainingPreemptedError: it was told to end, and wants to be started again.
             ComponentError: it failed, with its own words, or died without any.
         """
         last: dict[str, Any] = {}
@@ -81,6 +95,8 @@ class TrainingProcess:
             show(line.rstrip("\n"))
             last = read_event(line) or last
         code = self._process.wait()
+        if code == PREEMPTED_EXIT_CODE:
+            raise TrainingPreemptedError(int(last.get("step", 0)))
         if code == 0 and last.get("event") == "done":
             return {name: value for name, value in last.items() if name != "event"}
         if last.get("event") == "failed":

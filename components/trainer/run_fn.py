@@ -5,9 +5,13 @@ that come back.
 """
 
 import json
+import signal
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,24 +22,34 @@ from tensorflow_metadata.proto.v0 import schema_pb2
 
 from components import kept_state, progress
 from components.errors import ComponentError
+from components.trainer.checkpoint_storage import storage
 from components.trainer.export import ServedModel, require_tensorflow_backend
 from components.trainer.features import Feature
 from components.trainer.job import GROUPS, HISTORY_FILE, RESULT_FILE, WEIGHTS_FILE, TrainingJob
-from components.trainer.process import TrainingProcess
+from components.trainer.loop.preemption import PREEMPTED_EXIT_CODE
+from components.trainer.process import TrainingPreemptedError, TrainingProcess
 from components.trainer.settings.compute import ComputeSettings
 from components.trainer.settings.group import SettingsGroup
 from components.trainer.settings.step import StepSettings
+from components.trainer.settings.watch import WatchSettings
 from components.trainer.trained_model import load_weights
 from components.trainer.user_model import build_model, describe, source_root
 
 SETTINGS = frozenset(
     {"model", "hyperparameters", "batch_size", "epochs", "seed", "interpreter", "label", "raw_label"}
 )
-FLAT_GROUPS: dict[str, type[SettingsGroup]] = {"compute": ComputeSettings, "step": StepSettings}
+FLAT_GROUPS: dict[str, type[SettingsGroup]] = {
+    "compute": ComputeSettings,
+    "step": StepSettings,
+    "watch": WatchSettings,
+}
 """Groups of the job whose settings stand directly in the workload's `train`; the others are its sections."""
 SECTIONS = {name: group for name, group in GROUPS.items() if name not in FLAT_GROUPS}
 ALL_SETTINGS = SETTINGS.union(SECTIONS, *(group.names() for group in FLAT_GROUPS.values()))
 SERVING_ENVIRONMENT = "SERVING"
+LOG_FOLDER = "tensorboard"
+RESTARTS_WITHOUT_PROGRESS = 3
+"""How often a training that was told to end is started again from the same step."""
 
 
 def run_fn(fn_args: Any) -> None:
@@ -58,7 +72,6 @@ def run_fn(fn_args: Any) -> None:
     settings = _settings(fn_args.custom_config)
     require_tensorflow_backend()
     transform = tft.TFTransformOutput(fn_args.transform_output)
-    kept = kept_state.state_folder()
     with tempfile.TemporaryDirectory(prefix="training-") as folder:
         job = TrainingJob(
             train_files=_matching(fn_args.train_files),
@@ -71,25 +84,95 @@ def run_fn(fn_args: Any) -> None:
             epochs=settings["epochs"],
             seed=settings["seed"],
             output_dir=folder,
-            checkpoint_dir=str(kept) if kept else None,
+            log_dir=f"{fn_args.model_run_dir}/{LOG_FOLDER}",
             **_groups(settings),
         )
+        job = replace(job, checkpoint_dir=_checkpoint_dir(job))
         job_file = Path(folder, "job.json")
         job_file.write_text(job.to_json(), encoding="utf-8")
-        with TrainingProcess(
+        # While it starts and trains, build what will be exported: the same model, not yet trained.
+        served = _carry_out(
+            job,
             job_file,
-            import_roots=[source_root(job.model)],
-            backend=job.compute.backend,
             interpreter=settings["interpreter"],
-        ) as process:
-            # While it starts and trains, build what will be exported: the same model, not yet trained.
-            served = _served_model(job, transform, fn_args.schema_path, settings["raw_label"])
-            process.wait(show=_show)
+            meanwhile=lambda: _served_model(job, transform, fn_args.schema_path, settings["raw_label"]),
+        )
         load_weights(served.model, Path(folder, WEIGHTS_FILE))
         tf.io.gfile.makedirs(fn_args.model_run_dir)
         for name in (job_file.name, HISTORY_FILE, RESULT_FILE, WEIGHTS_FILE):
             tf.io.gfile.copy(str(Path(folder, name)), f"{fn_args.model_run_dir}/{name}", overwrite=True)
     served.save(fn_args.serving_model_dir)
+    _forget_checkpoints(job)
+
+
+def _carry_out(
+    job: TrainingJob, job_file: Path, *, interpreter: str | None, meanwhile: Callable[[], ServedModel]
+) -> ServedModel:
+    """Has the job carried out, again from where it was each time that process is told to end.
+
+    Raises:
+        SystemExit: this process was told to end; the training has saved what it could.
+    """
+    served, step, trials = None, -1, 0
+    while True:
+        with (
+            _leaves_on_sigterm(),
+            TrainingProcess(
+                job_file,
+                import_roots=[source_root(job.model)],
+                backend=job.compute.backend,
+                interpreter=interpreter,
+            ) as process,
+        ):
+            served = served or meanwhile()
+            try:
+                process.wait(show=_show)
+            except TrainingPreemptedError as error:
+                trials = 0 if error.step > step else trials + 1
+                step = error.step
+                if trials >= RESTARTS_WITHOUT_PROGRESS:
+                    raise
+                progress.report(f"told to end after step {step}, starts again")
+            else:
+                return served
+
+
+@contextmanager
+def _leaves_on_sigterm() -> Iterator[None]:
+    """SIGTERM ends this process in order: the training process is told, too, and has time to save."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread can listen
+        return
+
+    def leave(*_: object) -> None:
+        sys.exit(PREEMPTED_EXIT_CODE)
+
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _checkpoint_dir(job: TrainingJob) -> str | None:
+    """Where the job's checkpoints lie: in the folder for them, else where the engine keeps them."""
+    folder = job.checkpoint.folder
+    if folder is None:
+        kept = kept_state.state_folder()
+        return str(kept) if kept else None
+    own = f"{folder.rstrip('/')}/{job.identity[:16]}"
+    if "://" not in own:
+        Path(own).mkdir(parents=True, exist_ok=True)
+    return own
+
+
+def _forget_checkpoints(job: TrainingJob) -> None:
+    """Removes them where the engine does not: a later training of the same job begins at the beginning."""
+    if job.checkpoint.folder is None or job.checkpoint_dir is None:
+        return
+    files = storage(job.checkpoint_dir)
+    for name in files.names():
+        files.remove(name)
 
 
 def features_of(schema: schema_pb2.Schema) -> tuple[Feature, ...]:
@@ -183,7 +266,7 @@ def _show(line: str) -> None:
     except ValueError:
         return  # what a library printed
     if isinstance(told, dict) and told.get("event") == "resumed":
-        progress.report(f"goes on after epoch {told['epoch']}")
+        progress.report(f"goes on after step {told['step']}")
     if isinstance(told, dict) and told.get("event") == "devices":
         progress.report(told["words"])
     if isinstance(told, dict) and told.get("event") == "step":

@@ -8,15 +8,19 @@ JSON object a line:
     {"event": "note", "message": ...}                             what the user should know, in words
     {"event": "start", "devices": ..., "train_rows": ..., "eval_rows": ..., "steps": ..., "parameters": ...}
     {"event": "damaged", "message": ...}                          a checkpoint that cannot be gone on with
-    {"event": "resumed", "epoch": ...}                            goes on after this epoch
+    {"event": "resumed", "epoch": ..., "step": ...}               goes on after this epoch and step
+    {"event": "rolled_back", "step": ..., "trial": ..., ...}      blew up, and goes on after this step again
     {"event": "step", "step": ..., "steps": ..., "loss": ...}     at most two a second
     {"event": "epoch", "epoch": ..., "epochs": ..., "metrics": {...}}
+    {"event": "profiled", "first": ..., "last": ..., "folder": ...}
     {"event": "done", ...}  or  {"event": "failed", "message": ..., "hint": ...}
+    or  {"event": "preempted", "step": ...}                       saved after this step, and left
 
-Exit codes: 0 trained; 1 not, and the last line says why.
+Exit codes: 0 trained; 1 not, and the last line says why; 138 told to end by SIGTERM: start it again.
 
-With a checkpoint_dir it leaves a checkpoint there after every epoch, and goes on from the newest one: with
-the batches, the optimizer and the seeds that an undisturbed training would go on with. Under
+With a checkpoint_dir it leaves checkpoints there, at the end of an epoch and in between as the job says, and
+goes on from the newest one: with the batches, the optimizer and the seeds that an undisturbed training would
+go on with. Under
 `tf.config.experimental.enable_op_determinism()` the weights are then the same to the last bit. Without it
 they are as alike as those of two undisturbed trainings, which may differ by the order of sums in threads.
 Random numbers that no seed generator of a layer makes (`tf.random.uniform`, `keras.random.normal` without
@@ -24,13 +28,14 @@ a seed) are not kept: they begin again from the job's seed.
 """
 
 import argparse
+import contextlib
 import ctypes
 import json
 import os
 import signal
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +50,8 @@ from components.trainer.global_batch import (
     whole_executions,
 )
 from components.trainer.job import HISTORY_FILE, RESULT_FILE, WEIGHTS_FILE, TrainingJob
+from components.trainer.loop.preemption import PREEMPTED_EXIT_CODE, PreemptedError, Preemption
+from components.trainer.result import summarise
 from components.trainer.user_model import build_model, describe
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -59,9 +66,15 @@ def main(arguments: list[str] | None = None) -> int:
     if options.parent_pid is not None:
         _end_with_parent(options.parent_pid)
     job = None
+    preemption = Preemption()
     try:
+        preemption.listen()
         job = TrainingJob.load(options.job)
-        emit("done", **train(job))
+        emit("done", **train(job, preemption))
+    except PreemptedError as error:
+        with contextlib.suppress(BrokenPipeError):  # the one who listened may be gone already
+            emit("preempted", step=error.step)
+        return PREEMPTED_EXIT_CODE
     except SlipwayError as error:
         emit("failed", message=error.message, hint=error.hint)
         return 1
@@ -72,14 +85,19 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def train(job: TrainingJob) -> dict[str, Any]:
+def train(job: TrainingJob, preemption: Preemption) -> dict[str, Any]:
     """Trains the job's model and writes weights, history and result into its folder.
 
+    Args:
+        job: what to train.
+        preemption: whether to save and leave.
+
     Returns:
-        The result: train_rows, eval_rows, steps, epochs, parameters, fit_s, examples_per_s, and metrics,
-        those of the last epoch by their Keras name. A training that was gone on with is told as one.
+        The result: train_rows, eval_rows, steps, epochs, parameters, and what `result.summarise` adds. A
+        training that was gone on with is told as one.
 
     Raises:
+        PreemptedError: told to end; what there is, is saved.
         ComponentError: the data or the model cannot be trained on, or the loss is no longer a number.
         Exception: what the user's model code raises.
     """
@@ -92,7 +110,8 @@ def train(job: TrainingJob) -> dict[str, Any]:
 
     from components.trainer.compiled_model import dtype_policy
     from components.trainer.input.examples import open_examples
-    from components.trainer.loop.fit import fit
+    from components.trainer.loop.fit import Input, fit
+    from components.trainer.loop.waiting import constant_batch_step_s
 
     require_divisible(job.batch_size, replicas=devices.replicas, hosts=devices.hosts.count)
     keras.utils.set_random_seed(job.seed)
@@ -111,22 +130,19 @@ def train(job: TrainingJob) -> dict[str, Any]:
         "parameters": model.count_params(),
     }
     emit("start", **facts)
-    reached = fit(
-        model,
-        job,
+    data = Input(
         steps_per_epoch=steps_per_epoch,
-        batches_from=lambda step: examples.training(
-            steps_per_epoch=steps_per_epoch, first_step=step, seed=job.seed
+        batches_from=lambda step, rollbacks: examples.training(
+            steps_per_epoch=steps_per_epoch, first_step=step, seed=job.seed + rollbacks
         ),
         eval_batches=eval_examples.evaluation() if eval_examples else None,
     )
-    result = {
-        **facts,
-        "fit_s": round(reached.fit_s, 3),
-        "examples_per_s": round(facts["steps"] * job.batch_size / reached.fit_s),
-        "metrics": {name: value for name, value in reached.history[-1].items() if name != "epoch"},
-    }
-    _save(job, model, reached.history, result)
+    reached, attempts = fit(model, job, data, preemption)
+    _save_weights(job, model)
+    constant_s = constant_batch_step_s(model, data.batches_from(0, 0), reached.clock)
+    result = facts | summarise(job, reached, attempts, constant_batch_step_s=constant_s)
+    _save_text(job, HISTORY_FILE, {"epochs": reached.history})
+    _save_text(job, RESULT_FILE, result)
     return result
 
 
@@ -153,7 +169,14 @@ def _model(job: TrainingJob, devices: Devices, *, full_batches: int) -> tuple[An
         spread = devices.check(model)
         batch_size = job.batch_size * job.step.accumulate_steps
         factor = scale_learning_rate(model, job.learning_rate, batch_size=batch_size)
-        set_step(model, job.step, devices, batch_size=job.batch_size, steps_per_epoch=full_batches)
+        set_step(
+            model,
+            job.step,
+            devices,
+            batch_size=job.batch_size,
+            steps_per_epoch=full_batches,
+            limit=job.checkpoint.steps,
+        )
     if spread:
         emit("note", message=spread)
     if devices.strategy is not None and (layers := unsynchronized(model)):
@@ -168,18 +191,17 @@ def _model(job: TrainingJob, devices: Devices, *, full_batches: int) -> tuple[An
     return model, whole_executions(full_batches, model.steps_per_execution)
 
 
-def _save(
-    job: TrainingJob, model: Any, epochs: Sequence[Mapping[str, float]], result: Mapping[str, Any]
-) -> None:
-    """Writes the three files, each under another name first, so that none is ever half there."""
-    folder = Path(job.output_dir)
-    unfinished = folder / f"unfinished.{WEIGHTS_FILE}"  # Keras insists on the suffix
+def _save_weights(job: TrainingJob, model: Any) -> None:
+    """Writes the weights, under another name first, so that they are never half there."""
+    unfinished = Path(job.output_dir, f"unfinished.{WEIGHTS_FILE}")  # Keras insists on the suffix
     model.save_weights(unfinished)
-    unfinished.replace(folder / WEIGHTS_FILE)
-    for name, values in ((HISTORY_FILE, {"epochs": epochs}), (RESULT_FILE, result)):
-        text = folder / f"unfinished.{name}"
-        text.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
-        text.replace(folder / name)
+    unfinished.replace(Path(job.output_dir, WEIGHTS_FILE))
+
+
+def _save_text(job: TrainingJob, name: str, values: Mapping[str, Any]) -> None:
+    unfinished = Path(job.output_dir, f"unfinished.{name}")
+    unfinished.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
+    unfinished.replace(Path(job.output_dir, name))
 
 
 def _end_with_parent(parent_pid: int) -> None:

@@ -11,6 +11,7 @@ _VARIABLE_NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"
 _NODE_ID = r"^[A-Za-z][A-Za-z0-9_.-]*$"
 _GS_PATH = r"^gs://[a-z0-9][a-z0-9._-]{1,220}[a-z0-9](/[^/\s]+)*/?$"
 _LABEL_VALUE = r"^[a-z0-9_-]{0,63}$"
+_STEP_RANGE = r"^[0-9]+:[0-9]+$"
 _LETTER = r"^[\t\x20-\x7e]$"
 PATTERN_WORDS = {
     _LETTER: "one ASCII character, as ',' or \"\\t\"",
@@ -20,6 +21,7 @@ PATTERN_WORDS = {
     _VARIABLE_NAME: "the name of an environment variable: letters, digits and _, no leading digit",
     _GS_PATH: "gs://BUCKET/PATH, without blanks",
     _LABEL_VALUE: "lower-case letters, digits, '_' and '-', at most 63",
+    _STEP_RANGE: "FIRST:LAST, two steps counted from 1, as '10:20' (in quotes)",
     _NODE_ID: "a node id: a letter, then letters, digits, '.', '_' and '-'",
 }
 
@@ -29,6 +31,7 @@ Name = Annotated[str, Field(pattern=_NAME)]
 SnakeName = Annotated[str, Field(pattern=_SNAKE_NAME)]
 DottedPath = Annotated[str, Field(pattern=_DOTTED_PATH)]
 VariableName = Annotated[str, Field(pattern=_VARIABLE_NAME)]
+StepRange = Annotated[str, Field(pattern=_STEP_RANGE)]
 NodeId = Annotated[str, Field(pattern=_NODE_ID)]
 GsPath = Annotated[str, Field(pattern=_GS_PATH)]
 LabelValue = Annotated[str, Field(pattern=_LABEL_VALUE)]

@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
 
-from pipeline.config.section import Column, DottedPath, Section, Text, without_default
+from pipeline.config.section import Column, DottedPath, Section, StepRange, Text, without_default
+from pipeline.config.train_loop import BlowUpConfig, CheckpointConfig
 
 # YAML has lists only; everything inside them stays strict.
 Axes = Annotated[tuple[Literal["batch", "model"] | None, ...], Field(strict=False, min_length=1)]
@@ -113,4 +114,18 @@ class TrainConfig(Section):
     )
     input: InputConfig = Field(
         default=InputConfig(), description="Where the parsed examples are kept between epochs."
+    )
+    checkpoint: CheckpointConfig = Field(
+        default=CheckpointConfig(), description="When the training keeps its state, to go on from."
+    )
+    blow_up: BlowUpConfig = Field(
+        default=BlowUpConfig(), description="What is done when the loss is no number any more, or too high."
+    )
+    tensorboard: bool = Field(
+        default=True, description="Whether scalars for TensorBoard are written, every 100 steps."
+    )
+    profile_steps: StepRange | None = Field(
+        default=None,
+        description="FIRST:LAST, steps counted from 1 that are profiled for TensorBoard; null: none.",
+        examples=["10:20"],
     )

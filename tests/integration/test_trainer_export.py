@@ -154,7 +154,7 @@ def answers(trained, taxi_examples):
 
 def test_model_run_keeps_weights_history_result_and_job(trained):
     found = {path.name for path in Path(trained.model_run_dir).iterdir()}
-    assert found == {"model.weights.h5", "history.json", "result.json", "job.json"}
+    assert found == {"model.weights.h5", "history.json", "result.json", "job.json", "tensorboard"}
 
 
 def test_three_signatures_stand_in_the_saved_model(answers):

@@ -7,16 +7,19 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from components.errors import ComponentError
 from components.trainer.features import Feature
 from components.trainer.job import TrainingJob
-from components.trainer.process import TrainingProcess, read_event
+from components.trainer.process import TrainingPreemptedError, TrainingProcess, read_event
+from components.trainer.settings.checkpoint import CheckpointSettings
 
 pytestmark = [
     pytest.mark.slow,
@@ -50,7 +53,8 @@ MODEL = """
         hidden = keras.layers.Dense(8, activation="relu", dtype="bfloat16")(inputs["x"])
         hidden = keras.layers.Dropout(0.3)(keras.layers.BatchNormalization()(hidden))
         model = keras.Model(inputs, keras.layers.Dense(1)(hidden))
-        model.compile(optimizer="adam", loss="mse", metrics=["mae"])
+        rate = hyperparameters.get("learning_rate", 0.001)
+        model.compile(optimizer=keras.optimizers.Adam(rate), loss="mse", metrics=["mae"])
         return model
 """
 
@@ -140,13 +144,25 @@ def test_examples_without_a_feature_are_refused(job, tmp_path):
 
 @pytest.fixture
 def long_job(job, tmp_path):
-    """40 epochs of 3 steps of a model with all sorts of state, each epoch kept."""
+    """10 epochs of 25 steps of a model with all sorts of state, kept every five steps and every epoch."""
     (tmp_path / "kept").mkdir()
-    return replace(job, model="tiny_model.with_state", epochs=40, checkpoint_dir=str(tmp_path / "kept"))
+    return replace(
+        job,
+        model="tiny_model.with_state",
+        batch_size=2,
+        epochs=10,
+        checkpoint_dir=str(tmp_path / "kept"),
+        checkpoint=CheckpointSettings(steps=5),
+    )
+
+
+EPOCH_STEPS = 25
+LONG_STEPS = 10 * EPOCH_STEPS
+MEASURED = ("fit_s", "examples_per_s", "speed", "time", "machine", "verdict")
 
 
 def what_it_left(tmp_path):
-    """Every array in the weights file, and the two texts; but for the times in the result."""
+    """Every array in the weights file, and the two texts; but for what was measured in the result."""
     import h5py
 
     arrays = {}
@@ -154,7 +170,8 @@ def what_it_left(tmp_path):
         file.visititems(lambda name, item: arrays.update({name: item}))
         arrays = {name: item[()].tobytes() for name, item in arrays.items() if hasattr(item, "shape")}
     result = json.loads((tmp_path / "result.json").read_text())
-    del result["fit_s"], result["examples_per_s"]
+    for name in MEASURED:
+        del result[name]
     return arrays, (tmp_path / "history.json").read_text(), result
 
 
@@ -162,53 +179,164 @@ def events(lines, kind):
     return [event for line in lines if (event := read_event(line)) and event["event"] == kind]
 
 
-def killed_at(job, tmp_path, *, epoch, after_s):
-    """Carries out the job and kills it that long after the epoch."""
+def end_it(job, tmp_path, *, signum, step):
+    """Carries out the job, sends the signal soon after that step is kept; returns its last step or words."""
     file = tmp_path / "job.json"
     file.write_text(job.to_json(), encoding="utf-8")
+    kept = Path(job.checkpoint_dir)
 
-    def show(line):
-        if (event := read_event(line)) and event["event"] == "epoch" and event["epoch"] == epoch:
-            time.sleep(after_s)
-            os.kill(process.pid, signal.SIGKILL)
+    def when_kept():
+        while not any(int(path.stem[5:]) >= step for path in kept.glob("step-*.json")):
+            time.sleep(0.001)
+        time.sleep(random.uniform(0, 0.01))  # noqa: S311
+        os.kill(process.pid, signum)
 
-    with (
-        pytest.raises(ComponentError, match="was killed by SIGKILL"),
-        TrainingProcess(file, import_roots=[tmp_path]) as process,
-    ):
-        process.wait(show=show)
+    with TrainingProcess(file, import_roots=[tmp_path]) as process:
+        watcher = threading.Thread(target=when_kept)
+        watcher.start()
+        try:
+            process.wait(show=print)
+        except TrainingPreemptedError as error:
+            return error.step
+        except ComponentError as error:
+            return error.message
+        finally:
+            watcher.join()
+    raise AssertionError("it came to its end")
 
 
-def test_training_killed_at_any_moment_goes_on_to_the_same_weights_and_history(long_job, tmp_path):
+@pytest.fixture
+def undisturbed(long_job, tmp_path):
     run(long_job, tmp_path, checkpoint_dir=None)
-    undisturbed = what_it_left(tmp_path)
-    assert any(name.startswith("optimizer") for name in undisturbed[0])
+    left = what_it_left(tmp_path)
+    assert any(name.startswith("optimizer") for name in left[0])
     (tmp_path / "result.json").unlink()
-    for first, last in ((1, 12), (16, 30)):
-        moment = {"epoch": random.randint(first, last), "after_s": random.uniform(0, 0.05)}  # noqa: S311
-        print("killed at", moment)
-        killed_at(long_job, tmp_path, **moment)
+    return left
+
+
+def test_training_killed_at_any_step_goes_on_to_the_same_weights_and_history(undisturbed, long_job, tmp_path):
+    for first, last in ((5, 90), (120, 200)):
+        step = random.randint(first, last)  # noqa: S311
+        print("killed after step", step)
+        assert end_it(long_job, tmp_path, signum=signal.SIGKILL, step=step).endswith(
+            "by SIGKILL (out of memory?)"
+        )
     assert not (tmp_path / "result.json").exists()
-    _, lines = run(long_job, tmp_path)
+    result, lines = run(long_job, tmp_path)
     assert what_it_left(tmp_path) == undisturbed
     [resumed] = events(lines, "resumed")
-    assert resumed["epoch"] >= moment["epoch"] - 1
-    assert [event["epoch"] for event in events(lines, "epoch")] == list(range(resumed["epoch"] + 1, 41))
+    assert resumed["step"] >= step
+    assert [event["epoch"] for event in events(lines, "epoch")] == list(range(resumed["epoch"] + 1, 11))
+    assert result["time"]["restarts"] == 2
+    assert "with 2 restarts" in result["verdict"]
+
+
+def test_sigterm_saves_the_step_it_strikes_at_and_leaves_with_its_own_code(long_job, tmp_path):
+    # Without an evaluation, which takes most of the time here, it strikes in the middle of an epoch.
+    long_job = replace(long_job, eval_files=())
+    run(long_job, tmp_path, checkpoint_dir=None)
+    undisturbed = what_it_left(tmp_path)
+    before = 0
+    for first, last in ((1, 90), (120, 200)):
+        step = random.randint(first, last)  # noqa: S311
+        print("told to end after step", step)
+        left_at = end_it(long_job, tmp_path, signum=signal.SIGTERM, step=step)
+        assert left_at > before
+        assert (tmp_path / "kept" / f"step-{left_at:09d}.json").exists()
+        before = left_at
+    _, lines = run(long_job, tmp_path)
+    assert [event["step"] for event in events(lines, "resumed")] == [left_at]
+    assert what_it_left(tmp_path) == undisturbed
+
+
+def test_sigterm_before_anything_is_trained_ends_at_once(long_job, tmp_path):
+    (tmp_path / "tiny_model.py").write_text("print('waiting', flush=True)\nimport time\ntime.sleep(300)\n")
+    file = tmp_path / "job.json"
+    file.write_text(long_job.to_json(), encoding="utf-8")
+    with (
+        TrainingProcess(file, import_roots=[tmp_path]) as process,
+        pytest.raises(TrainingPreemptedError) as told,
+    ):
+        process.wait(show=lambda line: line == "waiting" and os.kill(process.pid, signal.SIGTERM))
+    assert told.value.step == 0
 
 
 def test_damaged_checkpoint_is_told_and_the_one_before_leads_to_the_same(long_job, tmp_path):
     run(long_job, tmp_path)
     first = what_it_left(tmp_path)
-    newest = tmp_path / "kept" / "epoch-00040.npz"
+    newest = tmp_path / "kept" / f"step-{LONG_STEPS:09d}.npz"
     newest.write_bytes(newest.read_bytes()[:-100])
     _, lines = run(long_job, tmp_path)
-    assert events(lines, "damaged")[0]["message"].endswith("epoch-00040.npz is damaged")
-    assert events(lines, "resumed")[0]["epoch"] == 39
+    assert events(lines, "damaged")[0]["message"].endswith(f"{newest.name} is damaged")
+    assert LONG_STEPS - 5 <= events(lines, "resumed")[0]["step"] < LONG_STEPS
     assert what_it_left(tmp_path) == first
     # Killed after its last epoch, before its result was taken: nothing is trained again.
     _, lines = run(long_job, tmp_path)
-    assert (events(lines, "resumed")[0]["epoch"], events(lines, "epoch")) == (40, [])
+    assert (events(lines, "resumed")[0]["step"], events(lines, "epoch")) == (LONG_STEPS, [])
     assert what_it_left(tmp_path) == first
+
+
+def test_best_epoch_stays_and_is_what_is_served_when_asked_for(long_job, tmp_path):
+    # The rate is so high that later epochs are worse than the best.
+    settings = CheckpointSettings(keep=1, serve_best=True).to_json()
+    changes = {"hyperparameters": {"learning_rate": 0.5}, "epochs": 6, "checkpoint": settings}
+    result, _ = run(long_job, tmp_path, **changes)
+    history = json.loads((tmp_path / "history.json").read_text())["epochs"]
+    best = min(history, key=lambda epoch: epoch["val_loss"])
+    assert best["epoch"] < 6
+    assert (result["epoch"], result["metrics"]["val_loss"]) == (best["epoch"], best["val_loss"])
+    kept = sorted(int(path.stem[5:]) for path in (tmp_path / "kept").glob("step-*.json"))
+    assert kept == [EPOCH_STEPS * best["epoch"], EPOCH_STEPS * 6]
+    with np.load(tmp_path / "kept" / f"step-{kept[0]:09d}.npz") as stored:
+        assert stored["variable_0"].tobytes() in what_it_left(tmp_path)[0].values()
+
+
+BLOWS_UP = """
+    import os
+    import keras
+    import tensorflow as tf
+
+    BAD_STEP = 30
+
+    class Bomb(keras.layers.Layer):
+        # Puts out what is no number in some steps, counted in a file over all attempts and rollbacks.
+        def call(self, inputs):
+            def burst(values):
+                with open(os.environ["BOMB"], "a") as stream:
+                    stream.write("x")
+                is_bad = os.path.getsize(os.environ["BOMB"]) == BAD_STEP
+                return values * (float("nan") if is_bad else 0.0)
+
+            return inputs + tf.ensure_shape(tf.numpy_function(burst, [inputs], tf.float32), inputs.shape)
+
+        def compute_output_shape(self, shape):
+            return shape
+
+    def build_model(features, hyperparameters):
+        inputs = {name: keras.Input(feature.shape, name=name) for name, feature in features.items()}
+        model = keras.Model(inputs, keras.layers.Dense(1)(Bomb()(inputs["x"])))
+        model.compile(optimizer=keras.optimizers.SGD(0.01), loss="mse")
+        return model
+"""
+
+
+@pytest.mark.parametrize("trials", [0, 1])
+def test_training_that_blows_up_goes_back_and_on_as_often_as_allowed(long_job, tmp_path, monkeypatch, trials):
+    (tmp_path / "bomb_model.py").write_text(textwrap.dedent(BLOWS_UP))
+    monkeypatch.setenv("BOMB", str(tmp_path / "bomb"))
+    blow_up = {"loss_limit": 100.0, "trials": trials}
+    changes = {"model": "bomb_model.build_model", "eval_files": [], "epochs": 5, "blow_up": blow_up}
+    if trials == 0:
+        with pytest.raises(ComponentError, match="the loss is nan after"):
+            run(long_job, tmp_path, **changes)
+        return
+    result, lines = run(long_job, tmp_path, **changes)
+    [back] = events(lines, "rolled_back")
+    assert back["trial"] == 1
+    assert 24 <= back["step"] < 30
+    assert result["time"]["rollbacks"] == 1
+    assert "with 1 rollback" in result["verdict"]
+    assert len(events(lines, "epoch")) == 5
 
 
 def test_killed_process_is_told_as_killed(job, tmp_path):

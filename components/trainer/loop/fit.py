@@ -1,50 +1,152 @@
 """Fits a compiled model to the batches, from where an earlier attempt got to, to the end."""
 
+import time
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from components.trainer.checkpoint import Checkpoint, CheckpointFolder
+from components.trainer.checkpoint import Attempts, Checkpoint, CheckpointFolder
+from components.trainer.checkpoint_storage import storage
+from components.trainer.events import emit
 from components.trainer.job import TrainingJob
+from components.trainer.loop.blow_up import BlownUpError, LossGuard
+from components.trainer.loop.preemption import Preemption
 from components.trainer.loop.progress import Progress
-from components.trainer.loop.record import Record, go_on
+from components.trainer.loop.record import Keeping, Record
+from components.trainer.loop.state import build_metrics, restore, snapshot
+from components.trainer.loop.stepping import Stepping
+from components.trainer.loop.watching import watching
+from components.trainer.loop.writer import CheckpointWriter
 
 
-def fit(
-    model: Any,
-    job: TrainingJob,
-    *,
-    steps_per_epoch: int,
-    batches_from: Callable[[int], Any],
-    eval_batches: Any | None,
-) -> Checkpoint:
+@dataclass(frozen=True, kw_only=True)
+class Input:
+    """What is trained on.
+
+    Attributes:
+        steps_per_epoch: full batches in one pass over the examples.
+        batches_from: called with the number of steps that are complete and the number of rollbacks; gives
+            the batches that follow. Another number of rollbacks brings them in another order.
+        eval_batches: for the metrics after each epoch; None: no such metrics.
+    """
+
+    steps_per_epoch: int
+    batches_from: Callable[[int, int], Any]
+    eval_batches: Any | None
+
+
+def fit(model: Any, job: TrainingJob, data: Input, preemption: Preemption) -> tuple[Checkpoint, Attempts]:
     """Trains the model in place.
 
     Args:
         model: compiled, in the scope of its devices.
-        job: gives epochs and the checkpoint folder.
-        steps_per_epoch: full batches in one pass over the examples.
-        batches_from: called with the number of steps that are complete; gives the batches that follow.
-        eval_batches: for the metrics after each epoch; None: no such metrics.
+        job: gives epochs, checkpoints and what to do when it blows up.
+        data: the batches.
+        preemption: whether to save and leave.
 
     Returns:
-        How far the training is and its history; without the variables, those are in the model.
+        How far the training is and its history, without the variables, which are in the model; and how many
+        attempts that took.
 
     Raises:
-        ComponentError: the loss is no longer a number, or a checkpoint cannot be written.
+        PreemptedError: told to end; what there is, is saved.
+        BlownUpError: the loss is no longer a number, or above its limit, after all trials.
+        ComponentError: a checkpoint cannot be written, or does not fit the model.
     """
-    folder = CheckpointFolder(Path(job.checkpoint_dir), job=job.identity) if job.checkpoint_dir else None
-    begin = go_on(model, folder) if folder else Checkpoint()
-    record = Record(begin, folder, steps_per_epoch=steps_per_epoch)
-    model.fit(
-        batches_from(begin.step),
-        epochs=job.epochs,
-        initial_epoch=begin.epoch,
-        steps_per_epoch=steps_per_epoch,
-        validation_data=eval_batches,
-        shuffle=False,  # the batches come shuffled
-        verbose=0,
-        # In this order: no checkpoint of a training that has blown up.
-        callbacks=[Progress(epochs=job.epochs, steps_per_epoch=steps_per_epoch), record],
+    folder = _folder(job)
+    now = time.time()
+    attempts = folder.begin_attempt(now) if folder else Attempts(began_at=now, count=1)
+    begin = _newest(model, folder) if folder else Checkpoint()
+    if begin.step:
+        emit("resumed", epoch=len(begin.history), step=begin.step)
+    elif folder and job.blow_up.trials:
+        model.optimizer.build(model.trainable_variables)
+        folder.save(Checkpoint(variables=snapshot(model)))  # what to go back to
+    rollbacks = begin.rollbacks
+    while True:
+        try:
+            reached = _fit_from(begin, model, job, data, _keeping(job, folder, preemption))
+        except BlownUpError as error:
+            if folder is None or rollbacks >= job.blow_up.trials:
+                raise
+            rollbacks += 1
+            begin = replace(_newest(model, folder), rollbacks=rollbacks)
+            emit("rolled_back", step=begin.step, trial=rollbacks, message=error.message)
+            continue
+        if folder and job.checkpoint.serve_best and reached.best:
+            _take(folder.read(reached.best.step), model)
+        return reached, attempts
+
+
+def _folder(job: TrainingJob) -> CheckpointFolder | None:
+    location = job.checkpoint_dir
+    if location is None and (job.blow_up.trials or job.checkpoint.serve_best):
+        own = Path(job.output_dir, "checkpoints")  # for this attempt only
+        own.mkdir(exist_ok=True)
+        location = str(own)
+    if location is None:
+        return None
+    return CheckpointFolder(storage(location), job=job.identity, keep=job.checkpoint.keep)
+
+
+def _keeping(job: TrainingJob, folder: CheckpointFolder | None, preemption: Preemption) -> Keeping:
+    return Keeping(
+        settings=job.checkpoint,
+        writer=CheckpointWriter(folder) if folder else None,
+        preemption=preemption,
+        guard=LossGuard(job.blow_up),
     )
+
+
+def _newest(model: Any, folder: CheckpointFolder) -> Checkpoint:
+    """Brings the model to the newest intact checkpoint; the beginning where there is none."""
+    checkpoint, problems = folder.newest()
+    for problem in problems:
+        emit("damaged", message=problem)
+    return _take(checkpoint, model)
+
+
+def _take(checkpoint: Checkpoint, model: Any) -> Checkpoint:
+    if checkpoint.variables:
+        restore(model, checkpoint.variables)
+    return replace(checkpoint, variables=())
+
+
+def _fit_from(begin: Checkpoint, model: Any, job: TrainingJob, data: Input, keeping: Keeping) -> Checkpoint:
+    """Fits from there to the end, and waits for the last checkpoint."""
+    steps = data.steps_per_epoch
+    stepping = Stepping(begin.clock)
+    record = Record(begin, steps_per_epoch=steps, keeping=keeping, stepping=stepping)
+    progress = Progress(epochs=job.epochs, steps_per_epoch=steps, first_step=begin.step)
+    callbacks = [stepping, record, progress, *watching(job, steps_per_epoch=steps, first_step=begin.step)]
+
+    def run(epoch: int, until: int, *, done: int) -> None:
+        batches = data.batches_from(epoch * steps + done, begin.rollbacks)
+        if begin.metrics and done:
+            build_metrics(model, next(iter(batches)))
+        model.fit(
+            batches,
+            initial_epoch=epoch,
+            epochs=until,
+            steps_per_epoch=steps - done,
+            validation_data=data.eval_batches,
+            shuffle=False,  # the batches come shuffled
+            verbose=0,
+            callbacks=callbacks,
+        )
+
+    keeping.preemption.training_begins()
+    try:
+        epoch, done = divmod(begin.step, steps)
+        if done:  # the rest of an epoch that was left in its middle
+            run(epoch, epoch + 1, done=done)
+            epoch += 1
+            if getattr(model.optimizer, "use_ema", False) and epoch < job.epochs:
+                restore(model, record.state)  # fit has ended, and put averages in the weights' place
+        run(epoch, job.epochs, done=0)
+    finally:
+        keeping.preemption.training_ended()
+        if keeping.writer:
+            keeping.writer.finish()
     return record.reached

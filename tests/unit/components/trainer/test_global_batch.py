@@ -83,3 +83,8 @@ def test_hardly_any_step_is_left_out(steps_per_epoch, step_s):
 def test_execution_longer_than_an_epoch_is_refused():
     with pytest.raises(ComponentError, match=r"train.steps_per_execution \(50\) is above the 39"):
         whole_executions(39, 50)
+
+
+@given(st.integers(1, 10**4), st.integers(1, 100))
+def test_one_call_takes_no_more_steps_than_lie_between_checkpoints(steps_per_epoch, limit):
+    assert choose_steps_per_execution(steps_per_epoch, step_s=0.0, limit=limit) <= limit

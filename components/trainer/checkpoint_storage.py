@@ -1,0 +1,125 @@
+"""Where checkpoints lie: a folder on disk, or one in an object store. A file is there whole or not at all."""
+
+import io
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+_UNFINISHED = "unfinished."
+
+Write = Callable[[BinaryIO], object]
+
+
+class Storage(Protocol):
+    """A flat folder of files."""
+
+    def names(self) -> list[str]:
+        """The files that are there."""
+
+    def read(self, name: str) -> bytes:
+        """The content of a file; an OSError where there is none."""
+
+    def write(self, name: str, write: Write) -> None:
+        """Writes a file, or leaves what was there; when it returns, the file survives a loss of power."""
+
+    def remove(self, name: str) -> None:
+        """Removes a file; nothing where there is none."""
+
+
+def storage(location: str) -> Storage:
+    """The storage of a folder.
+
+    Args:
+        location: a path; or `scheme://...`, for TensorFlow's file systems, of which gs:// is one.
+    """
+    return ObjectStorage(location) if "://" in location else DiskStorage(Path(location))
+
+
+class DiskStorage:
+    """An existing folder on disk that nothing else is kept in."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def names(self) -> list[str]:
+        """The files that are there; those that were never finished are removed first."""
+        found = [file.name for file in self._folder.iterdir()]
+        for name in found:
+            if name.startswith(_UNFINISHED):
+                self.remove(name)
+        return [name for name in found if not name.startswith(_UNFINISHED)]
+
+    def read(self, name: str) -> bytes:
+        """The content of a file; an OSError where there is none."""
+        return (self._folder / name).read_bytes()
+
+    def write(self, name: str, write: Write) -> None:
+        """Writes a file under another name, and renames it when it is on the disk."""
+        unfinished = self._folder / f"{_UNFINISHED}{name}"
+        with unfinished.open("wb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(self._folder / name)
+        descriptor = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)  # the new name
+        finally:
+            os.close(descriptor)
+
+    def remove(self, name: str) -> None:
+        """Removes a file; nothing where there is none."""
+        (self._folder / name).unlink(missing_ok=True)
+
+
+class ObjectStorage:
+    """A folder of an object store, through TensorFlow's file systems; an object is written whole or not."""
+
+    def __init__(self, location: str) -> None:
+        import tensorflow as tf  # where there are no checkpoints in a store, nobody waits for this
+
+        self._location = location.rstrip("/")
+        self._tf = tf
+
+    def names(self) -> list[str]:
+        """The files that are there."""
+        with _as_os_errors(self._tf):
+            if not self._tf.io.gfile.exists(self._location):
+                return []
+            return list(self._tf.io.gfile.listdir(self._location))
+
+    def read(self, name: str) -> bytes:
+        """The content of a file; an OSError where there is none."""
+        with _as_os_errors(self._tf), self._tf.io.gfile.GFile(f"{self._location}/{name}", "rb") as file:
+            content: bytes = file.read()
+        return content
+
+    def write(self, name: str, write: Write) -> None:
+        """Writes an object."""
+        content = io.BytesIO()  # archives are written with seeks, which objects do not know
+        write(content)
+        with _as_os_errors(self._tf):
+            self._tf.io.gfile.makedirs(self._location)
+            with self._tf.io.gfile.GFile(f"{self._location}/{name}", "wb") as file:
+                file.write(content.getvalue())
+
+    def remove(self, name: str) -> None:
+        """Removes a file; nothing where there is none."""
+        with _as_os_errors(self._tf):
+            try:
+                self._tf.io.gfile.remove(f"{self._location}/{name}")
+            except self._tf.errors.NotFoundError:
+                return
+
+
+@contextmanager
+def _as_os_errors(tf: Any) -> Iterator[None]:
+    """TensorFlow's errors of files, as Python's."""
+    try:
+        yield
+    except tf.errors.NotFoundError as error:
+        raise FileNotFoundError(error.message) from error
+    except tf.errors.OpError as error:
+        raise OSError(error.message) from error

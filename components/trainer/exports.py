@@ -1,0 +1,199 @@
+"""Smaller forms of a trained model beside the SavedModel: LiteRT and int8, each measured on the eval split.
+
+They hold the part after the transform, as the graph of a transform does not convert: what they take are the
+transformed features, by name.
+"""
+
+import json
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
+
+from components.errors import ComponentError
+from components.trainer.features import Feature
+
+REPORT_FILE = "exports.json"
+CALIBRATION_ROWS = 500
+"""Training examples that tell the range of each activation. TensorFlow's guide asks for 100 to 500."""
+EVAL_LIMIT_ROWS = 20_000
+BATCH_ROWS = 256
+_SIGNATURE = "serving_default"
+
+Rows = Mapping[str, npt.NDArray[Any]]
+Predict = Callable[[Rows], npt.NDArray[Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trained:
+    """What is exported, and what it is measured on.
+
+    Attributes:
+        model: compiled, trained, on the TensorFlow backend.
+        features: what it takes, by name.
+        calibration: training examples, by feature.
+        examples: of the eval split, by feature; at most `EVAL_LIMIT_ROWS` are used.
+        labels: of these, [rows, ...].
+    """
+
+    model: Any
+    features: Mapping[str, Feature]
+    calibration: Rows
+    examples: Rows
+    labels: npt.NDArray[Any]
+
+
+def write_exports(trained: Trained, kinds: Sequence[str], folder: str) -> dict[str, Any]:
+    """Writes each kind into the folder, and beside them `exports.json`: their sizes and what they cost.
+
+    Args:
+        trained: the model and the examples.
+        kinds: keys of `KINDS`.
+        folder: made on demand; may be gs://...
+
+    Returns:
+        The content of `exports.json`: rows, weights_bytes and metrics of the model itself, and for each kind
+        its file, size_bytes, metrics, and change: its metric minus the model's own.
+
+    Raises:
+        ComponentError: the model cannot be converted, or its metrics cannot be copied.
+    """
+    rows = {name: values[:EVAL_LIMIT_ROWS] for name, values in trained.examples.items()}
+    labels = trained.labels[:EVAL_LIMIT_ROWS]
+    judge = _judge(trained.model)
+    own = judge(_keras_predict(trained.model)(rows), labels)
+    report: dict[str, Any] = {
+        "rows": len(labels),
+        "weights_bytes": sum(int(np.prod(w.shape)) * 4 for w in trained.model.weights),
+        "metrics": own,
+        "exports": [],
+    }
+    tf.io.gfile.makedirs(folder)
+    for kind in kinds:
+        name, content, predict = KINDS[kind](trained)
+        with tf.io.gfile.GFile(f"{folder}/{name}", "wb") as file:
+            file.write(content)
+        metrics = judge(predict(rows), labels)
+        report["exports"].append(
+            {
+                "kind": kind,
+                "file": name,
+                "size_bytes": len(content),
+                "metrics": metrics,
+                "change": {metric: metrics[metric] - own[metric] for metric in own},
+            }
+        )
+    with tf.io.gfile.GFile(f"{folder}/{REPORT_FILE}", "w") as file:
+        file.write(json.dumps(report, indent=2) + "\n")
+    return report
+
+
+def _judge(model: Any) -> Callable[[npt.NDArray[Any], npt.NDArray[Any]], dict[str, float]]:
+    """The model's own loss and metrics as a function of predictions and labels."""
+    same = keras.Sequential([keras.Input(model.output.shape[1:]), keras.layers.Identity(dtype="float32")])
+    try:
+        same.compile_from_config(model.get_compile_config())
+    except Exception as error:  # custom objects may fail in any way
+        raise ComponentError(
+            f"train.exports needs a loss and metrics that Keras can copy: {error}",
+            hint="give custom ones get_config, and register them with keras.saving",
+        ) from error
+
+    def judge(predictions: npt.NDArray[Any], labels: npt.NDArray[Any]) -> dict[str, float]:
+        found = same.evaluate(predictions, labels, batch_size=BATCH_ROWS, verbose=0, return_dict=True)
+        return {name: float(value) for name, value in found.items()}
+
+    return judge
+
+
+def _batches(rows: Rows, size: int) -> Iterator[dict[str, npt.NDArray[Any]]]:
+    total = len(next(iter(rows.values())))
+    for first in range(0, total, size):
+        yield {name: values[first : first + size] for name, values in rows.items()}
+
+
+def _keras_predict(model: Any) -> Predict:
+    def predict(rows: Rows) -> npt.NDArray[Any]:
+        answers = [model(batch, training=False) for batch in _batches(rows, BATCH_ROWS)]
+        return np.concatenate([keras.ops.convert_to_numpy(answer) for answer in answers])
+
+    return predict
+
+
+def _litert(trained: Trained, name: str, *, calibrated: bool, quantized: bool) -> tuple[str, bytes, Predict]:
+    specs = {
+        feature.name: tf.TensorSpec(
+            [None, *feature.shape], tf.float32 if feature.dtype == "float32" else tf.int32, name=feature.name
+        )
+        for feature in trained.features.values()
+    }
+
+    function = tf.function(lambda inputs: trained.model(inputs, training=False)).get_concrete_function(specs)
+    # Weights become constants: the calibration of int8 cannot read variables.
+    frozen = convert_variables_to_constants_v2(function)
+    names = [tensor.name.partition(":")[0] for tensor in frozen.inputs]
+
+    def serve(**inputs: Any) -> dict[str, Any]:
+        return {"outputs": frozen(*(inputs[name] for name in names))[0]}
+
+    module = tf.Module()
+    module.frozen = frozen
+    with tempfile.TemporaryDirectory(prefix="litert-") as saved, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what they will move where
+        signature = tf.function(serve).get_concrete_function(**specs)
+        tf.saved_model.save(module, saved, signatures={_SIGNATURE: signature})
+        converter = tf.lite.TFLiteConverter.from_saved_model(saved, signature_keys=[_SIGNATURE])
+        if quantized:
+            converter.optimizations = [tf.lite.Optimize.DEFAULT]
+        if calibrated:
+            some = {key: values[:CALIBRATION_ROWS] for key, values in trained.calibration.items()}
+            converter.representative_dataset = lambda: ((_SIGNATURE, row) for row in _batches(some, 1))
+        try:
+            content: bytes = converter.convert()
+        except Exception as error:  # the converter raises what its compiler raises
+            raise ComponentError(
+                f"the model does not convert to LiteRT: {str(error).strip().splitlines()[0]}",
+                hint="leave litert out of train.exports, or replace the layer",
+            ) from error
+    return name, content, _litert_predict(content)
+
+
+def _litert_predict(content: bytes) -> Predict:
+    def predict(rows: Rows) -> npt.NDArray[Any]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of where the interpreter will move
+            run = tf.lite.Interpreter(model_content=content).get_signature_runner(_SIGNATURE)
+        return np.concatenate([run(**batch)["outputs"] for batch in _batches(rows, BATCH_ROWS)])
+
+    return predict
+
+
+def _keras_int8(trained: Trained) -> tuple[str, bytes, Predict]:
+    model = keras.models.clone_model(trained.model)
+    model.set_weights(trained.model.get_weights())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of layers that stay as they are
+        model.quantize("int8")
+    name = "keras_int8.weights.h5"
+    with tempfile.TemporaryDirectory(prefix="int8-") as folder:
+        model.save_weights(Path(folder, name))
+        return name, Path(folder, name).read_bytes(), _keras_predict(model)
+
+
+KINDS: dict[str, Callable[[Trained], tuple[str, bytes, Predict]]] = {
+    "litert": lambda trained: _litert(trained, "model.tflite", calibrated=False, quantized=False),
+    "litert_dynamic": lambda trained: _litert(
+        trained, "model_dynamic.tflite", calibrated=False, quantized=True
+    ),
+    "litert_int8": lambda trained: _litert(trained, "model_int8.tflite", calibrated=True, quantized=True),
+    "keras_int8": _keras_int8,
+}
+"""The kinds by name: float32 LiteRT; weights in int8; weights and activations in int8; Keras int8 weights."""

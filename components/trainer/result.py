@@ -1,0 +1,83 @@
+"""What a training came to: its metrics, its speed, what it used of the machine, and the verdict."""
+
+import os
+import time
+from typing import Any
+
+from components.trainer.checkpoint import Attempts, Checkpoint
+from components.trainer.job import TrainingJob
+from components.trainer.usage import usage
+from components.trainer.verdict import Measured, verdict
+
+
+def summarise(
+    job: TrainingJob, reached: Checkpoint, attempts: Attempts, *, constant_batch_step_s: float | None
+) -> dict[str, Any]:
+    """The part of result.json that is known only after the training.
+
+    Args:
+        job: what was trained.
+        reached: how it ended.
+        attempts: how often it was started.
+        constant_batch_step_s: seconds of a step on one constant batch; None: not measured.
+
+    Returns:
+        fit_s and examples_per_s, over everything `fit` did; metrics, those of the epoch whose weights are
+        exported, by their Keras name; epoch, its number; speed, time and machine, where numbers carry their
+        unit in their name; and verdict, a line for people.
+    """
+    clock = reached.clock
+    serves_best = job.checkpoint.serve_best and reached.best is not None
+    epoch = reached.best.epoch if serves_best and reached.best else len(reached.history)
+    step_s = clock.stepping_s / clock.timed_steps if clock.timed_steps else None
+    measured = Measured(
+        step_s=step_s,
+        constant_batch_step_s=constant_batch_step_s,
+        batch_size=job.batch_size,
+        useful_s=(step_s or 0.0) * reached.step,
+        wall_s=time.time() - attempts.began_at,
+        attempts=attempts.count,
+        rollbacks=reached.rollbacks,
+    )
+    return {
+        "fit_s": round(clock.fit_s, 3),
+        "examples_per_s": round(reached.step * job.batch_size / clock.fit_s) if clock.fit_s else 0,
+        "epoch": epoch,
+        "metrics": {name: value for name, value in reached.history[epoch - 1].items() if name != "epoch"},
+        "speed": _speed(measured),
+        "time": _time(measured),
+        "machine": _machine(),
+        "verdict": verdict(measured),
+    }
+
+
+def _speed(measured: Measured) -> dict[str, float | None]:
+    step_s, constant_s, share = measured.step_s, measured.constant_batch_step_s, measured.waiting_share
+    return {
+        "step_ms": None if step_s is None else round(1e3 * step_s, 4),
+        "constant_batch_step_ms": None if constant_s is None else round(1e3 * constant_s, 4),
+        "examples_per_s": None if not step_s else round(measured.batch_size / step_s),
+        "input_waiting_share": None if share is None else round(share, 3),
+    }
+
+
+def _time(measured: Measured) -> dict[str, float]:
+    return {
+        "useful_s": round(measured.useful_s, 3),
+        "wall_s": round(measured.wall_s, 3),
+        "goodput": round(measured.goodput, 4),
+        "restarts": measured.attempts - 1,
+        "rollbacks": measured.rollbacks,
+    }
+
+
+def _machine() -> dict[str, float | int | None]:
+    used = usage()
+    return {
+        "cores": len(os.sched_getaffinity(0)),
+        "cpu_s": round(used.cpu_s, 2),
+        "memory_peak_bytes": used.memory_peak_bytes,
+        "device_memory_peak_bytes": used.device_memory_peak_bytes,
+        "read_bytes": used.read_bytes,
+        "written_bytes": used.written_bytes,
+    }

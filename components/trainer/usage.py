@@ -1,0 +1,64 @@
+"""What this process uses of the machine: processor, memory, disk, and the device's memory.
+
+From the kernel's own accounts, which cost nothing to keep, so that the interpreter that trains needs no
+further package. Linux only.
+"""
+
+import os
+import resource
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Usage:
+    """Since the process began.
+
+    Attributes:
+        cpu_s: seconds of processor time, of all cores together.
+        memory_bytes: resident at present.
+        memory_peak_bytes: the most that was resident.
+        read_bytes: from disk; what the kernel had in memory does not count.
+        written_bytes: to disk.
+        device_memory_peak_bytes: the most that was taken of the first device's memory; None on a CPU.
+    """
+
+    cpu_s: float
+    memory_bytes: int
+    memory_peak_bytes: int
+    read_bytes: int
+    written_bytes: int
+    device_memory_peak_bytes: int | None
+
+
+def usage() -> Usage:
+    """What this process has used until now."""
+    accounts = resource.getrusage(resource.RUSAGE_SELF)
+    files = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
+    resident_pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return Usage(
+        cpu_s=accounts.ru_utime + accounts.ru_stime,
+        memory_bytes=resident_pages * os.sysconf("SC_PAGE_SIZE"),
+        memory_peak_bytes=accounts.ru_maxrss * 1024,  # the kernel counts it in KiB
+        read_bytes=int(files["read_bytes"]),
+        written_bytes=int(files["write_bytes"]),
+        device_memory_peak_bytes=_device_memory_peak_bytes(),
+    )
+
+
+def _device_memory_peak_bytes() -> int | None:
+    import keras
+
+    backend = keras.backend.backend()
+    if backend == "jax":
+        import jax
+
+        return (jax.local_devices()[0].memory_stats() or {}).get("peak_bytes_in_use")
+    if backend == "torch":
+        import torch
+
+        return int(torch.cuda.max_memory_allocated()) if torch.cuda.is_available() else None
+    import tensorflow as tf
+
+    gpus = tf.config.list_logical_devices("GPU")
+    return int(tf.config.experimental.get_memory_info(gpus[0].name)["peak"]) if gpus else None

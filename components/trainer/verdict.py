@@ -1,0 +1,73 @@
+"""What a training's measurements mean, in one line. Pure."""
+
+from dataclasses import dataclass
+
+INPUT_BOUND_SHARE = 0.1
+"""From this share of waiting on, input is worth a remedy."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """A training's measurements.
+
+    Attributes:
+        step_s: seconds of a step; None: too few steps to say.
+        constant_batch_step_s: the same on one constant batch; None: not measured.
+        batch_size: examples a step.
+        useful_s: seconds of the steps that the result rests on.
+        wall_s: seconds from the begin of the first attempt to the end, with all that lies between.
+        attempts: how often the training was started, >= 1.
+        rollbacks: how often it blew up and went back.
+        input_advice: what would bring input faster, e.g. "cache: memory would hold the set in 84 MB"; may be
+            empty.
+    """
+
+    step_s: float | None
+    constant_batch_step_s: float | None
+    batch_size: int
+    useful_s: float
+    wall_s: float
+    attempts: int = 1
+    rollbacks: int = 0
+    input_advice: str = ""
+
+    @property
+    def waiting_share(self) -> float | None:
+        """Share of a step's time that is owed to input, 0 .. 1; None: not measured."""
+        if self.step_s is None or self.constant_batch_step_s is None or self.step_s <= 0:
+            return None
+        return min(max(1 - self.constant_batch_step_s / self.step_s, 0.0), 1.0)
+
+    @property
+    def goodput(self) -> float:
+        """Share of the wall time that went into steps that the result rests on, 0 .. 1."""
+        return min(self.useful_s / self.wall_s, 1.0) if self.wall_s > 0 else 0.0
+
+
+def verdict(measured: Measured) -> str:
+    """One line: what bounds the steps, how fast they are, and how much of the time was useful."""
+    parts = [_bound(measured)]
+    if measured.step_s:
+        speed = measured.batch_size / measured.step_s
+        parts.append(f"{1e3 * measured.step_s:.3g} ms a step, {speed:,.0f} examples/s")
+    parts.append(f"goodput {measured.goodput:.0%}{_interruptions(measured)}")
+    return "; ".join(parts)
+
+
+def _bound(measured: Measured) -> str:
+    share = measured.waiting_share
+    if share is None:
+        return "too few steps to say what bounds them"
+    if share < INPUT_BOUND_SHARE:
+        return f"compute-bound: {share:.0%} of the time waiting for input"
+    advice = f"; {measured.input_advice}" if measured.input_advice else ""
+    return f"input-bound: {share:.0%} of the time waiting{advice}"
+
+
+def _interruptions(measured: Measured) -> str:
+    told = []
+    if measured.attempts > 1:
+        told.append(f"{measured.attempts - 1} restart{'s' if measured.attempts > 2 else ''}")
+    if measured.rollbacks:
+        told.append(f"{measured.rollbacks} rollback{'s' if measured.rollbacks > 1 else ''}")
+    return f" with {' and '.join(told)}" if told else ""

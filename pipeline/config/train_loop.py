@@ -1,0 +1,46 @@
+"""The workload file's `train.checkpoint` and `train.blow_up`: what keeps a training from being lost."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from pipeline.config.section import Section, Text
+
+
+class CheckpointConfig(Section):
+    """When a training keeps its state; at the end of an epoch it always does."""
+
+    steps: int | None = Field(
+        default=None, ge=1, description="A checkpoint after every so many steps; null: at the end of epochs."
+    )
+    minutes: float | None = Field(
+        default=10.0, gt=0, description="A checkpoint when the last one is so many minutes old; null: never."
+    )
+    keep: int = Field(default=2, ge=1, description="How many of the newest checkpoints stay.")
+    folder: Text | None = Field(
+        default=None,
+        description="Where checkpoints lie, a path or gs://...; null: where the engine keeps them.",
+    )
+    best_metric: Text = Field(
+        default="val_loss", description="The metric that decides which epoch's checkpoint stays as the best."
+    )
+    best_goal: Literal["min", "max"] = Field(
+        default="min", description="Whether a low or a high best_metric is good."
+    )
+    serve_best: bool = Field(
+        default=False, description="Whether the best epoch's weights are exported instead of the last one's."
+    )
+
+
+class BlowUpConfig(Section):
+    """What is done when the loss is no number any more, or too high."""
+
+    loss_limit: float | None = Field(
+        default=None,
+        description="The mean loss of an epoch must not exceed it; null: it need only be finite.",
+    )
+    trials: int = Field(
+        default=0,
+        ge=0,
+        description="How often the training goes back to its newest checkpoint before it stops.",
+    )

@@ -1,0 +1,120 @@
+"""Smaller forms of a model answer as it does, and say what they cost."""
+
+import json
+
+import numpy as np
+import pytest
+
+from components.errors import ComponentError
+from components.trainer.features import Feature
+
+pytestmark = [
+    pytest.mark.slow,
+    # TensorFlow's own imports warn of what they will change in themselves.
+    pytest.mark.filterwarnings("default"),
+]
+
+FEATURES = {
+    "image": Feature(name="image", dtype="int64", shape=(8, 8)),
+}
+KINDS = ["litert", "litert_dynamic", "litert_int8", "keras_int8"]
+
+
+def trained(model, features, rows, labels):
+    from components.trainer.exports import Trained
+
+    model.fit(rows, labels, epochs=6, batch_size=64, verbose=0)
+    return Trained(model=model, features=features, calibration=rows, examples=rows, labels=labels)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    from sklearn.datasets import load_digits
+
+    from components.trainer.models.cnn import build_model
+
+    found = load_digits()
+    rows = {"image": found.images[:1000].astype("int32")}
+    labels = found.target[:1000].astype("float32")[:, None]
+    model = build_model(FEATURES, {"scale": 1 / 16, "filters": [16], "units": 64})
+    return trained(model, FEATURES, rows, labels)
+
+
+@pytest.fixture(scope="module")
+def report(digits, tmp_path_factory):
+    from components.trainer.exports import write_exports
+
+    folder = tmp_path_factory.mktemp("exports")
+    return write_exports(digits, KINDS, str(folder)), folder
+
+
+def test_every_kind_is_written_with_its_size_and_its_metrics(report):
+    told, folder = report
+    assert json.loads((folder / "exports.json").read_text()) == told
+    assert [export["kind"] for export in told["exports"]] == KINDS
+    for export in told["exports"]:
+        assert (folder / export["file"]).stat().st_size == export["size_bytes"]
+        assert export["change"]["accuracy"] == pytest.approx(
+            export["metrics"]["accuracy"] - told["metrics"]["accuracy"]
+        )
+
+
+def test_float_form_answers_as_the_model_and_int8_nearly(report):
+    told, _ = report
+    assert told["metrics"]["accuracy"] > 0.9
+    change = {export["kind"]: export["change"] for export in told["exports"]}
+    assert abs(change["litert"]["loss"]) < 1e-4
+    for kind in KINDS:
+        assert change[kind]["accuracy"] >= -0.02
+
+
+def test_int8_is_about_half_the_size_or_less(report):
+    told, _ = report
+    size = {export["kind"]: export["size_bytes"] for export in told["exports"]}
+    assert size["litert_dynamic"] < 0.5 * size["litert"]
+    assert size["litert_int8"] < 0.5 * size["litert"]
+    assert size["keras_int8"] < 0.6 * told["weights_bytes"]  # convolutions stay as they are
+
+
+def test_litert_file_answers_by_the_names_of_the_features(digits, report):
+    import tensorflow as tf
+
+    _, folder = report
+    runner = tf.lite.Interpreter(str(folder / "model.tflite")).get_signature_runner()
+    image = digits.examples["image"][:5]
+    assert np.allclose(runner(image=image)["outputs"], digits.model({"image": image}), atol=1e-5)
+
+
+def test_table_model_converts_as_well(tmp_path):
+    from components.trainer.exports import write_exports
+    from components.trainer.models.wide_and_deep import build_model
+
+    features = {
+        "fare": Feature(name="fare", dtype="float32"),
+        "hour": Feature(name="hour", dtype="int64", categories=24),
+        "company": Feature(name="company", dtype="int64", categories=500),
+    }
+    random = np.random.default_rng(0)
+    rows = {
+        "fare": random.normal(size=(512, 1)).astype("float32"),
+        "hour": random.integers(0, 24, (512, 1)).astype("int32"),
+        "company": random.integers(0, 500, (512, 1)).astype("int32"),
+    }
+    labels = (rows["fare"] > 0).astype("float32")
+    model = trained(build_model(features, {"learning_rate": 0.01}), features, rows, labels)
+    told = write_exports(model, KINDS, str(tmp_path))
+    assert told["metrics"]["auc"] > 0.95
+    assert min(export["change"]["auc"] for export in told["exports"]) > -0.01
+
+
+def test_model_whose_metrics_cannot_be_copied_is_refused(digits, tmp_path):
+    from dataclasses import replace
+
+    import keras
+
+    from components.trainer.exports import write_exports
+
+    model = keras.models.clone_model(digits.model)
+    model.compile(loss=lambda y, p: keras.ops.mean(p))
+    with pytest.raises(ComponentError, match="needs a loss and metrics that Keras can copy"):
+        write_exports(replace(digits, model=model), ["litert"], str(tmp_path))
