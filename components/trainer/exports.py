@@ -184,7 +184,8 @@ def _keras_int8(trained: Trained) -> tuple[str, bytes, Predict]:
         model.quantize("int8")
     name = "keras_int8.weights.h5"
     with tempfile.TemporaryDirectory(prefix="int8-") as folder:
-        model.save_weights(Path(folder, name))
+        # Without the optimizer, which the clone has as well, and whose state would be most of the file.
+        keras.Model(model.input, model.output).save_weights(Path(folder, name))
         return name, Path(folder, name).read_bytes(), _keras_predict(model)
 
 
