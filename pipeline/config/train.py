@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, JsonValue
 
 from pipeline.config.section import Column, DottedPath, Section, StepRange, Text, without_default
-from pipeline.config.train_loop import BlowUpConfig, CheckpointConfig
+from pipeline.config.train_loop import BlowUpConfig, CheckpointConfig, Exports
 
 # YAML has lists only; everything inside them stays strict.
 Axes = Annotated[tuple[Literal["batch", "model"] | None, ...], Field(strict=False, min_length=1)]
@@ -114,6 +114,12 @@ class TrainConfig(Section):
     )
     input: InputConfig = Field(
         default=InputConfig(), description="Where the parsed examples are kept between epochs."
+    )
+    exports: Exports = Field(
+        default=(),
+        description="Smaller forms of the model that are written beside it: litert, litert_dynamic, "
+        "litert_int8, keras_int8.",
+        examples=[["litert_int8"]],
     )
     checkpoint: CheckpointConfig = Field(
         default=CheckpointConfig(), description="When the training keeps its state, to go on from."

@@ -1,10 +1,15 @@
 """The workload file's `train.checkpoint` and `train.blow_up`: what keeps a training from being lost."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from pipeline.config.section import Section, Text
+
+# YAML has lists only; everything inside them stays strict.
+Exports = Annotated[
+    tuple[Literal["litert", "litert_dynamic", "litert_int8", "keras_int8"], ...], Field(strict=False)
+]
 
 
 class CheckpointConfig(Section):

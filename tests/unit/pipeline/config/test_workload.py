@@ -346,7 +346,7 @@ def test_mistake_of_the_file_is_told_once_however_many_profiles(lines_of):
         ("evaluate: {thresholds: {auc: {max_drop: -1}}}", "w.yaml:9: evaluate.thresholds.auc.max_drop = -1: must be at least 0"),
         ("evaluate: {thresholds: {auc: {mn: 1}}}", "w.yaml:9: evaluate.thresholds.auc.mn: unknown key; nearest: min"),
         ("push: {destination: 5}", "w.yaml:9: push.destination = 5: must be text"),
-        ("push: {keep: 5}", "w.yaml:9: push.keep: unknown key; there are: destination"),
+        ("push: {zeal: 5}", "w.yaml:9: push.zeal: unknown key; there are: destination"),
         ("nodes: {Trainer: {retries: -1}}", "w.yaml:9: nodes.Trainer.retries = -1: must be at least 0; the default is 0"),
         ("nodes: {Trainer: {timeout_s: 0}}", "w.yaml:9: nodes.Trainer.timeout_s = 0: must be above 0"),
         ("nodes: {Trainer: {backoff_s: x}}", "w.yaml:9: nodes.Trainer.backoff_s = 'x': must be a number, found text; the default is 1.0"),

@@ -1,0 +1,118 @@
+"""A training job, carried out by a process of its own: shown as it goes, and started again where it was."""
+
+import json
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from components import kept_state, progress
+from components.trainer.checkpoint_storage import storage
+from components.trainer.job import TrainingJob
+from components.trainer.loop.preemption import PREEMPTED_EXIT_CODE
+from components.trainer.process import TrainingPreemptedError, TrainingProcess
+from components.trainer.trained_model import JOB_FILE
+from components.trainer.user_model import source_root
+
+RESTARTS_WITHOUT_PROGRESS = 3
+"""How often a training that was told to end is started again from the same step."""
+
+Made = TypeVar("Made")
+
+
+def carry_out(
+    job: TrainingJob, *, interpreter: str | None, meanwhile: Callable[[], Made]
+) -> tuple[Made, dict[str, Any]]:
+    """Has the job carried out, again from where it was each time that process is told to end.
+
+    Args:
+        job: its `output_dir` takes the job file, and then what the training leaves.
+        interpreter: path of the Python that trains; None: this one.
+        meanwhile: is called while the process starts.
+
+    Returns:
+        What `meanwhile` made, and the training's result.
+
+    Raises:
+        ComponentError: the training failed.
+        SystemExit: this process was told to end; the training has saved what it could.
+    """
+    job_file = Path(job.output_dir, JOB_FILE)
+    job_file.write_text(job.to_json(), encoding="utf-8")
+    made, step, trials = None, -1, 0
+    while True:
+        with (
+            _leaves_on_sigterm(),
+            TrainingProcess(
+                job_file,
+                import_roots=[source_root(job.model)],
+                backend=job.compute.backend,
+                interpreter=interpreter,
+            ) as process,
+        ):
+            made = made or meanwhile()
+            try:
+                return made, process.wait(show=_show)
+            except TrainingPreemptedError as error:
+                trials = 0 if error.step > step else trials + 1
+                step = error.step
+                if trials >= RESTARTS_WITHOUT_PROGRESS:
+                    raise
+                progress.report(f"told to end after step {step}, starts again")
+
+
+@contextmanager
+def _leaves_on_sigterm() -> Iterator[None]:
+    """SIGTERM ends this process in order: the training process is told, too, and has time to save."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread can listen
+        return
+
+    def leave(*_: object) -> None:
+        sys.exit(PREEMPTED_EXIT_CODE)
+
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def checkpoint_dir(job: TrainingJob) -> str | None:
+    """Where the job's checkpoints lie: in the folder for them, else where the engine keeps them."""
+    folder = job.checkpoint.folder
+    if folder is None:
+        kept = kept_state.state_folder()
+        return str(kept) if kept else None
+    own = f"{folder.rstrip('/')}/{job.identity[:16]}"
+    if "://" not in own:
+        Path(own).mkdir(parents=True, exist_ok=True)
+    return own
+
+
+def forget_checkpoints(job: TrainingJob) -> None:
+    """Removes them where the engine does not: a later training of the same job begins at the beginning."""
+    if job.checkpoint.folder is None or job.checkpoint_dir is None:
+        return
+    files = storage(job.checkpoint_dir)
+    for name in files.names():
+        files.remove(name)
+
+
+def _show(line: str) -> None:
+    """Progress goes to the node's output as it comes, and in words beside the running node."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+    try:
+        told = json.loads(line)
+    except ValueError:
+        return  # what a library printed
+    if isinstance(told, dict) and told.get("event") == "resumed":
+        progress.report(f"goes on after step {told['step']}")
+    if isinstance(told, dict) and told.get("event") == "devices":
+        progress.report(told["words"])
+    if isinstance(told, dict) and told.get("event") == "step":
+        progress.report(f"loss {told['loss']:.4f}", done=told["step"], total=told["steps"])
