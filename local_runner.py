@@ -9,10 +9,12 @@ import typer
 
 from components.errors import SlipwayError
 from pipeline.local import commands
+from pipeline.local import versions as pushed
 from pipeline.local.gc import DEFAULT_KEEP
 from pipeline.local.invocation import DEFAULT_OUTPUT
 from pipeline.local.printable import printable
 from pipeline.local.request import DEFAULT_WORKLOAD
+from pipeline.serving import serving_base
 
 app = typer.Typer(
     add_completion=True,
@@ -223,6 +225,106 @@ def doctor(
     diagnosis = commands.doctor(output, deep=deep)
     _print(diagnosis.to_json() if as_json else diagnosis.text())
     raise typer.Exit(0 if diagnosis.is_ready else 1)
+
+
+@app.command()
+def versions(
+    workload: Workload = DEFAULT_WORKLOAD,
+    output: Output = DEFAULT_OUTPUT,
+    profile: Profile = None,
+    as_json: Json = False,
+    verbose: Verbose = False,
+) -> None:
+    """List the pushed versions with their metrics, the newest first; the newest is what a server serves."""
+    found = pushed.versions(pushed.workload_config(workload, profile=profile), output)
+    _print([version.to_json() for version in found] if as_json else pushed.versions_text(found))
+
+
+@app.command()
+def rollback(
+    workload: Workload = DEFAULT_WORKLOAD,
+    to: Annotated[
+        int | None, typer.Option(metavar="VERSION", help="The version to go back to; else the one before.")
+    ] = None,
+    output: Output = DEFAULT_OUTPUT,
+    profile: Profile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Publish an earlier version again as the newest, so that a server picks it up by itself."""
+    done = pushed.rollback(pushed.workload_config(workload, profile=profile), output, to=to)
+    _print(done.text())
+
+
+@app.command()
+def verify(
+    place: Annotated[
+        str | None, typer.Argument(help="A version or the folder of versions; else the workload's versions.")
+    ] = None,
+    workload: Annotated[
+        Path, typer.Option(help="Whose versions, where no place is named.")
+    ] = DEFAULT_WORKLOAD,
+    output: Output = DEFAULT_OUTPUT,
+    profile: Profile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Check pushed versions, byte by byte, against their manifests. Exit code 1: one is not what it says."""
+    if place is None:
+        place = serving_base(pushed.workload_config(workload, profile=profile), output.absolute())
+    problems = 0
+    for address, problem in pushed.verify(place):
+        problems += bool(problem)
+        _print(f"{address}: {problem or 'is what its manifest says'}")
+    raise typer.Exit(1 if problems else 0)
+
+
+@app.command()
+def predict(
+    source: Annotated[
+        str, typer.Option("--input", help="A file, folder, glob or gs:// address of rows to predict.")
+    ],
+    workload: Workload = DEFAULT_WORKLOAD,
+    to: Annotated[Path | None, typer.Option(help="A new folder for the predictions.")] = None,
+    version: Annotated[int | None, typer.Option(help="Which pushed version; else the newest.")] = None,
+    file_format: Annotated[
+        str | None,
+        typer.Option("--format", help="csv, jsonl, parquet or tfrecord; else by the files' names."),
+    ] = None,
+    output: Output = DEFAULT_OUTPUT,
+    profile: Profile = None,
+    beam: Beam = None,
+    as_json: Json = False,
+    verbose: Verbose = False,
+) -> None:
+    """Predict the rows of files with a pushed version; one line of JSON for each row."""
+    from pipeline.local.predict import predict as predict_rows
+
+    done = predict_rows(
+        pushed.workload_config(workload, profile=profile),
+        output,
+        source=source,
+        to=to,
+        version=version,
+        file_format=file_format,
+        beam_args=beam or [],
+    )
+    _print({"folder": str(done.folder), **done.summary} if as_json else done.text())
+
+
+@app.command()
+def serve(
+    workload: Workload = DEFAULT_WORKLOAD,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8501,
+    host: Annotated[
+        str, typer.Option(help="The address to bind; beyond this machine a token is needed.")
+    ] = "127.0.0.1",
+    output: Output = DEFAULT_OUTPUT,
+    profile: Profile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Serve the newest version under TF Serving's REST paths, to try it out. Not for production."""
+    from pipeline.local.serve import serve as serve_versions
+
+    serve_versions(pushed.workload_config(workload, profile=profile), output, host=host, port=port)
 
 
 def _print(result: object) -> None:

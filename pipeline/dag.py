@@ -34,6 +34,7 @@ from pipeline.config import WorkloadConfig
 from pipeline.config.evaluate import EvaluateConfig
 from pipeline.ingest_options import ingest_options, split_weights
 from pipeline.metadata_store import connection_config
+from pipeline.serving import serving_base
 
 
 def build_pipeline(
@@ -119,13 +120,15 @@ def build_pipeline(
         model=trainer.outputs["model"],
         blessing=gate.outputs["blessing"],
         examples=examples,
-        quarantine=ingest.outputs["quarantine"],
+        # Rows of a query have none.
+        **({"quarantine": ingest.outputs["quarantine"]} if "quarantine" in ingest.outputs else {}),
         schema=schema,
-        base=config.push.destination or str(output / "serving" / config.name),
+        base=serving_base(config, output),
+        keep=config.push.keep or 0,
         about={
             "workload": config.name,
             "description": config.description,
-            "source": config.data.source,
+            "source": config.data.source or config.data.query or "",
             "label": config.data.label,
             "model": config.train.model,
             "preprocessing_fn": config.transform.preprocessing_fn,

@@ -10,8 +10,9 @@ from tfx.utils.path_utils import serving_model_path
 
 from components.errors import ComponentError
 from components.pusher.destination import push
-from components.pusher.provenance import provenance, read_data, read_verdict
-from components.saved_model.signatures import read_signatures
+from components.pusher.provenance import provenance, read_data, read_schema, read_verdict
+from components.pusher.shelf import thin_out
+from components.saved_model.reading import read_signatures
 from schemas.artifacts import Quarantine
 
 _log = logging.getLogger(__name__)
@@ -22,11 +23,12 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
     model: InputArtifact[Model],
     blessing: InputArtifact[ModelBlessing],
     examples: InputArtifact[Examples],
-    quarantine: InputArtifact[Quarantine],
     schema: InputArtifact[Schema],
     pushed_model: OutputArtifact[PushedModel],
     base: Parameter[str],
     about: Parameter[dict[str, str]],
+    quarantine: InputArtifact[Quarantine] = None,
+    keep: Parameter[int] = 0,
 ) -> None:
     """Publishes the model when it is blessed, with its papers; else pushes nothing and says so.
 
@@ -34,13 +36,14 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
         model: the Trainer's; its SavedModel lies in the artifact's folder for serving.
         blessing: the gate's answer about this model: the property `blessed`, and the file `BLESSED`.
         examples: what it was trained on; its span goes into the papers.
-        quarantine: beside them, with the digest of the data.
         schema: of the data.
         pushed_model: gets the properties that stock components set: `pushed` (1 or 0) and, when pushed,
             `pushed_destination` (the version's directory or gs:// address) and `pushed_version`. Nothing is
             copied into it.
         base: the directory or gs:// folder that a model server watches.
         about: what the workload says of itself, see `components.pusher.provenance`.
+        quarantine: beside the examples, with the digest of the data; None where they come from elsewhere.
+        keep: how many versions stay; 0: all.
 
     Raises:
         ComponentError: the blessing is about another model, or says yes but its file is gone; or the model
@@ -55,8 +58,8 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
     papers = provenance(
         about=about,
         verdict=read_verdict(Path(blessing.uri)),
-        data=read_data(Path(quarantine.uri), span=_span(examples)),
-        schema=Path(schema.uri, "schema.pbtxt"),
+        data=read_data(Path(quarantine.uri) if quarantine else None, span=_span(examples)),
+        schema=read_schema(Path(schema.uri, "schema.pbtxt")),
         signatures={name: each.to_json() for name, each in read_signatures(folder).items()},
     )
     published = push(folder, base=base, papers=papers)
@@ -64,6 +67,8 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
     pushed_model.set_string_custom_property("pushed_destination", published.address)
     pushed_model.set_string_custom_property("pushed_version", str(published.version))
     done = "was there already, nothing was pushed" if published.was_there else "pushed"
+    if keep:
+        thin_out(base, keep=keep)
     _log.info("Version %d %s: %s.", published.version, done, published.address)
 
 

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
+from components.errors import ComponentError
 from components.pusher.manifest import CARD, MANIFEST, FileEntry, Manifest
 from components.pusher.model_card import model_card
 
@@ -15,10 +16,15 @@ def sealed(entries: Mapping[str, FileEntry], papers: Mapping[str, Any] | None) -
         entries: the model's files.
         papers: where the model comes from and how good it is (`components.pusher.origin`); None: the
             version gets a manifest and no card.
+
+    Raises:
+        ComponentError: the papers are of another model.
     """
     if papers is None:
         return {MANIFEST: Manifest(entries).to_bytes()}
     model = {**papers.get("model", {}), "digest": Manifest(entries).model_digest}
+    if papers.get("model", {}).get("digest", model["digest"]) != model["digest"]:
+        raise ComponentError("The model changed while it was published.", hint="push again")
     complete = {**papers, "model": model}
     card = model_card(complete).encode()
     entry = FileEntry(hashlib.sha256(card).hexdigest(), len(card))

@@ -26,7 +26,7 @@ def provenance(
     about: Mapping[str, str],
     verdict: Mapping[str, Any],
     data: Mapping[str, Any],
-    schema: Path | None,
+    schema: Mapping[str, Any],
     signatures: Mapping[str, Any],
 ) -> dict[str, Any]:
     """The papers of a version, as its manifest keeps them and its card shows them.
@@ -36,7 +36,7 @@ def provenance(
             paths `model` and `preprocessing_fn`; any may be missing.
         verdict: the gate's `verdict.json`.
         data: `digest`, `span`, `rows_in`, `rows_out`, `rows_rejected`; any may be missing.
-        schema: the schema file.
+        schema: `digest` of its file, and `columns`: the type of each raw column by name.
         signatures: of the model, by name, as plain data.
     """
     papers = {
@@ -47,8 +47,8 @@ def provenance(
         "pushed_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "model": {"signatures": dict(signatures)},
         "code": code_digests([about.get("model", ""), about.get("preprocessing_fn", "")]),
-        "data": {"source": about.get("source", ""), **data},
-        "schema": _schema(schema),
+        "data": {**({"source": about["source"]} if about.get("source") else {}), **data},
+        "schema": dict(schema),
         **{key: verdict.get(key, {}) for key in ("metrics", "baseline_metrics", "slices")},
         "gate": {key: verdict.get(key, []) for key in ("reasons", "checks", "overrides")},
         "stack": stack_versions(),
@@ -61,13 +61,27 @@ def read_verdict(folder: Path) -> dict[str, Any]:
     return _read_mapping(folder / "verdict.json")
 
 
-def read_data(quarantine: Path, *, span: Any) -> dict[str, Any]:
+def read_data(quarantine: Path | None, *, span: Any) -> dict[str, Any]:
     """What is known of the data: from the summary that Ingest left, and the span of its examples."""
-    summary = _read_mapping(quarantine / "summary.json")
+    summary = _read_mapping(quarantine / "summary.json") if quarantine else {}
     known: dict[str, Any] = {
         key: summary[key] for key in ("digest", "rows_in", "rows_out", "rejected") if key in summary
     }
     return known if span in (None, "") else {**known, "span": str(span)}
+
+
+def read_schema(path: Path) -> dict[str, Any]:
+    """The digest of a schema file (.pbtxt) and the type of each of its columns; empty where there is none."""
+    from google.protobuf import text_format
+    from tensorflow_metadata.proto.v0 import schema_pb2
+
+    try:
+        content = path.read_bytes()
+        schema = text_format.Parse(content, schema_pb2.Schema())
+    except (OSError, text_format.ParseError):
+        return {}
+    columns = {feature.name: schema_pb2.FeatureType.Name(feature.type) for feature in schema.feature}
+    return {"digest": hashlib.sha256(content).hexdigest(), "columns": columns}
 
 
 def code_digests(functions: Iterable[str]) -> dict[str, str]:
@@ -107,12 +121,6 @@ def _digest(folder: Path) -> str:
         for path in folder.rglob("*.py")
     }
     return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
-
-
-def _schema(path: Path | None) -> dict[str, str]:
-    if path is None or not path.is_file():
-        return {}
-    return {"digest": hashlib.sha256(path.read_bytes()).hexdigest()}
 
 
 def _read_mapping(path: Path) -> dict[str, Any]:

@@ -80,6 +80,21 @@ def publish(model_folder: Path, *, base: Path, papers: Mapping[str, Any] | None 
             return Published(version, str(base), was_there=False)
 
 
+def remove_version(base: Path, version: int) -> None:
+    """Removes a version, its name first: no server meets the half of it. One that is gone is no error.
+
+    Raises:
+        ComponentError: it cannot be removed.
+    """
+    with _errors_named(base), _turn(base):
+        _remove_leftovers(base)
+        # Under a name of the leftovers: should this be where it ends, the next publisher goes on.
+        with contextlib.suppress(FileNotFoundError):
+            (base / str(version)).rename(base / f"{_STAGING}{secrets.token_hex(8)}")
+        _sync(base)
+        _remove_leftovers(base)
+
+
 def _is_same(version: Path, folder: Path, sizes: Mapping[str, int]) -> bool:
     """Whether a version is whole and holds the folder's files."""
     if not holds(read_manifest(version), folder, sizes):
@@ -155,7 +170,7 @@ def _newest(base: Path) -> tuple[int, Path] | None:
 def _remove_leftovers(base: Path) -> None:
     """Removes what dead publishers left: whoever holds the lock is the only one alive."""
     for path in base.glob(f"{_STAGING}*"):
-        _log.info("Removing %s, left by a publisher that did not end.", path)
+        _log.info("Removing %s.", path)
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         else:

@@ -105,6 +105,13 @@ def _publish(
     return Published(version, folder.address, was_there=False)
 
 
+def remove_version(folder: Folder, version: int) -> None:
+    """Removes a version: first what makes it one for a server; one that is gone is no error."""
+    files = files_of(folder.list(f"{version}/"), version)
+    for name in sorted(files, key=lambda name: name != SAVED_MODEL):
+        folder.delete(files[name])
+
+
 def complete_versions(seen: Mapping[str, Stored]) -> list[int]:
     """The versions that a server would load, of all objects of a base."""
     found = (name.split("/") for name in seen if name.endswith(f"/{SAVED_MODEL}"))

@@ -13,8 +13,8 @@ import tensorflow_transform as tft
 from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import schema_pb2
 
+from components.saved_model.arguments import argument_names
 from components.serving_check.perturbations import Column, Kind
-from components.trainer.export import argument_names
 from components.trainer.run_fn import serving_columns
 from components.trainer.trained_model import load_trained_model
 

@@ -9,38 +9,17 @@ The first two take the columns of the schema's SERVING environment. In `serve_ra
 `EMPTY_INTEGER`.
 """
 
-import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import tensorflow as tf
 
 from components.errors import ComponentError
+from components.saved_model.arguments import argument_names
 from components.trainer.features import Feature
 
 EMPTY_INTEGER = -(2**63)
 """Stands for an empty cell in an integer column of `serve_raw`: the lowest int64."""
-
-
-def argument_names(columns: Iterable[str]) -> dict[str, str]:
-    """From each raw column to its argument in `serve_raw`: `mean radius` becomes `mean_radius`.
-
-    A signature takes names of letters, digits and underscores only.
-
-    Raises:
-        ComponentError: two columns would get the same name.
-    """
-    names: dict[str, str] = {}
-    for column in columns:
-        argument = re.sub(r"\W|^(?=\d)", "_", column, flags=re.ASCII)
-        if argument in names.values():
-            other = next(known for known, name in names.items() if name == argument)
-            raise ComponentError(
-                f"the columns {other!r} and {column!r} are both {argument!r} as arguments of a signature",
-                hint="rename one of them in the data",
-            )
-        names[column] = argument
-    return names
 
 
 class ServedModel(tf.Module):  # type: ignore[misc]

@@ -19,6 +19,13 @@ class PushConfig(Section):
         "gs://BUCKET/FOLDER; null: serving/NAME in the output directory.",
     )
 
+    keep: int | None = Field(
+        default=None,
+        ge=1,
+        description="How many versions stay there, the newest ones; the one that is served always does. "
+        "null: all.",
+    )
+
     @field_validator("destination")
     @classmethod
     def _directory_or_bucket(cls, value: str | None) -> str | None:

@@ -1,8 +1,11 @@
 """The taxi workload as a user runs it: real trips to a served model, with fewer epochs."""
 
+import importlib.util
 import json
+import shlex
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -45,6 +48,13 @@ print(json.dumps({
     "raw_inputs": sorted(wanted),
 }))
 """
+
+
+@pytest.fixture(scope="module")
+def taxi_csv():
+    """The raw trips, as TFX brings them."""
+    [folder] = importlib.util.find_spec("tfx").submodule_search_locations
+    return Path(folder, "examples/chicago_taxi_pipeline/data/simple/data.csv")
 
 
 @pytest.fixture
@@ -109,6 +119,81 @@ def test_pushed_model_answers_serialized_examples_in_a_fresh_process(answers):
 def test_pushed_model_answers_raw_tensors_alike_and_never_asks_for_the_label(answers):
     assert answers["raw"][0][0] == pytest.approx(answers["serialized"][0][0], abs=1e-6)
     assert "tips" not in answers["raw_inputs"]
+
+
+def test_pushed_version_is_what_its_manifest_says_and_is_listed_as_live(
+    first_run, local_runner, output, latest
+):
+    pushed = latest()["pushed"]
+    verified = local_runner("verify", "--output", str(output))
+    assert verified.returncode == 0
+    assert verified.stdout == f"{pushed['path']}: is what its manifest says\n"
+    [version] = json.loads(local_runner("versions", "--json", "--output", str(output)).stdout)
+    assert (str(version["version"]), version["live"]) == (pushed["version"], True)
+    assert version["metrics"] == latest()["metrics"]
+    assert version["run"] == latest()["run_id"]
+    (Path(pushed["path"]) / "variables/more").touch()
+    try:
+        assert local_runner("verify", "--output", str(output)).returncode == 1
+    finally:
+        (Path(pushed["path"]) / "variables/more").unlink()
+
+
+def test_pushed_version_answers_serve_as_its_card_says_and_as_without_it(
+    first_run, answers, output, latest, project
+):
+    card = (Path(latest()["pushed"]["path"]) / "MODEL_CARD.md").read_text(encoding="utf-8")
+    [curl] = [line for line in card.splitlines() if line.startswith("curl")]
+    example = json.loads(shlex.split(curl)[2])
+    trip = {
+        "trip_miles": [4.2], "fare": [14.5], "trip_seconds": [900], "trip_start_hour": [18],
+        "trip_start_day": [5], "trip_start_month": [5], "trip_start_timestamp": [1400269500],
+        "payment_type": ["Credit Card"], "company": ["Taxi Affiliation Services"],
+        "pickup_community_area": [8],
+    }  # fmt: skip
+    empty = {str: "", int: -(2**63), float: float("nan")}
+    rows = [{name: trip.get(name, [empty[type(value)]]) for name, [value] in example["instances"][0].items()}]
+    command = [sys.executable, "local_runner.py", "serve", "--port", "0", "--output", str(output)]
+    with subprocess.Popen(command, cwd=project, stderr=subprocess.PIPE, text=True) as server:
+        try:
+            url = next(line for line in server.stderr if line.startswith("http")).split(":predict")[0]
+            answered = [
+                ask(f"{url}:predict", {**example, "instances": each}) for each in (rows, example["instances"])
+            ]
+            status = ask(url)
+        finally:
+            server.terminate()
+    assert answered[0]["predictions"][0] == pytest.approx(answers["raw"][0], abs=1e-6)
+    assert 0 < answered[1]["predictions"][0][0] < 1
+    assert status["model_version_status"][0]["version"] == latest()["pushed"]["version"]
+
+
+def ask(url, body=None):
+    data = None if body is None else json.dumps(body).encode()
+    with urllib.request.urlopen(url, data, timeout=30) as answer:  # noqa: S310
+        return json.load(answer)
+
+
+def test_pushed_version_predicts_the_rows_of_a_file(first_run, local_runner, output, tmp_path, taxi_csv):
+    lines = taxi_csv.read_text(encoding="utf-8").splitlines()[:101]
+    lines[7] = lines[7] + ",more"
+    (tmp_path / "trips.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    finished = local_runner(
+        "predict",
+        "--input",
+        str(tmp_path / "trips.csv"),
+        "--to",
+        str(tmp_path / "out"),
+        "--output",
+        str(output),
+    )
+    assert finished.returncode == 0, finished.stderr
+    assert finished.stdout.splitlines()[0].startswith("99 rows predicted by version ")
+    predictions = (tmp_path / "out/predictions-00000-of-00001.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line)["row"] for line in predictions]
+    assert rows == [row for row in range(100) if row != 6]
+    [reject] = (tmp_path / "out/rejects-00000-of-00001.jsonl").read_text(encoding="utf-8").splitlines()
+    assert (json.loads(reject)["row"], json.loads(reject)["reason"]) == (6, "too many fields")
 
 
 def test_metrics_of_every_slice_are_kept_with_the_verdict(first_run, latest):

@@ -18,6 +18,7 @@ from components.pusher import bucket as buckets
 from components.pusher import publish_to_bucket as publishing
 from components.pusher.bucket import Folder, TakenError
 from components.pusher.publish_to_bucket import complete_versions, publish_to_bucket, verify_in_bucket
+from components.pusher.shelf import shelf_at, thin_out
 
 pytestmark = [
     pytest.mark.slow,
@@ -339,3 +340,32 @@ def test_wrong_credentials_are_told(model, monkeypatch, tmp_path, answers):
 def test_address_without_bucket_and_folder_is_refused(model, address):
     with pytest.raises(ComponentError, match="must be gs://BUCKET/FOLDER"):
         publish_to_bucket(model, base=address)
+
+
+def test_versions_in_a_bucket_are_fetched_whole_and_thinned_out(model, base):
+    found = []
+    for number in range(3):
+        (model / "saved_model.pb").write_bytes(b"graph%d" % number)
+        found.append(publish_to_bucket(model, base=base, papers={"workload": "taxi"}).version)
+    shelf = shelf_at(base)
+    assert shelf.numbers() == found
+    assert shelf.manifest(found[0]).papers["workload"] == "taxi"
+    with shelf.fetched(found[0]) as folder:
+        assert (folder / "saved_model.pb").read_bytes() == b"graph0"
+        assert (folder / "variables/variables.index").read_bytes() == b"index"
+    assert thin_out(base, keep=1) == found[:2]
+    assert shelf_at(base).numbers() == found[2:]
+
+
+def test_version_of_a_bucket_whose_object_is_named_out_of_it_is_not_fetched(model, base, monkeypatch):
+    version = publish_to_bucket(model, base=base).version
+    found = Folder.list
+
+    def with_evil(folder, below=""):
+        seen = found(folder, below)
+        stored = next(iter(seen.values()))
+        return {**seen, f"{version}/../../evil": stored}
+
+    monkeypatch.setattr(Folder, "list", with_evil)
+    with pytest.raises(ComponentError, match="leads out of it"), shelf_at(base).fetched(version):
+        pass

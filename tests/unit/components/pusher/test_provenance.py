@@ -2,13 +2,13 @@
 
 import json
 
-from components.pusher.provenance import code_digests, provenance, read_data, read_verdict
+from components.pusher.provenance import code_digests, provenance, read_data, read_schema, read_verdict
 
 
 def test_papers_leave_out_what_nobody_knows(monkeypatch):
     monkeypatch.delenv("SLIPWAY_RUN", raising=False)
-    papers = provenance(about={}, verdict={}, data={}, schema=None, signatures={})
-    assert set(papers) == {"pushed_at", "model", "code", "data", "gate", "stack"}
+    papers = provenance(about={}, verdict={}, data={}, schema={}, signatures={})
+    assert set(papers) == {"pushed_at", "model", "code", "gate", "stack"}
     assert set(papers["code"]) == {"components"}
 
 
@@ -30,6 +30,14 @@ def test_files_that_are_missing_or_damaged_say_nothing(tmp_path):
     (tmp_path / "verdict.json").write_text("[1", encoding="utf-8")
     assert read_verdict(tmp_path) == {}
     assert read_data(tmp_path, span=None) == {}
+
+
+def test_schema_is_known_by_its_digest_and_its_columns(project, tmp_path):
+    found = read_schema(project / "schemas/taxi.pbtxt")
+    assert len(found["digest"]) == 64
+    assert (found["columns"]["fare"], found["columns"]["company"]) == ("FLOAT", "BYTES")
+    (tmp_path / "schema.pbtxt").write_text("feature {", encoding="utf-8")
+    assert read_schema(tmp_path / "schema.pbtxt") == read_schema(tmp_path / "none") == {}
 
 
 def test_code_digest_changes_with_the_code_and_not_with_the_place(tmp_path, monkeypatch):

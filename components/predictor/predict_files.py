@@ -1,0 +1,243 @@
+"""The Beam DoFn that predicts: a file's rows through a SavedModel, a batch at a time, to lines of JSON.
+
+<folder>/predictions-00000-of-00002.jsonl   {"row": 0, "prediction": [0.83]}, in the order of the file
+<folder>/rejects-00000-of-00002.jsonl       {"row": 7, "reason": "not a number", ...}
+
+The stock BulkInferrer loads Keras 2 models only.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+import numpy.typing as npt
+import orjson
+
+from components.errors import ComponentError, SlipwayError
+from components.saved_model.loading import LoadedModel, WrongInputError
+from components.saved_model.signatures import SERVING_DEFAULT
+
+BATCH_ROWS = 2048
+"""Rows that the model gets at once: enough that a call's own cost is small, few enough to stay in caches."""
+
+REFUSED = "the model refuses it"
+_FIRST_REJECTS = 3
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of a file that were read together.
+
+    Attributes:
+        records: serialised tf.Examples.
+        rows: the number of each in its file, from 0.
+        rejects: what could not be read, one plain record each, with its `row`.
+    """
+
+    records: list[bytes]
+    rows: npt.NDArray[np.int64]
+    rejects: list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class InputTask:
+    """One file of the input.
+
+    Attributes:
+        index: its number among the files.
+        name: as the user knows it.
+        of: how many files there are.
+    """
+
+    index: int
+    name: str
+    of: int
+
+    def path(self, folder: str, kind: str) -> Path:
+        """Where what comes of it is written: `predictions` or `rejects`."""
+        return Path(folder, f"{kind}-{self.index:05d}-of-{self.of:05d}.jsonl")
+
+
+@dataclass
+class Counts:
+    """What became of the rows of one or more files.
+
+    Attributes:
+        predicted: rows with a prediction.
+        rejected: rows without, by reason.
+        first: the first few of these.
+    """
+
+    predicted: int = 0
+    rejected: dict[str, int] = field(default_factory=dict)
+    first: list[dict[str, Any]] = field(default_factory=list)
+
+    def reject(self, record: dict[str, Any]) -> None:
+        """Counts one row."""
+        self.rejected[record["reason"]] = self.rejected.get(record["reason"], 0) + 1
+        if len(self.first) < _FIRST_REJECTS:
+            self.first.append(record)
+
+    def add(self, other: "Counts") -> None:
+        """Adds those of another file."""
+        self.predicted += other.predicted
+        for reason, count in other.rejected.items():
+            self.rejected[reason] = self.rejected.get(reason, 0) + count
+        self.first = (self.first + other.first)[:_FIRST_REJECTS]
+
+
+class PredictFile(beam.DoFn):
+    """Predicts the rows of each file.
+
+    Args:
+        model_folder: of a SavedModel that was verified.
+        folder: what it writes into.
+        read: gives the rows of a file; travels to the workers.
+        batch_rows: rows at once.
+    """
+
+    def __init__(
+        self,
+        model_folder: str,
+        folder: str,
+        read: Callable[[InputTask], Iterable[Rows]],
+        batch_rows: int = BATCH_ROWS,
+    ) -> None:
+        self._model_folder, self._folder = model_folder, folder
+        self._read, self._batch_rows = read, batch_rows
+        self._model: LoadedModel | None = None
+
+    def setup(self) -> None:
+        """Loads the model, once a worker."""
+        self._model = LoadedModel(Path(self._model_folder))
+
+    def process(self, task: InputTask) -> Iterator[None]:
+        """Writes the file's predictions and rejects, and a report beside them for `predict_files`."""
+        assert self._model is not None  # noqa: S101  (Beam calls setup first)
+        report: dict[str, Any]
+        try:
+            counts = self._predict(task, self._model)
+            report = {"predicted": counts.predicted, "rejected": counts.rejected, "first": counts.first}
+        except SlipwayError as error:
+            # Carried as a value: Beam would turn an exception into a traceback as text.
+            report = {"error": error.message, "hint": error.hint}
+        _report_path(task, self._folder).write_text(json.dumps(report), encoding="utf-8")
+        yield from ()
+
+    def _predict(self, task: InputTask, model: LoadedModel) -> Counts:
+        counts = Counts()
+        with (
+            task.path(self._folder, "predictions").open("wb") as out,
+            task.path(self._folder, "rejects").open("wb") as rejects,
+        ):
+            for rows in self._read(task):
+                refused = list(rows.rejects)
+                for start in range(0, len(rows.records), self._batch_rows):
+                    numbers = rows.rows[start : start + self._batch_rows].tolist()
+                    batch = rows.records[start : start + self._batch_rows]
+                    answers = predict_rows(model, batch)
+                    if not counts.predicted and all(isinstance(each, WrongInputError) for each in answers):
+                        raise _all_refused(task, answers)
+                    for row, answer in zip(numbers, answers, strict=True):
+                        if isinstance(answer, WrongInputError):
+                            record = {"row": row, "reason": REFUSED, "detail": answer.message}
+                            refused.append({"file": task.name, **record})
+                        else:
+                            counts.predicted += 1
+                            out.write(orjson.dumps({"row": row, "prediction": answer}) + b"\n")
+                for record in sorted(refused, key=lambda each: each["row"]):
+                    counts.reject(record)
+                    rejects.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
+        return counts
+
+
+def predict_files(
+    names: list[str],
+    *,
+    model_folder: Path,
+    folder: Path,
+    read: Callable[[InputTask], Iterable[Rows]],
+    beam_args: list[str],
+) -> Counts:
+    """Predicts the rows of files, each in the order of its rows, in memory that does not grow with them.
+
+    Args:
+        names: of the files.
+        model_folder: of a SavedModel that was verified.
+        folder: gets the files that the module describes; must exist.
+        read: gives the rows of a file.
+        beam_args: options of the Beam pipeline.
+
+    Raises:
+        ComponentError: a file cannot be read, or the model refuses every row.
+    """
+    from apache_beam.options.pipeline_options import PipelineOptions
+
+    tasks = [InputTask(index, name, len(names)) for index, name in enumerate(names)]
+    with beam.Pipeline(options=PipelineOptions(beam_args)) as pipeline:
+        _ = (
+            pipeline
+            | "Files" >> beam.Create(tasks, reshuffle=len(tasks) > 1)
+            | "Predict" >> beam.ParDo(PredictFile(str(model_folder), str(folder), read))
+        )
+    total = Counts()
+    for task in tasks:
+        path = _report_path(task, str(folder))
+        report = json.loads(path.read_text(encoding="utf-8"))
+        path.unlink()
+        if "error" in report:
+            raise ComponentError(report["error"], hint=report["hint"])
+        total.add(Counts(report["predicted"], report["rejected"], report["first"]))
+    return total
+
+
+def predict_rows(model: LoadedModel, records: list[bytes]) -> list[Any]:
+    """The model's answer to each record, as plain values; a WrongInputError for one that it refuses.
+
+    A batch with a record that the model refuses is halved until that one stands alone.
+    """
+    [argument] = model.signatures[SERVING_DEFAULT].inputs
+    array = np.empty(len(records), dtype=object)
+    array[:] = records
+    try:
+        return _by_row(model.call(SERVING_DEFAULT, {argument: array}))
+    except WrongInputError as error:
+        if len(records) == 1:
+            return [error]
+        half = len(records) // 2
+        first = predict_rows(model, records[:half])
+        return [*first, *predict_rows(model, records[half:])]
+
+
+def _by_row(outputs: Mapping[str, Any]) -> list[Any]:
+    """One value for each row: that of the only output, or all by name; bytes as text."""
+    plain = {name: _plain(array) for name, array in outputs.items()}
+    if len(plain) == 1:
+        return next(iter(plain.values()))
+    return [dict(zip(plain, row, strict=True)) for row in zip(*plain.values(), strict=True)]
+
+
+def _plain(array: Any) -> list[Any]:
+    values: list[Any] = array.tolist()
+    return _decoded(values) if array.dtype.kind in "OS" else values
+
+
+def _decoded(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_decoded(each) for each in value]
+    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else value
+
+
+def _report_path(task: InputTask, folder: str) -> Path:
+    return task.path(folder, "predictions").with_suffix(".report")
+
+
+def _all_refused(task: InputTask, answers: list[Any]) -> ComponentError:
+    return ComponentError(
+        f"{task.name}: the model refuses each of the first {len(answers)} rows: {answers[0].message}",
+        hint="are these the columns that the model was trained on? MODEL_CARD.md lists them",
+    )

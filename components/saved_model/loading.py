@@ -1,0 +1,76 @@
+"""A SavedModel in this process, called by its signatures. A SavedModel is a program: verify it first."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from components.errors import ComponentError
+from components.saved_model.quiet_tensorflow import import_tensorflow, stderr_to_nowhere
+from components.saved_model.reading import read_signatures
+from components.saved_model.signatures import Signature
+
+_ABOUT_THE_GRAPH = ("Graph execution error", "Detected at node", "<stack traces", "[[{{node")
+Array = npt.NDArray[Any]
+
+
+class WrongInputError(ComponentError):
+    """The model does not take these values; its message is the model's own."""
+
+
+class LoadedModel:
+    """A model that can be called, from several threads too.
+
+    Args:
+        folder: of a SavedModel that somebody vouches for: loading and calling it runs what is in it.
+
+    Raises:
+        ComponentError: it cannot be loaded.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        tf = self._tensorflow = import_tensorflow()
+        self.signatures: Mapping[str, Signature] = read_signatures(folder)
+        try:
+            # Kept as a whole: the functions stop working when their model goes.
+            with stderr_to_nowhere():  # the first load looks for GPUs
+                self._model = tf.saved_model.load(str(folder))
+        except Exception as error:  # TensorFlow raises whatever its parts raise
+            raise ComponentError(
+                f"{folder} cannot be loaded: {type(error).__name__}: {_first_line(error)}",
+                hint="push the model again",
+            ) from error
+
+    def call(self, signature: str, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """What the model answers to a batch.
+
+        Args:
+            signature: one of `signatures`.
+            inputs: an array for each of its inputs, of its type (bytes objects for `string`) and shape.
+
+        Returns:
+            An array for each output.
+
+        Raises:
+            WrongInputError: the model refuses the values.
+        """
+        tf = self._tensorflow
+        types = self.signatures[signature].inputs
+        try:
+            tensors = {
+                name: tf.constant(array, dtype=tf.as_dtype(types[name].dtype))
+                for name, array in inputs.items()
+            }
+            outputs = self._model.signatures[signature](**tensors)
+        except (tf.errors.InvalidArgumentError, tf.errors.OutOfRangeError, ValueError, TypeError) as error:
+            raise WrongInputError(_first_line(error)) from error
+        return {name: np.asarray(tensor) for name, tensor in outputs.items()}
+
+
+def _first_line(error: Exception) -> str:
+    """What TensorFlow says, without the graph that follows."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    useful = [line for line in lines if not line.startswith(_ABOUT_THE_GRAPH)]
+    return (useful or lines or [""])[0][:300]

@@ -1,0 +1,33 @@
+"""TensorFlow, imported without its remarks about the processor and about GPUs that are not there."""
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+
+def import_tensorflow() -> Any:
+    """The module `tensorflow`, with Keras 3 as everywhere here."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    os.environ.setdefault("TF_USE_LEGACY_KERAS", "0")
+    if "tensorflow" not in sys.modules:
+        with stderr_to_nowhere():
+            import tensorflow as tf
+    else:
+        import tensorflow as tf
+    return tf
+
+
+@contextlib.contextmanager
+def stderr_to_nowhere() -> Iterator[None]:
+    """Drops what is written to the process's stderr; exceptions pass."""
+    sys.stderr.flush()
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)

@@ -1,0 +1,44 @@
+"""The signatures of a SavedModel, read from `saved_model.pb` without loading the model."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from components.saved_model.quiet_tensorflow import import_tensorflow
+from components.saved_model.signatures import Signature, TensorInfo
+
+_SERVE_TAG = "serve"
+
+
+def read_signatures(model_folder: Path) -> dict[str, Signature]:
+    """The signatures for serving by name; empty where the file is none that TensorFlow wrote."""
+    import_tensorflow()
+    from google.protobuf.message import DecodeError
+    from tensorflow.core.protobuf import saved_model_pb2
+
+    try:
+        model = saved_model_pb2.SavedModel.FromString((model_folder / "saved_model.pb").read_bytes())
+    except DecodeError:
+        return {}
+    return {
+        name: Signature(_tensors(signature.inputs), _tensors(signature.outputs))
+        for graph in model.meta_graphs
+        if _SERVE_TAG in graph.meta_info_def.tags
+        for name, signature in graph.signature_def.items()
+        if not name.startswith("__")  # TensorFlow's own
+    }
+
+
+def _tensors(tensors: Mapping[str, Any]) -> dict[str, TensorInfo]:
+    from tensorflow.core.framework import types_pb2
+
+    return {
+        name: TensorInfo(types_pb2.DataType.Name(tensor.dtype).removeprefix("DT_").lower(), _shape(tensor))
+        for name, tensor in tensors.items()
+    }
+
+
+def _shape(tensor: Any) -> tuple[int | None, ...] | None:
+    if tensor.tensor_shape.unknown_rank:
+        return None
+    return tuple(dim.size if dim.size >= 0 else None for dim in tensor.tensor_shape.dim)

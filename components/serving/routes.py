@@ -1,0 +1,97 @@
+"""What a path of TF Serving's REST API asks for. Pure.
+
+A path is matched as it stands: nothing in it is decoded, joined or looked up, so there is nothing to trick.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from components.saved_model.signatures import Signature, TensorInfo
+from components.serving.tensors import RequestError
+
+_PATH = re.compile(
+    r"/v1/models/(?P<name>[A-Za-z0-9_-]{1,63})(?:/versions/(?P<version>[0-9]{1,19}))?"
+    r"(?P<verb>/metadata|:predict)?",
+    re.ASCII,
+)
+_METHODS: Mapping[str, str] = {"": "GET", "/metadata": "GET", ":predict": "POST"}
+
+
+@dataclass(frozen=True)
+class Route:
+    """One thing to do.
+
+    Attributes:
+        verb: empty for the status, `/metadata` or `:predict`.
+        version: the version that is asked for; None: the one that is served.
+    """
+
+    verb: str
+    version: int | None
+
+
+def route(method: str, target: str, *, name: str) -> Route:
+    """What a request line asks for.
+
+    Args:
+        method: GET or POST.
+        target: the path as it came, with its query.
+        name: the model that is served.
+
+    Raises:
+        RequestError: nothing that there is (404), or not with that method (405).
+    """
+    found = _PATH.fullmatch(target.partition("?")[0])
+    if found is None:
+        raise RequestError(f"Malformed request: {method} {target[:200]}", status=404)
+    version = int(found["version"]) if found["version"] else None
+    if found["name"] != name:
+        which = f"Specific({found['name']}, {version})" if version else f"Latest({found['name']})"
+        raise RequestError(f"Servable not found for request: {which}", status=404)
+    verb = found["verb"] or ""
+    if _METHODS[verb] != method:
+        raise RequestError(f"Method {method} is not allowed here; use {_METHODS[verb]}.", status=405)
+    return Route(verb, version)
+
+
+def status_document(version: int) -> dict[str, Any]:
+    """The answer to a question for the model's status."""
+    return {
+        "model_version_status": [
+            {
+                "version": str(version),
+                "state": "AVAILABLE",
+                "status": {"error_code": "OK", "error_message": ""},
+            }
+        ]
+    }
+
+
+def metadata_document(name: str, version: int, signatures: Mapping[str, Signature]) -> dict[str, Any]:
+    """The answer to a question for the model's signatures."""
+    definitions = {
+        each: {
+            "inputs": {key: _tensor(value) for key, value in signature.inputs.items()},
+            "outputs": {key: _tensor(value) for key, value in signature.outputs.items()},
+            "method_name": "tensorflow/serving/predict",
+        }
+        for each, signature in signatures.items()
+    }
+    return {
+        "model_spec": {"name": name, "signature_name": "", "version": str(version)},
+        "metadata": {"signature_def": {"signature_def": definitions}},
+    }
+
+
+def _tensor(tensor: TensorInfo) -> dict[str, Any]:
+    sizes = [-1 if size is None else size for size in tensor.shape or ()]
+    return {
+        "dtype": f"DT_{tensor.dtype.upper()}",
+        "tensor_shape": {
+            "dim": [{"size": str(size), "name": ""} for size in sizes],
+            "unknown_rank": tensor.shape is None,
+        },
+        "name": "",
+    }

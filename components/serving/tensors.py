@@ -1,0 +1,214 @@
+"""Values between JSON, as TF Serving's REST API writes them, and arrays. Pure.
+
+A request holds `instances` (a list of rows) or `inputs` (a list by input); bytes are {"b64": "..."}.
+https://www.tensorflow.org/tfx/serving/api_rest#predict_api
+"""
+
+import base64
+import binascii
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from components.saved_model.signatures import SERVING_DEFAULT, Signature, TensorInfo
+
+Array = npt.NDArray[Any]
+
+_KEYS = frozenset({"signature_name", "instances", "inputs"})
+_MOST_DIMENSIONS = 16
+_FLOATS: Mapping[str, str] = {"float": "float32", "double": "float64", "half": "float16"}
+
+
+class RequestError(Exception):
+    """A request that cannot be answered; `status` is the HTTP code of the answer."""
+
+    def __init__(self, message: str, *, status: int = 400) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def parse_request(document: Any, signatures: Mapping[str, Signature]) -> tuple[str, bool, dict[str, Array]]:
+    """What a request asks for.
+
+    Args:
+        document: the body of the request, parsed.
+        signatures: of the model.
+
+    Returns:
+        The signature's name, whether the request goes by rows (`instances`), and an array for each input.
+
+    Raises:
+        RequestError: it is no request for that model.
+    """
+    if not isinstance(document, dict):
+        raise RequestError("The request must be a JSON object with 'instances' or 'inputs'.")
+    if unknown := sorted(document.keys() - _KEYS):
+        raise RequestError(
+            f"The request has an unknown key {unknown[0]!r}; it takes {', '.join(sorted(_KEYS))}."
+        )
+    name = document.get("signature_name", SERVING_DEFAULT)
+    if not isinstance(name, str) or name not in signatures:
+        raise RequestError(f"There is no signature {name!r}; there are {', '.join(sorted(signatures))}.")
+    if ("instances" in document) == ("inputs" in document):
+        raise RequestError("The request must have either 'instances' or 'inputs'.")
+    inputs = signatures[name].inputs
+    by_row = "instances" in document
+    columns = (
+        _from_rows(document["instances"], inputs) if by_row else _from_columns(document["inputs"], inputs)
+    )
+    arrays = {each: to_array(each, columns[each], inputs[each]) for each in inputs}
+    rows = {each: len(array) for each, array in arrays.items() if array.ndim}
+    if len(set(rows.values())) > 1:
+        raise RequestError(f"The inputs differ in their number of rows: {rows}.")
+    return name, by_row, arrays
+
+
+def answer(outputs: Mapping[str, Array], *, by_row: bool) -> dict[str, Any]:
+    """The body of an answer: `predictions`, a value for each row, or `outputs`, a list for each output.
+
+    Where the model has one output only, its name is left out, as TF Serving does.
+    """
+    plain = {name: _plain(array, is_bytes=name.endswith("_bytes")) for name, array in outputs.items()}
+    if len(plain) == 1:
+        [values] = plain.values()
+        return {"predictions" if by_row else "outputs": values}
+    if not by_row:
+        return {"outputs": plain}
+    rows = zip(*plain.values(), strict=True)
+    return {"predictions": [dict(zip(plain, row, strict=True)) for row in rows]}
+
+
+def to_array(name: str, value: Any, tensor: TensorInfo) -> Array:
+    """One input as an array of exactly the tensor's type and shape; nothing is rounded or cut off.
+
+    Raises:
+        RequestError: a value has another type, or the whole another shape.
+    """
+    array = _texts(name, value) if tensor.dtype == "string" else _numbers(name, value, tensor.dtype)
+    shape = tensor.shape
+    if shape is not None and not _fits(array.shape, shape):
+        wanted = ", ".join("any" if size is None else str(size) for size in shape)
+        raise RequestError(f"Input {name!r} has the shape {list(array.shape)}, but needs [{wanted}].")
+    return array
+
+
+def _from_rows(rows: Any, inputs: Mapping[str, TensorInfo]) -> dict[str, list[Any]]:
+    if not isinstance(rows, list) or not rows:
+        raise RequestError("'instances' must be a list of at least one row.")
+    if len(inputs) == 1 and not all(isinstance(row, dict) and row.keys() == inputs.keys() for row in rows):
+        [only] = inputs
+        return {only: rows}
+    for number, row in enumerate(rows):
+        if not isinstance(row, dict):
+            raise RequestError(f"Row {number} of 'instances' must be an object with a value for each input.")
+        _check_names(row, inputs, f"row {number} of 'instances'")
+    return {name: [row[name] for row in rows] for name in inputs}
+
+
+def _from_columns(columns: Any, inputs: Mapping[str, TensorInfo]) -> dict[str, Any]:
+    if len(inputs) == 1 and not (isinstance(columns, dict) and columns.keys() == inputs.keys()):
+        [only] = inputs
+        return {only: columns}
+    if not isinstance(columns, dict):
+        raise RequestError("'inputs' must be an object with a list for each input.")
+    _check_names(columns, inputs, "'inputs'")
+    return dict(columns)
+
+
+def _check_names(given: Mapping[str, Any], inputs: Mapping[str, TensorInfo], where: str) -> None:
+    if missing := sorted(inputs.keys() - given.keys()):
+        raise RequestError(f"In {where} the input {missing[0]!r} is missing.")
+    if unknown := sorted(given.keys() - inputs.keys()):
+        raise RequestError(f"In {where} there is an unknown input {unknown[0]!r}.")
+
+
+def _numbers(name: str, value: Any, dtype: str) -> Array:
+    try:
+        found = np.array(value)
+    except (ValueError, OverflowError, RecursionError) as error:
+        raise RequestError(f"Input {name!r} must be numbers in lists of equal lengths.") from error
+    if found.size == 0:
+        raise RequestError(f"Input {name!r} holds no value.")
+    if dtype in _FLOATS:
+        fits = found.dtype.kind in "if"
+    elif dtype == "bool":
+        fits = found.dtype.kind == "b"
+    else:
+        fits = found.dtype.kind in "iu" and _in_range(found, dtype)
+    if not fits or (dtype != "bool" and _has_truth_value(value)):
+        raise RequestError(f"Input {name!r} must be of type {dtype}.")
+    with np.errstate(over="ignore"):
+        return found.astype(_FLOATS.get(dtype, dtype))
+
+
+def _in_range(found: Array, dtype: str) -> bool:
+    limits = np.iinfo(dtype)
+    return bool(int(found.min()) >= limits.min and int(found.max()) <= limits.max)
+
+
+def _has_truth_value(value: Any) -> bool:
+    """Whether a true or false stands among numbers, where numpy would take it for 1 or 0."""
+    if isinstance(value, list):
+        return any(map(_has_truth_value, value))
+    return isinstance(value, bool)
+
+
+def _texts(name: str, value: Any) -> Array:
+    sizes: list[int] = []
+    flat = value
+    while isinstance(flat, list) and len(sizes) <= _MOST_DIMENSIONS:
+        sizes.append(len(flat))
+        flat = flat[0] if flat else None
+    if len(sizes) > _MOST_DIMENSIONS:
+        raise RequestError(f"Input {name!r} is nested too deeply.")
+    cells: list[bytes] = []
+    _collect(name, value, sizes, cells)
+    if not cells:
+        raise RequestError(f"Input {name!r} holds no value.")
+    array = np.empty(len(cells), dtype=object)
+    array[:] = cells
+    return array.reshape(sizes)
+
+
+def _collect(name: str, value: Any, sizes: list[int], cells: list[bytes]) -> None:
+    if not sizes:
+        cells.append(_bytes(name, value))
+        return
+    if not isinstance(value, list) or len(value) != sizes[0]:
+        raise RequestError(f"Input {name!r} must be texts in lists of equal lengths.")
+    for each in value:
+        _collect(name, each, sizes[1:], cells)
+
+
+def _bytes(name: str, value: Any) -> bytes:
+    try:
+        if isinstance(value, str):
+            return value.encode()
+        if isinstance(value, dict) and value.keys() == {"b64"} and isinstance(value["b64"], str):
+            return base64.b64decode(value["b64"], validate=True)
+    except (UnicodeEncodeError, binascii.Error, ValueError) as error:
+        raise RequestError(f"Input {name!r} holds a text that cannot be decoded.") from error
+    raise RequestError(f'Input {name!r} must be texts, or bytes as {{"b64": "..."}}.')
+
+
+def _fits(found: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
+    return len(found) == len(wanted) and all(w in (None, f) for f, w in zip(found, wanted, strict=True))
+
+
+def _plain(array: Array, *, is_bytes: bool) -> Any:
+    if array.dtype.kind not in "OS":
+        return array.tolist()
+    return _texts_out(array.tolist(), is_bytes)
+
+
+def _texts_out(value: Any, is_bytes: bool) -> Any:
+    if isinstance(value, list):
+        return [_texts_out(each, is_bytes) for each in value]
+    if not is_bytes:
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            pass  # shown as bytes, whatever its name says
+    return {"b64": base64.b64encode(value).decode()}

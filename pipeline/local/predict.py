@@ -1,0 +1,226 @@
+"""The command `predict`: a pushed version over the rows of files."""
+
+import json
+import secrets
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from components.errors import ComponentError
+from components.ingest.column_types import Columns, ColumnType
+from components.ingest.formats import FORMATS
+from components.ingest.options import Options
+from components.ingest.quarantine import to_record
+from components.ingest.source import FOLDER_PATTERNS
+from components.ingest.storage import GS, StoredFile, fetched, list_files
+from components.ingest.typed_rows import example_rows
+from components.pusher.manifest import Manifest
+from components.pusher.shelf import shelf_at
+from components.saved_model.arguments import argument_names
+from components.saved_model.signatures import SERVE_RAW, SERVING_DEFAULT, Signature
+from pipeline.config import WorkloadConfig
+from pipeline.errors import UsageError
+from pipeline.ingest_options import ingest_options
+from pipeline.serving import serving_base
+
+if TYPE_CHECKING:
+    from components.predictor.predict_files import Counts, InputTask, Rows
+
+_TYPES = {
+    "float": ColumnType.FLOAT,
+    "double": ColumnType.FLOAT,
+    "int64": ColumnType.INT,
+    "int32": ColumnType.INT,
+    "string": ColumnType.TEXT,
+}
+_SCHEMA_TYPES = {"FLOAT": ColumnType.FLOAT, "INT": ColumnType.INT, "BYTES": ColumnType.TEXT}
+_TABLES = ("csv", "jsonl", "parquet", "tfrecord")
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """What `predict` did.
+
+    Attributes:
+        folder: holds the predictions, the rejects and `summary.json`.
+        summary: the model's version, rows predicted, rows rejected by reason, the files.
+    """
+
+    folder: Path
+    summary: Mapping[str, Any]
+
+    def text(self) -> str:
+        """A line or two."""
+        rejected = sum(self.summary["rejected"].values())
+        lines = [f"{self.summary['predicted']:,} rows predicted by version {self.summary['version']}."]
+        if rejected:
+            reasons = ", ".join(f"{count:,} {reason}" for reason, count in self.summary["rejected"].items())
+            lines.append(f"{rejected:,} rows rejected: {reasons}.")
+        return "\n".join([*lines, str(self.folder)])
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Reads the rows of the input's files as examples; travels to Beam's workers.
+
+    Attributes:
+        files: of the input.
+        options: how they are read.
+        columns: of the model, under their names in the files.
+        schema: of the data; saves looking for the types of columns that the model does not take.
+    """
+
+    files: tuple[StoredFile, ...]
+    options: Options
+    columns: Columns
+    schema: Columns
+
+    def __call__(self, task: "InputTask") -> Iterator["Rows"]:
+        """The rows of one file."""
+        from components.predictor.predict_files import Rows
+
+        with fetched(self.files[task.index]) as file:
+            for found in example_rows(file, self.options, self.columns, known=self.schema):
+                rejects = [{"row": row, **to_record(task.name, reject)} for row, reject in found.rejects]
+                yield Rows(found.records, found.rows, rejects)
+
+
+def predict(
+    config: WorkloadConfig,
+    output: Path,
+    *,
+    source: str,
+    to: Path | None,
+    version: int | None,
+    file_format: str | None,
+    beam_args: list[str],
+) -> Predicted:
+    """Predicts the rows of files with a pushed version, which is verified first.
+
+    Args:
+        config: the workload; its `data` says how files of its own format are read.
+        output: the folder of its runs.
+        source: file, folder, glob or gs:// address.
+        to: gets the predictions; must be new or empty. None: a new folder in OUTPUT/predictions/NAME.
+        version: which; None: the newest.
+        file_format: csv, jsonl, parquet or tfrecord; None: by the files' names.
+        beam_args: options of the Beam pipeline.
+
+    Raises:
+        UsageError: no version, no file, or `to` holds something.
+        ComponentError: the version is damaged, a file cannot be read, or the model refuses every row.
+    """
+    shelf = shelf_at(serving_base(config, output.absolute()))
+    numbers = shelf.numbers()
+    if not numbers or version not in (None, *numbers):
+        raise UsageError(f"{shelf.base} holds no version{f' {version}' if version else ''}.")
+    number = version or numbers[-1]
+    files = _files(source, file_format or config.data.format)
+    options = _options(config, file_format or _format_of(files[0].name, config.data.format))
+    target = (to or output / "predictions" / config.name / _now()).absolute()
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise UsageError(f"{target} is there already.", hint="choose a new folder with --to")
+    partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    try:
+        with shelf.fetched(number) as model:
+            counts = _predict(shelf.manifest(number), model, files, options, partial, beam_args)
+        summary = {
+            "workload": config.name,
+            "version": number,
+            "predicted": counts.predicted,
+            "rejected": counts.rejected,
+            "first_rejected": counts.first,
+            "files": [file.name for file in files],
+        }
+        (partial / "summary.json").write_text(json.dumps(summary, indent=2), encoding="utf-8")
+        partial.rename(target)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)  # the first error is the one to tell
+        raise
+    return Predicted(target, summary)
+
+
+def _predict(
+    manifest: Manifest | None,
+    model: Path,
+    files: tuple[StoredFile, ...],
+    options: Options,
+    folder: Path,
+    beam_args: list[str],
+) -> "Counts":
+    from components.predictor.predict_files import predict_files
+    from components.saved_model.reading import read_signatures
+
+    schema = _schema_types(manifest)
+    reader = Reader(files, options, _columns(read_signatures(model), schema, options.format), schema)
+    folder.mkdir(parents=True)
+    return predict_files(
+        [file.name for file in files],
+        model_folder=model,
+        folder=folder,
+        read=reader,
+        beam_args=["--runner=FnApiRunner", *beam_args],
+    )
+
+
+def _files(source: str, file_format: str) -> tuple[StoredFile, ...]:
+    pattern = source
+    if source.endswith("/") or (not source.startswith(GS) and Path(source).is_dir()):
+        pattern = f"{source.rstrip('/')}/{FOLDER_PATTERNS[file_format][0]}"
+    try:
+        return tuple(list_files(pattern))
+    except ComponentError as error:
+        raise UsageError(error.message, hint="check --input") from error
+
+
+def _format_of(name: str, otherwise: str) -> str:
+    """The format that a file's name tells; `data.format` of the workload where it tells none."""
+    for each in _TABLES:
+        if any(suffix in Path(name).suffixes for suffix in FORMATS[each].suffixes):
+            return each
+    return otherwise
+
+
+def _options(config: WorkloadConfig, file_format: str) -> Options:
+    if file_format not in _TABLES:
+        raise UsageError(
+            f"{file_format} files cannot be predicted from.", hint=f"--format takes {', '.join(_TABLES)}"
+        )
+    own = ingest_options(config.data)
+    # The workload's delimiter and the like are about files of its own format; `columns` about training.
+    return replace(own, columns=()) if file_format == config.data.format else Options(format=file_format)
+
+
+def _schema_types(manifest: Manifest | None) -> Columns:
+    """The raw columns of the data with their types, as the version's papers name them."""
+    schema = manifest.papers.get("schema", {}) if manifest else {}
+    return {
+        name: _SCHEMA_TYPES[kind] for name, kind in schema.get("columns", {}).items() if kind in _SCHEMA_TYPES
+    }
+
+
+def _columns(signatures: Mapping[str, Signature], names: Iterable[str], file_format: str) -> Columns:
+    """The raw columns that the model takes, with their types; none for examples, which hold both."""
+    if len(getattr(signatures.get(SERVING_DEFAULT), "inputs", ())) != 1:
+        raise ComponentError("The model has no signature serving_default that takes serialized examples.")
+    if file_format == "tfrecord":
+        return {}
+    if SERVE_RAW not in signatures:
+        raise ComponentError(
+            "The model has no signature serve_raw, so the types of its columns are not known.",
+            hint="give it serialized examples: --format tfrecord",
+        )
+    # A signature's arguments are the columns' names with what they may not hold replaced.
+    columns = {argument: column for column, argument in argument_names(names).items()}
+    return {
+        columns.get(argument, argument): _TYPES[tensor.dtype]
+        for argument, tensor in signatures[SERVE_RAW].inputs.items()
+        if tensor.dtype in _TYPES
+    }
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y%m%d-%H%M%S")

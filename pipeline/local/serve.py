@@ -1,0 +1,49 @@
+"""The command `serve`: a workload's newest version behind HTTP, for trying it out."""
+
+import os
+import sys
+from pathlib import Path
+
+from components.pusher.shelf import shelf_at
+from pipeline.config import WorkloadConfig
+from pipeline.local.printable import printable
+from pipeline.serving import serving_base
+
+TOKEN_VARIABLE = "SLIPWAY_SERVE_TOKEN"  # noqa: S105  (the variable's name)
+"""Holds the secret that clients must send; needed where other machines can reach the server."""
+
+
+def serve(config: WorkloadConfig, output: Path, *, host: str, port: int) -> None:
+    """Serves until it is interrupted; follows what is pushed and rolled back meanwhile.
+
+    Args:
+        config: the workload.
+        output: the folder of its runs.
+        host: the address to bind.
+        port: 0 for a free one.
+
+    Raises:
+        ComponentError: there is no version that can be served, or the address cannot be bound.
+    """
+    from components.serving.live_model import LiveModel
+    from components.serving.server import ModelServer
+
+    # Bound first: a wrong address is told before a model is loaded.
+    with ModelServer(
+        name=config.name, host=host, port=port, token=os.environ.get(TOKEN_VARIABLE, "")
+    ) as server:
+        live = LiveModel(shelf_at(serving_base(config, output.absolute())), tell=_tell)
+        server.live = live
+        _tell(
+            f"{server.url}/v1/models/{config.name}:predict  (to try it out; not for production. Ctrl-C ends)"
+        )
+        try:
+            server.serve_forever(poll_interval=0.2)
+        except KeyboardInterrupt:
+            _tell("Ended.")
+        finally:
+            live.close()
+
+
+def _tell(line: str) -> None:
+    print(printable(line), file=sys.stderr, flush=True)

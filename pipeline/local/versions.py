@@ -1,0 +1,185 @@
+"""The commands around pushed versions: list, check, and go back to an earlier one."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from components.pusher.destination import push
+from components.pusher.manifest import Manifest
+from components.pusher.shelf import Shelf, shelf_at, thin_out
+from components.pusher.versions import GS, Published, version_number
+from pipeline.config import WorkloadConfig, load_workload
+from pipeline.errors import UsageError
+from pipeline.local.invocation import command
+from pipeline.local.lock import locked
+from pipeline.local.request import workload_file
+from pipeline.local.wording import metrics_line
+from pipeline.root import PROJECT_ROOT
+from pipeline.serving import serving_base
+
+
+@dataclass(frozen=True)
+class Version:
+    """A pushed version as `versions` lists it.
+
+    Attributes:
+        version: its number.
+        live: whether a server serves it: it is the newest.
+        manifest: its papers; None for one that no push made, or whose manifest is damaged.
+    """
+
+    version: int
+    live: bool
+    manifest: Manifest | None
+
+    @property
+    def papers(self) -> Mapping[str, Any]:
+        """What the manifest says beside the files."""
+        return self.manifest.papers if self.manifest else {}
+
+    @property
+    def copy_of(self) -> int:
+        """The version that it was first pushed as; its own number unless it was published again."""
+        return int(self.papers.get("republished", {}).get("version", self.version))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        keys = ("pushed_at", "run", "metrics", "republished")
+        return {
+            "version": self.version,
+            "live": self.live,
+            "has_manifest": self.manifest is not None,
+            **{key: self.papers.get(key) for key in keys},
+            "model": self.manifest.model_digest if self.manifest else None,
+            "bytes": sum(file.bytes for file in self.manifest.files.values()) if self.manifest else None,
+        }
+
+    def line(self) -> str:
+        """On one line."""
+        mark = "live" if self.live else ""
+        if self.manifest is None:
+            return f"{self.version:>10}  {mark:<4}  no manifest that can be read"
+        again = f"version {self.copy_of} again" if self.copy_of != self.version else ""
+        facts = (self.papers.get("pushed_at", ""), metrics_line(self.papers.get("metrics", {})), again)
+        return f"{self.version:>10}  {mark:<4}  {'  '.join(filter(None, facts))}".rstrip()
+
+
+def workload_config(path: Path, *, profile: str | None) -> WorkloadConfig:
+    """The workload whose versions are meant, checked.
+
+    Raises:
+        ConfigError: the file is not there or wrong.
+    """
+    return load_workload(workload_file(path).absolute(), profile=profile, root=PROJECT_ROOT)
+
+
+def versions(config: WorkloadConfig, output: Path) -> list[Version]:
+    """The pushed versions of a workload, the newest first."""
+    return _versions(shelf_at(serving_base(config, output.absolute())))
+
+
+def versions_text(found: Sequence[Version]) -> str:
+    """One line a version."""
+    return "\n".join(version.line() for version in found) or "No version was pushed yet."
+
+
+@dataclass(frozen=True)
+class RolledBack:
+    """What `rollback` did: the version it published, which one that repeats, and which it replaced."""
+
+    published: Published
+    target: int
+    instead_of: int
+
+    def text(self) -> str:
+        """On one line."""
+        return (
+            f"Version {self.target} is live again as {self.published.version}, "
+            f"instead of {self.instead_of} -> {self.published.address}"
+        )
+
+
+def rollback(config: WorkloadConfig, output: Path, *, to: int | None) -> RolledBack:
+    """Publishes an earlier version again as the newest one, so that a server picks it up by itself.
+
+    Args:
+        config: the workload.
+        output: the folder of its runs; no run may be at work there.
+        to: the version; None: the one before the model that is live. After a rollback that is one further
+            back.
+
+    Raises:
+        UsageError: there is no such version, or none to go back to; a run is at work.
+        ComponentError: the version is damaged, or cannot be published.
+    """
+    base = serving_base(config, output.absolute())
+    with locked(output.absolute(), run_id="rollback"):
+        shelf = shelf_at(base)
+        found = _versions(shelf)
+        target = _target(found, to, base, output)
+        with shelf.fetched(target.version) as folder:
+            again = {
+                "version": target.copy_of,
+                "instead_of": found[0].version,
+                "at": datetime.now(UTC).isoformat(timespec="seconds"),
+            }
+            published = push(folder, base=base, papers={**target.papers, "republished": again})
+        if config.push.keep:
+            thin_out(base, keep=config.push.keep)
+    return RolledBack(published, target.version, found[0].version)
+
+
+def verify(place: str) -> Iterator[tuple[str, str]]:
+    """Checks a version, or all of a base: its address and what is wrong with it, empty where nothing is.
+
+    Args:
+        place: a directory or a gs:// address, of a version or of the folder that holds versions.
+
+    Raises:
+        UsageError: there is no version.
+    """
+    place = place.rstrip("/") or "/"
+    above, _, name = place.rpartition("/")
+    if not place.startswith(GS) and not Path(place).is_absolute():
+        place = str(Path(place).absolute())
+        above, _, name = place.rpartition("/")
+    number = version_number(name)
+    shelf = shelf_at(above if number and above.count("/") else place)
+    wanted = [number] if number else shelf.numbers()
+    if not wanted:
+        raise UsageError(f"{place} holds no version.", hint=command("versions"))
+    for version in wanted:
+        yield f"{shelf.base}/{version}", shelf.problem(version)
+
+
+def _versions(shelf: Shelf) -> list[Version]:
+    numbers = shelf.numbers()
+    return [Version(each, each == numbers[-1], shelf.manifest(each)) for each in reversed(numbers)]
+
+
+def _target(found: Sequence[Version], to: int | None, base: str, output: Path) -> Version:
+    see = command("versions", output=output)
+    if not found:
+        raise UsageError(f"{base} holds no version.", hint=command("run", output=output))
+    live = found[0]
+    if to is not None:
+        wanted = next((version for version in found if version.version == to), None)
+        if wanted is None:
+            raise UsageError(f"{base} holds no version {to}.", hint=see)
+    else:
+        wanted = next((v for v in found if v.version < live.copy_of and _is_other(v, live)), None)
+        if wanted is None:
+            raise UsageError(f"There is no version before {live.version} to go back to in {base}.", hint=see)
+    if wanted.manifest is None:
+        raise UsageError(f"Version {wanted.version} in {base} has no manifest that can be read.", hint=see)
+    if live.manifest and wanted.manifest.model_digest == live.manifest.model_digest:
+        raise UsageError(f"Version {live.version}, which is live, is that model already.", hint=see)
+    return wanted
+
+
+def _is_other(version: Version, live: Version) -> bool:
+    if version.manifest is None:
+        return False
+    return live.manifest is None or version.manifest.model_digest != live.manifest.model_digest

@@ -1,0 +1,120 @@
+"""A small model with the signatures of ours, published; and a server of it."""
+
+import http.client
+import json
+import threading
+
+import pytest
+
+from components.pusher.publish import publish
+from components.pusher.shelf import shelf_at
+
+
+@pytest.fixture(scope="session")
+def saved_model(tmp_path_factory):
+    """Makes a SavedModel whose answer to a row is fare * factor; fare is needed, company may be empty."""
+    from components.saved_model.quiet_tensorflow import import_tensorflow
+
+    tf = import_tensorflow()
+    made = {}
+
+    class Linear(tf.Module):
+        def __init__(self, factor):
+            super().__init__()
+            self.factor = tf.Variable(float(factor))
+
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
+        def serving_default(self, examples):
+            spec = {"fare": tf.io.FixedLenFeature([1], tf.float32), "company": tf.io.VarLenFeature(tf.string)}
+            return {"outputs": tf.io.parse_example(examples, spec)["fare"] * self.factor}
+
+        @tf.function(
+            input_signature=[
+                tf.TensorSpec([None, 1], tf.float32, name="fare"),
+                tf.TensorSpec([None, 1], tf.string, name="company"),
+            ]
+        )
+        def serve_raw(self, fare, company):
+            return {"outputs": fare * self.factor + 0.0 * tf.cast(tf.strings.length(company), tf.float32)}
+
+    def make(factor):
+        if factor not in made:
+            folder = tmp_path_factory.mktemp("model") / str(factor)
+            module = Linear(factor)
+            signatures = {"serving_default": module.serving_default, "serve_raw": module.serve_raw}
+            tf.saved_model.save(module, str(folder), signatures=signatures)
+            made[factor] = folder
+        return made[factor]
+
+    return make
+
+
+@pytest.fixture
+def base(tmp_path):
+    return tmp_path / "output/serving/toy"
+
+
+@pytest.fixture
+def pushed(saved_model, base):
+    """Pushes the model with that factor; returns its version."""
+    papers = {
+        "workload": "toy",
+        "schema": {"columns": {"fare": "FLOAT", "company": "BYTES", "tips": "FLOAT"}},
+    }
+    return lambda factor: publish(saved_model(factor), base=base, papers=papers)
+
+
+class Client:
+    """Talks to a server; gives the status and the parsed answer."""
+
+    def __init__(self, server):
+        self.port = server.server_address[1]
+        self.server = server
+
+    def ask(self, method, path, body=None, **headers):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        try:
+            connection.putrequest(method, path, skip_host="Host" in headers)
+            data = json.dumps(body).encode() if body is not None and not isinstance(body, bytes) else body
+            if data is not None and "Content_Length" not in headers:
+                connection.putheader("Content-Length", str(len(data)))
+            for name, value in headers.items():
+                connection.putheader(name.replace("_", "-"), value)
+            connection.endheaders(data)
+            answer = connection.getresponse()
+            return answer.status, json.loads(answer.read() or b"{}")
+        finally:
+            connection.close()
+
+    def predict(self, fare=2.0):
+        row = {"fare": [fare], "company": [""]}
+        return self.ask("POST", "/v1/models/toy:predict", {"signature_name": "serve_raw", "instances": [row]})
+
+
+@pytest.fixture
+def serve(base, monkeypatch):
+    """Starts a server of what is pushed; returns a client."""
+    from components.serving import live_model
+    from components.serving.live_model import LiveModel
+    from components.serving.server import ModelServer
+
+    monkeypatch.setattr(live_model, "POLL_S", 0.05)
+    started, told = [], []
+
+    def start(**options):
+        live = LiveModel(shelf_at(str(base)), tell=told.append)
+        server = ModelServer(name="toy", host="127.0.0.1", port=0, **options)
+        server.live = live
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        started.append((server, thread))
+        client = Client(server)
+        client.told = told
+        return client
+
+    yield start
+    for server, thread in started:
+        server.shutdown()
+        thread.join()
+        server.live.close()
+        server.server_close()

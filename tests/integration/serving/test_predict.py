@@ -1,0 +1,136 @@
+"""Batch prediction over the formats of tables: every row is predicted or rejected, in order."""
+
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from components.errors import ComponentError
+from pipeline.config import WorkloadConfig
+from pipeline.errors import UsageError
+from pipeline.local.predict import predict
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def config():
+    return WorkloadConfig.model_validate(
+        {
+            "name": "toy",
+            "data": {"source": "x.csv", "label": "tips"},
+            "transform": {"preprocessing_fn": "w.f.g"},
+            "train": {"model": "w.m.b"},
+        }
+    )
+
+
+@pytest.fixture
+def run(config, tmp_path):
+    def call(source, **options):
+        defaults = {"to": None, "version": None, "file_format": None, "beam_args": []}
+        return predict(config, tmp_path / "output", source=str(source), **{**defaults, **options})
+
+    return call
+
+
+def lines(folder, kind):
+    files = sorted(folder.glob(f"{kind}-*"))
+    return [json.loads(line) for file in files for line in file.read_bytes().splitlines()]
+
+
+def predictions(done):
+    return [(line["row"], line["prediction"]) for line in lines(done.folder, "predictions")]
+
+
+def test_rows_of_a_csv_are_predicted_or_rejected_with_their_place(run, pushed, tmp_path):
+    version = pushed(3).version
+    file = tmp_path / "in.csv"
+    file.write_text("fare,company,tips\n1,a,0\nx,b,0\n2,c\n3,,0\n,d,0\n4,e,0\n", encoding="utf-8")
+    done = run(file)
+    assert predictions(done) == [(0, [3.0]), (3, [9.0]), (5, [12.0])]
+    rejects = lines(done.folder, "rejects")
+    assert [(each["row"], each["reason"], each.get("line")) for each in rejects] == [
+        (1, "not a number", 3),
+        (2, "too few fields", 4),
+        (4, "the model refuses it", None),
+    ]
+    assert "fare" in rejects[2]["detail"]
+    assert done.summary["version"] == version
+    assert (done.summary["predicted"], sum(done.summary["rejected"].values())) == (3, 3)
+    assert "3 rows predicted" in done.text()
+
+
+def test_all_formats_give_the_same_predictions(run, pushed, tmp_path):
+    from components.saved_model.quiet_tensorflow import import_tensorflow
+
+    tf = import_tensorflow()
+    pushed(3)
+    rows = [{"fare": float(number), "company": "a"} for number in range(5)]
+    csv = tmp_path / "a.csv"
+    csv.write_text(
+        "fare,company\n" + "".join(f"{r['fare']},{r['company']}\n" for r in rows), encoding="utf-8"
+    )
+    jsonl = tmp_path / "a.jsonl"
+    jsonl.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet")
+    with tf.io.TFRecordWriter(str(tmp_path / "a.tfrecord")) as writer:
+        for row in rows:
+            feature = {"fare": tf.train.Feature(float_list=tf.train.FloatList(value=[row["fare"]]))}
+            writer.write(tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString())
+    expected = [(number, [3.0 * number]) for number in range(5)]
+    for name in ("a.csv", "a.jsonl", "a.parquet", "a.tfrecord"):
+        assert predictions(run(tmp_path / name, to=tmp_path / f"out-{name}")) == expected, name
+
+
+def test_columns_that_the_model_does_not_take_are_passed_over_and_the_order_is_free(run, pushed, tmp_path):
+    pushed(3)
+    file = tmp_path / "in.csv"
+    file.write_text("note,company,fare\nhello,a,2\n", encoding="utf-8")
+    assert predictions(run(file)) == [(0, [6.0])]
+
+
+def test_many_rows_and_files_keep_their_order(run, pushed, tmp_path):
+    pushed(2)
+    folder = tmp_path / "many"
+    folder.mkdir()
+    for index in range(3):
+        rows = "".join(f"{number},a\n" for number in range(5000))
+        (folder / f"{index}.csv").write_text("fare,company\n" + rows, encoding="utf-8")
+    done = run(folder)
+    assert done.summary["predicted"] == 15000
+    assert [path.name for path in sorted(done.folder.glob("predictions-*"))] == [
+        f"predictions-{index:05d}-of-00003.jsonl" for index in range(3)
+    ]
+    assert predictions(done)[:5000] == [(number, [2.0 * number]) for number in range(5000)]
+
+
+def test_file_of_which_the_model_takes_no_row_is_an_error_and_leaves_nothing(run, pushed, tmp_path):
+    pushed(3)
+    file = tmp_path / "in.csv"
+    file.write_text("company\na\nb\n", encoding="utf-8")
+    with pytest.raises(ComponentError, match=r"in\.csv: the model refuses each of the first 2 rows: .*fare"):
+        run(file, to=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    assert not list(tmp_path.glob(".out*"))
+
+
+def test_damaged_version_predicts_nothing(run, pushed, tmp_path):
+    (pushed(3).path / "saved_model.pb").write_bytes(b"evil")
+    (tmp_path / "in.csv").write_text("fare,company\n1,a\n", encoding="utf-8")
+    with pytest.raises(ComponentError, match=r"is not used: saved_model\.pb is not what"):
+        run(tmp_path / "in.csv")
+
+
+def test_missing_version_file_and_taken_folder_are_wrong_usage(run, pushed, tmp_path):
+    (tmp_path / "in.csv").write_text("fare,company\n1,a\n", encoding="utf-8")
+    with pytest.raises(UsageError, match="holds no version"):
+        run(tmp_path / "in.csv")
+    pushed(3)
+    with pytest.raises(UsageError, match="holds no version 5"):
+        run(tmp_path / "in.csv", version=5)
+    with pytest.raises(UsageError, match="matches no file"):
+        run(tmp_path / "nowhere.csv")
+    with pytest.raises(UsageError, match="is there already"):
+        run(tmp_path / "in.csv", to=tmp_path)

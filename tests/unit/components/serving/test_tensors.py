@@ -1,0 +1,144 @@
+"""Requests to arrays and answers to JSON: exact types and shapes, or an error that names the input."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.saved_model.signatures import Signature, TensorInfo
+from components.serving.tensors import RequestError, answer, parse_request
+
+NUMBER, COUNT, TEXT = (
+    TensorInfo("float", (None, 1)),
+    TensorInfo("int64", (None, 1)),
+    TensorInfo("string", (None, 1)),
+)
+EXAMPLES = TensorInfo("string", (None,))
+OUT = {"outputs": TensorInfo("float", (None, 1))}
+SIGNATURES = {
+    "serve_raw": Signature({"fare": NUMBER, "hour": COUNT, "company": TEXT}, OUT),
+    "serving_default": Signature({"examples": EXAMPLES}, OUT),
+}
+ROW = {"fare": [1.5], "hour": [7], "company": ["ä"]}
+
+
+def raw(**changes):
+    return {"signature_name": "serve_raw", "instances": [{**ROW, **changes}]}
+
+
+def test_rows_and_columns_give_the_same_arrays():
+    columns = {"signature_name": "serve_raw", "inputs": {name: [value] for name, value in ROW.items()}}
+    for request, by_row in ((raw(), True), (columns, False)):
+        name, rows, arrays = parse_request(request, SIGNATURES)
+        assert (name, rows) == ("serve_raw", by_row)
+        assert arrays["fare"].dtype == np.float32
+        assert arrays["hour"].tolist() == [[7]]
+        assert arrays["company"].tolist() == [["ä".encode()]]
+
+
+def test_only_input_needs_no_name_and_bytes_come_as_base64():
+    for instances in ([{"b64": "AP8="}], [{"examples": {"b64": "AP8="}}]):
+        _, _, arrays = parse_request({"instances": instances}, SIGNATURES)
+        assert arrays["examples"].tolist() == [b"\x00\xff"]
+
+
+def test_nan_is_an_empty_cell():
+    _, _, arrays = parse_request(json.loads(json.dumps(raw(fare=[math.nan]))), SIGNATURES)
+    assert np.isnan(arrays["fare"]).all()
+
+
+@pytest.mark.parametrize(
+    ("request_", "words"),
+    [
+        ([], "must be a JSON object"),
+        (None, "must be a JSON object"),
+        ({}, "either 'instances' or 'inputs'"),
+        ({"instances": [], "inputs": {}}, "either 'instances' or 'inputs'"),
+        ({"instances": []}, "at least one row"),
+        ({"instances": "x"}, "at least one row"),
+        ({"instances": [1], "more": 2}, "unknown key 'more'"),
+        (
+            {"instances": [1], "signature_name": "no"},
+            "no signature 'no'; there are serve_raw, serving_default",
+        ),
+        ({"instances": [1], "signature_name": {}}, "no signature"),
+        ({"signature_name": "serve_raw", "instances": [1]}, "Row 0 of 'instances' must be an object"),
+        (
+            {"signature_name": "serve_raw", "instances": [{}]},
+            "row 0 of 'instances' the input 'company' is miss",
+        ),
+        (raw(more=[1]), "unknown input 'more'"),
+        (raw(fare=["a"]), "'fare' must be of type float"),
+        (raw(fare=[None]), "'fare' must be of type float"),
+        (raw(fare=[True]), "'fare' must be of type float"),
+        (raw(fare=[{}]), "'fare' must be of type float"),
+        (raw(fare=[10**400]), "'fare' must be of type float"),
+        (raw(fare=[[1.0], [2.0, 3.0]]), "'fare' must be numbers in lists of equal lengths"),
+        (raw(fare=[]), "'fare' holds no value"),
+        (raw(fare=1.0), r"'fare' has the shape \[1\], but needs \[any, 1\]"),
+        (raw(fare=[1.0, 2.0]), r"'fare' has the shape \[1, 2\]"),
+        (raw(hour=[1.5]), "'hour' must be of type int64"),
+        (raw(hour=[2**63]), "'hour' must be of type int64"),
+        (raw(hour=[2**64]), "'hour' must be of type int64"),
+        (raw(company=[1]), "'company' must be texts"),
+        (raw(company=[{"b64": "?"}]), "'company' holds a text that cannot be decoded"),
+        (raw(company=["\ud800"]), "'company' holds a text that cannot be decoded"),
+        (raw(company=[["a"], "b"]), "'company' must be texts in lists"),
+        (raw(company=[]), "'company' holds no value"),
+        ({"signature_name": "serve_raw", "inputs": []}, "'inputs' must be an object"),
+        (
+            {
+                "signature_name": "serve_raw",
+                "inputs": {"fare": [[1], [2]], "hour": [[1]], "company": [["a"]]},
+            },
+            "differ in their number of rows",
+        ),
+    ],
+)
+def test_wrong_request_is_refused_with_the_rule(request_, words):
+    with pytest.raises(RequestError, match=words) as raised:
+        parse_request(request_, SIGNATURES)
+    assert raised.value.status == 400
+
+
+def test_text_nested_a_thousand_times_is_refused():
+    value = "x"
+    for _ in range(900):
+        value = [value]
+    with pytest.raises(RequestError, match=r"nested too deeply|equal lengths"):
+        parse_request(raw(company=value), SIGNATURES)
+    with pytest.raises(RequestError):
+        parse_request(raw(fare=value), SIGNATURES)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(JSON, st.sampled_from(["fare", "hour", "company"]))
+def test_whatever_is_sent_is_an_array_or_a_request_error(value, name):
+    for document in (value, raw(**{name: value}), {"instances": value}, {"inputs": value}):
+        try:
+            _, _, arrays = parse_request(document, SIGNATURES)
+        except RequestError:
+            continue
+        assert all(isinstance(array, np.ndarray) for array in arrays.values())
+
+
+def test_answers_have_the_form_of_tf_serving():
+    one = {"outputs": np.array([[0.5], [1.0]], np.float32)}
+    assert answer(one, by_row=True) == {"predictions": [[0.5], [1.0]]}
+    assert answer(one, by_row=False) == {"outputs": [[0.5], [1.0]]}
+    two = {"a": np.array([1, 2]), "name": np.array([b"x", b"\xff"], dtype=object)}
+    assert answer(two, by_row=True) == {
+        "predictions": [{"a": 1, "name": "x"}, {"a": 2, "name": {"b64": "/w=="}}]
+    }
+    assert answer({"raw_bytes": np.array([b"x"], dtype=object)}, by_row=False) == {
+        "outputs": [{"b64": "eA=="}]
+    }
