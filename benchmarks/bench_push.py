@@ -2,7 +2,8 @@
 
 MODEL_FOLDER is a pushed version of the taxi workload. Publishing: 500 MB to a directory beside `cp` and
 SHA-256 of source and copy, and to a store on loopback beside google-cloud-storage's upload_many.
-Predicting: rows of the taxi sample in batches beside one call a row, and the peak of memory over ten times as many rows.
+Predicting: rows of the taxi sample in batches beside one call a row, and the peak of memory over ten times as
+many rows.
 """
 
 import argparse
