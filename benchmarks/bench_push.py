@@ -150,13 +150,13 @@ def one_by_one(model_folder, csv, rows):
 def predict(model_folder, csv, out):
     """Predicts in this process; prints rows per second and the peak of memory in MB."""
     from components.ingest.options import Options
-    from components.ingest.storage import StoredFile
+    from components.ingest.storage import list_files
     from components.pusher.manifest import read_manifest
     from pipeline.local.predict import _predict
 
-    file = StoredFile(str(csv), csv.stat().st_size)
+    files = tuple(list_files(str(csv)))
     began = time.perf_counter()
-    counts = _predict(read_manifest(model_folder), model_folder, (file,), Options(), out, [])
+    counts = _predict(read_manifest(model_folder), model_folder, files, Options(), out, [])
     took = time.perf_counter() - began
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(

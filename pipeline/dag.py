@@ -125,6 +125,7 @@ def build_pipeline(
         schema=schema,
         base=serving_base(config, output),
         keep=config.push.keep or 0,
+        hook=list(config.push.hook),
         about={
             "workload": config.name,
             "description": config.description,

@@ -10,6 +10,7 @@ from tfx.utils.path_utils import serving_model_path
 
 from components.errors import ComponentError
 from components.pusher.destination import push
+from components.pusher.hook import run_hook
 from components.pusher.provenance import provenance, read_data, read_schema, read_verdict
 from components.pusher.shelf import thin_out
 from components.saved_model.reading import read_signatures
@@ -29,6 +30,7 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
     about: Parameter[dict[str, str]],
     quarantine: InputArtifact[Quarantine] = None,
     keep: Parameter[int] = 0,
+    hook: Parameter[list[str]] = None,
 ) -> None:
     """Publishes the model when it is blessed, with its papers; else pushes nothing and says so.
 
@@ -44,6 +46,7 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
         about: what the workload says of itself, see `components.pusher.provenance`.
         quarantine: beside the examples, with the digest of the data; None where they come from elsewhere.
         keep: how many versions stay; 0: all.
+        hook: a command to run after the push, see `run_hook`; None: none.
 
     Raises:
         ComponentError: the blessing is about another model, or says yes but its file is gone; or the model
@@ -66,6 +69,7 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
     pushed_model.set_int_custom_property("pushed", 1)
     pushed_model.set_string_custom_property("pushed_destination", published.address)
     pushed_model.set_string_custom_property("pushed_version", str(published.version))
+    run_hook(hook or [], published, workload=about.get("workload", ""))
     done = "was there already, nothing was pushed" if published.was_there else "pushed"
     if keep:
         thin_out(base, keep=keep)

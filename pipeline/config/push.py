@@ -5,7 +5,7 @@ import re
 from pydantic import Field, field_validator
 
 from pipeline.config.problems import KeyRuleError
-from pipeline.config.section import Section, Text
+from pipeline.config.section import Section, Text, Texts
 
 _BUCKET_FOLDER = re.compile(r"gs://[a-z0-9][a-z0-9._-]+/[^/].*")
 
@@ -24,6 +24,12 @@ class PushConfig(Section):
         ge=1,
         description="How many versions stay there, the newest ones; the one that is served always does. "
         "null: all.",
+    )
+
+    hook: Texts = Field(
+        default=(),
+        description="Command and arguments to run after each push, e.g. [curl, -X, POST, URL]; no shell. "
+        "SLIPWAY_VERSION, SLIPWAY_VERSION_PATH and SLIPWAY_WORKLOAD say what was pushed.",
     )
 
     @field_validator("destination")

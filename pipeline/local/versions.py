@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from components.pusher.destination import push
+from components.pusher.hook import run_hook
 from components.pusher.manifest import Manifest
 from components.pusher.shelf import Shelf, shelf_at, thin_out
 from components.pusher.versions import GS, Published, version_number
@@ -128,6 +129,7 @@ def rollback(config: WorkloadConfig, output: Path, *, to: int | None) -> RolledB
             published = push(folder, base=base, papers={**target.papers, "republished": again})
         if config.push.keep:
             thin_out(base, keep=config.push.keep)
+        run_hook(config.push.hook, published, workload=config.name)
     return RolledBack(published, target.version, found[0].version)
 
 

@@ -1,0 +1,55 @@
+"""The user's own command after a push, e.g. one that tells a server or a person."""
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+
+from components.errors import ComponentError
+from components.pusher.versions import Published
+
+LIMIT_S = 600.0
+"""How long the command may take."""
+
+
+def run_hook(
+    command: Sequence[str], published: Published, *, workload: str, limit_s: float = LIMIT_S
+) -> None:
+    """Runs the command, without a shell, and waits for it. What it writes goes where ours does.
+
+    It runs again when the push is repeated, so it must not mind that.
+
+    Args:
+        command: program and arguments; empty: nothing is run.
+        published: the version; in the command's environment as SLIPWAY_VERSION and SLIPWAY_VERSION_PATH.
+        workload: its name, there as SLIPWAY_WORKLOAD.
+        limit_s: after that it is killed.
+
+    Raises:
+        ComponentError: it cannot be started, fails or takes too long; the version stays pushed.
+    """
+    if not command:
+        return
+    told: Mapping[str, str] = {
+        "SLIPWAY_VERSION": str(published.version),
+        "SLIPWAY_VERSION_PATH": published.address,
+        "SLIPWAY_WORKLOAD": workload,
+    }
+    pushed = f"version {published.version} is pushed, but push.hook"
+    again = "mend it, then: python local_runner.py resume"
+    try:
+        # Nothing to read from: a command that asks something would wait for ever.
+        finished = subprocess.run(
+            list(command),
+            env={**os.environ, **told},
+            stdin=subprocess.DEVNULL,
+            timeout=limit_s,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ComponentError(
+            f"{pushed} {command[0]!r} took longer than {limit_s:g} s.", hint=again
+        ) from error
+    except (OSError, ValueError) as error:
+        raise ComponentError(f"{pushed} {command[0]!r} cannot be started: {error}.", hint=again) from error
+    if finished.returncode:
+        raise ComponentError(f"{pushed} {command[0]!r} ended with code {finished.returncode}.", hint=again)

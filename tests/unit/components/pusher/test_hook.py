@@ -1,0 +1,45 @@
+"""The command after a push: what it is told, and that its failure is."""
+
+import sys
+
+import pytest
+
+from components.errors import ComponentError
+from components.pusher.hook import run_hook
+from components.pusher.versions import Published
+
+PUSHED = Published(7, "/serving/taxi", was_there=False)
+
+
+def python(code):
+    return [sys.executable, "-c", code]
+
+
+def test_command_gets_the_version_in_its_environment(capfd):
+    code = "import os; print(*(os.environ['SLIPWAY_' + n] for n in ('WORKLOAD', 'VERSION', 'VERSION_PATH')))"
+    run_hook(python(code), PUSHED, workload="taxi")
+    assert capfd.readouterr().out == "taxi 7 /serving/taxi/7\n"
+
+
+def test_no_command_is_nothing_to_do():
+    run_hook([], PUSHED, workload="taxi")
+
+
+def test_arguments_meet_no_shell(capfd):
+    run_hook([*python("import sys; print(sys.argv[1])"), "$(id); `id`"], PUSHED, workload="taxi")
+    assert capfd.readouterr().out == "$(id); `id`\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (python("raise SystemExit(3)"), "ended with code 3"),
+        (["/no/such/program"], "cannot be started"),
+        (python("import time; time.sleep(60)"), "took longer than 0.5 s"),
+        (python("input()"), "ended with code 1"),
+    ],
+)
+def test_command_that_fails_is_told_and_the_version_stays_pushed(command, words):
+    with pytest.raises(ComponentError, match=rf"version 7 is pushed, but push\.hook .* {words}") as raised:
+        run_hook(command, PUSHED, workload="taxi", limit_s=0.5 if "sleep" in command[-1] else 20)
+    assert "resume" in raised.value.hint
