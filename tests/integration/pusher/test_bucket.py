@@ -19,6 +19,8 @@ from components.pusher import publish_to_bucket as publishing
 from components.pusher.bucket import Folder, TakenError
 from components.pusher.publish_to_bucket import complete_versions, publish_to_bucket, verify_in_bucket
 from components.pusher.shelf import shelf_at, thin_out
+from pipeline.config import WorkloadConfig
+from pipeline.local.versions import rollback, verify
 
 pytestmark = [
     pytest.mark.slow,
@@ -369,3 +371,23 @@ def test_version_of_a_bucket_whose_object_is_named_out_of_it_is_not_fetched(mode
     monkeypatch.setattr(Folder, "list", with_evil)
     with pytest.raises(ComponentError, match="leads out of it"), shelf_at(base).fetched(version):
         pass
+
+
+def test_rollback_in_a_bucket_makes_the_earlier_model_the_newest(model, base, tmp_path):
+    config = WorkloadConfig.model_validate(
+        {
+            "name": "toy",
+            "data": {"source": "x.csv", "label": "y"},
+            "transform": {"preprocessing_fn": "w.f.g"},
+            "train": {"model": "w.m.b"},
+            "push": {"destination": base},
+        }
+    )
+    first = publish_to_bucket(model, base=base, papers={"workload": "toy"}).version
+    (model / "saved_model.pb").write_bytes(b"worse")
+    second = publish_to_bucket(model, base=base, papers={"workload": "toy"}).version
+    done = rollback(config, tmp_path / "output", to=None)
+    assert (done.target, done.instead_of) == (first, second)
+    with shelf_at(base).fetched(done.published.version) as folder:
+        assert (folder / "saved_model.pb").read_bytes() == b"graph"
+    assert list(verify(base)) == [(f"{base}/{n}", "") for n in (first, second, done.published.version)]

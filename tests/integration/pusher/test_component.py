@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from components.errors import ComponentError
+from components.pusher.shelf import shelf_at
 
 pytestmark = pytest.mark.slow
 
@@ -19,7 +20,7 @@ def push(tmp_path):
     from components.pusher.component import Pusher
     from schemas.artifacts import Quarantine
 
-    def call(*, blessed, file="BLESSED", about_model="models/7", verdict=None):
+    def call(*, blessed, file="BLESSED", about_model="models/7", verdict=None, to=None, **settings):
         model, blessing, pushed = Model(), ModelBlessing(), PushedModel()
         examples, quarantine, schema = Examples(), Quarantine(), Schema()
         quarantine.uri = schema.uri = str(tmp_path / "beside")
@@ -44,8 +45,9 @@ def push(tmp_path):
             quarantine=quarantine,
             schema=schema,
             pushed_model=pushed,
-            base=str(tmp_path / "serving"),
+            base=to or str(tmp_path / "serving"),
             about={"workload": "taxi"},
+            **settings,
         )
         return pushed
 
@@ -107,3 +109,19 @@ def test_papers_hold_the_gates_answer_the_run_and_the_span(push, monkeypatch):
     assert manifest["gate"]["reasons"] == ["auc 0.95, meets at least 0.9"]
     assert manifest["stack"]["python"].startswith("3.")
     assert "auc" in (version / "MODEL_CARD.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_bucket_is_pushed_to_as_a_directory_is(push, base):
+    was_pushed, destination, version = properties(push(blessed=1, to=base))
+    assert (was_pushed, destination) == (1, f"{base}/{version}")
+    assert properties(push(blessed=1, to=base)) == (1, destination, version)
+    assert shelf_at(base).numbers() == [int(version)]
+
+
+def test_hook_runs_after_the_push_and_its_failure_fails_the_node(push, tmp_path):
+    told = tmp_path / "told"
+    _, destination, _ = properties(push(blessed=1, hook=["sh", "-c", f"echo $SLIPWAY_VERSION_PATH > {told}"]))
+    assert told.read_text(encoding="utf-8") == f"{destination}\n"
+    with pytest.raises(ComponentError, match=r"is pushed, but push\.hook 'false' ended with code 1"):
+        push(blessed=1, hook=["false"])
