@@ -110,6 +110,13 @@ def test_screen_tells_the_outcome_and_what_to_do_next(first_run):
     assert " show " in lines[-1]
 
 
+def test_no_node_packs_tfx_for_workers_elsewhere(first_run, output):
+    logs = [path.read_text(errors="replace") for path in (output / "runs").glob("*/logs/Transform.log")]
+    assert logs
+    assert all("Nonempty beam arg sdk_container_image" in log for log in logs)
+    assert not any("Added --extra_package" in log for log in logs)
+
+
 def test_pushed_model_answers_serialized_examples_in_a_fresh_process(answers):
     [first], [second] = answers["serialized"]
     assert 0 < first < 1
