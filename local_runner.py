@@ -71,7 +71,7 @@ Verbose = Annotated[
 def default(context: typer.Context) -> None:
     """Runs the default workload when no command is given."""
     if context.invoked_subcommand is None:
-        raise typer.Exit(commands.run(DEFAULT_WORKLOAD, output=DEFAULT_OUTPUT))
+        raise typer.Exit(commands.run(commands.request(DEFAULT_WORKLOAD, output=DEFAULT_OUTPUT)))
 
 
 @app.command()
@@ -92,7 +92,7 @@ def run(
     verbose: Verbose = False,
 ) -> None:
     """Run the pipeline, with live progress."""
-    code = commands.run(
+    asked = commands.request(
         workload,
         sets=sets or [],
         profile=profile,
@@ -110,7 +110,7 @@ def run(
             if reason is not None
         },
     )
-    raise typer.Exit(code)
+    raise typer.Exit(commands.run(asked))
 
 
 @app.command()
@@ -128,7 +128,7 @@ def plan(
     verbose: Verbose = False,
 ) -> None:
     """Show what would run and why. Nothing is executed."""
-    decided = commands.plan(
+    asked = commands.request(
         workload,
         sets=sets or [],
         profile=profile,
@@ -139,6 +139,7 @@ def plan(
         end=end,
         no_cache=no_cache,
     )
+    decided = commands.plan(asked)
     _print(decided.to_json() if as_json else decided.text())
 
 

@@ -1,10 +1,10 @@
 """What the commands of local_runner.py do, without their parsing and printing."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from pipeline.config import load_workload
 from pipeline.errors import UsageError
@@ -16,7 +16,14 @@ from pipeline.local.invocation import DEFAULT_OUTPUT, command
 from pipeline.local.lock import is_locked
 from pipeline.local.outcome import read_stops, read_verdict
 from pipeline.local.record import OVERRIDES, RunRecord
-from pipeline.local.request import Request, again, pipeline_request, workload_file, workload_request
+from pipeline.local.request import (
+    Options,
+    Request,
+    again,
+    pipeline_request,
+    workload_file,
+    workload_request,
+)
 from pipeline.local.sweep import Sweep
 from pipeline.local.verdict_table import verdict_lines
 from pipeline.local.wording import (
@@ -52,7 +59,7 @@ class Planned:
         return "\n".join([*lines, f"{running} of {len(lines)} nodes would run."])
 
 
-def run(
+def request(
     workload: Path,
     *,
     output: Path,
@@ -60,11 +67,27 @@ def run(
     profile: str | None = None,
     pipeline: str | None = None,
     beam_args: Sequence[str] = (),
-    **options: Any,
-) -> int:
-    """Runs a workload or any TFX pipeline; returns the exit code."""
-    request = _request(workload, output, sets, profile, pipeline, beam_args, options)
-    return _execute(request)
+    overrides: Mapping[str, str] | None = None,
+    **options: Unpack[Options],
+) -> Request:
+    """What the command line asks for: a workload, or with `pipeline` any TFX pipeline.
+
+    Raises:
+        UsageError: it is not there or wrong, or the options do not fit it.
+    """
+    shared: dict[str, Any] = {"sets": sets, "output": output.absolute(), "beam_args": beam_args, **options}
+    if pipeline is None:
+        return workload_request(workload, profile=profile, overrides=overrides, **shared)
+    if profile is not None:
+        raise UsageError("--profile belongs to a workload file; --pipeline has none.")
+    for name in overrides or {}:
+        raise UsageError(f"{OVERRIDES[name]} belongs to the gates of a workload; --pipeline has its own.")
+    return pipeline_request(pipeline, **shared)
+
+
+def run(asked: Request) -> int:
+    """Runs what is asked for; returns the exit code."""
+    return _execute(asked)
 
 
 def resume(name: str | None, *, output: Path, jobs: int | None) -> int:
@@ -77,8 +100,7 @@ def resume(name: str | None, *, output: Path, jobs: int | None) -> int:
     if record.state in ("complete", "stopped"):
         hint = run_command(record) if any(node.is_stop for node in record.nodes) else ""
         raise UsageError(f"Run {record.run_id} is {record.state}: there is nothing to resume.", hint=hint)
-    request = again(record.target, jobs=jobs)
-    return _execute(request, record)
+    return _execute(again(record.target, jobs=jobs), record)
 
 
 def doctor(output: Path, *, deep: bool) -> "Diagnosis":
@@ -88,55 +110,26 @@ def doctor(output: Path, *, deep: bool) -> "Diagnosis":
     return examine(output, os.environ, deep=deep)
 
 
-def _execute(request: Request, resumed: RunRecord | None = None) -> int:
+def _execute(asked: Request, resumed: RunRecord | None = None) -> int:
     from pipeline.local.execution import execute
     from pipeline.local.progress import stderr_display
 
     display = stderr_display()
     try:
-        record = execute(request, display=display, resumed=resumed)
+        record = execute(asked, display=display, resumed=resumed)
         display.ends(record)
     finally:
         display.close()
     return record.exit_code or 0
 
 
-def plan(
-    workload: Path,
-    *,
-    output: Path,
-    sets: Sequence[str] = (),
-    profile: str | None = None,
-    pipeline: str | None = None,
-    beam_args: Sequence[str] = (),
-    **options: Any,
-) -> Planned:
+def plan(asked: Request) -> Planned:
     """Decides what would run, and why."""
     from pipeline.local.planning import plan_only
 
-    request = _request(workload, output, sets, profile, pipeline, beam_args, options)
-    decided = plan_only(request)
+    decided = plan_only(asked)
     nodes = tuple({"id": d.node_id, "action": d.action, "why": d.why} for d in decided.decisions.values())
-    return Planned(request.workload, nodes)
-
-
-def _request(
-    workload: Path,
-    output: Path,
-    sets: Sequence[str],
-    profile: str | None,
-    pipeline: str | None,
-    beam_args: Sequence[str],
-    options: dict[str, Any],
-) -> Request:
-    shared: dict[str, Any] = {"sets": sets, "output": output.absolute(), "beam_args": beam_args, **options}
-    if pipeline is None:
-        return workload_request(workload, profile=profile, **shared)
-    if profile is not None:
-        raise UsageError("--profile belongs to a workload file; --pipeline has none.")
-    for name in shared.pop("overrides", {}):
-        raise UsageError(f"{OVERRIDES[name]} belongs to the gates of a workload; --pipeline has its own.")
-    return pipeline_request(pipeline, **shared)
+    return Planned(decided.graph.name, nodes)
 
 
 def runs(output: Path) -> list[RunRecord]:

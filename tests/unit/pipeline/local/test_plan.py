@@ -113,6 +113,19 @@ def test_long_list_of_reasons_is_cut_with_its_count():
     assert decided["N"].why == "p0 1 -> 2; p1 1 -> 2; p2 1 -> 2; and 3 more"
 
 
+def test_condition_that_was_not_met_is_known_until_something_upstream_runs():
+    graph = Graph("two", (Node("Up", "Up", ()), Node("Cond", "Cond", ("Up",))))
+    prints = {name: Fingerprint({"param:a": name}) for name in graph.ids}
+    done = {"run_id": "r1", "execution_id": 1, "outputs": {}}
+    kept = {prints["Up"].key: done, prints["Cond"].key: {**done, "unmet": "its condition was not met"}}
+    known = Known(kept.get, lambda _entry: "", {})
+    same = decide(graph, prints=prints, known=known, selected=graph.ids, forced=())
+    assert (same["Cond"].action, same["Cond"].is_unmet) == ("skip", True)
+    assert same["Cond"].why == "its condition was not met, as in r1"
+    again = decide(graph, prints=prints, known=known, selected=graph.ids, forced=("Up",))
+    assert (again["Cond"].action, again["Cond"].is_unmet) == ("run", False)
+
+
 def blessed_run(run_id, key, *, blessed=True, workload="taxi"):
     outputs = {"model": [{"uri": "m", "type": "Model", "properties": {}}]}
     found = NodeRecord("Baseline", type="Resolver", key="resolver", outputs=outputs)
