@@ -27,6 +27,7 @@ from pipeline.local.processes import end_leftovers
 from pipeline.local.record import RunRecord
 from pipeline.local.retention import is_resumable, kept_runs, newest
 from pipeline.local.sweep import Kind, Removal, Sweep
+from pipeline.local.temporary import remove_left
 
 DEFAULT_KEEP = 10
 
@@ -78,6 +79,7 @@ def collect(output: Path, *, keep: int = DEFAULT_KEEP, dry_run: bool = False) ->
         if dry_run:
             return sweep
         end_leftovers(output.absolute() / "runs")
+        remove_left(output.absolute() / "runs")
         for removal in sweep.removals:
             _remove(removal)
     return Sweep(sweep.output, sweep.removals, sweep.kept, is_done=True)
