@@ -35,7 +35,11 @@ config = load_workload(root / "workloads/taxi/workload.yaml", root=root)
 source = resolve_sources({{"all": config.data.source}}, root=root)
 data = (source.directory, source.patterns)
 pipeline = build_pipeline(config=config, data=data, output=Path(sys.argv[1]))
-pipeline.beam_pipeline_args.append("--runner=FnApiRunner")
+# What the engine adds as well (pipeline/local/compile.py): with other options TFX would do more work here.
+options = ["--runner=FnApiRunner", "--sdk_container_image=none"]
+for node in pipeline.components:
+    if hasattr(node.executor_spec, "add_beam_pipeline_args"):
+        node.executor_spec.add_beam_pipeline_args(options)
 tfx.orchestration.LocalDagRunner().run(pipeline)
 """
 STOCK_TOY = """

@@ -23,8 +23,8 @@ from pipeline.local.targets import load_pipeline
 from pipeline.metadata_store import connection_config, prepare_server
 
 _IN_PROCESS = "--runner=FnApiRunner"
-# For each Beam component TFX packs itself up (1.2 s of CPU) for workers elsewhere, unless an option says what
-# they run. Workers in this process need neither, and look at no image.
+# Where a Beam component has any option, TFX packs itself up (1.2 s of CPU) for workers elsewhere, unless one
+# says what they run. Workers in this process need neither, and look at no image.
 _NO_PACKAGE = "--sdk_container_image=none"
 _RESOLVER = "tfx.dsl.components.common.resolver.Resolver"
 _PLACEHOLDER = re.compile(r"\{(?:SPAN|VERSION|YYYY|MM|DD)(?::\d+)?\}")
@@ -128,12 +128,17 @@ def _complete(
 
 
 def _complete_beam_args(spec: executable_spec_pb2.BeamExecutableSpec, beam_args: Sequence[str]) -> None:
-    spec.beam_pipeline_args.extend(arg for arg in beam_args if arg not in spec.beam_pipeline_args)
-    if not any(arg.startswith("--runner") for arg in spec.beam_pipeline_args):
+    own = list(spec.beam_pipeline_args)
+    wanted = [arg for arg in beam_args if arg not in own]
+    if not any(arg.startswith("--runner") for arg in [*own, *wanted]):
         # Beam's default tries to download the Prism runner first: slower where it can, stuck where it cannot.
-        spec.beam_pipeline_args.append(_IN_PROCESS)
-    if _IN_PROCESS in spec.beam_pipeline_args:
-        spec.beam_pipeline_args.append(_NO_PACKAGE)
+        wanted.append(_IN_PROCESS)
+    if _IN_PROCESS in [*own, *wanted]:
+        wanted.append(_NO_PACKAGE)
+    spec.beam_pipeline_args.extend(wanted)
+    # The launcher reads these alone: the same arguments, as expressions.
+    for arg in wanted:
+        spec.beam_pipeline_args_placeholders.add().value.string_value = arg
 
 
 def _node(node: pipeline_pb2.PipelineNode, deployment: Any) -> Node:
