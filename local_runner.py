@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from components.errors import SlipwayError
+from pipeline.errors import UsageError
 from pipeline.local import commands
 from pipeline.local import versions as pushed
 from pipeline.local.gc import DEFAULT_KEEP
@@ -168,6 +169,24 @@ def show(
     """Show one run: nodes, times, metrics, blessing, pushed version."""
     record = commands.find(run, output)
     _print(record.to_json() if as_json else commands.show_text(record))
+
+
+@app.command(name="accept-schema")
+def accept_schema(
+    run: Run = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    output: Output = DEFAULT_OUTPUT,
+    verbose: Verbose = False,
+) -> None:
+    """Take over into the schema what a run's data gate proposed, after showing the change."""
+
+    def agrees(change: str) -> bool:
+        _print(change)
+        if not yes and not sys.stdin.isatty():
+            raise UsageError("Nobody can be asked here; nothing is written.", hint="add --yes")
+        return yes or typer.confirm("Write this?")
+
+    _print(commands.accept_schema(run, output, agrees=agrees))
 
 
 @app.command()

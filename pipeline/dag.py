@@ -1,7 +1,7 @@
 """The pipeline: every component is made and wired here, and nowhere else.
 
-files -> Ingest -> StatisticsGen -> SchemaGen -> ExampleValidator
-            \\-> Transform -> Trainer -> Evaluator (+ Baseline) -> ModelGate -> Pusher -> serving directory
+files -> Ingest -> StatisticsGen -> SchemaGen -> ExampleValidator -> DataGate (+ Reference)
+            \\-> Transform (once DataGate lets it) -> Trainer -> Evaluator (+ Baseline) -> ModelGate -> Pusher
 """
 
 from collections.abc import Mapping
@@ -18,12 +18,16 @@ from tfx.components import SchemaGen as InferSchema
 from tfx.components.schema_gen.import_schema_gen.component import ImportSchemaGen
 from tfx.dsl.components.base.base_node import BaseNode
 from tfx.dsl.components.common.resolver import Resolver
+from tfx.dsl.input_resolution.strategies.latest_artifact_strategy import LatestArtifactStrategy
 from tfx.dsl.input_resolution.strategies.latest_blessed_model_strategy import LatestBlessedModelStrategy
 from tfx.orchestration.pipeline import Pipeline
 from tfx.proto import example_gen_pb2
 from tfx.types import Channel
 from tfx.types.standard_artifacts import Model, ModelBlessing
 
+import tensorflow_data_validation as tfdv  # isort: skip  (after tfx, which patches what it imports)
+
+from components.data_gate.component import DataGate
 from components.ingest.component import Ingest
 from components.model_gate.check import OVERALL
 from components.model_gate.component import ModelGate
@@ -32,9 +36,14 @@ from components.pusher.component import Pusher
 from components.serving_check.component import ServingCheck
 from pipeline.config import WorkloadConfig
 from pipeline.config.evaluate import EvaluateConfig
+from pipeline.gate_settings import data_gate_settings
 from pipeline.ingest_options import ingest_options, split_weights
 from pipeline.metadata_store import connection_config
 from pipeline.serving import serving_base
+from schemas.artifacts import DataVerdict
+
+# Of 100 quantiles the data gate can tell where numbers lie; of TFDV's ten it could not.
+_STATS_OPTIONS = tfdv.StatsOptions(num_quantiles_histogram_buckets=100)
 
 
 def build_pipeline(
@@ -43,6 +52,7 @@ def build_pipeline(
     data: tuple[str, Mapping[str, str]],
     output: Path,
     overrides: Mapping[str, str] | None = None,
+    today: str = "",
 ) -> Pipeline:
     """Wires a workload into a TFX pipeline.
 
@@ -54,6 +64,7 @@ def build_pipeline(
         overrides: why a gate passes whatever it finds: `accept_data` for the data's, `bless` for the
             model's, each with its reason. A component gets its own as a setting, so that a result that was
             let through is not taken for one that passed.
+        today: the date, where a verdict must not outlive the day.
 
     Returns:
         The pipeline, not yet run. Its name is the workload's.
@@ -61,13 +72,28 @@ def build_pipeline(
     ingest = _ingest(config, data)
     examples = ingest.outputs["examples"]
 
-    statistics_gen = StatisticsGen(examples=examples)
+    statistics_gen = StatisticsGen(examples=examples, stats_options=_STATS_OPTIONS)
     if config.schema_path is None:
         schema_gen = InferSchema(statistics=statistics_gen.outputs["statistics"], infer_feature_shape=True)
     else:
         schema_gen = ImportSchemaGen(schema_file=config.schema_path)
     schema = schema_gen.with_id("SchemaGen").outputs["schema"]
     validator = ExampleValidator(statistics=statistics_gen.outputs["statistics"], schema=schema)
+    reference = Resolver(strategy_class=LatestArtifactStrategy, verdict=Channel(type=DataVerdict)).with_id(
+        "Reference"
+    )
+    data_gate = DataGate(
+        examples=examples,
+        # Rows of a query have none.
+        **({"quarantine": ingest.outputs["quarantine"]} if "quarantine" in ingest.outputs else {}),
+        statistics=statistics_gen.outputs["statistics"],
+        schema=schema,
+        anomalies=validator.outputs["anomalies"],
+        reference=reference.outputs["verdict"],
+        accept_data=(overrides or {}).get("accept_data", ""),
+        day=today,
+        **data_gate_settings(config),
+    )
 
     transform = Transform(
         examples=examples,
@@ -76,6 +102,7 @@ def build_pipeline(
         # Statistics of the transformed examples cost a quarter of the time, and nothing reads them yet.
         disable_statistics=True,
     )
+    transform.add_upstream_node(data_gate)
     trainer = Trainer(
         run_fn="components.trainer.run_fn.run_fn",
         examples=transform.outputs["transformed_examples"],
@@ -137,7 +164,7 @@ def build_pipeline(
     )
 
     nodes: list[BaseNode] = [
-        ingest, statistics_gen, schema_gen, validator, transform,
+        ingest, statistics_gen, schema_gen, validator, reference, data_gate, transform,
         trainer, baseline, evaluator, *([serving] if serving else []), gate, pusher,
     ]  # fmt: skip
     return Pipeline(

@@ -18,3 +18,15 @@ class ServingReport(Artifact):
     """How the exported model does where only TensorFlow is: `report.json`, see components/serving_check."""
 
     TYPE_NAME = "slipway.ServingReport"
+
+
+class DataVerdict(Artifact):
+    """The data gate's answer about one set of data that it let pass.
+
+    The folder holds `verdict.json`, the same for people in `verdict.txt`, and copies of the statistics it is
+    about (`statistics/Split-*/FeatureStats.pb`) and of those it compared them with (`reference/...`): what
+    comes next is compared with them. Custom properties: `passed` (1), `findings`, `data` (the digest of the
+    input) and, where somebody let it pass, `accepted` with the reason.
+    """
+
+    TYPE_NAME = "slipway.DataVerdict"

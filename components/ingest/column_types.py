@@ -101,20 +101,6 @@ def parse(cells: pa.Array, kind: ColumnType) -> tuple[pa.Array, Mask]:
     return _parse_one_by_one(texts, kind)
 
 
-def parse_guessed(cells: pa.Array, kind: ColumnType) -> tuple[pa.Array, Mask] | None:
-    """As `parse`; None where a cell shows that the column's type is a greater one than `kind`."""
-    values, bad = parse(cells, kind)
-    if bad.any():
-        return None
-    if (
-        kind in (ColumnType.INT, ColumnType.FLOAT)
-        and not _is_plain(cells)
-        and infer_type(cells, kind) != kind
-    ):
-        return None
-    return values, bad
-
-
 def as_type(values: pa.Array, kind: ColumnType) -> tuple[pa.Array, Mask]:
     """Typed values, or lists of them, as values of another type; lists keep their lengths.
 
@@ -197,44 +183,8 @@ def _type_of(value: bytes) -> ColumnType:
     return ColumnType.INT if number in _INT64 and not has_leading_zero else ColumnType.TEXT
 
 
-def _is_plain(cells: pa.Array) -> bool:
-    """Whether no number among the cells can be text by the rules for zeros and size; may say no too often."""
-    lengths, first, second = _heads(cells)
-    if not len(first):
-        return True
-    is_digit = (first >= ord("0")) & (first <= ord("9"))
-    is_zero_first = (first == ord("0")) & (second != ord(".")) & (second != 0)
-    return bool(lengths.max() <= _SAFE_DIGITS and is_digit.all() and not is_zero_first.any())
-
-
-def _heads(values: pa.Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
-    """Of each text that is not empty: its length, and its first two bytes behind a sign, 0 for none."""
-    _, offsets, data = values.buffers()
-    is_large = pa.types.is_large_string(values.type) or pa.types.is_large_binary(values.type)
-    bounds = np.frombuffer(offsets, dtype=np.int64 if is_large else np.int32)
-    bounds = bounds[values.offset : values.offset + len(values) + 1].astype(np.int64)
-    lengths = np.diff(bounds)
-    starts = bounds[:-1]
-    if not lengths.all():
-        starts, lengths = starts[lengths > 0], lengths[lengths > 0]
-    if not len(starts):
-        return lengths, np.empty(0, np.uint8), np.empty(0, np.uint8)
-    letters = np.frombuffer(data, dtype=np.uint8)
-    first = letters[starts]
-    signed = (first == ord("-")) | (first == ord("+"))
-    left = lengths
-    if signed.any():
-        starts, left = starts + signed, lengths - signed
-        first = np.where(left > 0, letters[np.minimum(starts, len(letters) - 1)], 0)
-    second = np.where(left > 1, letters[np.minimum(starts + 1, len(letters) - 1)], 0)
-    return lengths, first, second
-
-
 def _any_with_zero_first(values: pa.Array, pattern: str) -> bool:
-    """Whether a pattern for texts that begin with a zero and go on matches any; quick where few begin so."""
-    _, first, second = _heads(values)
-    if not ((first == ord("0")) & (second != 0)).any():
-        return False
+    """Whether a pattern for texts that begin with a zero matches any; quick where few begin so."""
     zero = pc.or_(
         pc.starts_with(values, "0"), pc.or_(pc.starts_with(values, "-0"), pc.starts_with(values, "+0"))
     )

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from components.ingest.blocks import Block, Place, Reject
-from components.ingest.column_types import Columns, ColumnType, Mask, as_type, parse, parse_guessed
+from components.ingest.column_types import Columns, ColumnType, Mask, as_type, infer_type, parse
 from components.ingest.digest import FileDigest, file_digest
 from components.ingest.example_encoding import ExampleEncoder, bytes_of
 from components.ingest.formats import format_of
@@ -176,13 +176,9 @@ class _Work:
                     typed[name] = pa.nulls(block.rows, _null_type(kind))
                 continue
             values = block.columns[name]
-            if block.is_text and name in self._guessed:
-                parsed = parse_guessed(values, kind)
-                if parsed is None:
-                    raise GuessError(name)
-                typed[name], bad = parsed
-            else:
-                typed[name], bad = parse(values, kind) if block.is_text else as_type(values, kind)
+            if block.is_text and name in self._guessed and infer_type(values, kind) != kind:
+                raise GuessError(name)
+            typed[name], bad = parse(values, kind) if block.is_text else as_type(values, kind)
             for row in _rows(bad):
                 cell = str(values[row].as_py())[:80]
                 rejects.setdefault(

@@ -10,6 +10,7 @@ from pipeline.config.cloud import CloudConfig
 from pipeline.config.data import DataConfig
 from pipeline.config.engine import MetadataConfig, NodeConfig
 from pipeline.config.evaluate import EvaluateConfig
+from pipeline.config.gates import LAST_PASSED, NO_REFERENCE, DataGateConfig
 from pipeline.config.layers import NOT_IN_A_PROFILE, Layer, Layers, profile_layer, read_layer, set_layer
 from pipeline.config.problems import KeyRuleError, Problem, find_problems, problem_at, raise_problems
 from pipeline.config.push import PushConfig
@@ -35,6 +36,9 @@ class WorkloadConfig(Section):
         default=None,
         alias="schema",
         description="Schema file (.pbtxt) relative to the project's root; null: inferred from the data.",
+    )
+    data_gate: DataGateConfig = Field(
+        default=DataGateConfig(), description="What data may be trained on; the run stops at what may not."
     )
     transform: TransformConfig = Field(
         description="How raw columns become features.",
@@ -149,4 +153,14 @@ def _with_absolute_paths(config: WorkloadConfig, root: Path) -> WorkloadConfig:
         return value if value is None or "://" in value else str(root.absolute() / value)
 
     push = config.push.model_copy(update={"destination": absolute(config.push.destination)})
-    return config.model_copy(update={"schema_path": absolute(config.schema_path), "push": push})
+    gate = config.data_gate
+    named = gate.reference not in (LAST_PASSED, NO_REFERENCE)
+    gate = gate.model_copy(
+        update={
+            "reference": absolute(gate.reference) if named else gate.reference,
+            "serving_statistics": absolute(gate.serving_statistics),
+        }
+    )
+    return config.model_copy(
+        update={"schema_path": absolute(config.schema_path), "push": push, "data_gate": gate}
+    )

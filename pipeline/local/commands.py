@@ -1,7 +1,7 @@
 """What the commands of local_runner.py do, without their parsing and printing."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -188,6 +188,27 @@ def gc(output: Path, *, keep: int, dry_run: bool) -> Sweep:
 def gc_text(sweep: Sweep, output: Path, *, keep: int) -> str:
     """What went or would go; a dry run ends with the command that removes it."""
     return sweep.text(command=command("gc", "--keep", str(keep), output=output))
+
+
+def accept_schema(name: str | None, output: Path, *, agrees: Callable[[str], bool]) -> str:
+    """Takes a run's proposed edits over into its schema file, if `agrees` says yes to the diff.
+
+    Returns:
+        What was done, and what to do next.
+
+    Raises:
+        UsageError: there is nothing to take over, or it does not fit the file as it is now.
+        PipelineError: the file could not be written.
+    """
+    from pipeline.local.accept_schema import accept, propose
+
+    record = find(name, output)
+    proposal = propose(record)
+    if proposal.before == proposal.after:
+        return f"{proposal.path} holds these edits already.\nhint: {run_command(record)}"
+    if not accept(proposal, agrees=agrees):
+        return f"{proposal.path} is as it was."
+    return f"{proposal.path} was changed.\nhint: {run_command(record)}"
 
 
 def runs_text(records: Sequence[RunRecord]) -> str:

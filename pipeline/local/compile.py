@@ -6,7 +6,7 @@ Imports TFX: runs in the fork server only.
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from pipeline.local.graph import Graph, Node
 from pipeline.local.parameters import fill_parameters
 from pipeline.local.targets import load_pipeline
 from pipeline.metadata_store import connection_config, prepare_server
+from schemas.artifacts import DataVerdict
 
 _IN_PROCESS = "--runner=FnApiRunner"
 # Where a Beam component has any option, TFX packs itself up (1.2 s of CPU) for workers elsewhere, unless one
@@ -29,6 +30,7 @@ _NO_PACKAGE = "--sdk_container_image=none"
 _RESOLVER = "tfx.dsl.components.common.resolver.Resolver"
 _PLACEHOLDER = re.compile(r"\{(?:SPAN|VERSION|YYYY|MM|DD)(?::\d+)?\}")
 _BASELINE_STRATEGY = "LatestBlessedModelStrategy"
+_REFERENCE_STRATEGY = "LatestArtifactStrategy"
 _DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 
 
@@ -123,7 +125,7 @@ def _complete(
     for spec in deployment.executor_specs.values():
         if spec.WhichOneof("spec") == "beam_executable_spec":
             _complete_beam_args(spec.beam_executable_spec, beam_args)
-    nodes = tuple(_node(n.pipeline_node, deployment) for n in ir.nodes)
+    nodes = _with_gates([_node(n.pipeline_node, deployment) for n in ir.nodes], ir)
     return Compiled(ir=ir, deployment=deployment, graph=Graph(name=ir.pipeline_info.id, nodes=nodes))
 
 
@@ -161,6 +163,8 @@ def _node(node: pipeline_pb2.PipelineNode, deployment: Any) -> Node:
         files=tuple(sorted(set(_named_files(texts)))),
         is_resolver=node.node_info.type.name == _RESOLVER,
         finds_baseline=_strategies(node) == {_BASELINE_STRATEGY},
+        finds_reference=_strategies(node) == {_REFERENCE_STRATEGY}
+        and _takes(node) == {DataVerdict.TYPE_NAME},
         outputs={key: spec.artifact_spec.type.name for key, spec in node.outputs.outputs.items()},
         optional=_optional(node),
         retries=max(options.max_execution_retries, 0),
@@ -176,6 +180,23 @@ def _optional(node: pipeline_pb2.PipelineNode) -> tuple[str, ...]:
         for channel in spec.channels
     }
     return tuple(sorted(set(node.upstream_nodes) - needed))
+
+
+def _takes(node: pipeline_pb2.PipelineNode) -> set[str]:
+    """The types of the artifacts that a node reads."""
+    channels = (channel for spec in node.inputs.inputs.values() for channel in spec.channels)
+    return {channel.artifact_query.type.name for channel in channels}
+
+
+def _with_gates(nodes: Sequence[Node], ir: pipeline_pb2.Pipeline) -> tuple[Node, ...]:
+    """The nodes, each with those upstream that judge and give it nothing."""
+    judges = {node.id for node in nodes if DataVerdict.TYPE_NAME in node.outputs.values()}
+    found = []
+    for node, each in zip(nodes, ir.nodes, strict=True):
+        inputs = each.pipeline_node.inputs.inputs.values()
+        givers = {channel.producer_node_query.id for spec in inputs for channel in spec.channels}
+        found.append(replace(node, gates=tuple(sorted(judges.intersection(node.upstream) - givers))))
+    return tuple(found)
 
 
 def _strategies(node: pipeline_pb2.PipelineNode) -> set[str]:

@@ -107,6 +107,16 @@ class Engine:
         for node in self.record.nodes:
             if node.state in ("waiting", "running"):
                 self._skip(node, "interrupted" if self.interrupted else why)
+        self._withhold()
+
+    def _withhold(self) -> None:
+        """Takes back earlier results behind a gate that has stopped: they are not what this run leads to."""
+        for gate in [node.id for node in self.record.nodes if node.is_stop]:
+            for node_id in self.graph.downstream_of([gate]) - {gate}:
+                entry = self.record.node(node_id)
+                if entry.state == "cached":
+                    entry.outputs, entry.execution_id = {}, None
+                    self._skip(entry, f"{gate} stopped the run")
 
     @contextmanager
     def _signals_counted(self) -> Iterator[None]:
@@ -244,7 +254,8 @@ class Engine:
             entry.outputs, entry.key = result["outputs"], self.prints[entry.id].key
             if entry.execution_id is None:
                 entry.why = "found nothing"
-            else:
+            # Not what cannot be foreseen: nobody will ask for it again.
+            if entry.execution_id is not None or self.graph[entry.id].finds_reference:
                 self._remember(entry)
             self._forget_state(entry.id)
         elif result["state"] == "skipped":

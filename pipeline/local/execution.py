@@ -117,7 +117,9 @@ def _run(
         plan = make_plan(request, history, graph, resumed=resumed)
         _begin_nodes(history, record, plan)
         display.planned(record, _expected_s(history, record))
-        reused = {i: d.source for i, d in plan.decisions.items() if d.source is not None}
+        # A resolver that found nothing has left nothing to take over.
+        sources = {i: d.source for i, d in plan.decisions.items() if d.source is not None}
+        reused = {i: source for i, source in sources.items() if source["execution_id"] is not None}
         results = server.reuse(reused, tick=lambda: display.tick(record, {}))
         for node_id in reused.keys() - results.keys():
             entry = record.node(node_id)
@@ -154,7 +156,8 @@ def _take_up(record: RunRecord, server: Server, history: History, *, tick: Calla
 
 def _begin_nodes(history: History, record: RunRecord, plan: Plan) -> None:
     earlier = {node.id: node for node in record.nodes}
-    record.workload, record.baseline, record.nodes = plan.graph.name, plan.baseline, []
+    record.workload, record.nodes = plan.graph.name, []
+    record.baseline, record.reference = plan.baseline, plan.reference
     for node in plan.graph.nodes:
         decision = plan.decisions[node.id]
         entry = earlier.get(node.id) or NodeRecord(id=node.id)

@@ -22,6 +22,9 @@ class Node:
         files: other files that its settings name, e.g. a schema.
         is_resolver: True where the outcome depends on what the metadata store holds.
         finds_baseline: True for the resolver of the latest blessed model, whose answer can be foreseen.
+        finds_reference: True for the resolver of the data that passed its gate last, which can be, too.
+        gates: those of `upstream` that only let it run: they give it nothing, so its outcome does not depend
+            on what they found.
         outputs: output key -> artifact type name.
         optional: those of `upstream` that it can do without where their condition is not met: it takes
             none of their outputs, or takes them only where there are any.
@@ -39,6 +42,8 @@ class Node:
     files: tuple[str, ...] = ()
     is_resolver: bool = False
     finds_baseline: bool = False
+    finds_reference: bool = False
+    gates: tuple[str, ...] = ()
     outputs: Mapping[str, str] = field(default_factory=dict)
     optional: tuple[str, ...] = ()
     retries: int = 0
@@ -116,7 +121,9 @@ class Graph:
         """Reads what `to_json` wrote."""
         nodes = []
         for entry in data["nodes"]:
-            sequences = {key: tuple(entry[key]) for key in ("upstream", "code", "data", "files", "optional")}
+            sequences = {
+                key: tuple(entry[key]) for key in ("upstream", "code", "data", "files", "optional", "gates")
+            }
             nodes.append(Node(**{**entry, **sequences}))
         return cls(name=data["name"], nodes=tuple(nodes))
 

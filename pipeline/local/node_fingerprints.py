@@ -42,7 +42,7 @@ def stack_versions() -> Mapping[str, str]:
 
 
 def fingerprint_nodes(
-    graph: Graph, *, roots: Sequence[Path], memo: Path | None, baseline: str
+    graph: Graph, *, roots: Sequence[Path], memo: Path | None, baseline: str, reference: str = ""
 ) -> dict[str, Fingerprint]:
     """The fingerprint of every node.
 
@@ -52,6 +52,7 @@ def fingerprint_nodes(
             content, code outside by the stack's versions.
         memo: where digests of data files are remembered; see `pipeline.data_digests`.
         baseline: what the metadata store's answer to a resolver depends on; see `plan.baseline_key`.
+        reference: likewise, see `plan.reference_key`.
     """
     prints: dict[str, Fingerprint] = {}
     for node in graph.nodes:
@@ -59,13 +60,18 @@ def fingerprint_nodes(
         parts |= {f"code:{path}": digest for path, digest in _code(node, roots, memo).items()}
         parts |= {f"data:{name}": digest for name, digest in _data(node, memo).items()}
         parts |= {f"stack:{name}": number for name, number in stack_versions().items()}
-        parts |= {f"upstream:{up}": prints[up].key for up in node.upstream}
+        parts |= {f"upstream:{up}": prints[up].key for up in node.upstream if up not in node.gates}
         parts["param:component"] = f'"{node.type}"'
+        if node.is_resolver:
+            # It looks only at what its own pipeline has made.
+            parts["external:pipeline"] = graph.name
         if node.finds_baseline:
             parts["external:latest blessed model"] = baseline
         elif node.type == _QUERY:
             # The tables behind it may have changed, and nothing here can tell.
             parts["external:content of BigQuery"] = str(time.time_ns())
+        elif node.finds_reference:
+            parts["external:data that passed last"] = reference
         elif node.is_resolver:
             # What it will find cannot be foreseen, so no two looks count as the same.
             parts["external:content of the metadata store"] = str(time.time_ns())

@@ -56,6 +56,11 @@ def read_stops(record: RunRecord) -> dict[str, dict[str, Any]]:
     return stops
 
 
+def read_verdicts(record: RunRecord) -> list[dict[str, Any]]:
+    """The verdicts of the run's data gates that let the data pass."""
+    return [_verdict_in(Path(found["uri"])) for found in _artifacts(record, "slipway.DataVerdict")]
+
+
 def _verdict_in(folder: Path) -> dict[str, Any]:
     path = folder / "verdict.json"
     if not path.is_file():

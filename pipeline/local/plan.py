@@ -61,7 +61,8 @@ def decide(
 
     A node reuses an earlier result when its fingerprint is the same, the result still exists, and no node
     upstream runs: two trainings of equal settings need not be equal, so what hangs on one that runs, runs.
-    A resolver is no reason: it only looks something up, and its answer is part of the fingerprint.
+    A resolver is no reason: it only looks something up, and its answer is part of the fingerprint. A gate is
+    none for those that only wait for it.
 
     Args:
         graph: the compiled pipeline.
@@ -90,7 +91,8 @@ def _decide(
 ) -> Decision:
     if is_forced:
         return Decision(node.id, "run", "asked for (--no-cache or --from)", is_forced=True)
-    reran = [up for up in node.upstream if decided[up].action == "run" and not graph[up].is_resolver]
+    given = [up for up in node.upstream if up not in node.gates and not graph[up].is_resolver]
+    reran = [up for up in given if decided[up].action == "run"]
     result = known.recall(now.key)
     gone = known.missing(result) if result is not None else ""
     if result is not None and not gone and not reran:
@@ -149,7 +151,33 @@ def _is_retired(run: RunRecord, retired: Collection[str]) -> bool:
     return any(each["type"] == "ModelBlessing" and each["uri"] in retired for each in artifacts)
 
 
+def reference_key(runs: Iterable[RunRecord], *, workload: str, data: str) -> str:
+    """What the data that passed its gate last depends on, for the fingerprint of the resolver that finds it.
+
+    Data is compared with the latest other data, or a rerun would compare it with itself.
+
+    Args:
+        runs: the newest first; read no further than needed.
+        workload: the pipeline's name.
+        data: the key of the node that makes the statistics now.
+
+    Returns:
+        The key of the statistics of that data; `none` where no other ever passed.
+    """
+    for run in runs:
+        if run.workload == workload and any(makes(node, "slipway.DataVerdict") for node in run.nodes):
+            key = next((node.key for node in run.nodes if makes(node, "ExampleStatistics")), "")
+            if key:
+                return key if key != data else run.reference or "none"
+    return "none"
+
+
 def makes_model(node: NodeRecord) -> bool:
     """Whether a node put out a model; one that a resolver found was made elsewhere."""
+    return makes(node, "Model")
+
+
+def makes(node: NodeRecord, type_name: str) -> bool:
+    """Whether a node put out an artifact of that type; one that a resolver found was made elsewhere."""
     types = {artifact["type"] for artifacts in node.outputs.values() for artifact in artifacts}
-    return "Model" in types and not node.is_resolver
+    return type_name in types and not node.is_resolver

@@ -14,7 +14,7 @@ from pipeline.local.history import History
 from pipeline.local.lock import has_execution
 from pipeline.local.node_fingerprints import fingerprint_nodes, own_parts, stack_versions
 from pipeline.local.outcome import missing_outputs
-from pipeline.local.plan import Decision, Known, baseline_key, decide
+from pipeline.local.plan import Decision, Known, baseline_key, decide, reference_key
 from pipeline.local.record import RunRecord
 from pipeline.local.request import Request
 from pipeline.local.server import Server
@@ -23,12 +23,13 @@ from pipeline.root import PROJECT_ROOT
 
 @dataclass(frozen=True)
 class Plan:
-    """What would happen, and what it was decided from: the fingerprints, and the baseline's training."""
+    """What would happen, and what it was decided from: the fingerprints, and what the resolvers will find."""
 
     graph: Graph
     prints: Mapping[str, Fingerprint]
     decisions: Mapping[str, Decision]
     baseline: str
+    reference: str
 
 
 def make_plan(request: Request, history: History, graph: Graph, *, resumed: RunRecord | None = None) -> Plan:
@@ -42,16 +43,19 @@ def make_plan(request: Request, history: History, graph: Graph, *, resumed: RunR
     """
     memo = history.digest_memo
     roots = request.code_roots
-    baseline = ""
+    baseline = reference = ""
     prints = fingerprint_nodes(graph, roots=roots, memo=memo, baseline=baseline)
+    if any(node.finds_reference for node in graph.nodes):
+        statistics = _maker(graph, "ExampleStatistics")
+        data = prints[statistics].key if statistics else ""
+        reference = reference_key(history.runs(), workload=graph.name, data=data)
+        prints = fingerprint_nodes(graph, roots=roots, memo=memo, baseline=baseline, reference=reference)
     if any(node.finds_baseline for node in graph.nodes):
-        trainer = next(
-            (n.id for n in graph.nodes if "Model" in n.outputs.values() and not n.is_resolver), None
-        )
+        trainer = _maker(graph, "Model")
         candidate = prints[trainer].key if trainer else ""
         retired = retired_blessings(request.output, graph.name)
         baseline = baseline_key(history.runs(), workload=graph.name, candidate=candidate, retired=retired)
-        prints = fingerprint_nodes(graph, roots=roots, memo=memo, baseline=baseline)
+        prints = fingerprint_nodes(graph, roots=roots, memo=memo, baseline=baseline, reference=reference)
     selected = graph.select(start=request.start, end=request.end)
     forced = selected if request.no_cache or request.start else set()
     if resumed is not None:
@@ -61,19 +65,30 @@ def make_plan(request: Request, history: History, graph: Graph, *, resumed: RunR
     def missing(entry: Mapping[str, Any]) -> str:
         if entry.get("unmet"):
             return ""
-        if request.keeps_store(store) and not has_execution(store, entry["execution_id"]):
+        has_found = entry["execution_id"] is not None
+        if has_found and request.keeps_store(store) and not has_execution(store, entry["execution_id"]):
             return "metadata.db does not know its result"
         return missing_outputs(dict(entry))
 
     known = Known(history.recall, missing, history.last_fingerprints(graph.name))
     decisions = decide(graph, prints=prints, known=known, selected=selected, forced=forced)
-    return Plan(graph, prints, decisions, baseline)
+    return Plan(graph, prints, decisions, baseline, reference)
+
+
+def _maker(graph: Graph, type_name: str) -> str | None:
+    """The node that makes artifacts of that type."""
+    makers = (node.id for node in graph.nodes if type_name in node.outputs.values() and not node.is_resolver)
+    return next(makers, None)
 
 
 def is_current(request: Request, plan: Plan, history: History, node_id: str) -> bool:
     """Whether the code and the data of a node are still those that the plan saw."""
     now = fingerprint_nodes(
-        plan.graph, roots=request.code_roots, memo=history.digest_memo, baseline=plan.baseline
+        plan.graph,
+        roots=request.code_roots,
+        memo=history.digest_memo,
+        baseline=plan.baseline,
+        reference=plan.reference,
     )
     return own_parts(now[node_id]) == own_parts(plan.prints[node_id])
 

@@ -74,6 +74,8 @@ class RunRecord:
         blessing_reasons: that answer in words.
         pushed: `{version, path}` of the served version; None where nothing was pushed.
         overrides: why this run may pass a gate whatever that finds, by a key of `OVERRIDES`.
+        reference: what the data that passed its gate before this run's own depended on; see
+            `plan.reference_key`.
         baseline: what the latest blessed model before this run's own depended on; see `plan.baseline_key`.
         target: what was run, so that `resume` can run it again.
         resumed: how often the run was resumed.
@@ -91,6 +93,7 @@ class RunRecord:
     blessing_reasons: list[str] = field(default_factory=list)
     pushed: dict[str, Any] | None = None
     overrides: dict[str, str] = field(default_factory=dict)
+    reference: str = ""
     baseline: str = ""
     target: dict[str, Any] = field(default_factory=dict)
     resumed: int = 0

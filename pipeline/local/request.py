@@ -4,6 +4,7 @@ import difflib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self, TypedDict, Unpack
 
@@ -11,6 +12,7 @@ from components.ingest.csv_heads import check_heads
 from components.ingest.source import SourceError, resolve_sources
 from pipeline.config import NodeConfig, WorkloadConfig, load_workload
 from pipeline.errors import ConfigError, UsageError
+from pipeline.gate_settings import judges_age
 from pipeline.ingest_options import ingest_options, source_patterns
 from pipeline.local.record import OVERRIDES
 from pipeline.metadata_store import server_of
@@ -162,6 +164,8 @@ def workload_request(
         "source": {"directory": source.directory, "patterns": source.patterns},
         "output": str(output),
         "overrides": overrides,
+        # A verdict about the age of data does not outlive the day.
+        "today": datetime.now(UTC).date().isoformat() if judges_age(config) else "",
     }
     return Request(
         workload=config.name,

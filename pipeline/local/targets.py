@@ -29,7 +29,7 @@ def load_pipeline(target: Mapping[str, Any], parameters: Mapping[str, str]) -> t
 
     Args:
         target: `{"config": JSON of a WorkloadConfig, "source": {"directory", "patterns"}, "output": folder,
-            "overrides": {name: reason}}`
+            "overrides": {name: reason}, "today": date or empty}`
             or `{"pipeline": "module:function", "folder": to import it from, "output": folder}`.
         parameters: values by name, for the arguments that the function takes; see `arguments`.
 
@@ -51,6 +51,7 @@ def load_pipeline(target: Mapping[str, Any], parameters: Mapping[str, str]) -> t
         data=(target["source"]["directory"], target["source"]["patterns"]),
         output=Path(target["output"]),
         overrides=target["overrides"],
+        today=target["today"],
     )
     return pipeline, dict(parameters)
 

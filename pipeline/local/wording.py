@@ -137,6 +137,8 @@ def stop_lines(verdict: Mapping[str, Any]) -> Iterator[str]:
 def stop_hints(record: RunRecord, stops: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     """The commands that go on from a gate that stopped the run."""
     for verdict in stops.values():
+        if any(finding.get("edits") for finding in verdict.get("findings", ())):
+            yield f"hint: {_command(record, 'accept-schema')}   # shows the schema's edits, then asks"
         if name := verdict.get("override"):
             again = run_command(record, OVERRIDES[name], "why it is right")
             yield f"hint: {again}   # lets it pass once, on the record"

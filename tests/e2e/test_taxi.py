@@ -13,7 +13,7 @@ import pytest
 pytestmark = pytest.mark.slow
 
 NODES = {
-    "Ingest", "StatisticsGen", "SchemaGen", "ExampleValidator", "Transform",
+    "Ingest", "StatisticsGen", "SchemaGen", "ExampleValidator", "Reference", "DataGate", "Transform",
     "Trainer", "Baseline", "Evaluator", "ServingCheck", "ModelGate", "Pusher",
 }  # fmt: skip
 

@@ -9,7 +9,9 @@ UPSTREAM = {
     "StatisticsGen": {"Ingest"},
     "SchemaGen": set(),
     "ExampleValidator": {"StatisticsGen", "SchemaGen"},
-    "Transform": {"Ingest", "SchemaGen"},
+    "Reference": set(),
+    "DataGate": {"Ingest", "StatisticsGen", "SchemaGen", "ExampleValidator", "Reference"},
+    "Transform": {"Ingest", "SchemaGen", "DataGate"},
     "Trainer": {"Transform", "SchemaGen"},
     "Baseline": set(),
     "Evaluator": {"Ingest", "SchemaGen", "Trainer", "Baseline"},
@@ -43,8 +45,20 @@ def test_every_component_waits_for_what_it_reads_and_nothing_else(graph):
     assert {node.id: set(node.upstream) for node in graph.nodes} == UPSTREAM
 
 
-def test_transform_runs_beside_the_statistics_with_a_curated_schema(graph):
-    assert "StatisticsGen" not in graph["Transform"].upstream
+def test_transform_waits_for_the_data_gate_and_does_not_depend_on_what_that_found(graph):
+    assert graph["Transform"].gates == ("DataGate",)
+    assert [node.id for node in graph.nodes if node.gates] == ["Transform"]
+
+
+def test_reference_of_the_data_gate_can_be_foreseen(graph):
+    assert [node.id for node in graph.nodes if node.finds_reference] == ["Reference"]
+
+
+def test_limits_of_the_data_gate_are_settings_of_its_own(compiled):
+    gate = compiled("data_gate.max_row_change=0.9").graph["DataGate"]
+    assert gate.params["limits.max_row_change"] == "0.9"
+    assert gate.params["limits.max_bad_share"] == "0.001"
+    assert gate.params["schema_file"] == '"schemas/taxi.pbtxt"'
 
 
 def test_inferred_schema_waits_for_the_statistics(compiled):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from components.errors import ComponentError
 from components.ingest.blocks import Place, Reject
-from components.ingest.column_types import ColumnType, as_type, infer_type, merge, parse, parse_guessed
+from components.ingest.column_types import ColumnType, as_type, infer_type, merge
 from components.ingest.example_encoding import ExampleEncoder, varint, varints
 from components.ingest.example_message import parse_example
 from components.ingest.options import Options
@@ -124,22 +124,6 @@ def test_type_of_any_cells_is_that_of_tfxs_rules(cells):
     except UnicodeEncodeError:
         return
     assert infer_type(pa.array(cells, pa.string())) == expected
-
-
-@given(st.lists(NUMBERS, min_size=1, max_size=6), st.sampled_from(ColumnType))
-def test_guess_holds_where_all_cells_are_of_its_type_and_nowhere_else(cells, guess):
-    try:
-        array = pa.array(cells, pa.string())
-    except UnicodeEncodeError:
-        return
-    parsed = parse_guessed(array, guess)
-    if infer_type(array, guess) != guess:
-        assert parsed is None
-        return
-    values, bad = parse(array, guess)
-    assert not bad.any()
-    assert parsed is not None
-    assert str(parsed[0]) == str(values)
 
 
 def test_fractions_become_whole_numbers_only_where_nothing_is_lost():

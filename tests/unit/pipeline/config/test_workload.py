@@ -298,7 +298,7 @@ def test_mistake_of_the_file_is_told_once_however_many_profiles(lines_of):
     [
         ("batch_size: 1", "w.yaml:9: batch_size: unknown key; nearest: train.batch_size"),
         ("evalute: {}", "w.yaml:9: evalute: unknown key; nearest: evaluate"),
-        ("zzz: 1", "w.yaml:9: zzz: unknown key; there are: name, description, data, schema, transform"),
+        ("zzz: 1", "w.yaml:9: zzz: unknown key; there are: name, description, data, schema, data_gate"),
         ("'a b\\u202e': 1", "w.yaml:9: 'a b\\\\u202e': unknown key"),
         ("  batch_size: 0", "w.yaml:9: train.batch_size = 0: must be at least 1; the default is 256"),
         ("  batch_size: -5", "w.yaml:9: train.batch_size = -5: must be at least 1"),

@@ -110,3 +110,23 @@ def test_rows_of_a_query_are_never_taken_for_those_of_yesterday(project):
         fingerprint_nodes(graph, roots=(project,), memo=None, baseline="none")["Ingest"].key for _ in "ab"
     )
     assert first != second
+
+
+def test_verdict_of_a_gate_is_no_part_of_what_only_waits_for_it(project):
+    def key(limit):
+        gate = Node("Gate", "DataGate", (), params={"limits": limit})
+        graph = Graph("taxi", (gate, Node("Transform", "Transform", ("Gate",), gates=("Gate",))))
+        return fingerprint_nodes(graph, roots=(project,), memo=None, baseline="none")
+
+    before, after = key("1"), key("2")
+    assert before["Gate"].key != after["Gate"].key
+    assert before["Transform"].key == after["Transform"].key
+
+
+def test_reference_that_was_found_is_part_of_its_resolver(project):
+    def key(reference):
+        graph = Graph("taxi", (Node("Reference", "Resolver", (), is_resolver=True, finds_reference=True),))
+        prints = fingerprint_nodes(graph, roots=(project,), memo=None, baseline="none", reference=reference)
+        return prints["Reference"].key
+
+    assert key("a") == key("a") != key("b")

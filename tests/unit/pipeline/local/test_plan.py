@@ -4,7 +4,7 @@ import pytest
 
 from pipeline.fingerprint import Fingerprint
 from pipeline.local.graph import Graph, Node
-from pipeline.local.plan import Known, baseline_key, decide, makes_model
+from pipeline.local.plan import Known, baseline_key, decide, makes_model, reference_key
 from pipeline.local.record import NodeRecord, RunRecord
 
 #   Ingest -> Transform -> Trainer -> Evaluator <- Baseline (a resolver)
@@ -176,3 +176,50 @@ def test_only_who_makes_a_model_counts():
     assert makes_model(NodeRecord("Trainer", type="Trainer", outputs=model))
     assert not makes_model(NodeRecord("Gate", type="ModelGate", outputs=blessing))
     assert not makes_model(NodeRecord("Baseline", type="Resolver", outputs=model))
+
+
+#   Statistics -> Gate (judges, gives nothing) -> Transform
+GATED = Graph(
+    "gated",
+    (
+        Node("Statistics", "StatisticsGen", ()),
+        Node("Gate", "DataGate", ("Statistics",)),
+        Node("Transform", "Transform", ("Gate",), gates=("Gate",)),
+    ),
+)
+
+
+def test_gate_that_judges_anew_makes_nothing_run_again_that_only_waits_for_it():
+    prints = {node.id: Fingerprint({f"code:{node.id}": "1"}) for node in GATED.nodes}
+    results = {prints[name].key: RESULT for name in ("Statistics", "Transform")}
+    known = Known(results.get, lambda entry: "", prints)
+    decided = decide(GATED, prints=prints, known=known, selected=set(GATED.ids), forced=())
+    assert running(decided) == {"Gate"}
+
+
+def passed(data, *, reference="", workload="taxi", gate_state="complete"):
+    """A run whose data gate came to a verdict about that data."""
+    verdict = {"verdict": [{"type": "slipway.DataVerdict"}]} if gate_state != "failed" else {}
+    statistics = {"statistics": [{"type": "ExampleStatistics"}]}
+    nodes = [
+        NodeRecord("StatisticsGen", key=data, outputs=statistics),
+        NodeRecord("DataGate", state=gate_state, outputs=verdict),
+    ]
+    return RunRecord(f"run-{data}", workload, nodes=nodes, reference=reference)
+
+
+@pytest.mark.parametrize(
+    ("runs", "key"),
+    [
+        ([], "none"),
+        ([passed("now")], "none"),
+        ([passed("now", reference="before")], "before"),
+        ([passed("before")], "before"),
+        ([passed("before"), passed("older")], "before"),
+        ([passed("other", workload="digits"), passed("before")], "before"),
+        ([passed("stopped", gate_state="failed"), passed("before")], "before"),
+        ([passed("now", reference="before", gate_state="cached"), passed("later")], "before"),
+    ],
+)
+def test_reference_is_the_latest_other_data_that_passed(runs, key):
+    assert reference_key(runs, workload="taxi", data="now") == key

@@ -1,0 +1,164 @@
+"""What the gate found: what, where, measured against which limit, and what to do about it. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+Rule = Literal[
+    "schema", "missing", "domain", "drift", "skew", "serving", "scale", "rows", "duplicates", "bad rows",
+    "label", "freshness", "leak", "columns",
+]  # fmt: skip
+EditKind = Literal["add_values", "set_range", "set_presence", "set_mass", "add_feature", "deprecate"]
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One change of the schema file that would accept what was found.
+
+    Attributes:
+        kind: what is done to the feature.
+        feature: its name.
+        values: `add_values`: the values that its domain gets.
+        number: `set_presence` and `set_mass`: the new share; `set_range`: the bound that gives way.
+        text: `set_range`: `min` or `max`; `add_feature`: INT, FLOAT or BYTES.
+    """
+
+    kind: EditKind
+    feature: str
+    values: tuple[str, ...] = ()
+    number: float | None = None
+    text: str = ""
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "Edit":
+        """Reads what `asdict` made of it, after JSON."""
+        return cls(**{**data, "values": tuple(data["values"])})
+
+
+@dataclass(frozen=True, slots=True)
+class RowQuery:
+    """Which rows of the raw files show a finding.
+
+    Attributes:
+        column: the column that is looked at.
+        values: rows that hold one of these texts; empty: by `below` and `above`.
+        below: rows with a number less than this; None: none.
+        above: rows with a number greater than this; None: none.
+        is_missing: rows without a value.
+    """
+
+    column: str
+    values: tuple[str, ...] = ()
+    below: float | None = None
+    above: float | None = None
+    is_missing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SampleRow:
+    """A row of a raw file that shows a finding.
+
+    Attributes:
+        file: its name, without the folder.
+        line: from 1; None where the file has no lines.
+        row: from 0, where it has none.
+        value: what stands in the column, shortened.
+    """
+
+    file: str
+    line: int | None
+    row: int
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is not as it should be.
+
+    Attributes:
+        rule: which rule.
+        feature: the column; empty where it is about the data as a whole.
+        splits: where.
+        what: the finding in words, with its numbers, without feature, splits and limit.
+        measured: the number that was held against the limit; None for what has none.
+        limit: that limit.
+        key: the workload's key that holds the limit; empty where the schema does.
+        remedy: what to do, in words.
+        edits: the changes of the schema that would accept it.
+        query: which rows show it.
+        rows: up to five of those.
+        stops: False for what is only worth knowing.
+    """
+
+    rule: Rule
+    feature: str
+    splits: tuple[str, ...]
+    what: str
+    measured: float | None = None
+    limit: float | None = None
+    key: str = ""
+    remedy: str = ""
+    edits: tuple[Edit, ...] = ()
+    query: RowQuery | None = None
+    rows: tuple[SampleRow, ...] = field(default=())
+    stops: bool = True
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data; keys are the attributes' names, and `text` is the first line for people."""
+        return {**asdict(self), "text": self.headline}
+
+    @property
+    def headline(self) -> str:
+        """What, where, measured and limit in one line."""
+        where = ", ".join(self.splits)
+        name = f"{self.feature} ({where})" if self.feature and where else self.feature or where
+        limit = f"; limit {plain(self.limit)}" if self.limit is not None else ""
+        return f"{name}: {self.what}{limit}" if name else f"{self.what}{limit}"
+
+    def lines(self) -> list[str]:
+        """The finding as it stands on the screen: headline, rows, remedy."""
+        found = [self.headline]
+        if self.rows:
+            found.append(f"  rows: {_places(self.rows)}")
+        if self.remedy:
+            found.append(f"  {self.remedy}")
+        return found
+
+
+def plain(number: float) -> str:
+    """A number as people write it: `0.05`, `10,000`."""
+    return f"{number:,.0f}" if float(number).is_integer() and abs(number) < 1e15 else f"{number:.4g}"
+
+
+def share(part: float, whole: float) -> str:
+    """A share with both numbers: `21 of 15,002 rows (0.14%)`."""
+    return f"{part:,.0f} of {whole:,.0f} rows ({percent(part / whole if whole else 0.0)})"
+
+
+def percent(part: float) -> str:
+    """A share in per cent, with as many decimals as it takes to tell it from nothing."""
+    if 0 < part < 0.0001:
+        return "under 0.01%"
+    return f"{part:.0%}" if part >= 0.1 and round(part * 100, 1) % 1 == 0 else f"{part:.2%}"
+
+
+def quoted(values: Sequence[str], *, most: int = 5) -> str:
+    """Some texts in quotes, control characters written out; the rest is counted."""
+    shown = ", ".join(f'"{_shortened(value)}"' for value in values[:most])
+    return f"{shown} and {len(values) - most} more" if len(values) > most else shown
+
+
+def _shortened(value: str, *, most: int = 60) -> str:
+    safe = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in value)
+    return safe if len(safe) <= most else f"{safe[:most]}..."
+
+
+def _places(rows: Sequence[SampleRow]) -> str:
+    parts = []
+    for name in dict.fromkeys(row.file for row in rows):
+        of_file = [row for row in rows if row.file == name]
+        word, numbers = ("row", [row.row for row in of_file])
+        if all(row.line is not None for row in of_file):
+            word, numbers = ("line", [row.line or 0 for row in of_file])
+        parts.append(f"{name} {word} {', '.join(f'{number:,}' for number in numbers)}")
+    return "; ".join(parts)

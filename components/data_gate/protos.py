@@ -1,0 +1,128 @@
+"""From TensorFlow Metadata's messages to the plain data that the rules judge."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from google.protobuf import text_format
+from tensorflow_metadata.proto.v0 import anomalies_pb2, schema_pb2, statistics_pb2
+
+from components.data_gate.schema import Anomaly, FeatureSchema
+from components.data_gate.statistics import Distribution, FeatureStatistics, Kind, SplitStatistics
+
+_KINDS: dict[int, Kind] = {
+    statistics_pb2.FeatureNameStatistics.INT: "int",
+    statistics_pb2.FeatureNameStatistics.FLOAT: "float",
+    statistics_pb2.FeatureNameStatistics.STRING: "text",
+}
+_SEVERITIES = {anomalies_pb2.AnomalyInfo.WARNING: "warning", anomalies_pb2.AnomalyInfo.ERROR: "error"}
+
+
+def split_statistics(data: bytes) -> SplitStatistics:
+    """The statistics of one split, as StatisticsGen writes them to `FeatureStats.pb`."""
+    datasets = statistics_pb2.DatasetFeatureStatisticsList.FromString(data).datasets
+    # Slices, where there are any, come after all examples.
+    whole = datasets[0]
+    rows = int(whole.num_examples)
+    features = (_feature(feature, rows) for feature in whole.features)
+    return SplitStatistics(rows=rows, features={feature.name: feature for feature in features})
+
+
+def schema_features(text: str) -> dict[str, FeatureSchema]:
+    """The features of a schema in protobuf's text format, by name."""
+    schema = text_format.Parse(text, schema_pb2.Schema())
+    domains = {domain.name: frozenset(domain.value) for domain in schema.string_domain}
+    return {feature.name: _schema_of(feature, domains, schema) for feature in schema.feature}
+
+
+def anomalies(data: bytes, *, split: str) -> Iterator[Anomaly]:
+    """What ExampleValidator wrote about one split to `SchemaDiff.pb`."""
+    found = anomalies_pb2.Anomalies.FromString(data)
+    infos: Iterable[tuple[str, Any]] = found.anomaly_info.items()
+    whole = [("", found.dataset_anomaly_info)] if found.HasField("dataset_anomaly_info") else []
+    for name, info in [*infos, *whole]:
+        for reason in info.reason:
+            yield Anomaly(
+                feature=name,
+                split=split,
+                type=anomalies_pb2.AnomalyInfo.Type.Name(reason.type),
+                severity=_SEVERITIES.get(info.severity, "warning"),
+                short=reason.short_description,
+                description=reason.description,
+            )
+
+
+def _feature(feature: Any, rows: int) -> FeatureStatistics:
+    numbers = feature.WhichOneof("stats") == "num_stats"
+    stats = feature.num_stats if numbers else getattr(feature, feature.WhichOneof("stats"))
+    common = stats.common_stats
+    # A row may have the column and no value in it: Ingest writes an empty cell so.
+    present = min(common.num_non_missing, common.tot_num_values)
+    base: dict[str, Any] = {
+        "name": ".".join(feature.path.step) or feature.name,
+        "kind": _KINDS.get(feature.type, "other"),
+        "rows": rows,
+        "present": int(present),
+        "values": int(common.tot_num_values),
+    }
+    if numbers:
+        nan = max((int(histogram.num_nan) for histogram in stats.histograms), default=0)
+        base["present"] = max(base["present"] - nan, 0)
+        has = base["present"] > 0
+        distribution = _distribution(stats.histograms) if has else None
+        return FeatureStatistics(
+            **base, min=stats.min, max=stats.max, mean=stats.mean, distribution=distribution
+        )
+    counts = getattr(getattr(stats, "rank_histogram", None), "buckets", ())
+    return FeatureStatistics(
+        **base,
+        unique=int(getattr(stats, "unique", 0)),
+        counts={bucket.label: bucket.sample_count for bucket in counts},
+    )
+
+
+def _distribution(histograms: Iterable[Any]) -> Distribution | None:
+    # TFDV gives one of equal widths and one of equal weights, which also shows where most values lie.
+    found = [h for h in histograms if h.type == statistics_pb2.Histogram.QUANTILES] or list(histograms)
+    buckets = [b for b in found[0].buckets if b.sample_count > 0] if found else []
+    if not buckets:
+        return None
+    reached = np.cumsum([0.0, *(bucket.sample_count for bucket in buckets)])
+    points = np.array([[bucket.low_value, bucket.high_value] for bucket in buckets]).ravel()
+    below = np.stack([reached[:-1], reached[1:]], axis=1).ravel() / reached[-1]
+    return Distribution(points=points, below=below) if np.isfinite(points).all() else None
+
+
+def _schema_of(feature: Any, domains: dict[str, frozenset[str]], schema: Any) -> FeatureSchema:
+    kind = feature.WhichOneof("domain_info")
+    low = high = None
+    if kind in ("int_domain", "float_domain"):
+        bounds = getattr(feature, kind)
+        low = bounds.min if bounds.HasField("min") else None
+        high = bounds.max if bounds.HasField("max") else None
+    domain = None
+    if kind == "domain":
+        domain = domains.get(feature.domain)
+    elif kind == "string_domain":
+        domain = frozenset(feature.string_domain.value)
+    constraints = feature.distribution_constraints
+    return FeatureSchema(
+        name=feature.name,
+        type=schema_pb2.FeatureType.Name(feature.type) if feature.type else "",
+        domain=domain,
+        domain_name=feature.domain if kind == "domain" else "",
+        min_domain_mass=constraints.min_domain_mass if constraints.HasField("min_domain_mass") else 1.0,
+        min=low,
+        max=high,
+        min_fraction=feature.presence.min_fraction,
+        is_in_training=_is_in(feature, schema, "TRAINING"),
+        is_in_serving=_is_in(feature, schema, "SERVING"),
+    )
+
+
+def _is_in(feature: Any, schema: Any, environment: str) -> bool:
+    if environment in feature.not_in_environment:
+        return False
+    return environment in feature.in_environment or not (
+        schema.default_environment and environment not in schema.default_environment
+    )

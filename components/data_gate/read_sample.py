@@ -1,0 +1,81 @@
+"""Some of the examples as columns, for the rules that statistics cannot answer."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import tensorflow as tf
+from tfx.dsl.io import fileio
+from tfx_bsl.coders.example_coder import ExamplesToRecordBatchDecoder
+
+from components.data_gate.statistics import Column
+
+# Text longer than this on average is a document or an image: nothing is predicted from it as a category.
+_LONG_BYTES = 1_000
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows from all splits.
+
+    Attributes:
+        columns: those with at most one value a row, by name; see `statistics.Column`.
+        rows: how many.
+        repeated: how many of them repeat an earlier one.
+    """
+
+    columns: dict[str, Column]
+    rows: int
+    repeated: int
+
+
+def read_sample(uri: str, splits: Sequence[str], *, rows: int) -> Sample:
+    """Reads examples evenly from every file of every split.
+
+    Args:
+        uri: of the examples artifact.
+        splits: their names.
+        rows: at most so many.
+    """
+    files = [path for split in splits for path in sorted(fileio.glob(f"{uri}/Split-{split}/*"))]
+    records = [record for path in files for record in _read(path, -(-rows // len(files)))]
+    digests = {hashlib.blake2b(record, digest_size=16).digest() for record in records}
+    columns = _columns(ExamplesToRecordBatchDecoder().DecodeBatch(records)) if records else {}
+    return Sample(columns=columns, rows=len(records), repeated=len(records) - len(digests))
+
+
+def _read(path: str, rows: int) -> Iterator[bytes]:
+    compression = "GZIP" if path.endswith(".gz") else ""
+    for batch in tf.data.TFRecordDataset(path, compression).take(rows).batch(4096).as_numpy_iterator():
+        yield from batch.tolist()
+
+
+def _columns(batch: pa.RecordBatch) -> dict[str, Column]:
+    columns = {}
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        values = _single(column)
+        if values is not None:
+            columns[name] = values
+    return columns
+
+
+def _single(column: pa.Array) -> Column | None:
+    """The value of each row; None where rows have several, or long ones."""
+    if pa.types.is_null(column.type):
+        return None
+    lengths = column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+    values = column.flatten()
+    if lengths.max(initial=0) > 1:
+        return None
+    has = lengths == 1
+    if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
+        numbers = np.full(len(lengths), np.nan)
+        numbers[has] = values.to_numpy(zero_copy_only=False)
+        return numbers
+    if values.nbytes > _LONG_BYTES * max(len(values), 1):
+        return None
+    texts = np.full(len(lengths), None, dtype=object)
+    texts[has] = [value.decode("utf-8", "replace") for value in values.to_pylist()]
+    return texts

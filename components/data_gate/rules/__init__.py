@@ -1,0 +1,1 @@
+"""The rules of the data gate, one module for each kind. Pure: numbers in, findings out."""

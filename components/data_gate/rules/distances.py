@@ -1,0 +1,113 @@
+"""How far two distributions are apart, and how far chance alone can put them."""
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from components.data_gate.statistics import Distribution
+
+# Standard errors that chance is allowed: 4 are exceeded by one comparison in 16,000.
+_SIGMAS = 4.0
+# Of a Jensen-Shannon divergence.
+_CELLS = 20
+_CUTS = np.linspace(0, 1, _CELLS + 1)[1:-1]
+# A factor shows in this many different deciles at least, and in none of them off by more than this.
+_LEAST_DECILES = 5
+_SPREAD = 0.05
+_DECILES = np.linspace(0.1, 0.9, 9)
+
+
+def l_infinity(first: Mapping[str, float], second: Mapping[str, float]) -> tuple[float, str]:
+    """The largest difference of any value's share, and that value.
+
+    Source: TensorFlow Data Validation, `infinity_norm` of its drift and skew comparators.
+
+    Args:
+        first: value -> how often, >= 0; those of `second` likewise.
+        second: the other.
+
+    Returns:
+        0 to 1, and the value; 0 and an empty text where either is empty.
+    """
+    sums = sum(first.values()), sum(second.values())
+    if not all(sums):
+        return 0.0, ""
+    differences = {
+        value: abs(first.get(value, 0.0) / sums[0] - second.get(value, 0.0) / sums[1])
+        for value in {**first, **second}
+    }
+    worst = max(differences, key=lambda value: differences[value])
+    return differences[worst], worst
+
+
+def l_infinity_by_chance(share: float, rows: tuple[int, int]) -> float:
+    """How far the shares of one value may lie apart in two samples of one population.
+
+    Source: the standard error of a difference of two shares, sqrt(p (1 - p) (1 / n + 1 / m)).
+
+    Args:
+        share: of the value in both together, 0 to 1.
+        rows: of the two samples.
+    """
+    if not all(rows):
+        return 1.0
+    deviation = math.sqrt(max(share * (1 - share), 0.0) * (1 / rows[0] + 1 / rows[1]))
+    return _SIGMAS * deviation + 1 / min(rows)  # one row, as rare values come in whole ones
+
+
+def jensen_shannon(first: Distribution, second: Distribution) -> tuple[float, int]:
+    """The Jensen-Shannon divergence with logarithms to base 2.
+
+    It is taken over at most 20 cells of about equal weight: finer ones would compare how the two polylines
+    were cut, not the data. Source: Lin 1991, "Divergence measures based on the Shannon entropy".
+
+    Returns:
+        0 (equal) to 1 (nothing in common), and the number of cells.
+    """
+    points = np.sort(np.concatenate([first.points, second.points]))
+    below = np.stack([first.at_most(points), second.at_most(points)])
+    cuts = np.searchsorted(below.mean(axis=0), _CUTS)
+    ends = sorted({*cuts.tolist(), len(points) - 1})
+    cells = below[:, ends]
+    cells[:, 1:] -= cells[:, :-1].copy()
+    cells = cells[:, cells.any(axis=0)]
+    ratio = cells / cells.mean(axis=0)
+    # Where a cell is empty in one of them it adds nothing: x log x goes to 0.
+    terms = cells * np.log2(np.where(ratio > 0, ratio, 1.0))
+    return float(terms.sum() / 2), cells.shape[1]
+
+
+def jensen_shannon_by_chance(cells: int, rows: tuple[int, int]) -> float:
+    """How large the divergence of two samples of one population may be.
+
+    8 ln 2 / (1 / n + 1 / m) times the divergence is distributed as chi squared with k - 1 degrees of freedom
+    for k cells; chance is allowed its mean and some standard deviations.
+    Source: Grosse and others 2002, "Analysis of symbolic sequences using the Jensen-Shannon divergence".
+
+    Args:
+        cells: k, >= 1.
+        rows: n and m, the two samples' sizes.
+    """
+    if not all(rows):
+        return 1.0
+    freedom = max(cells - 1, 1)
+    chi_squared = freedom + _SIGMAS * math.sqrt(2 * freedom)
+    return chi_squared / (8 * math.log(2)) * (1 / rows[0] + 1 / rows[1])
+
+
+def scale(first: Distribution, second: Distribution) -> float:
+    """The factor by which all numbers of the first would have to be multiplied to become those of the second.
+
+    It is measured where it shows: at the deciles that are not zero, which must agree within 5%.
+
+    Returns:
+        That factor, > 0; 1 where there is none.
+    """
+    before, after = first.quantiles(_DECILES), second.quantiles(_DECILES)
+    used = (before != 0) & (after != 0)
+    if len(np.unique(before[used])) < _LEAST_DECILES or (np.sign(before[used]) != np.sign(after[used])).any():
+        return 1.0
+    factors = after[used] / before[used]
+    middle = float(np.median(factors))
+    return middle if np.abs(factors / middle - 1).max() <= _SPREAD else 1.0

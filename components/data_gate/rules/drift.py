@@ -1,0 +1,158 @@
+"""Features whose values are distributed otherwise than in the reference, or in one split than in another."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from components.data_gate.finding import Finding, Rule, percent, plain
+from components.data_gate.limits import Limits
+from components.data_gate.rules.distances import (
+    jensen_shannon,
+    jensen_shannon_by_chance,
+    l_infinity,
+    l_infinity_by_chance,
+    scale,
+)
+from components.data_gate.statistics import FeatureStatistics, SplitStatistics, Statistics
+
+TRAIN = "train"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Which two sets of rows are compared, and in which words.
+
+    Attributes:
+        rule: what a difference is called.
+        splits: where it is.
+        there: what the data is compared with, e.g. `in the reference`.
+        prefix: of the limits' names: `max_drift` or `max_skew`.
+    """
+
+    rule: Rule
+    splits: tuple[str, ...]
+    there: str
+    prefix: str
+
+
+def find_drift(
+    statistics: Statistics, reference: Statistics, limits: Limits, *, skip: Collection[str]
+) -> Iterator[Finding]:
+    """Features of the train split that are not distributed as in the reference's.
+
+    Args:
+        statistics: of the data.
+        reference: what it is compared with; empty: nothing.
+        limits: `max_drift_*` and `max_scale`.
+        skip: features that another rule looks at, e.g. the label and the time.
+    """
+    if TRAIN in statistics and TRAIN in reference:
+        how = Comparison("drift", (TRAIN,), "in the reference", "max_drift")
+        yield from _compare(statistics[TRAIN], reference[TRAIN], limits, how, skip)
+
+
+def find_skew(statistics: Statistics, limits: Limits, *, skip: Collection[str]) -> Iterator[Finding]:
+    """Features that are not distributed alike in the train split and another."""
+    for split in statistics:
+        if split != TRAIN and TRAIN in statistics:
+            how = Comparison("skew", (split,), f"in {TRAIN}", "max_skew")
+            yield from _compare(statistics[split], statistics[TRAIN], limits, how, skip)
+
+
+def find_serving_skew(
+    statistics: Statistics, serving: SplitStatistics | None, limits: Limits, *, skip: Collection[str]
+) -> Iterator[Finding]:
+    """Features that are not distributed in the train split as in what the model is asked."""
+    if serving is not None and TRAIN in statistics:
+        how = Comparison("serving", (TRAIN,), "when serving", "max_skew")
+        yield from _compare(statistics[TRAIN], serving, limits, how, skip)
+
+
+def _compare(
+    now: SplitStatistics, then: SplitStatistics, limits: Limits, how: Comparison, skip: Collection[str]
+) -> Iterator[Finding]:
+    for name, feature in now.features.items():
+        other = then.features.get(name)
+        if other is None or name in skip:
+            continue
+        finding = None
+        if feature.is_number and other.is_number:
+            finding = _numbers_differ(feature, other, limits, how)
+        elif feature.counts and other.counts:
+            finding = _texts_differ(feature, other, limits, how)
+        if finding is not None:
+            yield finding
+
+
+def _texts_differ(
+    now: FeatureStatistics, then: FeatureStatistics, limits: Limits, how: Comparison
+) -> Finding | None:
+    distance, value = l_infinity(now.counts, then.counts)
+    shares = [each.counts.get(value, 0.0) / sum(each.counts.values()) for each in (now, then)]
+    limit = limits.of(now.name, f"{how.prefix}_l_infinity")
+    if distance <= limit + l_infinity_by_chance(sum(shares) / 2, (now.present, then.present)):
+        return None
+    key = limits.key(now.name, f"{how.prefix}_l_infinity")
+    return Finding(
+        rule=how.rule,
+        feature=now.name,
+        splits=how.splits,
+        what=f'"{value}" is {percent(shares[0])} of the values, {percent(shares[1])} {how.there}: '
+        f"L-infinity {distance:.3f}",
+        measured=distance,
+        limit=limit,
+        key=key,
+        remedy=f"look why; if it is right, raise {key} above {distance:.3f}",
+    )
+
+
+def _numbers_differ(
+    now: FeatureStatistics, then: FeatureStatistics, limits: Limits, how: Comparison
+) -> Finding | None:
+    if now.distribution is None or then.distribution is None:
+        return None
+    distance, cells = jensen_shannon(now.distribution, then.distribution)
+    chance = jensen_shannon_by_chance(cells, (now.present, then.present))
+    if distance <= chance:
+        return None
+    limit = limits.of(now.name, f"{how.prefix}_jensen_shannon")
+    # A factor says more, and shows before the distance is large.
+    if (scaled := _scaled(now, then, limits, how)) or distance <= limit + chance:
+        return scaled
+    key = limits.key(now.name, f"{how.prefix}_jensen_shannon")
+    return Finding(
+        rule=how.rule,
+        feature=now.name,
+        splits=how.splits,
+        what=f"the values lie elsewhere, mean {now.mean:.4g}, {then.mean:.4g} {how.there}: "
+        f"Jensen-Shannon {distance:.3f}",
+        measured=distance,
+        limit=limit,
+        key=key,
+        remedy=f"look why; if it is right, raise {key} above {distance:.3f}",
+    )
+
+
+def _scaled(
+    now: FeatureStatistics, then: FeatureStatistics, limits: Limits, how: Comparison
+) -> Finding | None:
+    if now.distribution is None or then.distribution is None:
+        return None
+    factor = scale(then.distribution, now.distribution)
+    limit = limits.of(now.name, "max_scale")
+    if 1 / limit <= factor <= limit:
+        return None
+    key, needed = limits.key(now.name, "max_scale"), max(factor, 1 / factor)
+    return Finding(
+        rule="scale",
+        feature=now.name,
+        splits=how.splits,
+        what=f"all values are {_times(factor)} what they are {how.there}, as after a change of units",
+        measured=factor,
+        limit=limit,
+        key=key,
+        remedy=f"bring them back to the old unit; if it is right, raise {key} above {needed:.3g}",
+    )
+
+
+def _times(factor: float) -> str:
+    return f"{plain(round(factor, 2))} times" if factor >= 1 else f"1/{plain(round(1 / factor, 2))} of"

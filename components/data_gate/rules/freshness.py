@@ -1,0 +1,115 @@
+"""The newest value of a time column: not too old, not in the future, not older than before."""
+
+import math
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from components.data_gate.finding import Finding
+from components.data_gate.limits import SECTION, Freshness
+from components.data_gate.statistics import FeatureStatistics, Statistics
+
+_DAY_S = 86_400.0
+# Clocks differ, and a date without a zone may be ahead of UTC by 14 hours.
+_AHEAD_S = _DAY_S
+_NEWEST_S = 253_402_300_799.0  # the end of the year 9999
+
+
+def find_staleness(
+    statistics: Statistics, reference: Statistics, wanted: Freshness | None, *, now_s: float
+) -> Iterator[Finding]:
+    """What is wrong with the newest value.
+
+    Args:
+        statistics: of the data.
+        reference: what it is compared with; empty: nothing.
+        wanted: the column and its limits; None: nothing is looked at.
+        now_s: the time, in seconds since 1970.
+    """
+    if wanted is None:
+        return
+    newest_s = newest(statistics, wanted.column)
+    if newest_s is None:
+        yield _finding(
+            wanted.column,
+            "holds no time: seconds since 1970 or ISO 8601 dates are wanted",
+            remedy=f"correct {SECTION}.freshness.column",
+        )
+        return
+    if newest_s > now_s + _AHEAD_S:
+        yield _finding(
+            wanted.column,
+            f"the newest value, {_date(newest_s)}, lies in the future",
+            remedy="look whether it is in seconds since 1970, and at the clock that wrote it",
+        )
+        return
+    age_days = max(now_s - newest_s, 0.0) / _DAY_S
+    if wanted.max_age_days is not None and age_days > wanted.max_age_days:
+        yield _finding(
+            wanted.column,
+            f"the newest value, {_date(newest_s)}, is {_days(age_days)} old",
+            measured=age_days,
+            limit=wanted.max_age_days,
+            key=f"{SECTION}.freshness.max_age_days",
+            remedy=f"bring newer data, or raise {SECTION}.freshness.max_age_days",
+        )
+    before_s = newest(reference, wanted.column)
+    behind_days = (before_s - newest_s) / _DAY_S if before_s is not None else 0.0
+    if before_s is not None and behind_days > wanted.max_behind_days:
+        yield _finding(
+            wanted.column,
+            f"the newest value, {_date(newest_s)}, is {_days(behind_days)} older than the reference's, "
+            f"{_date(before_s)}",
+            measured=behind_days,
+            limit=wanted.max_behind_days,
+            key=f"{SECTION}.freshness.max_behind_days",
+            remedy=f"look whether this is the right file; else raise {SECTION}.freshness.max_behind_days",
+        )
+
+
+def newest(statistics: Statistics, column: str) -> float | None:
+    """The newest value of a time column in seconds since 1970; None where there is none.
+
+    Of a column of texts it is the newest of those that the statistics list, the 1,000 most frequent ones.
+    """
+    features = (split.features.get(column) for split in statistics.values())
+    times = [
+        time for feature in features if feature is not None and (time := _newest_of(feature)) is not None
+    ]
+    return max(times, default=None)
+
+
+def _newest_of(feature: FeatureStatistics) -> float | None:
+    if feature.is_number:
+        return feature.max
+    return max((time for text in feature.counts if (time := _parse(text)) is not None), default=None)
+
+
+def _parse(text: str) -> float | None:
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        return None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def _finding(
+    column: str,
+    what: str,
+    *,
+    remedy: str,
+    measured: float | None = None,
+    limit: float | None = None,
+    key: str = "",
+) -> Finding:
+    return Finding("freshness", column, (), what, measured, limit, key, remedy)
+
+
+def _date(time_s: float) -> str:
+    if not math.isfinite(time_s) or abs(time_s) > _NEWEST_S:
+        return f"{time_s:.4g}"
+    moment = datetime.fromtimestamp(time_s, UTC)
+    return moment.date().isoformat()
+
+
+def _days(days: float) -> str:
+    return f"{days:,.0f} days" if days >= 2 else f"{days * 24:,.0f} hours"

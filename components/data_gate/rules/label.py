@@ -1,0 +1,122 @@
+"""The label: there, not always the same, and distributed as before and as in every split."""
+
+from collections.abc import Iterator
+
+from components.data_gate.finding import Finding, RowQuery, percent, plain, share
+from components.data_gate.limits import Limits, key
+from components.data_gate.rules.distances import (
+    jensen_shannon,
+    jensen_shannon_by_chance,
+    l_infinity,
+    l_infinity_by_chance,
+)
+from components.data_gate.rules.drift import TRAIN
+from components.data_gate.statistics import FeatureStatistics, Statistics
+
+
+def find_label_faults(
+    statistics: Statistics, reference: Statistics, label: str, limits: Limits
+) -> Iterator[Finding]:
+    """What is wrong with the label.
+
+    Args:
+        statistics: of the data.
+        reference: what it is compared with; empty: nothing.
+        label: the raw column that the label comes from.
+        limits: `max_label_missing_share` and `max_label_shift`.
+    """
+    found = {split: each.features[label] for split, each in statistics.items() if label in each.features}
+    if not found:
+        yield Finding("label", label, (), "no split has this column", remedy="data.label names the column")
+        return
+    for split, feature in found.items():
+        yield from _missing(feature, split, limits)
+    constant = {split: feature for split, feature in found.items() if _is_constant(feature)}
+    if constant:
+        yield _constant(label, constant)
+        return  # a shift is only another word for it
+    if TRAIN not in found:
+        return
+    if TRAIN in reference and label in reference[TRAIN].features:
+        yield from _shift(
+            found[TRAIN], reference[TRAIN].features[label], (TRAIN,), "in the reference", limits
+        )
+    for split, feature in found.items():
+        if split != TRAIN:
+            yield from _shift(feature, found[TRAIN], (split,), f"in {TRAIN}", limits)
+
+
+def _missing(feature: FeatureStatistics, split: str, limits: Limits) -> Iterator[Finding]:
+    if feature.missing_share > limits.max_label_missing_share:
+        name = key("max_label_missing_share")
+        yield Finding(
+            rule="label",
+            feature=feature.name,
+            splits=(split,),
+            what=f"{share(feature.missing, feature.rows)} have no label",
+            measured=feature.missing_share,
+            limit=limits.max_label_missing_share,
+            key=name,
+            remedy=f"label these rows or leave them out; or raise {name} above {feature.missing_share:.4f}",
+            query=RowQuery(feature.name, is_missing=True),
+        )
+
+
+def _is_constant(feature: FeatureStatistics) -> bool:
+    if not feature.present:
+        return False
+    return feature.min == feature.max if feature.is_number else feature.unique == 1
+
+
+def _constant(label: str, found: dict[str, FeatureStatistics]) -> Finding:
+    feature = next(iter(found.values()))
+    value = plain(feature.min) if feature.is_number else f'"{next(iter(feature.counts), "")}"'
+    rows = sum(each.present for each in found.values())
+    return Finding(
+        rule="label",
+        feature=label,
+        splits=tuple(found),
+        what=f"all {rows:,} labels are {value}: there is nothing to learn",
+        remedy="look at what fills this column, and at data.label",
+    )
+
+
+def _shift(
+    now: FeatureStatistics, then: FeatureStatistics, splits: tuple[str, ...], there: str, limits: Limits
+) -> Iterator[Finding]:
+    rows = (now.present, then.present)
+    name = key("max_label_shift")
+    if now.is_number and then.is_number and not (_is_binary(now) and _is_binary(then)):
+        if now.distribution is None or then.distribution is None:
+            return
+        distance, cells = jensen_shannon(now.distribution, then.distribution)
+        chance = jensen_shannon_by_chance(cells, rows)
+        what = f"mean {now.mean:.4g}, {then.mean:.4g} {there}: Jensen-Shannon {distance:.3f}"
+    else:
+        counts = [_counts(each) for each in (now, then)]
+        distance, value = l_infinity(*counts)
+        shares = [each.get(value, 0.0) / max(sum(each.values()), 1) for each in counts]
+        chance = l_infinity_by_chance(sum(shares) / 2, rows)
+        what = f'"{value}" is {percent(shares[0])} of the labels, {percent(shares[1])} {there}'
+    if distance > limits.max_label_shift + chance:
+        yield Finding(
+            rule="label",
+            feature=now.name,
+            splits=splits,
+            what=what,
+            measured=distance,
+            limit=limits.max_label_shift,
+            key=name,
+            remedy=f"look why the labels moved; if it is right, raise {name} above {distance:.3f}",
+        )
+
+
+def _is_binary(feature: FeatureStatistics) -> bool:
+    return feature.kind == "int" and feature.min >= 0 and feature.max <= 1
+
+
+def _counts(feature: FeatureStatistics) -> dict[str, float]:
+    """How often each label stands there; those of a 0 or 1 follow from their mean."""
+    if feature.is_number:
+        return {"1": feature.mean * feature.values, "0": (1 - feature.mean) * feature.values}
+    return dict(feature.counts)

@@ -1,0 +1,117 @@
+"""Values that are not there: more of them than the workload, the schema or the reference lets pass."""
+
+from collections.abc import Iterator, Mapping
+
+from components.data_gate.finding import Edit, Finding, RowQuery, percent, share
+from components.data_gate.limits import Limits
+from components.data_gate.rules.distances import l_infinity_by_chance
+from components.data_gate.schema import FeatureSchema
+from components.data_gate.statistics import FeatureStatistics, Statistics
+
+
+def find_missing(
+    statistics: Statistics, reference: Statistics, schema: Mapping[str, FeatureSchema], limits: Limits
+) -> Iterator[Finding]:
+    """Features of which too many rows have no value, each told once, by the split that is worst.
+
+    Args:
+        statistics: of the data.
+        reference: what it is compared with; empty: nothing.
+        schema: what the schema says about each feature.
+        limits: `max_missing_share` and `max_missing_rise`; the schema has its own, `min_fraction`.
+    """
+    for name, by_split in _by_feature(statistics).items():
+        worst = max(by_split, key=lambda split: by_split[split].missing_share)
+        feature = by_split[worst]
+        finding = (
+            _above_limit(feature, worst, limits)
+            or _below_schema(feature, worst, schema.get(name))
+            or _above_reference(feature, worst, reference, limits)
+        )
+        if finding is not None:
+            yield finding
+
+
+def find_lost_columns(statistics: Statistics, reference: Statistics) -> Iterator[Finding]:
+    """Features that the reference had and the data lacks."""
+    there = {name for split in statistics.values() for name in split.features}
+    before = {name: None for split in reference.values() for name in split.features}
+    for name in before:
+        if name not in there:
+            yield Finding(
+                rule="columns",
+                feature=name,
+                splits=tuple(statistics),
+                what="the reference has this column, the data has not",
+                remedy="put the column back; without it, what is made of it cannot be computed",
+            )
+
+
+def _by_feature(statistics: Statistics) -> dict[str, dict[str, FeatureStatistics]]:
+    found: dict[str, dict[str, FeatureStatistics]] = {}
+    for split, of_split in statistics.items():
+        for name, feature in of_split.features.items():
+            found.setdefault(name, {})[split] = feature
+    return found
+
+
+def _above_limit(feature: FeatureStatistics, split: str, limits: Limits) -> Finding | None:
+    limit = limits.of(feature.name, "max_missing_share")
+    if feature.missing_share <= limit:
+        return None
+    key = limits.key(feature.name, "max_missing_share")
+    return _finding(
+        feature, split, limit, key, f"fill these rows, or raise {key} above {feature.missing_share:.4f}"
+    )
+
+
+def _below_schema(feature: FeatureStatistics, split: str, allowed: FeatureSchema | None) -> Finding | None:
+    if allowed is None or 1 - feature.missing_share >= allowed.min_fraction:
+        return None
+    # Two decimals, rounded down: the next rows will not be exactly these.
+    edit = Edit("set_presence", feature.name, number=int((1 - feature.missing_share) * 100) / 100)
+    words = f"the schema wants a value in {percent(allowed.min_fraction)} of the rows"
+    return _finding(feature, split, 1 - allowed.min_fraction, "", words, edit)
+
+
+def _above_reference(
+    feature: FeatureStatistics, split: str, reference: Statistics, limits: Limits
+) -> Finding | None:
+    before = reference[split].features.get(feature.name) if split in reference else None
+    if before is None:
+        return None
+    limit = limits.of(feature.name, "max_missing_rise")
+    rise = feature.missing_share - before.missing_share
+    middle = (feature.missing + before.missing) / max(feature.rows + before.rows, 1)
+    if rise <= limit + l_infinity_by_chance(middle, (feature.rows, before.rows)):
+        return None
+    key = limits.key(feature.name, "max_missing_rise")
+    return Finding(
+        rule="missing",
+        feature=feature.name,
+        splits=(split,),
+        what=f"{share(feature.missing, feature.rows)} have no value, {percent(before.missing_share)} "
+        "in the reference",
+        measured=rise,
+        limit=limit,
+        key=key,
+        remedy=f"fill these rows, or raise {key}",
+        query=RowQuery(feature.name, is_missing=True),
+    )
+
+
+def _finding(
+    feature: FeatureStatistics, split: str, limit: float, key: str, remedy: str, *edits: Edit
+) -> Finding:
+    return Finding(
+        rule="missing",
+        feature=feature.name,
+        splits=(split,),
+        what=f"{share(feature.missing, feature.rows)} have no value",
+        measured=feature.missing_share,
+        limit=limit,
+        key=key,
+        remedy=remedy,
+        edits=edits,
+        query=RowQuery(feature.name, is_missing=True),
+    )

@@ -1,0 +1,100 @@
+"""How many rows there are: too few, far more or less than before, repeated ones, bad ones."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from components.data_gate.finding import Finding, percent, share
+from components.data_gate.limits import Limits, key
+from components.data_gate.statistics import Statistics, total_rows
+
+
+@dataclass(frozen=True, slots=True)
+class BadRows:
+    """What Ingest's quarantine says.
+
+    Attributes:
+        rows_in: rows read.
+        rejected: how many are in quarantine, by reason.
+        first: the first of them, in words.
+    """
+
+    rows_in: int = 0
+    rejected: Mapping[str, int] = field(default_factory=dict)
+    first: tuple[str, ...] = ()
+
+
+def find_row_counts(statistics: Statistics, reference: Statistics, limits: Limits) -> Iterator[Finding]:
+    """Too few rows, a split without any, or far more or fewer than in the reference."""
+    rows = total_rows(statistics)
+    for name in [name for name, split in statistics.items() if not split.rows]:
+        yield Finding(
+            rule="rows", feature="", splits=(name,), what="no rows", remedy="check data.source and data.split"
+        )
+    if rows < limits.min_rows:
+        yield Finding(
+            rule="rows",
+            feature="",
+            splits=(),
+            what=f"{rows:,} rows in all, needs {limits.min_rows:,}",
+            measured=rows,
+            key=key("min_rows"),
+            remedy=f"bring more rows, or lower {key('min_rows')}",
+        )
+    before = total_rows(reference)
+    change = (rows - before) / before if before else 0.0
+    if abs(change) > limits.max_row_change:
+        verb = "more" if change > 0 else "fewer"
+        yield Finding(
+            rule="rows",
+            feature="",
+            splits=(),
+            what=f"{rows:,} rows, {percent(abs(change))} {verb} than the {before:,} of the reference",
+            measured=abs(change),
+            limit=limits.max_row_change,
+            key=key("max_row_change"),
+            remedy="look whether files are missing or there twice; if it is right, raise "
+            f"{key('max_row_change')} above {abs(change):.2f}",
+        )
+
+
+def find_duplicates(repeated: int, looked_at: int, limits: Limits) -> Iterator[Finding]:
+    """Rows that repeat an earlier one.
+
+    Args:
+        repeated: how many do.
+        looked_at: of how many rows, the sample.
+        limits: `max_duplicate_share`.
+    """
+    measured = repeated / looked_at if looked_at else 0.0
+    if measured > limits.max_duplicate_share:
+        yield Finding(
+            rule="duplicates",
+            feature="",
+            splits=(),
+            what=f"{share(repeated, looked_at)} repeat another row in every column",
+            measured=measured,
+            limit=limits.max_duplicate_share,
+            key=key("max_duplicate_share"),
+            remedy="look whether a file is there twice; if such rows are natural, raise "
+            f"{key('max_duplicate_share')} above {measured:.2f}",
+        )
+
+
+def find_bad_rows(bad: BadRows, limits: Limits) -> Iterator[Finding]:
+    """Rows in quarantine: a finding above the limit, worth knowing below it."""
+    rejected = sum(bad.rejected.values())
+    if not rejected:
+        return
+    measured = rejected / bad.rows_in
+    reasons = ", ".join(f"{count:,} {reason}" for reason, count in bad.rejected.items())
+    yield Finding(
+        rule="bad rows",
+        feature="",
+        splits=(),
+        what=f"{share(rejected, bad.rows_in)} are in quarantine ({reasons}), first: {''.join(bad.first[:1])}",
+        measured=measured,
+        limit=limits.max_bad_share,
+        key=key("max_bad_share"),
+        remedy=f"correct these rows, or raise {key('max_bad_share')}",
+        stops=measured > limits.max_bad_share,
+    )

@@ -1,0 +1,103 @@
+"""The statistics of a data set as plain numbers: what the rules judge. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+# The values of a feature, one a row: float64 with NaN, or objects (text) with None, where there is none.
+Column = npt.NDArray[Any]
+Kind = Literal["int", "float", "text", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """A cumulative distribution, as the polyline through some of its points.
+
+    Attributes:
+        points: values, ascending; one that many rows share stands there twice.
+        below: share of the values at or below each point, 0 to 1, ascending.
+    """
+
+    points: Floats
+    below: Floats
+
+    def at_most(self, grid: Floats) -> Floats:
+        """The share of the values that are at most each number of a grid: float64 [n] to float64 [n]."""
+        last = len(self.points) - 1
+        found = np.searchsorted(self.points, grid, side="right")
+        left, right = np.maximum(found - 1, 0), np.minimum(found, last)
+        width = self.points[right] - self.points[left]
+        part = np.divide(grid - self.points[left], width, out=np.zeros(len(grid)), where=width > 0)
+        height = self.below[left] + part * (self.below[right] - self.below[left])
+        return np.where(grid < self.points[0], 0.0, np.where(grid >= self.points[-1], 1.0, height))
+
+    def quantiles(self, shares: Floats) -> Floats:
+        """The values below which those shares (0 to 1) of all values lie."""
+        return np.interp(shares, self.below, self.points)
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureStatistics:
+    """One feature of one split.
+
+    Attributes:
+        name: the column.
+        kind: what its values are; `text` has `counts`, numbers have the rest.
+        rows: of the split.
+        present: rows that have a value; one that is no number (NaN) is none.
+        values: how many values there are; more than `present` where a row may have several.
+        unique: different values of a text.
+        counts: text -> how often, the most frequent ones (TFDV keeps 1,000).
+        min: smallest number.
+        max: largest number.
+        mean: of the numbers.
+        distribution: of the numbers; None where there are none.
+    """
+
+    name: str
+    kind: Kind
+    rows: int
+    present: int
+    values: int = 0
+    unique: int = 0
+    counts: Mapping[str, float] = field(default_factory=dict)
+    min: float = 0.0
+    max: float = 0.0
+    mean: float = 0.0
+    distribution: Distribution | None = None
+
+    @property
+    def missing(self) -> int:
+        """Rows without a value."""
+        return max(self.rows - self.present, 0)
+
+    @property
+    def missing_share(self) -> float:
+        """Rows without a value, as a share of all, 0 to 1."""
+        return self.missing / self.rows if self.rows else 0.0
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it has numbers that can be compared."""
+        return self.distribution is not None
+
+
+@dataclass(frozen=True, slots=True)
+class SplitStatistics:
+    """One split: how many rows it has, and its features by name."""
+
+    rows: int
+    features: Mapping[str, FeatureStatistics]
+
+
+# By the name of the split: train, eval, ...
+Statistics = Mapping[str, SplitStatistics]
+
+
+def total_rows(statistics: Statistics) -> int:
+    """The rows of all splits."""
+    return sum(split.rows for split in statistics.values())

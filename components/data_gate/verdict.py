@@ -1,0 +1,159 @@
+"""What decides whether the data passes: every rule, then one answer in words. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from components.data_gate.finding import Finding
+from components.data_gate.limits import Limits
+from components.data_gate.rules.drift import find_drift, find_serving_skew, find_skew
+from components.data_gate.rules.freshness import find_staleness
+from components.data_gate.rules.label import find_label_faults
+from components.data_gate.rules.leak import find_leaks
+from components.data_gate.rules.missing import find_lost_columns, find_missing
+from components.data_gate.rules.rows import BadRows, find_bad_rows, find_duplicates, find_row_counts
+from components.data_gate.rules.schema import Context, find_anomalies
+from components.data_gate.schema import Anomaly, FeatureSchema
+from components.data_gate.statistics import Column, SplitStatistics, Statistics, total_rows
+
+# The order in which findings are told: what makes the others follow comes first.
+_ORDER = (
+    "bad rows", "rows", "duplicates", "columns", "label", "schema", "missing", "domain", "scale", "leak",
+    "drift", "skew", "serving", "freshness",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """All that the gate knows of the data.
+
+    Attributes:
+        statistics: of the data, by split.
+        label: the raw column that the label comes from.
+        limits: what it is held against.
+        now_s: the time, in seconds since 1970.
+        schema: what the schema says about each feature.
+        schema_file: as the user knows it; empty where the schema is inferred from the data.
+        anomalies: ExampleValidator's, of all splits.
+        reference: the statistics of data that passed before; empty where there is none.
+        reference_name: what that is, in words.
+        serving: the statistics of what the model is asked; None where unknown.
+        bad: what Ingest's quarantine says.
+        sample: columns of some rows by name.
+        repeated: rows of the sample that repeat an earlier one.
+        sampled: rows of the sample.
+    """
+
+    statistics: Statistics
+    label: str
+    limits: Limits
+    now_s: float
+    schema: Mapping[str, FeatureSchema] = field(default_factory=dict)
+    schema_file: str = ""
+    anomalies: Sequence[Anomaly] = ()
+    reference: Statistics = field(default_factory=dict)
+    reference_name: str = ""
+    serving: SplitStatistics | None = None
+    bad: BadRows = field(default_factory=BadRows)
+    sample: Mapping[str, Column] = field(default_factory=dict)
+    repeated: int = 0
+    sampled: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The gate's answer.
+
+    Attributes:
+        findings: all that was found, what stops first.
+        rows: of all splits.
+        features: how many columns.
+        reference_name: what the data was compared with; empty: nothing.
+        accepted: the reason why the data passes whatever was found; empty: it has to pass by itself.
+    """
+
+    findings: tuple[Finding, ...]
+    rows: int
+    features: int
+    reference_name: str = ""
+    accepted: str = ""
+
+    @property
+    def stopping(self) -> tuple[Finding, ...]:
+        """The findings that stop, or would without the override."""
+        return tuple(finding for finding in self.findings if finding.stops)
+
+    @property
+    def passed(self) -> bool:
+        """Whether the pipeline goes on."""
+        return not self.stopping or bool(self.accepted)
+
+    @property
+    def message(self) -> str:
+        """The answer in one line."""
+        count = len(self.stopping)
+        found = f"{count} finding{'s' * (count != 1)}" if count else "nothing found"
+        data = f"{self.rows:,} rows, {self.features} columns"
+        against = (
+            f", against {self.reference_name}" if self.reference_name else ", no earlier data to compare with"
+        )
+        accepted = f"; accepted: {self.accepted}" if self.accepted and count else ""
+        return f"{found} in {data}{against}{accepted}"
+
+    def lines(self) -> list[str]:
+        """Every finding as it stands on the screen."""
+        return [line for finding in self.findings for line in finding.lines()]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for `verdict.json`."""
+        return {
+            "passed": self.passed,
+            "message": self.message,
+            "accepted": self.accepted,
+            "override": "accept_data",
+            "reference": self.reference_name,
+            "rows": self.rows,
+            "features": self.features,
+            "findings": [finding.to_json() for finding in self.findings],
+            "lines": self.lines(),
+        }
+
+
+def judge(evidence: Evidence, *, accepted: str = "") -> Verdict:
+    """Holds the data against every rule.
+
+    Args:
+        evidence: what is known.
+        accepted: the reason of `--accept-data`; empty without.
+    """
+    found = sorted(_find(evidence), key=lambda finding: (not finding.stops, _ORDER.index(finding.rule)))
+    names = {name for split in evidence.statistics.values() for name in split.features}
+    return Verdict(
+        findings=tuple(found),
+        rows=total_rows(evidence.statistics),
+        features=len(names),
+        reference_name=evidence.reference_name if evidence.reference else "",
+        accepted=accepted,
+    )
+
+
+def _find(e: Evidence) -> Iterator[Finding]:
+    yield from find_bad_rows(e.bad, e.limits)
+    yield from find_row_counts(e.statistics, e.reference, e.limits)
+    yield from find_duplicates(e.repeated, e.sampled, e.limits)
+    yield from find_label_faults(e.statistics, e.reference, e.label, e.limits)
+    missing = [f for f in find_missing(e.statistics, e.reference, e.schema, e.limits) if f.feature != e.label]
+    yield from missing
+    told = {finding.feature for finding in missing} | {e.label}
+    context = Context(e.statistics, e.schema, e.limits, e.schema_file, e.sample, told)
+    from_schema = list(find_anomalies(e.anomalies, context))
+    yield from from_schema
+    lost = {finding.feature for finding in from_schema}
+    yield from (f for f in find_lost_columns(e.statistics, e.reference) if f.feature not in lost)
+    # The label has a rule of its own, and time goes on: no later data is distributed as the earlier.
+    skip = {e.label} | ({e.limits.freshness.column} if e.limits.freshness else set())
+    yield from find_drift(e.statistics, e.reference, e.limits, skip=skip)
+    yield from find_skew(e.statistics, e.limits, skip=skip)
+    yield from find_serving_skew(e.statistics, e.serving, e.limits, skip=skip)
+    yield from find_leaks(e.sample, e.label, e.limits)
+    yield from find_staleness(e.statistics, e.reference, e.limits.freshness, now_s=e.now_s)

@@ -1,0 +1,196 @@
+"""Real trips, spoiled in every way that the gate knows: the right finding stops each, clean ones pass."""
+
+import json
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from components.errors import GateStopError
+from components.ingest.options import Options
+
+pytestmark = [
+    pytest.mark.slow,
+    # TFX's and TensorFlow's own imports warn of what they will change in themselves.
+    pytest.mark.filterwarnings("default"),
+]
+
+SETTINGS = {"freshness": {"column": "trip_start_timestamp"}}
+
+
+@pytest.fixture(scope="session")
+def gate(libraries, tmp_path_factory):
+    """Runs the component's function; returns the verdict it wrote, also where it stopped."""
+    from tfx.types import standard_artifacts
+
+    from components.data_gate.component import DataGate
+    from schemas.artifacts import DataVerdict, Quarantine
+
+    types = {
+        "examples": standard_artifacts.Examples,
+        "quarantine": Quarantine,
+        "statistics": standard_artifacts.ExampleStatistics,
+        "schema": standard_artifacts.Schema,
+        "anomalies": standard_artifacts.ExampleAnomalies,
+    }
+    function = DataGate.EXECUTOR_SPEC.executor_class._FUNCTION
+
+    def call(validated, *, reference=None, accepted="", limits=SETTINGS):
+        inputs = {name: made() for name, made in types.items()}
+        for name, artifact in inputs.items():
+            artifact.uri = str(getattr(validated, name))
+        inputs["statistics"].split_names = json.dumps(["train", "eval"])
+        verdict = DataVerdict()
+        verdict.uri = str(tmp_path_factory.mktemp("verdict"))
+        began = time.process_time()
+        try:
+            function(
+                **inputs, verdict=verdict, reference=reference, label="tips", limits=json.dumps(limits),
+                options=Options(label="tips").to_json(), use_reference=1, reference_folder="",
+                serving_folder="", schema_file="schemas/taxi.pbtxt", sample_rows=50_000,
+                accept_data=accepted, day="",
+            )  # fmt: skip
+            found = json.loads((Path(verdict.uri) / "verdict.json").read_text())
+        except GateStopError as error:
+            found = error.verdict
+        return SimpleNamespace(artifact=verdict, took_s=time.process_time() - began, **found)
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def clean(gate, validate, trips):
+    """The verdict about the trips as they are, without anything to compare with."""
+    return gate(validate(trips))
+
+
+def each(column, change):
+    """Changes every cell of a column that is not empty."""
+    return lambda trips: trips.assign(**{column: trips[column].map(lambda cell: cell and change(cell))})
+
+
+def some(column, step, value):
+    """Sets every so-manieth cell of a column."""
+
+    def spoil(trips):
+        spoiled = trips.copy()
+        spoiled.loc[spoiled.index[::step], column] = value
+        return spoiled
+
+    return spoil
+
+
+def flip_labels(trips):
+    """Turns the label of every twentieth trip round: a tip of more than a fifth of the fare becomes none."""
+    spoiled = trips.copy()
+    rows = spoiled.index[::20]
+    fare, tips = spoiled.loc[rows, "fare"].astype(float), spoiled.loc[rows, "tips"].astype(float)
+    spoiled.loc[rows, "tips"] = np.where(tips > 0.2 * fare, 0.0, 0.3 * fare).astype(str)
+    return spoiled
+
+
+SPOILED = {
+    "a column dropped": (
+        lambda trips: trips.drop(columns="trip_miles"),
+        ("schema", "trip_miles", "the schema has this column, the data has not"),
+    ),
+    "a column emptied": (
+        lambda trips: trips.assign(pickup_latitude=""),
+        ("missing", "pickup_latitude", "rows (100%) have no value"),
+    ),
+    "miles become kilometres": (
+        each("trip_miles", lambda cell: repr(float(cell) * 1.609)),
+        ("scale", "trip_miles", "as after a change of units"),
+    ),
+    "seconds become minutes": (
+        each("trip_seconds", lambda cell: str(round(int(cell) / 60))),
+        ("scale", "trip_seconds", "as after a change of units"),
+    ),
+    "dollars become cents": (
+        each("fare", lambda cell: repr(float(cell) * 100)),
+        ("domain", "fare", "lie outside 0 to 10,000"),
+    ),
+    "a new category": (
+        some("payment_type", 500, "Voucher"),
+        ("domain", "payment_type", 'hold "Voucher", which its domain lacks'),
+    ),
+    "time shifted": (
+        each("trip_start_timestamp", lambda cell: str(int(cell) - 2 * 365 * 86_400)),
+        ("freshness", "trip_start_timestamp", "older than the reference's"),
+    ),
+    "milliseconds for seconds": (
+        each("trip_start_timestamp", lambda cell: f"{cell}000"),
+        ("freshness", "trip_start_timestamp", "lies in the future"),
+    ),
+    "duplicated rows": (
+        lambda trips: pd.concat([trips, trips]),
+        ("duplicates", "", "repeat another row in every column"),
+    ),
+    "half the rows lost": (
+        lambda trips: trips[: len(trips) // 3],
+        ("rows", "", "67% fewer than the 15,002 of the reference"),
+    ),
+    "constant label": (
+        lambda trips: trips.assign(tips="0"),
+        ("label", "tips", "there is nothing to learn"),
+    ),
+    "label leaked into a feature": (
+        lambda trips: trips.assign(trip_miles=trips["tips"]),
+        ("leak", "trip_miles", "it gives the label away"),
+    ),
+    "another city": (
+        each("company", lambda cell: "Taxi Affiliation Services"),
+        ("drift", "company", "in the reference"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SPOILED)
+def test_spoiled_trips_are_stopped_by_the_right_finding(gate, validate, trips, clean, name):
+    spoil, (rule, feature, words) = SPOILED[name]
+    verdict = gate(validate(spoil(trips)), reference=clean.artifact)
+    assert not verdict.passed
+    found = [f for f in verdict.findings if f["stops"] and (f["rule"], f["feature"]) == (rule, feature)]
+    assert found, verdict.lines
+    assert words in found[0]["text"]
+    assert found[0]["remedy"]
+
+
+def test_five_per_cent_of_labels_flipped_look_like_data_and_are_left_to_the_model_gate(
+    gate, validate, trips, clean
+):
+    verdict = gate(validate(flip_labels(trips)), reference=clean.artifact)
+    assert verdict.passed, verdict.lines
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_clean_trips_pass_however_they_are_split(gate, validate, trips, clean, seed):
+    verdict = gate(validate(trips, seed=seed), reference=clean.artifact)
+    assert verdict.findings == []
+    assert verdict.reference == "the data that passed last"
+
+
+def test_clean_trips_pass_without_a_reference_and_in_two_seconds(clean):
+    assert (clean.passed, clean.findings, clean.reference) == (True, [], "")
+    assert clean.took_s < 2
+
+
+def test_same_trips_again_are_not_compared_with_themselves(gate, validate, trips, clean):
+    again = gate(validate(trips), reference=clean.artifact)
+    assert again.reference == ""
+
+
+def test_finding_names_lines_of_the_file_and_accepted_data_passes_on_the_record(gate, validate, trips, clean):
+    validated = validate(some("payment_type", 500, "Voucher")(trips))
+    stopped = gate(validated, reference=clean.artifact)
+    [finding] = stopped.findings
+    assert [row["line"] for row in finding["rows"]] == [2, 502, 1002, 1502, 2002]
+    assert {row["file"] for row in finding["rows"]} == {"trips.csv"}
+    accepted = gate(validated, reference=clean.artifact, accepted="the city told us")
+    assert accepted.passed
+    assert accepted.accepted == "the city told us"
+    assert accepted.artifact.get_string_custom_property("accepted") == "the city told us"
+    assert len(accepted.findings) == 1

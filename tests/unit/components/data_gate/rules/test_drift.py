@@ -1,0 +1,100 @@
+"""Values that are distributed otherwise than in the reference, in another split, or when serving."""
+
+import numpy as np
+import pytest
+
+from components.data_gate.limits import Limits
+from components.data_gate.rules.drift import find_drift, find_serving_skew, find_skew
+
+NORMAL = np.random.default_rng(0).normal(30, 5, 10_000)
+
+
+def drift(split, now, then, limits=None, skip=()):
+    return list(find_drift({"train": split(x=now)}, {"train": split(x=then)}, limits or Limits(), skip=skip))
+
+
+@pytest.mark.parametrize(
+    ("cash", "is_found"), [(500, False), (550, False), (590, False), (700, True), (1000, True), (0, True)]
+)
+def test_share_of_a_text_is_held_against_the_reference(split, cash, is_found):
+    then = {"Cash": 5000, "Card": 5000}
+    findings = drift(split, {"Cash": cash * 10, "Card": 10_000 - cash * 10}, then)
+    assert bool(findings) == is_found
+    if is_found:
+        assert findings[0].key == "data_gate.max_drift_l_infinity"
+        assert findings[0].measured == pytest.approx(abs(cash / 1000 - 0.5))
+
+
+@pytest.mark.parametrize(
+    ("shift", "is_found"), [(0.0, False), (0.3, False), (1.0, True), (3.0, True), (-1.0, True)]
+)
+def test_numbers_that_moved_are_found_by_jensen_shannon(split, shift, is_found):
+    findings = drift(split, NORMAL + shift * 5, NORMAL[:5000])
+    assert bool(findings) == is_found
+    if is_found:
+        assert (findings[0].rule, findings[0].key) == ("drift", "data_gate.max_drift_jensen_shannon")
+
+
+@pytest.mark.parametrize("factor", [1.609, 0.01, 100.0, 60.0])
+def test_change_of_units_is_told_as_such(split, factor):
+    [finding] = drift(split, NORMAL * factor, NORMAL)
+    assert finding.rule == "scale"
+    assert finding.measured == pytest.approx(factor, rel=0.02)
+    assert "change of units" in finding.what
+    assert finding.key == "data_gate.max_scale"
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [("max_drift_l_infinity", "data_gate.features.x.max_drift_l_infinity")],
+)
+def test_limit_of_a_feature_takes_the_place_of_the_general_one(split, name, key):
+    now, then = {"a": 700, "b": 300}, {"a": 500, "b": 500}
+    assert not drift(split, now, then, Limits(features={"x": {name: 0.3}}))
+    [finding] = drift(split, now, then, Limits(features={"x": {name: 0.05}}))
+    assert finding.key == key
+
+
+def test_limit_of_one_switches_drift_off(split):
+    off = Limits(max_drift_l_infinity=1.0, max_drift_jensen_shannon=1.0)
+    assert not drift(split, {"a": 1000}, {"b": 1000}, off)
+    assert not drift(split, NORMAL + 100, NORMAL, off)
+
+
+def test_skipped_features_new_ones_and_other_types_are_not_compared(split):
+    assert not drift(split, NORMAL + 100, NORMAL, skip={"x"})
+    assert not list(find_drift({"train": split(y=NORMAL)}, {"train": split(x=NORMAL)}, Limits(), skip=()))
+    assert not drift(split, {"a": 1000}, NORMAL)
+
+
+def test_without_a_reference_nothing_drifts(split):
+    assert not list(find_drift({"train": split(x=NORMAL)}, {}, Limits(), skip=()))
+
+
+def test_each_split_is_compared_with_train(split):
+    statistics = {"train": split(x=NORMAL), "eval": split(x=NORMAL + 20), "test": split(x=NORMAL[:3000])}
+    [finding] = find_skew(statistics, Limits(), skip=())
+    assert (finding.rule, finding.splits) == ("skew", ("eval",))
+    assert finding.key == "data_gate.max_skew_jensen_shannon"
+    assert "in train" in finding.what
+
+
+def test_train_is_compared_with_what_the_model_is_asked(split):
+    statistics = {"train": split(x=NORMAL, label=NORMAL)}
+    [finding] = find_serving_skew(statistics, split(x=NORMAL + 20), Limits(), skip=())
+    assert (finding.rule, finding.feature) == ("serving", "x")
+    assert not list(find_serving_skew(statistics, None, Limits(), skip=()))
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("rows", [60, 300, 3000])
+def test_random_splits_of_one_data_set_give_no_false_alarm(split, seed, rows):
+    rng = np.random.default_rng(seed)
+    values = {f"x{i}": rng.lognormal(0, i / 5, rows) for i in range(10)}
+    values |= {f"t{i}": rng.integers(0, 2 + i, rows) for i in range(5)}
+    cut = rows * 2 // 3
+    statistics = {
+        name: split(**{key: each[part] for key, each in values.items()})
+        for name, part in (("train", slice(cut)), ("eval", slice(cut, None)))
+    }
+    assert not list(find_skew(statistics, Limits(), skip=()))

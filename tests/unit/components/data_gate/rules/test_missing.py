@@ -1,0 +1,81 @@
+"""Values and columns that are not there."""
+
+import pytest
+
+from components.data_gate.limits import Limits
+from components.data_gate.rules.missing import find_lost_columns, find_missing
+from components.data_gate.schema import FeatureSchema
+
+ROWS = 1000
+
+
+def found(split, present, *, before=None, limits=None, min_fraction=None, rows=ROWS):
+    statistics = {"train": split(rows, fare=[1.0] * present)}
+    reference = {"train": split(ROWS, fare=[1.0] * before)} if before is not None else {}
+    schema = {"fare": FeatureSchema("fare", min_fraction=min_fraction)} if min_fraction is not None else {}
+    return list(find_missing(statistics, reference, schema, limits or Limits()))
+
+
+@pytest.mark.parametrize(
+    ("limit", "present", "is_found"),
+    [(1.0, 0, False), (0.5, 500, False), (0.5, 499, True), (0.0, 1000, False), (0.0, 999, True)],
+)
+def test_share_of_missing_values_is_held_against_the_limit(split, limit, present, is_found):
+    findings = found(split, present, limits=Limits(max_missing_share=limit))
+    assert bool(findings) == is_found
+    if is_found:
+        assert findings[0].key == "data_gate.max_missing_share"
+        assert findings[0].measured == pytest.approx(1 - present / ROWS)
+
+
+def test_limit_of_one_feature_is_named_by_its_own_key(split):
+    limits = Limits(features={"fare": {"max_missing_share": 0.1}})
+    [finding] = found(split, 800, limits=limits)
+    assert finding.key == "data_gate.features.fare.max_missing_share"
+    assert (finding.limit, finding.measured) == (0.1, pytest.approx(0.2))
+
+
+@pytest.mark.parametrize(("present", "is_found"), [(990, False), (989, True), (0, True)])
+def test_schema_s_min_fraction_holds_also_where_the_column_is_there_and_empty(split, present, is_found):
+    findings = found(split, present, min_fraction=0.99)
+    assert bool(findings) == is_found
+    if is_found:
+        [edit] = findings[0].edits
+        assert edit.kind == "set_presence"
+        assert edit.number == int(present / ROWS * 100) / 100
+        assert findings[0].query.is_missing
+
+
+@pytest.mark.parametrize(
+    ("before", "present", "is_found"),
+    [
+        (1000, 1000, False),
+        (1000, 950, False),
+        (1000, 850, True),
+        (500, 480, False),
+        (500, 300, True),
+        (0, 0, False),
+    ],
+)
+def test_rise_against_the_reference_is_held_against_limit_and_chance(split, before, present, is_found):
+    assert bool(found(split, present, before=before)) == is_found
+
+
+def test_few_rows_may_differ_from_the_reference_by_chance(split):
+    assert not found(split, 9, before=1000, rows=10)
+    assert found(split, 5, before=1000, rows=10)
+    assert found(split, 800, before=1000, rows=1000)
+
+
+def test_feature_is_told_once_by_its_worst_split(split):
+    statistics = {"train": split(100, fare=[1.0] * 90), "eval": split(100, fare=[1.0] * 50)}
+    [finding] = find_missing(statistics, {}, {}, Limits(max_missing_share=0.05))
+    assert finding.splits == ("eval",)
+    assert finding.headline == "fare (eval): 50 of 100 rows (50%) have no value; limit 0.05"
+
+
+def test_column_that_the_reference_had_is_missed(split):
+    reference = {"train": split(fare=[1.0, 2.0], miles=[1.0, 2.0])}
+    [finding] = find_lost_columns({"train": split(fare=[1.0, 2.0])}, reference)
+    assert (finding.rule, finding.feature) == ("columns", "miles")
+    assert not list(find_lost_columns({"train": split(fare=[1.0], more=[1.0])}, {"train": split(fare=[1.0])}))

@@ -1,0 +1,59 @@
+"""How many rows there are."""
+
+import pytest
+
+from components.data_gate.limits import Limits
+from components.data_gate.rules.rows import BadRows, find_bad_rows, find_duplicates, find_row_counts
+
+
+def counts(split, **rows):
+    return {name: split(count) for name, count in rows.items()}
+
+
+@pytest.mark.parametrize(
+    ("now", "before", "is_found"),
+    [(100, 100, False), (149, 100, False), (150, 100, False), (151, 100, True), (50, 100, False),
+     (49, 100, True), (200, 100, True), (100, 0, False)],
+)  # fmt: skip
+def test_change_of_the_row_count_is_held_against_the_reference(split, now, before, is_found):
+    reference = counts(split, train=before) if before else {}
+    findings = list(find_row_counts(counts(split, train=now), reference, Limits()))
+    assert bool(findings) == is_found
+    if is_found:
+        assert findings[0].key == "data_gate.max_row_change"
+        assert ("more" if now > before else "fewer") in findings[0].what
+
+
+def test_rows_of_all_splits_count_together(split):
+    reference = counts(split, train=50, eval=50)
+    assert not list(find_row_counts(counts(split, train=100, eval=20), reference, Limits()))
+
+
+@pytest.mark.parametrize(("rows", "is_found"), [(20, False), (19, True), (1, True)])
+def test_too_few_rows_are_found_without_a_reference(split, rows, is_found):
+    assert bool(list(find_row_counts(counts(split, train=rows), {}, Limits()))) == is_found
+
+
+def test_split_without_rows_is_named(split):
+    [finding] = find_row_counts(counts(split, train=100, eval=0), {}, Limits())
+    assert finding.headline == "eval: no rows"
+
+
+@pytest.mark.parametrize(("repeated", "is_found"), [(0, False), (10, False), (11, True), (50, True)])
+def test_repeated_rows_are_held_against_their_limit(repeated, is_found):
+    findings = list(find_duplicates(repeated, 100, Limits()))
+    assert bool(findings) == is_found
+    assert not list(find_duplicates(0, 0, Limits()))
+
+
+@pytest.mark.parametrize(("rejected", "stops"), [(1, False), (2, True)])
+def test_bad_rows_are_told_and_stop_above_their_limit(rejected, stops):
+    bad = BadRows(1000, {"not a number": rejected}, ("trips.csv line 7: not a number",))
+    [finding] = find_bad_rows(bad, Limits())
+    assert finding.stops == stops
+    assert "trips.csv line 7" in finding.what
+    assert f"{rejected} not a number" in finding.what
+
+
+def test_without_bad_rows_there_is_nothing_to_tell():
+    assert not list(find_bad_rows(BadRows(1000), Limits()))

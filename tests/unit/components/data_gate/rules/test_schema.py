@@ -1,0 +1,134 @@
+"""What the schema refuses, with numbers and the edit that accepts it."""
+
+import numpy as np
+import pytest
+
+from components.data_gate.limits import Limits
+from components.data_gate.rules.schema import Context, find_anomalies
+from components.data_gate.schema import Anomaly, FeatureSchema
+
+TEXTS = "ENUM_TYPE_UNEXPECTED_STRING_VALUES"
+PAYMENT = FeatureSchema("pay", "BYTES", domain=frozenset({"Cash", "Card"}), domain_name="pay")
+FARE = FeatureSchema("fare", "FLOAT", min=0.0, max=100.0)
+
+
+def anomaly(feature, kind, *, split="train", severity="error"):
+    return Anomaly(feature, split, kind, severity, "Short words", "A sentence.")
+
+
+def find(anomalies, statistics, *, schema=(), limits=None, schema_file="schemas/t.pbtxt", **context):
+    allowed = {each.name: each for each in schema}
+    made = Context(statistics, allowed, limits or Limits(), schema_file, **context)
+    return list(find_anomalies(anomalies, made))
+
+
+def test_value_outside_its_domain_is_told_once_with_count_and_edit(split):
+    statistics = {
+        "train": split(pay={"Cash": 96, "Pcard": 3, "Bitcoin": 1}),
+        "eval": split(pay={"Cash": 49, "Pcard": 1}),
+    }
+    found = [anomaly("pay", TEXTS), anomaly("pay", TEXTS, split="eval")]
+    [finding] = find(found, statistics, schema=[PAYMENT])
+    assert finding.headline == (
+        'pay (train, eval): 5 of 150 rows (3.33%) hold "Pcard", "Bitcoin", which its domain lacks; limit 0'
+    )
+    assert finding.remedy == (
+        'correct them, or in schemas/t.pbtxt: add "Pcard", "Bitcoin" to the domain of pay'
+    )
+    [edit] = finding.edits
+    assert (edit.kind, edit.values) == ("add_values", ("Bitcoin", "Pcard"))
+    assert set(finding.query.values) == {"Pcard", "Bitcoin"}
+
+
+def test_many_new_values_mean_that_the_domain_itself_is_too_narrow(split):
+    statistics = {"train": split(pay={"Cash": 75} | {f"new{i}": 1 for i in range(25)})}
+    [finding] = find([anomaly("pay", TEXTS)], statistics, schema=[PAYMENT])
+    [edit] = finding.edits
+    assert (edit.kind, edit.number) == ("set_mass", 0.75)
+    assert "min_domain_mass: 0.75" in finding.remedy
+    assert "and 20 more" in finding.what
+
+
+@pytest.mark.parametrize(("limit", "is_found"), [(0.0, True), (0.005, True), (0.02, False)])
+def test_some_values_outside_may_be_let_pass(split, limit, is_found):
+    statistics = {"train": split(pay={"Cash": 990, "Pcard": 10})}
+    limits = Limits(max_out_of_domain_share=limit)
+    assert bool(find([anomaly("pay", TEXTS)], statistics, schema=[PAYMENT], limits=limits)) == is_found
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "words", "edits"),
+    [
+        ([1.0] * 99 + [150.0], "FLOAT_TYPE_BIG_FLOAT", "as far as 150", [("max", 150.0)]),
+        ([1.0] * 99 + [-5.0], "FLOAT_TYPE_SMALL_FLOAT", "as far as -5", [("min", -5.0)]),
+        ([1.0] * 98 + [-5.0, 150.0], "FLOAT_TYPE_BIG_FLOAT", "-5 to 150", [("min", -5.0), ("max", 150.0)]),
+    ],
+)
+def test_numbers_outside_their_range_are_counted_in_the_sample(split, values, kind, words, edits):
+    statistics = {"train": split(fare=values)}
+    [finding] = find([anomaly("fare", kind)], statistics, schema=[FARE], sample={"fare": np.array(values)})
+    count = len(edits)
+    assert finding.what.startswith(f"{count} of 100 rows ({count}.00%) lie outside 0 to 100")
+    assert words in finding.what
+    assert [(edit.text, edit.number) for edit in finding.edits] == edits
+
+
+def test_count_from_a_part_of_the_rows_says_that_it_is_one(split):
+    statistics = {"train": split(fare=[1.0] * 96 + [150.0] * 4)}
+    sample = {"fare": np.array([1.0] * 24 + [150.0])}
+    [finding] = find([anomaly("fare", "FLOAT_TYPE_BIG_FLOAT")], statistics, schema=[FARE], sample=sample)
+    assert finding.what.startswith("about 4 of 100 rows")
+
+
+def test_zero_that_stands_for_an_empty_column_is_no_number_outside_its_range(split):
+    statistics = {"train": split(100, fare=[])}
+    allowed = FeatureSchema("fare", "FLOAT", min=41.0, max=42.0)
+    assert not find([anomaly("fare", "FLOAT_TYPE_SMALL_FLOAT")], statistics, schema=[allowed])
+
+
+@pytest.mark.parametrize(
+    ("kind", "edit", "words"),
+    [
+        ("SCHEMA_MISSING_COLUMN", "deprecate", "the schema has this column, the data has not"),
+        ("SCHEMA_NEW_COLUMN", "add_feature", "the data has this column, the schema has not"),
+    ],
+)
+def test_lost_and_new_columns_are_told_with_their_edit(split, kind, edit, words):
+    statistics = {"train": split(x=[1, 2, 3])}
+    [finding] = find([anomaly("x", kind)], statistics)
+    assert finding.what == words
+    assert [each.kind for each in finding.edits] == [edit]
+
+
+@pytest.mark.parametrize(("values", "type_name"), [([1, 2], "INT"), ([1.5, 2], "FLOAT"), ({"a": 2}, "BYTES")])
+def test_new_column_gets_the_type_of_its_values(split, values, type_name):
+    [finding] = find([anomaly("x", "SCHEMA_NEW_COLUMN")], {"train": split(x=values)})
+    assert finding.edits[0].text == type_name
+
+
+@pytest.mark.parametrize(
+    ("least", "severity", "stops"),
+    [("error", "error", True), ("error", "warning", False), ("warning", "warning", True),
+     ("warning", "error", True), ("none", "error", False)],
+)  # fmt: skip
+def test_severity_decides_whether_an_anomaly_stops(split, least, severity, stops):
+    found = [anomaly("x", "SCHEMA_NEW_COLUMN", severity=severity)]
+    [finding] = find(found, {"train": split(x=[1])}, limits=Limits(anomalies=least))
+    assert finding.stops == stops
+
+
+def test_anomaly_that_no_rule_knows_is_told_in_the_words_of_tfdv():
+    [finding] = find([anomaly("x", "LOW_SUPPORTED_IMAGE_FRACTION")], {})
+    assert finding.headline == "x (train): short words: A sentence."
+
+
+def test_missing_values_are_not_told_twice(split):
+    found = [anomaly("x", "INVALID_FEATURE_SHAPE"), anomaly("x", "FEATURE_TYPE_LOW_FRACTION_PRESENT")]
+    assert not find(found, {"train": split(x=[1])}, told={"x"})
+    assert len(find(found, {"train": split(x=[1])})) == 2
+
+
+def test_inferred_schema_has_no_file_to_edit(split):
+    [finding] = find([anomaly("x", "SCHEMA_NEW_COLUMN")], {"train": split(x=[1])}, schema_file="")
+    assert finding.edits == ()
+    assert "inferred" in finding.remedy

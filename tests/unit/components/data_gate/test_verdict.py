@@ -1,0 +1,132 @@
+"""The gate's answer as a whole."""
+
+import json
+import time
+
+import numpy as np
+import pytest
+
+from components.data_gate.finding import Edit, Finding, SampleRow, percent, plain, quoted
+from components.data_gate.limits import Freshness, Limits
+from components.data_gate.rules.rows import BadRows
+from components.data_gate.schema import Anomaly
+
+RNG = np.random.default_rng(0)
+
+
+def trips(split, *, rows=3000, **changes):
+    values = {
+        "fare": RNG.lognormal(2, 0.5, rows),
+        "pay": {"Cash": rows // 2, "Card": rows - rows // 2},
+        "label": RNG.random(rows) < 0.2,
+    }
+    return {name: split(**{**values, **changes}) for name in ("train", "eval")}
+
+
+def test_clean_data_passes_without_a_reference_and_says_so(split, verdict):
+    answer = verdict(trips(split))
+    assert answer.passed
+    assert answer.findings == ()
+    assert answer.message == "nothing found in 6,000 rows, 3 columns, no earlier data to compare with"
+
+
+def test_findings_stop_and_what_is_only_worth_knowing_does_not(split, verdict):
+    answer = verdict(trips(split), bad=BadRows(10_000, {"not a number": 1}, ("line 7",)))
+    assert answer.passed
+    assert [finding.stops for finding in answer.findings] == [False]
+    assert not verdict(trips(split), bad=BadRows(100, {"not a number": 1}, ("line 7",))).passed
+
+
+def test_accepted_data_passes_with_its_findings_and_the_reason_on_record(split, verdict):
+    answer = verdict(trips(split, label=[1] * 3000), accepted="agreed with Ann")
+    assert answer.passed
+    assert len(answer.stopping) == 1
+    document = json.loads(json.dumps(answer.to_json()))
+    assert document["accepted"] == "agreed with Ann"
+    assert document["message"].endswith("accepted: agreed with Ann")
+
+
+def test_what_makes_the_others_follow_comes_first_and_notes_last(split, verdict):
+    statistics = trips(split, rows=6000, label=[1] * 6000, fare=RNG.lognormal(5, 1, 6000))
+    answer = verdict(
+        statistics,
+        reference=trips(split, rows=1000),
+        reference_name="the data that passed last",
+        anomalies=[Anomaly("pay", "train", "SCHEMA_NEW_COLUMN", "warning", "New", "New.")],
+    )
+    assert [finding.rule for finding in answer.findings] == ["rows", "label", "drift", "schema"]
+    assert ", against the data that passed last" in answer.message
+
+
+def test_time_column_and_label_are_not_compared_for_drift(split, verdict):
+    then, now = trips(split, t=[1e9] * 3000), trips(split, t=[1.1e9] * 3000)
+    drifted = verdict(now, reference=then)
+    assert [finding.feature for finding in drifted.findings] == ["t"]
+    assert verdict(now, reference=then, limits=Limits(freshness=Freshness(column="t"))).passed
+
+
+def test_verdict_is_plain_data_with_the_lines_of_the_screen(split, verdict):
+    answer = verdict(trips(split, label=[1] * 3000))
+    document = json.loads(json.dumps(answer.to_json()))
+    assert document["lines"][0] == "label (train, eval): all 6,000 labels are 1: there is nothing to learn"
+    assert document["findings"][0]["rule"] == "label"
+    assert document["override"] == "accept_data"
+
+
+def test_finding_says_where_measured_limit_rows_and_what_to_do():
+    rows = tuple(SampleRow("trips.csv", line, line - 2, "x") for line in (12, 1044))
+    finding = Finding("domain", "pay", ("train",), '2 of 10 rows hold "x"', 0.2, 0.0, "", "add it", rows=rows)
+    assert finding.lines() == [
+        'pay (train): 2 of 10 rows hold "x"; limit 0',
+        "  rows: trips.csv line 12, 1,044",
+        "  add it",
+    ]
+
+
+def test_rows_of_files_without_lines_are_counted():
+    rows = (SampleRow("a.parquet", None, 7, ""), SampleRow("b.parquet", None, 0, ""))
+    lines = Finding("domain", "x", (), "what", rows=rows).lines()
+    assert lines[1] == "  rows: a.parquet row 7; b.parquet row 0"
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0, "0"), (10_000, "10,000"), (0.05, "0.05"), (1234.5678, "1235"), (1e300, "1e+300")]
+)
+def test_numbers_are_written_as_people_do(number, text):
+    assert plain(number) == text
+
+
+@pytest.mark.parametrize(
+    ("part", "text"), [(0, "0.00%"), (0.5, "50%"), (0.0014, "0.14%"), (0.00001, "under 0.01%"), (1, "100%")]
+)
+def test_share_that_is_not_nothing_never_reads_as_nothing(part, text):
+    assert percent(part) == text
+
+
+def test_hostile_text_cannot_reach_the_terminal():
+    assert quoted(["\x1b[31mred", "a" * 500]) == f'"\\x1b[31mred", "{"a" * 60}..."'
+
+
+def test_edit_survives_json():
+    edit = Edit("add_values", "pay", values=("a", "b"))
+    [again] = json.loads(json.dumps(Finding("domain", "pay", (), "", edits=(edit,)).to_json()))["edits"]
+    assert Edit.from_json(again) == edit
+
+
+def test_limits_are_read_from_json_and_other_keys_left_out():
+    text = '{"max_row_change": 0.9, "freshness": {"column": "t"}, "sample_rows": 5}'
+    limits = Limits.from_json(text)
+    assert limits.max_row_change == 0.9
+    assert limits.freshness == Freshness(column="t")
+
+
+def test_two_thousand_features_are_judged_in_a_second(split, verdict):
+    values = {f"x{i}": RNG.normal(size=1000) for i in range(1500)}
+    values |= {f"t{i}": {f"v{k}": 20 for k in range(50)} for i in range(500)}
+    statistics = {name: split(label=RNG.normal(size=1000), **values) for name in ("train", "eval")}
+    sample = {f"x{i}": RNG.normal(size=10_000) for i in range(2000)} | {"label": RNG.normal(size=10_000)}
+    began = time.process_time()
+    answer = verdict(statistics, reference=statistics, sample=sample)
+    # 0.6 s of one quiet core; twice that on a busy machine.
+    assert time.process_time() - began < 2.0
+    assert answer.passed
