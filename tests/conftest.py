@@ -44,3 +44,14 @@ def local_runner() -> Callable[..., Finished]:
         )
 
     return call
+
+
+@pytest.fixture(scope="session")
+def jax_python(project: Path) -> str:
+    """The Python of the second environment."""
+    python = project / ".venv-jax" / "bin" / "python"
+    if not python.exists():
+        if os.environ.get("CI"):
+            pytest.fail("there is no .venv-jax; .ci/run makes it")
+        pytest.skip("there is no .venv-jax: `make jax` makes it")
+    return str(python)

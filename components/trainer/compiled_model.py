@@ -131,6 +131,8 @@ def unsynchronized(model: Any) -> str:
 
 def estimate_step_s(model: Any, devices: Devices, *, batch_size: int) -> float:
     """A rough upper estimate of the seconds of a step; infinite where a layer's output shape is not known."""
+    if not getattr(model, "inputs", None):
+        return math.inf  # a subclassed model knows its layers' shapes after its first batch only
     flops = 0.0
     for layer in model._flatten_layers(include_self=False):
         weights = sum(math.prod(each.shape) for each in layer.trainable_variables if len(each.shape) > 1)

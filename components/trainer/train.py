@@ -34,6 +34,7 @@ import json
 import os
 import signal
 import sys
+import tempfile
 import traceback
 from collections.abc import Mapping
 from pathlib import Path
@@ -138,11 +139,13 @@ def train(job: TrainingJob, preemption: Preemption) -> dict[str, Any]:
         eval_batches=eval_examples.evaluation() if eval_examples else None,
     )
     reached, attempts = fit(model, job, data, preemption)
-    _save_weights(job, model)
+    writes = devices.hosts.index == 0  # every host has the same weights
+    _save_weights(job, model, keep=writes)
     constant_s = constant_batch_step_s(model, data.batches_from(0, 0), reached.clock)
     result = facts | summarise(job, reached, attempts, constant_batch_step_s=constant_s)
-    _save_text(job, HISTORY_FILE, {"epochs": reached.history})
-    _save_text(job, RESULT_FILE, result)
+    if writes:
+        _save_text(job, HISTORY_FILE, {"epochs": reached.history})
+        _save_text(job, RESULT_FILE, result)
     return result
 
 
@@ -160,7 +163,7 @@ def _require_tpu_model(job: TrainingJob, devices: Devices) -> None:
 
 def _model(job: TrainingJob, devices: Devices, *, full_batches: int) -> tuple[Any, int]:
     """The user's model, in the devices' scope and in line with the settings; and the steps of an epoch."""
-    from components.trainer.compiled_model import scale_learning_rate, set_step, unsynchronized
+    from components.trainer.compiled_model import dtype_policy, scale_learning_rate, set_step, unsynchronized
 
     if devices.kind == "tpu":
         _require_tpu_model(job, devices)
@@ -184,6 +187,8 @@ def _model(job: TrainingJob, devices: Devices, *, full_batches: int) -> tuple[An
             "note",
             message=f"{layers} normalise each replica's examples by themselves; synchronized=True helps",
         )
+    if "bfloat16" in dtype_policy(job.step, devices) and not devices.has_bfloat16:
+        emit("note", message="this device computes bfloat16 more slowly than float32")
     if factor != 1.0:
         emit("note", message=f"learning rate times {factor:.4g} for {batch_size} examples an update")
     if devices.kind == "tpu" and (advice := padding_advice(job.batch_size, replicas=devices.replicas)):
@@ -191,8 +196,13 @@ def _model(job: TrainingJob, devices: Devices, *, full_batches: int) -> tuple[An
     return model, whole_executions(full_batches, model.steps_per_execution)
 
 
-def _save_weights(job: TrainingJob, model: Any) -> None:
+def _save_weights(job: TrainingJob, model: Any, *, keep: bool) -> None:
     """Writes the weights, under another name first, so that they are never half there."""
+    if not keep:
+        # Keras makes a variable while it saves, and all hosts make a variable together.
+        with tempfile.TemporaryDirectory() as unused:
+            model.save_weights(Path(unused, WEIGHTS_FILE))
+        return
     unfinished = Path(job.output_dir, f"unfinished.{WEIGHTS_FILE}")  # Keras insists on the suffix
     model.save_weights(unfinished)
     unfinished.replace(Path(job.output_dir, WEIGHTS_FILE))

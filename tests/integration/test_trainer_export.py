@@ -192,6 +192,47 @@ def test_saved_model_answers_as_the_trained_weights_do(trained, answers):
     tf.debugging.assert_near(sorted(expected[:, 0]), sorted(p for (p,) in answers["answers"][0]), atol=1e-5)
 
 
+PREDICT_WITH_JAX = """
+    import json, sys
+    from pathlib import Path
+    import keras
+    from components.trainer.input.arrays import load_rows
+    from components.trainer.job import TrainingJob
+    from components.trainer.user_model import build_model
+    assert keras.backend.backend() == "jax"
+    run = Path(sys.argv[1])
+    job = TrainingJob.load(run / "job.json")
+    model = build_model(job.model, job.inputs, job.hyperparameters)
+    model.optimizer.build(model.trainable_variables)
+    model.load_weights(run / "model.weights.h5")
+    rows = load_rows(job.train_files, job.features).columns
+    inputs = {name: rows[name].numpy()[:40] for name in job.inputs}
+    print(json.dumps(model.predict(inputs, verbose=0).tolist()))
+"""
+
+
+def test_model_trained_on_jax_serves_the_same_answers_from_the_saved_model(
+    fn_args, taxi_examples, tmp_path, jax_python, project
+):
+    from components.trainer.run_fn import run_fn
+
+    folders = {"serving_model_dir": str(tmp_path / "model"), "model_run_dir": str(tmp_path / "run")}
+    settings = {**SETTINGS, "backend": "jax", "interpreter": jax_python}
+    run_fn(SimpleNamespace(**{**vars(fn_args), **folders, "custom_config": settings}))
+    environment = {**os.environ, "KERAS_BACKEND": "jax", "PYTHONPATH": str(project)}
+    command = [jax_python, "-c", textwrap.dedent(PREDICT_WITH_JAX), str(tmp_path / "run")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr[-3000:]
+    by_jax = [answer for (answer,) in json.loads(done.stdout.splitlines()[-1])]
+    command = [sys.executable, "-c", textwrap.dedent(ASK), str(tmp_path / "model"), str(taxi_examples)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    served = [answer for (answer,) in json.loads(done.stdout)["answers"][0]]
+    assert len(set(served)) > 20
+    # The transform may have written the rows in another order.
+    assert sorted(served) == pytest.approx(sorted(by_jax), abs=1e-5)
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

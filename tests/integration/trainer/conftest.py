@@ -1,7 +1,6 @@
 """A training on real files that takes a moment, and the second environment."""
 
 import json
-import os
 import textwrap
 from dataclasses import replace
 
@@ -34,17 +33,6 @@ MODEL = """
         return model
 """
 ROWS = 240
-
-
-@pytest.fixture(scope="session")
-def jax_python(project):
-    """The Python of the second environment."""
-    python = project / ".venv-jax" / "bin" / "python"
-    if not python.exists():
-        if os.environ.get("CI"):
-            pytest.fail("there is no .venv-jax; .ci/run makes it")
-        pytest.skip("there is no .venv-jax: `make jax` makes it")
-    return str(python)
 
 
 @pytest.fixture

@@ -1,10 +1,18 @@
 """Several devices learn what one learns: eight that the CPU is cut into, on both backends."""
 
+import json
+import os
+import socket
+import subprocess
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from components.errors import ComponentError
+from components.trainer.process import PROJECT_ROOT, environment
 from components.trainer.settings.compute import ComputeSettings
+from components.trainer.settings.input import InputSettings
 from components.trainer.settings.step import StepSettings
 
 pytestmark = [
@@ -52,6 +60,15 @@ def test_eight_jax_devices_learn_what_one_learns_whole_or_divided(train, jax_pyt
     assert f"each device holds {held} of the model's {16 * 32 + 32 + 4 * 32 + 33} numbers" in notes(divided)
 
 
+def test_torch_trains_on_the_cpu(train):
+    python = os.environ.get("SLIPWAY_TORCH_PYTHON")
+    if not python:
+        pytest.skip("SLIPWAY_TORCH_PYTHON names no Python with keras, tensorflow and torch")
+    found = train(interpreter=python, compute=ComputeSettings(backend="torch", device="cpu"))
+    assert found["history"][-1]["val_loss"] < found["history"][0]["val_loss"]
+    assert found["weights"].keys() == train()["weights"].keys()
+
+
 def test_pattern_that_matches_no_variable_is_refused(train, jax_python):
     compute = ComputeSettings(
         backend="jax", cpu_devices=4, model_parallel=2, layout={"wide": (None, "model")}
@@ -78,3 +95,46 @@ def test_what_keras_cannot_do_on_several_tensorflow_devices_is_refused(train, st
     )
     with pytest.raises(ComponentError, match=rf"train\.{name} cannot be used by Keras 3"):
         train(compute=ComputeSettings(cpu_devices=2), step=step)
+
+
+def test_two_hosts_learn_what_one_learns(train, job, tmp_path, jax_python):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    settings = {"compute": ComputeSettings(backend="jax"), "epochs": 2}
+    processes = []
+    for host in range(2):
+        own = tmp_path / f"host-{host}"
+        own.mkdir()
+        for name, cache in (("memory", "memory"), ("stream", "none")):
+            changed = replace(job, output_dir=str(own), input=InputSettings(cache=cache), **settings)
+            (own / f"{name}.json").write_text(changed.to_json(), encoding="utf-8")
+    for name in ("memory", "stream"):
+        for host in range(2):
+            places = {
+                "KERAS_DISTRIBUTION_JOB_ADDRESSES": f"{address},localhost",
+                "KERAS_DISTRIBUTION_NUM_PROCESSES": "2",
+                "KERAS_DISTRIBUTION_PROCESS_ID": str(host),
+                "PYTHONPATH": os.pathsep.join([str(tmp_path), str(PROJECT_ROOT)]),
+            }
+            variables = environment(os.environ, import_roots=[tmp_path], backend="jax") | places
+            command = [
+                jax_python,
+                "-m",
+                "components.trainer.train",
+                str(tmp_path / f"host-{host}/{name}.json"),
+            ]
+            processes.append(subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, text=True))
+        outputs = [process.communicate(timeout=200)[0] for process in processes[-2:]]
+        assert [process.returncode for process in processes[-2:]] == [0, 0], outputs
+        assert "host 1 of 2" in outputs[1]
+        assert (
+            json.loads(outputs[0].splitlines()[-1])["metrics"]
+            == json.loads(outputs[1].splitlines()[-1])["metrics"]
+        )
+        assert not (tmp_path / "host-1" / "result.json").exists()  # host 0 writes
+        if name == "memory":
+            together = json.loads((tmp_path / "host-0" / "history.json").read_text())["epochs"]
+    alone = train(interpreter=jax_python, compute=ComputeSettings(backend="jax"), epochs=2)["history"]
+    for one, two in zip(alone, together, strict=True):
+        assert two == pytest.approx(one, abs=1e-4)

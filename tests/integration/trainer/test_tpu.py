@@ -17,7 +17,7 @@ pytestmark = [
 ]
 
 DOUBLE = """
-    import contextlib, sys
+    import contextlib, json, sys
     import tensorflow as tf
     from components.trainer import train
     from components.trainer.devices import opening
@@ -61,7 +61,7 @@ DOUBLE = """
 
     train.build_model = noted_build
     code = train.main(sys.argv[1:])
-    print("CALLS", calls)
+    print("CALLS", json.dumps(calls))
     sys.exit(code)
 """
 
@@ -81,7 +81,7 @@ def run_against_the_double(job, tmp_path, monkeypatch, **environment):
 
 def test_tpu_is_found_connected_initialised_and_the_model_built_in_its_scope(job, tmp_path, monkeypatch, tpu):
     code, output = run_against_the_double(tpu(job), tmp_path, monkeypatch, TPU_NAME="my-node")
-    calls = eval(output.rpartition("CALLS")[2])  # noqa: S307 - our own list
+    calls = json.loads(output.rpartition("CALLS")[2])
     assert calls == [
         "first contact with my-node",
         "resolver my-node",

@@ -1,0 +1,131 @@
+"""What the settings make of a compiled model."""
+
+import numpy as np
+import pytest
+
+from components.trainer.devices.devices import Devices
+from components.trainer.settings.step import LearningRateSettings, StepSettings
+
+pytestmark = [
+    pytest.mark.slow,
+    # TensorFlow's own imports warn of what they will change in themselves.
+    pytest.mark.filterwarnings("default"),
+]
+
+CPU = Devices(kind="cpu", backend="tensorflow", words="CPU")
+
+
+@pytest.fixture
+def model():
+    import keras
+
+    keras.utils.set_random_seed(1)
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3), keras.layers.Dense(1)])
+    model.compile(optimizer=keras.optimizers.SGD(0.1), loss="mse")
+    return model
+
+
+def rate(model):
+    return float(model.optimizer.learning_rate)
+
+
+def test_learning_rate_is_multiplied_by_the_rule(model):
+    from components.trainer.compiled_model import scale_learning_rate
+
+    settings = LearningRateSettings(scale="sqrt", base_batch_size=256)
+    assert scale_learning_rate(model, settings, batch_size=4096) == 4.0
+    assert rate(model) == pytest.approx(0.4)
+
+
+def test_learning_rate_warms_up_to_its_value(model):
+    from components.trainer.compiled_model import scale_learning_rate
+
+    settings = LearningRateSettings(scale="linear", base_batch_size=8, warmup_steps=4)
+    scale_learning_rate(model, settings, batch_size=16)
+    x = np.zeros((2, 4), "float32")
+    rates = []
+    for _ in range(6):
+        rates.append(rate(model))
+        model.train_on_batch(x, x[:, :1])
+    assert rates == pytest.approx([0.05, 0.1, 0.15, 0.2, 0.2, 0.2])
+
+
+def test_schedule_of_the_model_stays_below_the_factor(model):
+    import keras
+
+    from components.trainer.compiled_model import scale_learning_rate
+
+    decay = keras.optimizers.schedules.ExponentialDecay(0.1, decay_steps=1, decay_rate=0.5)
+    model.compile(optimizer=keras.optimizers.SGD(decay), loss="mse")
+    settings = LearningRateSettings(scale="linear", base_batch_size=8)
+    scale_learning_rate(model, settings, batch_size=16)
+    found = [float(model.optimizer._learning_rate(step)) for step in range(3)]
+    assert found == pytest.approx([0.2, 0.1, 0.05])
+
+
+def test_four_accumulated_steps_are_one_of_four_times_the_batch(model):
+    import keras
+
+    from components.trainer.compiled_model import set_step
+
+    random = np.random.default_rng(2)
+    x = random.normal(size=(96, 4)).astype("float32")
+    y = x.sum(axis=1, keepdims=True)
+    other = keras.models.clone_model(model)
+    other.set_weights(model.get_weights())
+    other.compile(optimizer=keras.optimizers.SGD(0.1), loss="mse")
+    model.fit(x, y, batch_size=48, shuffle=False, verbose=0)
+    set_step(other, StepSettings(accumulate_steps=4), CPU, batch_size=12, steps_per_epoch=8)
+    other.fit(x, y, batch_size=12, shuffle=False, verbose=0)
+    for one, four in zip(model.get_weights(), other.get_weights(), strict=True):
+        np.testing.assert_allclose(one, four, atol=1e-6)
+
+
+def test_steps_per_execution_are_chosen_and_kept_when_given(model):
+    from components.trainer.compiled_model import set_step
+
+    set_step(model, StepSettings(), CPU, batch_size=8, steps_per_epoch=100)
+    assert (model.steps_per_execution, model.jit_compile) == (50, False)
+    set_step(model, StepSettings(steps_per_execution=7, xla="always"), CPU, batch_size=8, steps_per_epoch=100)
+    assert (model.steps_per_execution, model.jit_compile) == (7, True)
+
+
+def test_step_time_counts_every_position_of_a_convolution():
+    import keras
+
+    from components.trainer.compiled_model import estimate_step_s
+
+    model = keras.Sequential([keras.Input((28, 28, 1)), keras.layers.Conv2D(32, 3, padding="same")])
+    flops = 6 * (3 * 3 * 1 * 32) * (28 * 28) * 1000
+    assert estimate_step_s(model, CPU, batch_size=1000) == pytest.approx(flops / 5e9)
+
+
+def test_step_time_of_a_model_without_known_shapes_is_unknown():
+    import keras
+
+    from components.trainer.compiled_model import estimate_step_s
+
+    class Own(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.dense = keras.layers.Dense(2)
+
+        def call(self, values):
+            return self.dense(values)
+
+    assert estimate_step_s(Own(), CPU, batch_size=8) == float("inf")
+
+
+@pytest.mark.parametrize(
+    ("kind", "precision", "policy"),
+    [
+        ("cpu", "auto", "float32"),
+        ("tpu", "auto", "mixed_bfloat16"),
+        ("cpu", "mixed_bfloat16", "mixed_bfloat16"),
+    ],
+)
+def test_precision_is_that_of_the_device_or_as_told(kind, precision, policy):
+    from components.trainer.compiled_model import dtype_policy
+
+    devices = Devices(kind=kind, backend="tensorflow", words="")
+    assert dtype_policy(StepSettings(precision=precision), devices) == policy
