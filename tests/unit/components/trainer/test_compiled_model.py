@@ -75,7 +75,7 @@ def test_four_accumulated_steps_are_one_of_four_times_the_batch(model):
     other.set_weights(model.get_weights())
     other.compile(optimizer=keras.optimizers.SGD(0.1), loss="mse")
     model.fit(x, y, batch_size=48, shuffle=False, verbose=0)
-    set_step(other, StepSettings(accumulate_steps=4), CPU, batch_size=12, steps_per_epoch=8)
+    set_step(other, StepSettings(accumulate_steps=4), CPU, batch_size=12, steps_per_epoch=8, limit=None)
     other.fit(x, y, batch_size=12, shuffle=False, verbose=0)
     for one, four in zip(model.get_weights(), other.get_weights(), strict=True):
         np.testing.assert_allclose(one, four, atol=1e-6)
@@ -84,9 +84,16 @@ def test_four_accumulated_steps_are_one_of_four_times_the_batch(model):
 def test_steps_per_execution_are_chosen_and_kept_when_given(model):
     from components.trainer.compiled_model import set_step
 
-    set_step(model, StepSettings(), CPU, batch_size=8, steps_per_epoch=100)
+    set_step(model, StepSettings(), CPU, batch_size=8, steps_per_epoch=100, limit=None)
     assert (model.steps_per_execution, model.jit_compile) == (50, False)
-    set_step(model, StepSettings(steps_per_execution=7, xla="always"), CPU, batch_size=8, steps_per_epoch=100)
+    set_step(
+        model,
+        StepSettings(steps_per_execution=7, xla="always"),
+        CPU,
+        batch_size=8,
+        steps_per_epoch=100,
+        limit=None,
+    )
     assert (model.steps_per_execution, model.jit_compile) == (7, True)
 
 
