@@ -32,7 +32,9 @@ from components.ingest.component import Ingest
 from components.model_gate.check import OVERALL
 from components.model_gate.component import ModelGate
 from components.model_gate.eval_config import eval_config
+from components.model_gate.metrics import METRICS
 from components.pusher.component import Pusher
+from components.reference_models.component import ReferenceModels
 from components.serving_check.component import ServingCheck
 from pipeline.config import WorkloadConfig
 from pipeline.config.evaluate import EvaluateConfig
@@ -132,8 +134,10 @@ def build_pipeline(
         ),
     )
     serving = _serving_check(config, trainer, transform, examples, schema)
+    references = _reference_models(config, transform)
     gate = ModelGate(
         **({"serving": serving.outputs["report"]} if serving else {}),
+        **({"references": references.outputs["report"]} if references else {}),
         serving_limits=_serving_limits(config.evaluate),
         model=trainer.outputs["model"],
         evaluation=evaluator.outputs["evaluation"],
@@ -165,7 +169,7 @@ def build_pipeline(
 
     nodes: list[BaseNode] = [
         ingest, statistics_gen, schema_gen, validator, reference, data_gate, transform,
-        trainer, baseline, evaluator, *([serving] if serving else []), gate, pusher,
+        trainer, baseline, evaluator, *(node for node in (serving, references) if node), gate, pusher,
     ]  # fmt: skip
     return Pipeline(
         pipeline_name=config.name,
@@ -192,6 +196,22 @@ def _serving_check(
         raw_label=config.data.label,
         rows=wanted.rows,
         limit_s=wanted.limit_s,
+    )
+
+
+def _reference_models(config: WorkloadConfig, transform: BaseNode) -> BaseNode | None:
+    asked = config.evaluate
+    if not asked.baselines:
+        return None
+    of_classes = ("majority_share", "chance", "entropy", "positive_share")
+    return ReferenceModels(
+        examples=transform.outputs["transformed_examples"],
+        transform_graph=transform.outputs["transform_graph"],
+        label=config.transform.label,
+        task="classes" if any(METRICS[name].trivial in of_classes for name in asked.metrics) else "numbers",
+        metrics={name: METRICS[name].class_name for name in asked.metrics},
+        models=list(asked.baselines),
+        seed=config.train.seed,
     )
 
 

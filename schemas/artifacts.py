@@ -30,3 +30,9 @@ class DataVerdict(Artifact):
     """
 
     TYPE_NAME = "slipway.DataVerdict"
+
+
+class ReferenceReport(Artifact):
+    """The scores of scikit-learn's models: `report.json`, see components/reference_models."""
+
+    TYPE_NAME = "slipway.ReferenceReport"

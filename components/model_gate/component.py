@@ -10,10 +10,11 @@ from tfx.types.standard_artifacts import Model, ModelBlessing, ModelEvaluation
 
 from components.model_gate.check import OVERALL, conclude
 from components.model_gate.evaluation import read_evaluation
+from components.model_gate.reference_rules import reference_checks
 from components.model_gate.rules import Limits, Measured, threshold_checks
 from components.model_gate.serving_rules import ServingLimits, serving_checks
 from components.model_gate.trivial_rules import trivial_checks, trivial_document
-from schemas.artifacts import ServingReport
+from schemas.artifacts import ReferenceReport, ServingReport
 
 
 @component
@@ -28,6 +29,7 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
     bless: Parameter[str] = "",
     serving: InputArtifact[ServingReport] = None,
     serving_limits: Parameter[dict[str, float]] = None,
+    references: InputArtifact[ReferenceReport] = None,
 ) -> None:
     """Judges the candidate by its evaluation and writes the blessing, with the reasons in `verdict.json`.
 
@@ -43,6 +45,7 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
         bless: why the model is blessed whatever is found; empty: it is judged.
         serving: what ServingCheck measured; None where the workload wants no such check.
         serving_limits: fields of `serving_rules.ServingLimits`; one that is left out is no limit.
+        references: the scores of other models on the same examples; None where the workload wants none.
     """
     slices = read_evaluation(evaluation.uri).slices()
     overall = slices.get(OVERALL, Measured({}, {}, None))
@@ -59,6 +62,8 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
         more_checks += serving_checks(report, served, metrics=metrics)
     else:
         more_notes.append("the served model was not checked (evaluate.serving: null)")
+    others = _read_json(f"{references.uri}/report.json") if references else {}
+    more_checks += reference_checks(others, overall.metrics, metrics)
     verdict = conclude(
         checks + more_checks,
         metrics=overall.metrics,
@@ -71,6 +76,7 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
         "slices": {name: dict(each.metrics) for name, each in slices.items()},
         "trivial": trivial_document(metrics, slices),
         "serving": report,
+        "reference_models": others,
     }
     _write(f"{blessing.uri}/{'BLESSED' if verdict.blessed else 'NOT_BLESSED'}", "")
     _write(f"{blessing.uri}/verdict.json", json.dumps(document, indent=2))

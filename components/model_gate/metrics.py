@@ -1,7 +1,7 @@
 """The metrics that can be asked for by name, and what the gate knows of each. Pure.
 
 The names are those of `keras.metrics` in snake case, as far as TensorFlow Model Analysis computes them
-without further arguments; `tests/integration/test_metric_names.py` compares the table with both.
+without further arguments; `tests/integration/test_model_gate.py` compares the table with both.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """The workload file's `evaluate`: how a trained model is judged."""
 
 from collections.abc import Iterator, Mapping
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -9,6 +9,8 @@ from components.model_gate.metrics import METRICS
 from components.model_gate.rules import EVERY_SLICE
 from pipeline.config.problems import KeyRuleError, nearest
 from pipeline.config.section import Metrics, Section, Slices, SnakeName, Text
+
+References = Annotated[tuple[Literal["logistic", "boosted_trees"], ...], Field(strict=False)]
 
 
 class Threshold(Section):
@@ -104,6 +106,11 @@ class EvaluateConfig(Section):
         "the majority, always the mean); none: it is only told.",
     )
 
+    baselines: References = Field(
+        default=(),
+        description="Models of scikit-learn to fit on the same transformed examples and report beside the "
+        "network: logistic (for numbers: ridge regression) and boosted_trees.",
+    )
     serving: ServingConfig | None = Field(
         default=ServingConfig(),
         description="The check of the exported model in a process that has only TensorFlow; null: none.",
@@ -111,7 +118,11 @@ class EvaluateConfig(Section):
 
     @model_validator(mode="after")
     def _names_agree(self) -> Self:
-        for key, items in (("metrics", self.metrics), ("slices", self.slices)):
+        for key, items in (
+            ("metrics", self.metrics),
+            ("slices", self.slices),
+            ("baselines", self.baselines),
+        ):
             for index, item in enumerate(items):
                 if item in items[:index]:
                     raise KeyRuleError("given twice; keep one", key, index)

@@ -183,7 +183,8 @@ def _workload_words(record: RunRecord) -> list[str]:
 
 
 def _has_baseline(record: RunRecord) -> bool:
-    return any(node.is_resolver and any(node.outputs.values()) for node in record.nodes)
+    resolved = (made for node in record.nodes if node.is_resolver for made in node.outputs.values())
+    return any(artifact["type"] == "Model" for made in resolved for artifact in made)
 
 
 def _output(record: RunRecord) -> Path:

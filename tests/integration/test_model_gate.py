@@ -54,7 +54,7 @@ def judged(tmp_path_factory):
 
     from components.model_gate.component import ModelGate
 
-    def call(folder, **thresholds):
+    def call(folder, *, beat_trivial="none", **thresholds):
         model, evaluation, blessing = Model(), ModelEvaluation(), ModelBlessing()
         model.uri, model.id, evaluation.uri = "models/7", 7, str(folder)
         blessing.uri = str(tmp_path_factory.mktemp("blessing"))
@@ -63,9 +63,9 @@ def judged(tmp_path_factory):
             model=model,
             evaluation=evaluation,
             blessing=blessing,
-            metrics=["auc"],
+            metrics=["auc", "binary_accuracy"],
             thresholds={"overall": thresholds},
-            beat_trivial="none",
+            beat_trivial=beat_trivial,
         )
         return blessing
 
@@ -103,3 +103,72 @@ def test_model_that_lost_against_the_baseline_is_refused_with_both_numbers(evalu
     assert [file.name for file in Path(blessing.uri).glob("*BLESSED")] == ["NOT_BLESSED"]
     assert "(baseline 1 less 0.01)" in verdict["reasons"][0]
     assert set(verdict["slices"]) == {"overall", "payment_type=Cash", "payment_type=Card"}
+
+
+def test_labels_are_counted_for_each_slice_beside_the_metrics(tmp_path):
+    import pandas as pd
+    import tensorflow_model_analysis as tfma
+    from tensorflow_model_analysis.proto import config_pb2
+
+    from components.model_gate.eval_config import eval_config
+    from components.model_gate.evaluation import read_evaluation
+
+    config = eval_config(label="label", metrics=["auc"], slices=[["payment_type"]])
+    for spec, column in zip(config.model_specs, ("good", "poor"), strict=True):
+        spec.CopyFrom(
+            config_pb2.ModelSpec(
+                name=spec.name, is_baseline=spec.is_baseline, prediction_key=column, label_key="label"
+            )
+        )
+    tfma.analyze_raw_data(pd.DataFrame(ROWS), config, output_path=str(tmp_path))
+    slices = read_evaluation(str(tmp_path)).slices()
+    cash, overall = slices["payment_type=Cash"], slices["overall"]
+    assert (cash.labels.rows, cash.labels.positives, cash.labels.majority) == (3.0, pytest.approx(1.0), 0.0)
+    assert (overall.labels.majority_share, overall.labels.classes) == (0.5, 2.0)
+    assert set(overall.metrics) == set(overall.baseline) == {"auc", "example_count"}
+
+
+def test_model_that_has_not_learned_is_refused_though_it_meets_its_threshold(tmp_path, judged):
+    import pandas as pd
+    import tensorflow_model_analysis as tfma
+    from tensorflow_model_analysis.proto import config_pb2
+
+    from components.model_gate.eval_config import eval_config
+
+    # Always "no", on labels of which 77 in 100 are no: TFX's template passes it with its threshold of 0.6.
+    rows = {"label": [0] * 77 + [1] * 23, "no": [0.1] * 100}
+    config = eval_config(label="label", metrics=["auc", "binary_accuracy"], slices=[])
+    del config.model_specs[:]
+    config.model_specs.append(config_pb2.ModelSpec(prediction_key="no", label_key="label"))
+    tfma.analyze_raw_data(pd.DataFrame(rows), config, output_path=str(tmp_path))
+    blessing = judged(tmp_path, beat_trivial="one", binary_accuracy={"min": 0.6})
+    verdict = json.loads(Path(blessing.uri, "verdict.json").read_text(encoding="utf-8"))
+    assert blessing.get_int_custom_property("blessed") == 0
+    said = "; ".join(verdict["reasons"])
+    assert "auc 0.5, needs above 0.6" in said
+    assert "binary_accuracy 0.77, needs above 0.77 (always answering 0)" in said
+    assert "threshold binary_accuracy.min 0.6, needs above 0.77" in verdict["warnings"][0]
+
+
+def test_every_metric_of_the_table_is_known_to_keras_and_to_the_evaluator():
+    import inspect
+
+    import keras
+    import tensorflow_model_analysis as tfma
+    from tensorflow_model_analysis.utils.keras_lib import tf_keras
+
+    from components.model_gate.metrics import METRICS
+
+    def computed(module):
+        return {name for name, each in vars(module).items() if inspect.isclass(each) and name[0].isupper()}
+
+    named = {metric.class_name for metric in METRICS.values()}
+    assert named <= computed(keras.metrics)
+    assert named <= computed(tf_keras.metrics) | set(tfma.metrics.metric_types.registered_metrics())
+    # What Keras has beside: those that need arguments, take no prediction, or fail in the Evaluator.
+    assert {name for name in computed(keras.metrics) if not name.startswith("_")} - named == {
+        "BinaryIoU", "CategoricalCrossentropy", "ConcordanceCorrelation", "FBetaScore", "IoU", "Mean",
+        "MeanIoU", "MeanMetricWrapper", "Metric", "OneHotIoU", "OneHotMeanIoU", "PearsonCorrelation",
+        "PrecisionAtRecall", "R2Score", "RecallAtPrecision", "SensitivityAtSpecificity",
+        "SpecificityAtSensitivity", "Sum",
+    }  # fmt: skip

@@ -1,0 +1,42 @@
+"""Whether the network is better than the models that it was compared with. Pure."""
+
+from collections.abc import Mapping, Sequence
+
+from components.model_gate.check import OVERALL, Check
+from components.model_gate.metrics import METRICS
+
+
+def reference_checks(
+    references: Mapping[str, Mapping[str, float]], metrics: Mapping[str, float], asked: Sequence[str]
+) -> list[Check]:
+    """One warning at most for each reference model, in the first metric that says which is better.
+
+    It never refuses: a network may be wanted for other reasons than its score.
+
+    Args:
+        references: model -> metric -> value.
+        metrics: the candidate's overall values.
+        asked: the workload's metrics, the most telling first.
+    """
+    name = next((each for each in asked if METRICS[each].better and each in metrics), None)
+    if name is None:
+        return []
+    higher = METRICS[name].better == "higher"
+    checks = []
+    for model, scores in references.items():
+        if name not in scores:
+            continue
+        got, theirs = metrics[name], scores[name]
+        checks.append(
+            Check(
+                metric=f"{name} against {model}",
+                slice=OVERALL,
+                required=f"{'above' if higher else 'below'} {theirs:.4g}",
+                got=got,
+                baseline=None,
+                passed=got > theirs if higher else got < theirs,
+                stops=False,
+                note=f"the network does not earn its cost: {model} does as well",
+            )
+        )
+    return checks

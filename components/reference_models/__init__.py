@@ -1,0 +1,1 @@
+"""Models of scikit-learn on the same examples: whether the network earns its cost."""

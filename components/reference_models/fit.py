@@ -1,0 +1,87 @@
+"""Fits a reference model and lets it answer. Pure (NumPy and scikit-learn)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+Task = Literal["classes", "numbers"]
+MAX_TREE_CATEGORIES = 255
+"""More categories than this HistGradientBoosting takes as a number, in their order."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Examples as columns.
+
+    Attributes:
+        columns: float32 or integers [rows, size] by feature.
+        categories: of the features that are categories counted from 0, how many.
+        labels: [rows]; class numbers from 0, or numbers.
+    """
+
+    columns: Mapping[str, np.ndarray]
+    categories: Mapping[str, int]
+    labels: np.ndarray
+
+
+def answers_of(name: str, task: Task, train: Table, rows: Table, *, seed: int) -> np.ndarray:
+    """Fits a model on `train` and answers `rows`.
+
+    Args:
+        name: `logistic` (for numbers: ridge regression on the same inputs) or `boosted_trees`, both with
+            scikit-learn's own settings.
+        task: whether labels are classes or numbers.
+        train, rows: with the same columns.
+        seed: of what is random in the fit.
+
+    Returns:
+        float32 [rows, 1], the probability of class 1 or the number; of more than two classes [rows, classes].
+    """
+    model, encode = _linear(task) if name == "logistic" else _trees(task, train, seed)
+    model.fit(encode(train), train.labels)
+    if task == "numbers":
+        return np.asarray(model.predict(encode(rows)), np.float32)[:, None]
+    found = model.predict_proba(encode(rows))
+    classes = int(max(train.labels.max(), rows.labels.max(), 1)) + 1
+    probabilities = np.zeros((len(found), classes), np.float32)
+    probabilities[:, model.classes_.astype(int)] = found
+    return probabilities[:, 1:] if classes == 2 else probabilities
+
+
+def _linear(task: Task) -> tuple[Any, Any]:
+    from sklearn.linear_model import LogisticRegression, Ridge
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    model = LogisticRegression(max_iter=1000) if task == "classes" else Ridge()
+    return make_pipeline(StandardScaler(), model), _one_hot
+
+
+def _trees(task: Task, train: Table, seed: int) -> tuple[Any, Any]:
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+    kind = HistGradientBoostingClassifier if task == "classes" else HistGradientBoostingRegressor
+    flags = [
+        0 < train.categories.get(name, 0) <= MAX_TREE_CATEGORIES
+        for name in sorted(train.columns)
+        for _ in range(train.columns[name].shape[1])
+    ]
+    return kind(random_state=seed, categorical_features=flags), _numbers
+
+
+def _numbers(table: Table) -> np.ndarray:
+    return np.concatenate([table.columns[name] for name in sorted(table.columns)], axis=1).astype(np.float32)
+
+
+def _one_hot(table: Table) -> np.ndarray:
+    parts = []
+    for name in sorted(table.columns):
+        values, count = table.columns[name], table.categories.get(name)
+        if count is None:
+            parts.append(values.astype(np.float32))
+        else:
+            codes = np.clip(values.astype(np.int64), 0, count - 1).reshape(len(values), -1)
+            parts += [np.eye(count, dtype=np.float32)[codes[:, place]] for place in range(codes.shape[1])]
+    return np.concatenate(parts, axis=1)
