@@ -57,9 +57,9 @@ def test_push_destination_on_this_machine_is_refused(target, tmp_path):
 
 def test_data_on_this_machine_is_refused_with_both_remedies(target, tmp_path):
     file = tmp_path / "trips.csv"
-    file.write_text("tips,fare\n1,2\n")
+    file.write_text("tips,payment_type\n1,Cash\n")
     with pytest.raises(ConfigError, match=f"data.source: {file} is on this machine only") as refused:
-        target(**{"data.source": str(file), "evaluate.slices": "[]"})
+        target(**{"data.source": str(file), "evaluate.slices": "[[payment_type]]"})
     assert "gs://, or below workloads/" in refused.value.hint
 
 
