@@ -164,6 +164,8 @@ def build_pipeline(
             "label": config.data.label,
             "model": config.train.model,
             "preprocessing_fn": config.transform.preprocessing_fn,
+            # Only where it is: a model that was pushed without it is not pushed again for it.
+            **{name: reason for name, reason in (overrides or {}).items() if name == "accept_data"},
         },
     )
 

@@ -149,7 +149,8 @@ def _reference(reference: Any, folder: str, digest: str) -> tuple[str, str]:
 
 
 def _statistics(uri: str) -> Statistics:
-    folders = sorted(name.strip("/") for name in fileio.listdir(uri) if name.startswith("Split-"))
+    found = (name.strip("/") for name in fileio.listdir(uri) if name.startswith("Split-"))
+    folders = sorted(found, key=lambda name: (name != "Split-train", name))
     if not folders:
         raise ComponentError(
             f"{uri} holds no statistics: there is no Split-*/{_STATISTICS} in it",

@@ -142,7 +142,8 @@ def _find(e: Evidence) -> Iterator[Finding]:
     yield from find_row_counts(e.statistics, e.reference, e.limits)
     yield from find_duplicates(e.repeated, e.sampled, e.limits)
     yield from find_label_faults(e.statistics, e.reference, e.label, e.limits)
-    missing = [f for f in find_missing(e.statistics, e.reference, e.schema, e.limits) if f.feature != e.label]
+    found = find_missing(e.statistics, e.reference, e.schema, e.limits, schema_file=e.schema_file)
+    missing = [finding for finding in found if finding.feature != e.label]
     yield from missing
     told = {finding.feature for finding in missing} | {e.label}
     context = Context(e.statistics, e.schema, e.limits, e.schema_file, e.sample, told)

@@ -33,7 +33,8 @@ def provenance(
 
     Args:
         about: what the workload says of itself: `workload`, `description`, `source`, `label`, and the dotted
-            paths `model` and `preprocessing_fn`; any may be missing.
+            paths `model` and `preprocessing_fn`; and `accept_data`, why its data passed whatever was found.
+            Any may be missing.
         verdict: the gate's `verdict.json`.
         data: `digest`, `span`, `rows_in`, `rows_out`, `rows_rejected`; any may be missing.
         schema: `digest` of its file, and `columns`: the type of each raw column by name.
@@ -47,7 +48,11 @@ def provenance(
         "pushed_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "model": {"signatures": dict(signatures)},
         "code": code_digests([about.get("model", ""), about.get("preprocessing_fn", "")]),
-        "data": {**({"source": about["source"]} if about.get("source") else {}), **data},
+        "data": {
+            **({"source": about["source"]} if about.get("source") else {}),
+            **data,
+            **({"accepted": about["accept_data"]} if about.get("accept_data") else {}),
+        },
         "schema": dict(schema),
         **{key: verdict.get(key, {}) for key in ("metrics", "baseline_metrics", "slices")},
         "gate": {key: verdict.get(key, []) for key in ("reasons", "checks", "overrides")},

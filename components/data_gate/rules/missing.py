@@ -10,7 +10,12 @@ from components.data_gate.statistics import FeatureStatistics, Statistics
 
 
 def find_missing(
-    statistics: Statistics, reference: Statistics, schema: Mapping[str, FeatureSchema], limits: Limits
+    statistics: Statistics,
+    reference: Statistics,
+    schema: Mapping[str, FeatureSchema],
+    limits: Limits,
+    *,
+    schema_file: str = "",
 ) -> Iterator[Finding]:
     """Features of which too many rows have no value, each told once, by the split that is worst.
 
@@ -19,13 +24,14 @@ def find_missing(
         reference: what it is compared with; empty: nothing.
         schema: what the schema says about each feature.
         limits: `max_missing_share` and `max_missing_rise`; the schema has its own, `min_fraction`.
+        schema_file: as the user knows it; empty where the schema is inferred from the data.
     """
     for name, by_split in _by_feature(statistics).items():
         worst = max(by_split, key=lambda split: by_split[split].missing_share)
         feature = by_split[worst]
         finding = (
             _above_limit(feature, worst, limits)
-            or _below_schema(feature, worst, schema.get(name))
+            or _below_schema(feature, worst, schema.get(name), schema_file)
             or _above_reference(feature, worst, reference, limits)
         )
         if finding is not None:
@@ -65,12 +71,17 @@ def _above_limit(feature: FeatureStatistics, split: str, limits: Limits) -> Find
     )
 
 
-def _below_schema(feature: FeatureStatistics, split: str, allowed: FeatureSchema | None) -> Finding | None:
+def _below_schema(
+    feature: FeatureStatistics, split: str, allowed: FeatureSchema | None, schema_file: str
+) -> Finding | None:
     if allowed is None or 1 - feature.missing_share >= allowed.min_fraction:
         return None
     # Two decimals, rounded down: the next rows will not be exactly these.
     edit = Edit("set_presence", feature.name, number=int((1 - feature.missing_share) * 100) / 100)
-    words = f"the schema wants a value in {percent(allowed.min_fraction)} of the rows"
+    words = f"fill them: the schema wants {percent(allowed.min_fraction)}"
+    if not schema_file:
+        return _finding(feature, split, 1 - allowed.min_fraction, "", words)
+    words += f"; or in {schema_file}: set the presence of {feature.name} to min_fraction: {edit.number:g}"
     return _finding(feature, split, 1 - allowed.min_fraction, "", words, edit)
 
 

@@ -151,7 +151,7 @@ def _outside_range(group: Sequence[Anomaly], context: Context) -> Finding | None
         rule="domain",
         feature=name,
         splits=_splits(group),
-        what=f"{about}{share(part, whole)} lie outside {_range(allowed)}, as far as {seen}",
+        what=f"{about}{share(part, whole)} lie {_where(allowed, too_low, too_high)}, as far as {seen}",
         measured=part / whole,
         limit=own,
         key=context.limits.key(name, "max_out_of_domain_share"),
@@ -174,12 +174,10 @@ def _rows_outside(column: Column | None, allowed: FeatureSchema, rows: int) -> t
     return max(round(counted * rows / len(column)), 1), "about "
 
 
-def _range(allowed: FeatureSchema) -> str:
-    if allowed.min is None:
-        return f"at most {plain(allowed.max or 0)}"
-    if allowed.max is None:
-        return f"at least {plain(allowed.min)}"
-    return f"{plain(allowed.min)} to {plain(allowed.max)}"
+def _where(allowed: FeatureSchema, too_low: bool, too_high: bool) -> str:
+    if too_low and too_high:
+        return f"outside {plain(allowed.min or 0)} to {plain(allowed.max or 0)}"
+    return f"below {plain(allowed.min or 0)}" if too_low else f"above {plain(allowed.max or 0)}"
 
 
 def _other(group: Sequence[Anomaly], context: Context) -> Finding:

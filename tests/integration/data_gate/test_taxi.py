@@ -111,7 +111,7 @@ SPOILED = {
     ),
     "dollars become cents": (
         each("fare", lambda cell: repr(float(cell) * 100)),
-        ("domain", "fare", "lie outside 0 to 10,000"),
+        ("domain", "fare", "lie above 10,000"),
     ),
     "a new category": (
         some("payment_type", 500, "Voucher"),
@@ -129,9 +129,9 @@ SPOILED = {
         lambda trips: pd.concat([trips, trips]),
         ("duplicates", "", "repeat another row in every column"),
     ),
-    "half the rows lost": (
+    "two thirds of the rows lost": (
         lambda trips: trips[: len(trips) // 3],
-        ("rows", "", "67% fewer than the 15,002 of the reference"),
+        ("rows", "", "rows, 66.67% fewer than the 15,002 of the reference"),
     ),
     "constant label": (
         lambda trips: trips.assign(tips="0"),

@@ -12,6 +12,12 @@ def test_papers_leave_out_what_nobody_knows(monkeypatch):
     assert set(papers["code"]) == {"components"}
 
 
+def test_data_that_was_let_pass_is_told_with_the_reason():
+    about = {"source": "trips.csv", "accept_data": "the city told us"}
+    papers = provenance(about=about, verdict={}, data={"rows_in": 3}, schema={}, signatures={})
+    assert papers["data"] == {"source": "trips.csv", "rows_in": 3, "accepted": "the city told us"}
+
+
 def test_data_and_verdict_are_read_from_what_ingest_and_the_gate_left(tmp_path):
     summary = {"digest": "d", "rows_in": 3, "rows_out": {"train": 2}, "rejected": {"bad": 1}, "files": ["x"]}
     (tmp_path / "summary.json").write_text(json.dumps(summary), encoding="utf-8")

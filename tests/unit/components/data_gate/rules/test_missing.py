@@ -13,7 +13,7 @@ def found(split, present, *, before=None, limits=None, min_fraction=None, rows=R
     statistics = {"train": split(rows, fare=[1.0] * present)}
     reference = {"train": split(ROWS, fare=[1.0] * before)} if before is not None else {}
     schema = {"fare": FeatureSchema("fare", min_fraction=min_fraction)} if min_fraction is not None else {}
-    return list(find_missing(statistics, reference, schema, limits or Limits()))
+    return list(find_missing(statistics, reference, schema, limits or Limits(), schema_file="s/t.pbtxt"))
 
 
 @pytest.mark.parametrize(
@@ -44,6 +44,9 @@ def test_schema_s_min_fraction_holds_also_where_the_column_is_there_and_empty(sp
         assert edit.kind == "set_presence"
         assert edit.number == int(present / ROWS * 100) / 100
         assert findings[0].query.is_missing
+        assert (
+            f"in s/t.pbtxt: set the presence of fare to min_fraction: {edit.number:g}" in findings[0].remedy
+        )
 
 
 @pytest.mark.parametrize(
