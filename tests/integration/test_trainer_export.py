@@ -132,6 +132,7 @@ def fn_args(taxi_examples, tmp_path_factory):
         serving_model_dir=str(folder / "model"),
         model_run_dir=str(folder / "model_run"),
         custom_config=SETTINGS,
+        hyperparameters=None,  # no Tuner
     )
 
 

@@ -1,6 +1,7 @@
 """PyTorch devices: the CPU or one GPU, in an interpreter that has torch."""
 
 import os
+import sys
 
 from components.errors import ComponentError
 from components.trainer.devices.devices import Devices
@@ -22,6 +23,8 @@ def open_device(kind: Kind, hosts: Hosts) -> Devices:
         )
     if kind == "cpu":
         os.environ["CUDA_VISIBLE_DEVICES"] = ""  # Keras takes a GPU wherever torch sees one
+    # The Triton of torch.compile and TensorFlow, which reads the files, each bring an LLVM, and two abort.
+    sys.modules["triton"] = None  # type: ignore[assignment]
     import torch
 
     from components.trainer.devices.with_tensorflow import hide_accelerators
