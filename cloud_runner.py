@@ -1,5 +1,6 @@
 """The command line for cloud runs: parse, call pipeline.cloud, exit code. Nothing else."""
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -8,6 +9,7 @@ import typer
 
 from components.errors import SlipwayError
 from pipeline.cloud import commands
+from pipeline.local.invocation import DEFAULT_OUTPUT
 from pipeline.local.printable import printable
 from pipeline.local.request import DEFAULT_WORKLOAD
 
@@ -60,6 +62,31 @@ def compile_command(
     """Compile a job for Vertex AI Pipelines and Kubeflow."""
     result = commands.compile_workload(workload, sets=sets or [], profile=profile, file=file)
     sys.stdout.write(result if isinstance(result, str) else f"{result}\n")
+
+
+@app.command()
+def rehearse(
+    workload: Workload = DEFAULT_WORKLOAD,
+    sets: Sets = None,
+    profile: Profile = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Tasks at once; from cores and memory if left out.")
+    ] = None,
+    output: Annotated[
+        Path, typer.Option(help="Folder of the local runs; rehearsals go to rehearsal/ in it.")
+    ] = DEFAULT_OUTPUT,
+    verbose: Verbose = False,
+) -> None:
+    """Run the compiled job on this machine, task by task, as the service would."""
+    code = commands.rehearse_workload(
+        workload,
+        sets=sets or [],
+        profile=profile,
+        output=output,
+        jobs=jobs,
+        again=shlex.join(["python", *sys.argv]),
+    )
+    raise typer.Exit(code)
 
 
 def main() -> None:

@@ -1,4 +1,7 @@
-"""Artifact types of this project's own, beside TFX's standard ones. Imports TFX."""
+"""Artifact types of this project's own, beside TFX's standard ones. Imports TFX.
+
+Each TYPE_NAME is `schemas.` and the class's name: on Kubeflow and Vertex AI, TFX imports the class by it.
+"""
 
 from tfx.types.artifact import Artifact
 
@@ -11,13 +14,13 @@ class Quarantine(Artifact):
     the digest of the input). Custom properties: `rows_in`, `rows_out`, `rows_rejected` and `digest`.
     """
 
-    TYPE_NAME = "slipway.Quarantine"  # Kubeflow takes no other form than namespace.Title
+    TYPE_NAME = "schemas.Quarantine"
 
 
 class ServingReport(Artifact):
     """How the exported model does where only TensorFlow is: `report.json`, see components/serving_check."""
 
-    TYPE_NAME = "slipway.ServingReport"
+    TYPE_NAME = "schemas.ServingReport"
 
 
 class DataVerdict(Artifact):
@@ -29,10 +32,10 @@ class DataVerdict(Artifact):
     input) and, where somebody let it pass, `accepted` with the reason.
     """
 
-    TYPE_NAME = "slipway.DataVerdict"
+    TYPE_NAME = "schemas.DataVerdict"
 
 
 class ReferenceReport(Artifact):
     """The scores of scikit-learn's models: `report.json`, see components/reference_models."""
 
-    TYPE_NAME = "slipway.ReferenceReport"
+    TYPE_NAME = "schemas.ReferenceReport"

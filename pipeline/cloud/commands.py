@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,7 +12,11 @@ from pipeline.cloud.image import read_image
 from pipeline.cloud.job import to_text
 from pipeline.cloud.target import Target
 from pipeline.errors import UsageError
+from pipeline.local.outcome import GATE_STOPPED, NODE_FAILED
+from pipeline.local.printable import printable
 from pipeline.local.request import Request, workload_request
+
+DONE = 0
 
 
 def compile_workload(
@@ -46,6 +51,44 @@ def compile_workload(
     except OSError as error:
         raise UsageError(f"{file} cannot be written: {error.strerror}") from error
     return file
+
+
+def rehearse_workload(
+    workload: Path, *, sets: Sequence[str], profile: str | None, output: Path, jobs: int | None, again: str
+) -> int:
+    """Runs the compiled job of a workload on this machine, as the service would; returns the exit code.
+
+    Args:
+        workload: the workload file, or its name in workloads/.
+        sets: `key=value` over the file.
+        profile: one of the file's profiles.
+        output: the folder of the local runs; rehearsals are kept in `rehearsal/` below it.
+        jobs: tasks at once; None: from the machine.
+        again: the command that does it once more, for hints.
+
+    The exit code is 1 also where what the rehearsal made differs from what a local run made.
+
+    Raises:
+        UsageError: kfp is not installed, or the workload cannot run in containers; the message says why.
+    """
+    request = workload_request(workload, sets=sets, profile=profile, output=output.absolute(), beam_args=())
+    require_kfp()
+    from pipeline.cloud.compare import compare_with_local
+    from pipeline.cloud.rehearsal import rehearse
+    from pipeline.local.progress import stderr_display
+
+    display = stderr_display()
+    try:
+        record = rehearse(request, display=display, again=again, jobs=jobs)
+        display.ends(record)
+    finally:
+        display.close()
+    code = record.exit_code or 0
+    if code in (DONE, GATE_STOPPED):
+        comparison = compare_with_local(request, record)
+        print(printable("\n".join(comparison.lines())), file=sys.stderr)
+        code = NODE_FAILED if comparison.differs else code
+    return code
 
 
 def require_kfp() -> None:

@@ -30,6 +30,7 @@ def compile_job(target: Target) -> Job:
     config = kubeflow_v2_dag_runner.KubeflowV2DagRunnerConfig(
         display_name=target.config.name,
         default_image=target.image,
+        default_commands=["python", "-m", "pipeline.cloud.container"],
         use_pipeline_spec_2_1=True,  # 2.0 breaks {SPAN} when it runs
     )
     runner = kubeflow_v2_dag_runner.KubeflowV2DagRunner(config=config)

@@ -6,6 +6,7 @@ Nothing is built here. `stage` copies its files to a folder, so that a rehearsal
 import re
 import shlex
 import shutil
+import sys
 import sysconfig
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ IMAGE_ROOT = "/opt/slipway"
 """WORKDIR of the image: the project's root there."""
 IMAGE_PACKAGES = "/opt/venv/lib/python3.11/site-packages"
 """Where the locked packages are in the image."""
+_IMAGE_PROGRAMS = "/opt/venv/bin"
 _STAGE = "pipeline"
 _INSTRUCTION = re.compile(r"^(FROM|ENV)\s+(.*)$", re.IGNORECASE)
 
@@ -51,15 +53,6 @@ class Image:
             return f"{IMAGE_ROOT}/{relative}"
         return None
 
-    def on_this_machine(self, text: str, *, staged: Path) -> str:
-        """A text with the image's paths in it, with this machine's instead.
-
-        Args:
-            text: e.g. a compiled job.
-            staged: where `stage` has put the project's files.
-        """
-        return text.replace(IMAGE_PACKAGES, str(self.packages)).replace(IMAGE_ROOT, str(staged))
-
     def stage(self, folder: Path) -> None:
         """Copies the project's files of the image into a folder.
 
@@ -75,6 +68,23 @@ class Image:
                 )
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, target, follow_symlinks=False)
+
+
+def on_this_machine(text: str, *, staged: Path) -> str:
+    """A text that holds paths of the image, with this machine's instead.
+
+    Args:
+        text: e.g. a compiled job.
+        staged: where `Image.stage` has put the project's files.
+    """
+    pairs = {
+        IMAGE_PACKAGES: sysconfig.get_path("purelib"),
+        _IMAGE_PROGRAMS: str(Path(sys.executable).parent),
+        IMAGE_ROOT: str(staged),
+    }
+    for there, here in pairs.items():
+        text = text.replace(there, here)
+    return text
 
 
 def read_image(root: Path = PROJECT_ROOT) -> Image:

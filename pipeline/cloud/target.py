@@ -31,6 +31,23 @@ class Target:
     root: str
     overrides: Mapping[str, str]
 
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for another process; `from_json` reads it back."""
+        return {
+            "config": self.config.model_dump_json(by_alias=True),
+            "source": [self.source[0], dict(self.source[1])],
+            "image": self.image,
+            "root": self.root,
+            "overrides": dict(self.overrides),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Reads what `to_json` wrote."""
+        directory, patterns = data["source"]
+        config = WorkloadConfig.model_validate_json(data["config"])
+        return cls(config, (directory, patterns), data["image"], data["root"], data["overrides"])
+
     @classmethod
     def of(cls, request: Request, image: Image) -> Self:
         """The target of a cloud run.
@@ -56,6 +73,7 @@ class Target:
                 f"push.destination: {destination} is a folder of this machine, which a cloud run cannot see",
                 hint="name gs://BUCKET/PATH, for example in a profile: --profile prod",
             )
+        _refuse_missing_accelerator(config)
         return cls.at(
             request,
             image,
@@ -83,6 +101,17 @@ class Target:
             image=name,
             root=root,
             overrides=dict(request.overrides),
+        )
+
+
+def _refuse_missing_accelerator(config: WorkloadConfig) -> None:
+    """A Trainer that must have a device fails after an hour of other tasks where nothing asks for one."""
+    trainer = config.cloud.tasks.get("Trainer", config.cloud.resources)
+    asked = trainer.accelerator or config.cloud.resources.accelerator
+    if config.train.device in ("gpu", "tpu") and asked is None:
+        raise ConfigError(
+            f"train.device is {config.train.device}, and no accelerator is asked for the Trainer's container",
+            hint="name it as the service does: --set cloud.tasks.Trainer.accelerator=...",
         )
 
 

@@ -100,6 +100,8 @@ def resume(name: str | None, *, output: Path, jobs: int | None) -> int:
     if record.state in ("complete", "stopped"):
         hint = run_command(record) if any(node.is_stop for node in record.nodes) else ""
         raise UsageError(f"Run {record.run_id} is {record.state}: there is nothing to resume.", hint=hint)
+    if "again" in record.target:
+        raise UsageError(f"{record.run_id} is a rehearsal: it starts anew.", hint=record.target["again"])
     return _execute(again(record.target, jobs=jobs), record)
 
 

@@ -249,8 +249,9 @@ class Engine:
         result = message["result"]
         if result is None:
             result = {"state": "failed", **describe_exit(message["code"], peak_bytes=message["peak_bytes"])}
-        if result["state"] == "complete":
-            entry.state, entry.execution_id = "complete", result["execution_id"]
+        if result["state"] in ("complete", "cached"):
+            entry.state, entry.execution_id = result["state"], result["execution_id"]
+            entry.why = result.get("why", entry.why)
             entry.outputs, entry.key = result["outputs"], self.prints[entry.id].key
             if entry.execution_id is None:
                 entry.why = "found nothing"

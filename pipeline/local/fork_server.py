@@ -51,6 +51,8 @@ class ForkServer:
         channel: the line to the engine.
     """
 
+    node_process = NodeProcess
+
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
         self._compiled: Any = None
@@ -98,23 +100,26 @@ class ForkServer:
 
     def _compile(self, message: dict[str, Any]) -> None:
         try:
-            check_target(message["target"])
-
-            from pipeline.local.beam_answers import keep_beams_answers
-            from pipeline.local.compile import compile_target
-
-            # Here once, or every node would import the launcher for itself: 0.8 s each.
-            importlib.import_module("pipeline.local.launch")
-
-            self._compiled = compile_target(**message)
+            self._compiled = self.load(message)
         except (Exception, SystemExit) as error:  # user code may raise anything
             traceback.print_exc()
             cause = describe_exception(error, root=Path.cwd())
             self._channel.send({"event": "refused", "is_ours": isinstance(error, SlipwayError), **cause})
             return
-        keep_beams_answers()
         self._to_import = self._compiled.executor_modules()
         self._channel.send({"event": "graph", "graph": self._compiled.graph.to_json()})
+
+    def load(self, message: dict[str, Any]) -> Any:
+        """Compiles what is asked for: something with `graph` and `executor_modules()`, for `node_process`."""
+        check_target(message["target"])
+
+        from pipeline.local.beam_answers import keep_beams_answers
+        from pipeline.local.compile import compile_target
+
+        # Here once, or every node would import the launcher for itself: 0.8 s each.
+        importlib.import_module("pipeline.local.launch")
+        keep_beams_answers()
+        return compile_target(**message)
 
     def _import_ahead(self, module: str) -> None:
         try:
@@ -135,7 +140,7 @@ class ForkServer:
     def _start(self, message: dict[str, Any]) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
-        node = NodeProcess(**message)
+        node = self.node_process(**message)
         server = os.getpid()
         ours, theirs = self._forks.open_line()
         # What is imported stays for good: a node's collector need not walk through it again and again.
@@ -225,14 +230,14 @@ class ForkServer:
         os._exit(0)
 
 
-def main(arguments: Sequence[str]) -> None:
+def main(arguments: Sequence[str], server: type[ForkServer] = ForkServer) -> None:
     """Entry point: `python -m pipeline.local.fork_server FD PARENT_PID`."""
     endpoint, parent = map(int, arguments)
     die_with_parent(signal.SIGTERM, parent=parent)
     channel = Channel(socket.socket(fileno=endpoint))
     # Keras 3 throughout; transform would otherwise choose Keras 2 for the whole process.
     os.environ.setdefault("TF_USE_LEGACY_KERAS", "0")
-    ForkServer(channel).serve()
+    server(channel).serve()
 
 
 if __name__ == "__main__":

@@ -95,15 +95,19 @@ class NodeProcess:
 
             from absl import logging  # type: ignore[import-untyped]
 
-            from pipeline.local.launch import launch
-
             logging.set_verbosity(logging.INFO)
             report_stages(report)
-            return launch(compiled, self.node, attempt=self.attempt)
+            return self.launch(compiled)
         except (Exception, SystemExit) as error:  # a component may raise anything
             cause = describe_exception(error, root=Path.cwd())
             _print_traceback()
             return {"state": "failed", **cause}
+
+    def launch(self, compiled: Any) -> dict[str, Any]:
+        """Runs the node; see `pipeline.local.launch.launch`."""
+        from pipeline.local.launch import launch
+
+        return launch(compiled, self.node, attempt=self.attempt)
 
 
 def _print_traceback() -> None:

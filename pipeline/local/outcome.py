@@ -58,7 +58,7 @@ def read_stops(record: RunRecord) -> dict[str, dict[str, Any]]:
 
 def read_verdicts(record: RunRecord) -> list[dict[str, Any]]:
     """The verdicts of the run's data gates that let the data pass."""
-    return [_verdict_in(Path(found["uri"])) for found in _artifacts(record, "slipway.DataVerdict")]
+    return [_verdict_in(Path(found["uri"])) for found in _artifacts(record, "schemas.DataVerdict")]
 
 
 def _verdict_in(folder: Path) -> dict[str, Any]:

@@ -165,7 +165,7 @@ def reference_key(runs: Iterable[RunRecord], *, workload: str, data: str) -> str
         The key of the statistics of that data; `none` where no other ever passed.
     """
     for run in runs:
-        if run.workload == workload and any(makes(node, "slipway.DataVerdict") for node in run.nodes):
+        if run.workload == workload and any(makes(node, "schemas.DataVerdict") for node in run.nodes):
             key = next((node.key for node in run.nodes if makes(node, "ExampleStatistics")), "")
             if key:
                 return key if key != data else run.reference or "none"

@@ -23,7 +23,6 @@ from pipeline.root import PROJECT_ROOT
 
 # Importing TFX takes 6 s on an idle machine of 2 cores; a hundredfold is no longer slow but stuck.
 _ANSWER_LIMIT_S = 600.0
-_MODULE = "pipeline.local.fork_server"
 _TICK_S = 0.2
 # The server ends its nodes and itself within a moment, unless it hangs in foreign code.
 _END_LIMIT_S = 5.0
@@ -37,14 +36,17 @@ class ServerLostError(PipelineError):
     """The fork server is gone, and every node that ran with it."""
 
 
-def _start(descriptors: Sequence[int], environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+def _start(
+    module: str, descriptors: Sequence[int], environment: Mapping[str, str], *, folder: Path | None
+) -> subprocess.Popen[bytes]:
     output, errors, line = descriptors
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", _MODULE, str(line), str(os.getpid())],
+        [sys.executable, "-P", "-m", module, str(line), str(os.getpid())],
         stdin=subprocess.DEVNULL,
         stdout=output,
         stderr=errors,
         env=environment,
+        cwd=folder,
         pass_fds=[line],
         # A terminal's Ctrl-C goes to the engine alone, which ends the nodes in order.
         start_new_session=True,
@@ -58,31 +60,45 @@ class Server:
         run_folder: marks the server's processes, and gets its log.
         temporary: where its processes put temporary files.
         warm: forks the server; None: it is started afresh.
+        module: the server's own.
+        folder: where it imports our packages from and, with an environment of its own, works.
+        environment: its variables, beside those that are always set; None: this process's.
     """
 
-    def __init__(self, run_folder: Path, *, temporary: Path, warm: Warm | None = None) -> None:
+    def __init__(
+        self,
+        run_folder: Path,
+        *,
+        temporary: Path,
+        warm: Warm | None = None,
+        module: str = "pipeline.local.fork_server",
+        folder: Path = PROJECT_ROOT,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self._run_folder = run_folder.resolve()
         ours, theirs = socket.socketpair()
         self._channel = Channel(ours)
         self._log = run_folder / "logs" / "engine.log"
         self._has_nodes = False
         self._stopped_since: float | None = None
-        environment = {
-            **os.environ,
+        given = dict(os.environ if environment is None else environment)
+        paths = [str(folder), *filter(None, given.get("PYTHONPATH", "").split(os.pathsep))]
+        variables = {
+            **given,
             RUN_VARIABLE: str(self._run_folder),
-            "PYTHONPATH": os.pathsep.join(filter(None, [str(PROJECT_ROOT), os.environ.get("PYTHONPATH")])),
+            "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)),
             "TMPDIR": str(temporary),
             "TF_USE_LEGACY_KERAS": "0",
             "KERAS_BACKEND": "tensorflow",
-            "TF_CPP_MIN_LOG_LEVEL": os.environ.get("TF_CPP_MIN_LOG_LEVEL", "1"),
+            "TF_CPP_MIN_LOG_LEVEL": given.get("TF_CPP_MIN_LOG_LEVEL", "1"),
         }
         with self._log.open("ab") as log, theirs:
             descriptors = [log.fileno(), log.fileno(), theirs.fileno()]
             try:
                 self._process: ForkedProcess | subprocess.Popen[bytes] = (
-                    _start(descriptors, environment)
+                    _start(module, descriptors, variables, folder=None if environment is None else folder)
                     if warm is None
-                    else warm.start(_MODULE, environment=environment, descriptors=descriptors)
+                    else warm.start(module, environment=variables, descriptors=descriptors)
                 )
             except BaseException:
                 self._channel.close()

@@ -65,7 +65,7 @@ def summary(
     if record.state == "interrupted":
         kept = _count(record, "complete", "cached")
         yield f"Interrupted. {kept} finished {_nodes(kept)} kept; nothing is left running."
-        yield f"hint: {_command(record, 'resume')}"
+        yield f"hint: {_resume_command(record)}"
         return
     if record.state == "stopped" and any(node.is_stop for node in record.nodes):
         yield from _stop(record, stops or {})
@@ -102,7 +102,7 @@ def _failure(record: RunRecord) -> Iterator[str]:
             yield "    It also asks the last blessed model; one trained on other columns cannot answer:"
             yield f"    hint: {clear}"
         yield f"    log: {record.target.get('output', 'output')}/runs/{record.run_id}/{node.log}"
-    yield f"hint: {_command(record, 'resume')}"
+    yield f"hint: {_resume_command(record)}"
 
 
 def _stop(record: RunRecord, stops: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
@@ -136,6 +136,8 @@ def stop_lines(verdict: Mapping[str, Any]) -> Iterator[str]:
 
 def stop_hints(record: RunRecord, stops: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     """The commands that go on from a gate that stopped the run."""
+    if "again" in record.target:
+        return  # a rehearsal has no such options
     for verdict in stops.values():
         if any(finding.get("edits") for finding in verdict.get("findings", ())):
             yield f"hint: {_command(record, 'accept-schema')}   # shows the schema's edits, then asks"
@@ -197,6 +199,11 @@ def _count(record: RunRecord, *states: str) -> int:
 
 def _nodes(count: int) -> str:
     return "node is" if count == 1 else "nodes are"
+
+
+def _resume_command(record: RunRecord) -> str:
+    # A rehearsal is not resumed: it names the command that starts it anew.
+    return str(record.target.get("again") or _command(record, "resume"))
 
 
 def _command(record: RunRecord, name: str) -> str:

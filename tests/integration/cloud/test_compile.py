@@ -1,8 +1,7 @@
 """Workloads compiled for Vertex AI Pipelines and Kubeflow, as a user does it."""
 
 import json
-import subprocess
-import sys
+import shlex
 
 import pytest
 
@@ -23,17 +22,16 @@ def workload(request):
     return request.param
 
 
-def test_compiled_job_is_the_golden_one_and_the_service_s_types_read_it(project, workload, tmp_path):
+def test_compiled_job_is_the_golden_one_and_the_service_s_types_read_it(
+    cloud_runner, project, workload, tmp_path
+):
     golden = project / "tests" / "data" / "cloud" / f"{workload}.json"
-    command = ["cloud_runner.py", "compile", workload]
-    command += [word for setting in SETTINGS for word in ("--set", setting)]
+    words = ["compile", workload, *(word for setting in SETTINGS for word in ("--set", setting))]
     file = tmp_path / "job.json"
-    finished = subprocess.run(
-        [sys.executable, *command, "-o", str(file)], cwd=project, capture_output=True, text=True, check=False
-    )
+    finished = cloud_runner(*words, "-o", str(file))
     assert (finished.returncode, finished.stdout, finished.stderr) == (0, f"{file}\n", "")
-    quoted = " ".join(f"'{word}'" for word in command)
-    assert file.read_text() == golden.read_text(), f"wanted? python {quoted} -o {golden.relative_to(project)}"
+    again = shlex.join(["python", "cloud_runner.py", *words, "-o", str(golden.relative_to(project))])
+    assert file.read_text() == golden.read_text(), f"wanted? {again}"
     _check_types(json.loads(file.read_text()))
 
 

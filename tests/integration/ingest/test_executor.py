@@ -287,7 +287,7 @@ def test_latest_span_and_version_are_taken(tfx, tmp_path):
     )
     with metadata.Metadata(connection) as handle:
         [found] = handle.store.get_artifacts_by_type("Examples")
-        [quarantine] = handle.store.get_artifacts_by_type("slipway.Quarantine")
+        [quarantine] = handle.store.get_artifacts_by_type("schemas.Quarantine")
     assert (found.custom_properties["span"].int_value, found.custom_properties["version"].int_value) == (2, 3)
     counts = [quarantine.custom_properties[name].int_value for name in ("rows_in", "rows_rejected")]
     assert counts == [10, 0]

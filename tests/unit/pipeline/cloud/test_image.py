@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.cloud.image import IMAGE_PACKAGES, IMAGE_ROOT, image_environment, read_image
+from pipeline.cloud.image import IMAGE_PACKAGES, IMAGE_ROOT, image_environment, on_this_machine, read_image
 from pipeline.errors import ConfigError
 
 
@@ -114,9 +114,9 @@ def test_staged_copy_holds_the_image_s_files_and_its_paths_lead_there(small_proj
     image, staged = read_image(small_project), tmp_path / "staged"
     image.stage(staged)
     assert {str(p.relative_to(staged)) for p in staged.rglob("*") if p.is_file()} == image.files
-    there = image.on_this_machine('{"base": "/opt/slipway/workloads/w/data.csv"}', staged=staged)
+    there = on_this_machine('{"base": "/opt/slipway/workloads/w/data.csv"}', staged=staged)
     assert there == f'{{"base": "{staged}/workloads/w/data.csv"}}'
-    assert image.on_this_machine(f"{IMAGE_PACKAGES}/tfx", staged=staged) == f"{image.packages}/tfx"
+    assert on_this_machine(f"{IMAGE_PACKAGES}/tfx", staged=staged) == f"{image.packages}/tfx"
 
 
 def test_link_out_of_the_project_is_refused_because_it_would_lead_nowhere(small_project, tmp_path):

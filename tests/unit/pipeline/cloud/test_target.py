@@ -50,6 +50,13 @@ def test_what_a_cloud_run_needs_is_asked_for(target, key):
         target(**{key: None})
 
 
+def test_device_without_an_accelerator_is_refused(target):
+    with pytest.raises(ConfigError, match=r"train\.device is tpu, and no accelerator is asked for"):
+        target(**{"train.device": "tpu"})
+    named = {"train.device": "gpu", "cloud.tasks": "{Trainer: {accelerator: NVIDIA_TESLA_T4}}"}
+    assert target(**named).config.train.device == "gpu"
+
+
 def test_push_destination_on_this_machine_is_refused(target, tmp_path):
     with pytest.raises(ConfigError, match=f"push.destination: {tmp_path} is a folder of this machine"):
         target(**{"push.destination": str(tmp_path)})

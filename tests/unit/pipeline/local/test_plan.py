@@ -199,7 +199,7 @@ def test_gate_that_judges_anew_makes_nothing_run_again_that_only_waits_for_it():
 
 def passed(data, *, reference="", workload="taxi", gate_state="complete"):
     """A run whose data gate came to a verdict about that data."""
-    verdict = {"verdict": [{"type": "slipway.DataVerdict"}]} if gate_state != "failed" else {}
+    verdict = {"verdict": [{"type": "schemas.DataVerdict"}]} if gate_state != "failed" else {}
     statistics = {"statistics": [{"type": "ExampleStatistics"}]}
     nodes = [
         NodeRecord("StatisticsGen", key=data, outputs=statistics),

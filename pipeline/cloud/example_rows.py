@@ -1,0 +1,95 @@
+"""Examples of TFRecord files as rows that can be compared, read without TensorFlow. Pure."""
+
+import gzip
+import math
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+FLOAT_TOLERANCE = 1e-5
+"""Relative and absolute, of a float in an example: a mean that Beam added up in another order moves all."""
+
+_RECORD_HEAD = struct.Struct("<Q")
+_RECORD_EXTRA = 4  # bytes of each checksum
+_FIELD_1, _FIELD_2, _FIELD_3 = (number << 3 | 2 for number in (1, 2, 3))  # with the wire type LEN
+
+
+def records_of(file: Path) -> Iterator[bytes]:
+    """The records of a TFRecord file, gzip-compressed or not; checksums are not looked at."""
+    with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as stream:
+        while head := stream.read(_RECORD_HEAD.size):
+            stream.read(_RECORD_EXTRA)
+            yield stream.read(_RECORD_HEAD.unpack(head)[0])
+            stream.read(_RECORD_EXTRA)
+
+
+@dataclass(frozen=True, order=True)
+class Row:
+    """An example: what must agree to the bit, and the floats, which need not."""
+
+    exact: bytes
+    floats: tuple[float, ...]
+
+    def is_near(self, other: "Row") -> bool:
+        """Whether it is the same example, but for rounding."""
+        return (
+            self.exact == other.exact
+            and len(self.floats) == len(other.floats)
+            and all(
+                math.isclose(ours, theirs, rel_tol=FLOAT_TOLERANCE, abs_tol=FLOAT_TOLERANCE)
+                or (math.isnan(ours) and math.isnan(theirs))
+                for ours, theirs in zip(self.floats, other.floats, strict=True)
+            )
+        )
+
+
+def row_of(record: bytes) -> Row:
+    """Reads a serialized tf.train.Example; protobuf gives its features in any order.
+
+    What is no such message must agree to the bit.
+
+    Source: "Encoding", documentation of Protocol Buffers; tensorflow/core/example/feature.proto.
+    """
+    try:
+        features = sorted(
+            (dict(_fields(entry)) for _, features in _fields(record) for _, entry in _fields(features)),
+            key=lambda entry: entry[_FIELD_1],
+        )
+        exact: list[bytes] = []
+        floats: list[float] = []
+        for entry in features:
+            [(kind, values)] = _fields(entry.get(_FIELD_2, b"")) or [(0, b"")]
+            exact += [entry[_FIELD_1], b"%d" % kind]
+            if kind == _FIELD_2:
+                packed = b"".join(data for _, data in _fields(values))
+                floats += struct.unpack(f"<{len(packed) // 4}f", packed)
+                exact.append(b"%d" % len(packed))
+            else:
+                exact.append(values)
+    except (ValueError, IndexError, KeyError, struct.error):
+        return Row(record, ())
+    return Row(b"\0".join(exact), tuple(floats))
+
+
+def _fields(data: bytes) -> list[tuple[int, bytes]]:
+    """Tag and content of each field; all must be of the wire type LEN."""
+    found = []
+    at = 0
+    while at < len(data):
+        tag = data[at]
+        if tag not in (_FIELD_1, _FIELD_2, _FIELD_3):
+            raise ValueError(f"tag {tag}")
+        length = shift = 0
+        while True:
+            at += 1
+            length |= (data[at] & 0x7F) << shift
+            shift += 7
+            if not data[at] & 0x80:
+                break
+        at += 1
+        if at + length > len(data):
+            raise ValueError("cut off")
+        found.append((tag, data[at : at + length]))
+        at += length
+    return found

@@ -1,0 +1,70 @@
+"""Gives a function component local files where the service keeps artifacts on gs://. Imports TFX.
+
+Components of ours read and write plain paths. On this machine TFX's launcher makes the folders of their
+outputs; in a container nothing does, and a gs:// address is no path.
+"""
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tfx.dsl.io import fileio
+from tfx.utils import io_utils
+
+Artifacts = Mapping[str, Sequence[Any]]
+
+
+@contextmanager
+def local_files(inputs: Artifacts, outputs: Artifacts) -> Iterator[None]:
+    """Makes every artifact a local folder for as long as a component runs.
+
+    What lies elsewhere is copied here before, and what was made is copied there after; the addresses are then
+    the remote ones again, also in the properties of outputs that name a place. Where the component fails,
+    nothing is copied.
+
+    Args:
+        inputs, outputs: TFX's artifacts by key; changed while the component runs.
+    """
+    for artifact in _all(outputs):
+        if not _is_remote(artifact.uri):
+            Path(artifact.uri).mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="artifacts-") as folder:
+        places: dict[str, str] = {}  # by remote address
+        for index, artifact in enumerate((*_all(inputs), *_all(outputs))):
+            if _is_remote(artifact.uri):
+                # The last part of an address may mean something to who reads it, e.g. a version.
+                place = Path(folder, str(index), Path(artifact.uri).name)
+                place.mkdir(parents=True)
+                places[artifact.uri] = str(place)
+        for artifact in _all(inputs):
+            if artifact.uri in places and fileio.exists(artifact.uri):
+                io_utils.copy_dir(artifact.uri, places[artifact.uri])
+        try:
+            for artifact in (*_all(inputs), *_all(outputs)):
+                artifact.uri = places.get(artifact.uri, artifact.uri)
+            yield
+        finally:
+            remote = {place: address for address, place in places.items()}
+            for artifact in (*_all(inputs), *_all(outputs)):
+                artifact.uri = remote.get(artifact.uri, artifact.uri)
+        for artifact in _all(outputs):
+            if artifact.uri in places:
+                io_utils.copy_dir(places[artifact.uri], artifact.uri)
+            _name_remote(artifact, remote)
+
+
+def _all(artifacts: Artifacts) -> list[Any]:
+    return [artifact for listed in artifacts.values() for artifact in listed]
+
+
+def _is_remote(uri: str) -> bool:
+    return "://" in uri
+
+
+def _name_remote(artifact: Any, remote: Mapping[str, str]) -> None:
+    for value in artifact.mlmd_artifact.custom_properties.values():
+        if value.WhichOneof("value") == "string_value":
+            for place, address in remote.items():
+                value.string_value = value.string_value.replace(place, address)

@@ -1,0 +1,58 @@
+"""The process that imports TFX once and forks one child per task of a rehearsal.
+
+It is started as the engine's fork server is, but from the staged copy of the image's files and with the
+image's environment: what is not in the image is not found.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from components.kept_state import STATE_VARIABLE
+from components.left_behind import LEFT_VARIABLE
+from components.pusher.provenance import RUN_VARIABLE
+from pipeline.local.fork_server import ForkServer, main
+from pipeline.local.node_process import NodeProcess
+
+
+class TaskProcess(NodeProcess):
+    """The process of one task."""
+
+    def launch(self, compiled: Any) -> dict[str, Any]:
+        """Runs the task as its container would: without the folders and the name that the engine gives."""
+        for variable in (STATE_VARIABLE, LEFT_VARIABLE, RUN_VARIABLE):
+            del os.environ[variable]
+        result: dict[str, Any] = compiled.run_task(self.node, attempt=self.attempt)
+        return result
+
+
+class TaskServer(ForkServer):
+    """Serves one rehearsal."""
+
+    node_process = TaskProcess
+
+    def load(self, message: dict[str, Any]) -> Any:
+        """Compiles the job, as `cloud_runner.py compile` does, and makes it one for this machine."""
+        from pipeline.cloud.compile import compile_job
+        from pipeline.cloud.execution import check_wiring
+        from pipeline.cloud.image import on_this_machine
+        from pipeline.cloud.job import to_text
+        from pipeline.cloud.rehearsed import Rehearsed
+        from pipeline.cloud.target import Target
+        from pipeline.errors import UsageError
+        from pipeline.local.beam_answers import keep_beams_answers
+
+        runs, run_id = Path(message["target"]["runs"]), message["run_id"]
+        text = to_text(compile_job(Target.from_json(message["target"])))
+        (runs / run_id / "job.json").write_text(text, encoding="utf-8")
+        job = json.loads(on_this_machine(text, staged=Path.cwd()))
+        if wrong := list(check_wiring(job["pipelineSpec"])):
+            raise UsageError(f"the service would refuse the job: {'; '.join(wrong)}")
+        keep_beams_answers()
+        return Rehearsed(job=job, run_id=run_id, runs=runs)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:], TaskServer)

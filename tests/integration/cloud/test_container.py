@@ -1,0 +1,177 @@
+"""What our entry point of containers adds to TFX's."""
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def container():
+    from pipeline.cloud import container
+
+    return container
+
+
+@pytest.fixture
+def blessing():
+    from tfx.types.standard_artifacts import ModelBlessing
+
+    made = ModelBlessing()
+    made.set_int_custom_property("current_model_id", 7)
+    return made
+
+
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory):
+    """A folder that TFX's file system knows as far://, as it knows gs:// there."""
+    from tfx.dsl.io import filesystem_registry
+    from tfx.dsl.io.plugins.local import LocalFilesystem
+
+    root = tmp_path_factory.mktemp("far")
+
+    def here(path):
+        return str(path).replace("far://", f"{root}/")
+
+    def moved(name):
+        function = getattr(LocalFilesystem, name)
+        return staticmethod(lambda *args, **kw: function(*map(here, args[:1]), *args[1:], **kw))
+
+    names = ("open", "exists", "glob", "isdir", "listdir", "makedirs", "mkdir", "remove", "rmtree", "stat")
+    methods = {name: moved(name) for name in names}
+    methods["copy"] = staticmethod(lambda a, b, overwrite=False: shutil.copyfile(here(a), here(b)))
+    methods["walk"] = staticmethod(
+        lambda top, *_, **__: [
+            (folder.replace(str(root) + "/", "far://"), folders, files)
+            for folder, folders, files in LocalFilesystem.walk(here(top))
+        ]
+    )
+    far = type("Far", (LocalFilesystem,), {"SUPPORTED_SCHEMES": ["far://"], **methods})
+    registry = filesystem_registry.DEFAULT_FILESYSTEM_REGISTRY
+    registry.register(far, priority=10, use_as_fallback=False)
+    return root
+
+
+def test_blessing_names_the_model_as_the_service_does(container, blessing):
+    container.name_models({"blessing": [blessing]}, {7: "projects/p/artifacts/model"})
+    assert blessing.get_string_custom_property("current_model_id") == "projects/p/artifacts/model"
+
+
+def test_model_that_the_service_does_not_know_stays_a_number(container, blessing):
+    container.name_models({"blessing": [blessing]}, {8: "other"})
+    assert blessing.get_int_custom_property("current_model_id") == 7
+
+
+def test_lists_and_mappings_reach_a_function_component_as_such_and_text_as_text(container):
+    from components.model_gate.component import ModelGate
+
+    parameters = {"thresholds": '{"auc": {"min": 0.9}}', "other": '{"a": 1}'}
+    decoded = container.decode_parameters(parameters, ModelGate.EXECUTOR_SPEC.executor_class)
+    assert decoded == {"thresholds": {"auc": {"min": 0.9}}, "other": '{"a": 1}'}
+
+
+def test_component_gets_files_and_what_it_makes_goes_where_the_service_keeps_it(elsewhere, blessing):
+    from tfx.types.standard_artifacts import Model
+
+    from pipeline.cloud.local_files import local_files
+
+    (elsewhere / "root/model/sub").mkdir(parents=True)
+    (elsewhere / "root/model/sub/saved").write_text("weights")
+    model = Model()
+    model.uri, blessing.uri = "far://root/model", "far://root/blessing"
+    with local_files({"model": [model]}, {"blessing": [blessing]}):
+        assert Path(model.uri, "sub", "saved").read_text() == "weights"
+        Path(blessing.uri, "BLESSED").write_text("yes")
+        blessing.set_string_custom_property("current_model", model.uri)
+    assert (model.uri, blessing.uri) == ("far://root/model", "far://root/blessing")
+    assert (elsewhere / "root/blessing/BLESSED").read_text() == "yes"
+    assert blessing.get_string_custom_property("current_model") == "far://root/model"
+
+
+def test_nothing_is_put_there_by_a_component_that_failed(elsewhere, blessing):
+    from pipeline.cloud.local_files import local_files
+
+    blessing.uri = "far://failed/blessing"
+
+    def fail():
+        with local_files({}, {"blessing": [blessing]}):
+            Path(blessing.uri, "BLESSED").touch()
+            raise OSError("broken")
+
+    with pytest.raises(OSError, match="broken"):
+        fail()
+    assert blessing.uri == "far://failed/blessing"
+    assert not (elsewhere / "failed").exists()
+
+
+def test_folder_of_an_output_on_this_machine_is_made(blessing, tmp_path):
+    from pipeline.cloud.local_files import local_files
+
+    blessing.uri = str(tmp_path / "a" / "blessing")
+    with local_files({}, {"blessing": [blessing]}):
+        assert Path(blessing.uri).is_dir()
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "told"),
+    [
+        ("GateStopError", 3, "error: drift\nfare moved\nhint: look\n"),
+        ("ComponentError", 1, "error: drift\nhint: look\n"),
+    ],
+)
+def test_gate_ends_with_its_own_code_and_both_with_their_words(
+    container, monkeypatch, capsys, error, code, told
+):
+    from components import errors
+
+    more = {"verdict": {"lines": ["fare moved"]}} if error == "GateStopError" else {}
+
+    def refuse(_):
+        raise getattr(errors, error)("drift", hint="look", **more)
+
+    monkeypatch.setattr(container.executor, "main", refuse)
+    parsed = container.executor._parse_flags(
+        [
+            "x",
+            "--executor_class_path",
+            "components.ingest.executor.Executor",
+            "--json_serialized_invocation_args",
+            "{}",
+        ]
+    )
+    with pytest.raises(SystemExit) as ended:
+        container.main(parsed)
+    assert ended.value.code == code
+    assert isinstance(ended.value.__cause__, getattr(errors, error))
+    assert capsys.readouterr().err == told
+
+
+def test_every_artifact_type_of_ours_is_found_by_its_name_as_tfx_looks_for_it_there():
+    from tfx.orchestration.kubeflow.v2 import compiler_utils
+    from tfx.types.artifact import Artifact
+    from tfx.utils import import_utils
+
+    from schemas import artifacts
+
+    ours = [
+        kind
+        for kind in vars(artifacts).values()
+        if isinstance(kind, type) and issubclass(kind, Artifact) and kind.__module__ == artifacts.__name__
+    ]
+    assert ours
+    for kind in ours:
+        assert compiler_utils._SCHEMA_TITLE_RE.fullmatch(kind.TYPE_NAME), kind
+        assert import_utils.import_class_by_path(kind.TYPE_NAME) is kind
+        assert json.dumps(compiler_utils.get_artifact_schema(kind))
+
+
+def test_artifact_types_do_not_import_tfx_with_their_package(project):
+    import subprocess
+
+    code = "import sys, schemas; sys.exit('tfx' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=project, check=False).returncode == 0

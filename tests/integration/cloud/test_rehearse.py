@@ -1,0 +1,109 @@
+"""Rehearsals of the taxi workload, with one epoch, as a user starts them."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
+pytestmark = pytest.mark.slow
+
+LIMITS = "evaluate.thresholds={auc: {min: 0.6}, binary_accuracy: {min: 0.6}}"
+SETTINGS = ("--set", "train.epochs=1", "--set", LIMITS)
+CACHED = ("--set", "cloud.cache=true", "--set", "cloud.image=slipway:1.0")
+COMPARED = (
+    "Ingest.examples",
+    "StatisticsGen.statistics",
+    "SchemaGen.schema",
+    "ExampleValidator.anomalies",
+    "Transform.transform_graph",
+    "Transform.transformed_examples",
+    "Trainer.model",
+    "ModelGate.blessing",
+)
+
+
+def record_of(output):
+    [latest] = sorted((output / "rehearsal" / "runs").glob("*/run.json"))[-1:]
+    return json.loads(latest.read_text())
+
+
+@pytest.fixture(scope="module")
+def output(tmp_path_factory):
+    return tmp_path_factory.mktemp("output")
+
+
+@pytest.fixture(scope="module")
+def first(cloud_runner, local_runner, output):
+    """A local run, and a rehearsal of the same."""
+    local = local_runner("run", *SETTINGS, *CACHED, "--output", str(output))
+    assert local.returncode == 0, local.stderr
+    return cloud_runner("rehearse", *SETTINGS, *CACHED, "--output", str(output)), record_of(output)
+
+
+def test_rehearsal_runs_every_task_and_makes_what_the_local_run_made(first, output):
+    finished, record = first
+    assert finished.returncode == 0, finished.stderr
+    assert {node["state"] for node in record["nodes"]} == {"complete"}
+    [equal] = [line for line in finished.stderr.splitlines() if line.startswith("Equal to the local run")]
+    assert [name for name in COMPARED if name not in equal] == []
+    assert "Differs" not in finished.stderr
+    assert "Not compared" not in finished.stderr
+    pushed = Path(record["pushed"]["path"])
+    assert pushed.is_relative_to(output / "rehearsal" / "serving"), "never to the real destination"
+    assert (pushed / "saved_model.pb").is_file()
+
+
+def test_tasks_ran_from_the_copy_of_the_image_and_their_logs_are_kept(first, output, project):
+    _, record = first
+    run = output / "rehearsal" / "runs" / record["run_id"]
+    job = json.loads((run / "job.json").read_text())
+    assert str(project) not in json.dumps(job["pipelineSpec"])
+    log = (run / "logs" / "Ingest.log").read_text()
+    assert "Calculated fingerprint" in log, "the driver's"
+    assert "Starting executor" in log
+    assert str(output / "rehearsal" / "image" / "schemas" / "taxi.pbtxt") in log
+
+
+def test_second_rehearsal_takes_equal_tasks_from_the_cache_finds_the_baseline_and_a_gate_ends_it(
+    first, cloud_runner, output
+):
+    limits = ("--set", "evaluate.thresholds.auc.min=0.999")
+    finished = cloud_runner("rehearse", *SETTINGS, *limits, *CACHED, "--output", str(output))
+    assert finished.returncode == 3, finished.stderr
+    record = record_of(output)
+    states = {node["id"]: node["state"] for node in record["nodes"]}
+    for task in ("Ingest", "StatisticsGen", "SchemaGen", "Transform", "Trainer"):
+        assert states[task] == "cached", states
+    assert states["ModelGate"] == "complete"
+    assert "needs at least 0.999" in finished.stderr
+    [gate] = [node for node in record["nodes"] if node["id"] == "ModelGate"]
+    verdict = json.loads(Path(gate["outputs"]["blessing"][0]["uri"], "verdict.json").read_text())
+    assert verdict["baseline_metrics"], "the model of the first rehearsal is compared with"
+    assert record["pushed"] is None
+    assert "local_runner.py run" not in finished.stderr, "which would be another run"
+
+
+def test_code_that_is_not_in_the_image_is_found_out(cloud_runner, project, tmp_path):
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard"],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    copy = tmp_path / "project"
+    for name in listed:
+        if (project / name).is_file():
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(project / name, copy / name)
+    (copy / "only_here.py").write_text("LIMIT = 3\n")
+    preprocessing = copy / "workloads" / "taxi" / "preprocessing.py"
+    preprocessing.write_text(f"import only_here\n{preprocessing.read_text()}")
+    finished = cloud_runner("rehearse", *SETTINGS, "--output", str(tmp_path / "out"), cwd=copy)
+    assert finished.returncode == 1, finished.stderr
+    [told] = [line for line in finished.stderr.splitlines() if line.startswith("  Transform: ")]
+    assert told.endswith("only_here, which workloads/taxi/preprocessing.py imports, is not in the image")
+    assert finished.stderr.splitlines()[-1].startswith("hint: python cloud_runner.py rehearse")
