@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from components.errors import ComponentError
-from pipeline.cloud.job import component_of, tasks_of
+from pipeline.cloud.job import component_of, tasks_of, title_of
 
 Artifact = dict[str, Any]
 Outputs = Mapping[str, Mapping[str, Any]]
@@ -17,7 +17,6 @@ Outputs = Mapping[str, Mapping[str, Any]]
 _PLACEHOLDER = re.compile(r"\{\{\$(.*?)\}\}", re.DOTALL)
 _PARAMETER = re.compile(r"\.(inputs|outputs)\.parameters\['([^']+)'\](\.output_file)?")
 _ARTIFACT = re.compile(r"\.(inputs|outputs)\.artifacts\['([^']+)'\](?:\.(uri|name)|\.metadata\['([^']+)'\])")
-_TITLE = re.compile(r"^title: (\S+)", re.MULTILINE)
 _TYPES: Mapping[str, tuple[type, ...]] = {
     "STRING": (str,),
     "NUMBER_INTEGER": (int, float),
@@ -26,14 +25,6 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
     "LIST": (list,),
     "STRUCT": (dict,),
 }
-
-
-def title_of(artifact_type: Mapping[str, Any]) -> str:
-    """The name of an artifact's type, e.g. `tfx.Examples`."""
-    if "schemaTitle" in artifact_type:
-        return str(artifact_type["schemaTitle"])
-    match = _TITLE.search(artifact_type.get("instanceSchema", ""))
-    return match[1] if match else "tfx.Artifact"
 
 
 def check_wiring(spec: Mapping[str, Any]) -> Iterator[str]:

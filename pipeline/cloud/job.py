@@ -26,6 +26,9 @@ _GRACE_S = 10
 _RUNNER = "--runner"
 # Beam's own default first tries to download another runner.
 _LOCAL_RUNNER = "--runner=FnApiRunner"
+_TITLE = re.compile(r"^title: (\S+)", re.MULTILINE)
+# What TFX looks for where an artifact type is not one of its own: no artifact has it.
+_NO_TITLE = 'schema_title="tfx.Artifact"'
 _ABSOLUTE = re.compile(r"/[^\s/:]+/[^\s:]+")
 
 
@@ -55,6 +58,7 @@ def complete(job: Job, config: WorkloadConfig, *, root: str) -> Job:
         if name in config.nodes:
             _limit(task, container, config.nodes[name])
     _complete_dependencies(spec)
+    _complete_resolvers(spec)
     return job
 
 
@@ -83,6 +87,14 @@ def container_tasks(spec: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, An
         executor = executor_of(spec, name)
         if "container" in executor:
             yield name, executor["container"]
+
+
+def title_of(artifact_type: Mapping[str, Any]) -> str:
+    """The name of an artifact's type, e.g. `tfx.Examples`."""
+    if "schemaTitle" in artifact_type:
+        return str(artifact_type["schemaTitle"])
+    match = _TITLE.search(artifact_type.get("instanceSchema", ""))
+    return match[1] if match else "tfx.Artifact"
 
 
 def producers_of(task: Mapping[str, Any]) -> set[str]:
@@ -162,6 +174,15 @@ def _complete_dependencies(spec: dict[str, Any]) -> None:
         named = {*task.get("dependentTasks", ()), *producers_of(task)}
         if named:
             task["dependentTasks"] = sorted(named)
+
+
+def _complete_resolvers(spec: dict[str, Any]) -> None:
+    for name in tasks_of(spec):
+        queries = executor_of(spec, name).get("resolver", {}).get("outputArtifactQueries", {})
+        for key, query in queries.items():
+            declared = component_of(spec, name)["outputDefinitions"]["artifacts"][key]
+            title = f'schema_title="{title_of(declared["artifactType"])}"'
+            query["filter"] = query["filter"].replace(_NO_TITLE, title)
 
 
 def _check_names(containers: Mapping[str, Any], sections: Mapping[str, Mapping[str, Any]]) -> None:

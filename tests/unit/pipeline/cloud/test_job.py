@@ -101,6 +101,16 @@ def test_task_waits_for_whoever_makes_its_inputs(job, configured):
     assert "dependentTasks" not in tasks(job)["Ingest"]
 
 
+def test_resolver_looks_for_artifacts_of_our_own_types_by_their_name(job, configured):
+    spec = job["pipelineSpec"]
+    query = {"verdict": {"filter": 'schema_title="tfx.Artifact" AND state=LIVE'}}
+    spec["deploymentSpec"]["executors"]["e2"] = {"resolver": {"outputArtifactQueries": query}}
+    kind = {"artifactType": {"instanceSchema": "title: schemas.DataVerdict\ntype: object\n"}}
+    spec["components"]["Baseline"]["outputDefinitions"] = {"artifacts": {"verdict": kind}}
+    complete(job, configured(), root=ROOT)
+    assert query["verdict"]["filter"] == 'schema_title="schemas.DataVerdict" AND state=LIVE'
+
+
 def test_producer_of_a_parameter_is_named_as_its_task_is(job, configured):
     output = {"producerTask": "Ingest_task", "outputParameterKey": "rows"}
     tasks(job)["Trainer"]["inputs"] = {"parameters": {"rows": {"taskOutputParameter": output}}}
