@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from components.errors import ComponentError
-from pipeline.cloud.execution import Artifact, title_of
+from pipeline.cloud.execution import Artifact
+from pipeline.cloud.job import title_of
 from pipeline.local.record import write_json
 
 _CLAUSE = re.compile(r'(schema_title|state|name|metadata\.(\w+)\.(number|string)_value)="?([^"]*)"?')

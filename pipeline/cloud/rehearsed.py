@@ -18,8 +18,8 @@ from typing import Any
 from components.errors import ComponentError
 from pipeline.cloud.condition import holds
 from pipeline.cloud.done_tasks import DoneTasks, cache_key
-from pipeline.cloud.execution import Artifact, command_of, executor_input, filled, fold, title_of
-from pipeline.cloud.job import component_of, executor_of, tasks_of
+from pipeline.cloud.execution import Artifact, command_of, executor_input, filled, fold
+from pipeline.cloud.job import component_of, executor_of, tasks_of, title_of
 from pipeline.local.graph import Graph, Node
 
 _EXECUTOR_FLAG = "--executor_class_path"

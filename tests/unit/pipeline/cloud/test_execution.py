@@ -5,7 +5,8 @@ import json
 import pytest
 
 from components.errors import ComponentError
-from pipeline.cloud.execution import check_wiring, command_of, executor_input, filled, fold, title_of
+from pipeline.cloud.execution import check_wiring, command_of, executor_input, filled, fold
+from pipeline.cloud.job import title_of
 
 EXAMPLES = {"instanceSchema": "title: tfx.Examples\ntype: object\n"}
 MODEL = {"schemaTitle": "tfx.Model"}
