@@ -34,6 +34,9 @@ Run = Annotated[str | None, typer.Argument(help="A run's id or the start of it; 
 Output = Annotated[Path, typer.Option(help="Folder for everything that runs write.")]
 Sets = Annotated[list[str] | None, typer.Option("--set", help="Overrides one key: KEY=VALUE. Repeatable.")]
 Profile = Annotated[str | None, typer.Option(help="One of the workload's profiles, laid over the file.")]
+ProfileSteps = Annotated[
+    str | None, typer.Option(metavar="FIRST:LAST", help="Steps of the training to profile, counted from 1.")
+]
 Pipeline = Annotated[
     str | None, typer.Option(help="MODULE:FUNCTION of any TFX pipeline, instead of a workload.")
 ]
@@ -90,12 +93,14 @@ def run(
     fail_fast: FailFast = False,
     accept_data: AcceptData = None,
     bless: Bless = None,
+    profile_steps: ProfileSteps = None,
     verbose: Verbose = False,
 ) -> None:
     """Run the pipeline, with live progress."""
+    profiled = [f"train.profile_steps={profile_steps}"] if profile_steps is not None else []
     asked = commands.request(
         workload,
-        sets=sets or [],
+        sets=[*(sets or []), *profiled],
         profile=profile,
         pipeline=pipeline,
         output=output,

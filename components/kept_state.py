@@ -6,6 +6,13 @@ from pathlib import Path
 # Set by the engine for each node's process, and inherited by what that starts.
 STATE_VARIABLE = "SLIPWAY_STATE"
 
+PREEMPTED_EXIT_CODE = 138
+"""Of a process that was told to end by SIGTERM and has kept its state: it is to be started again.
+
+Kubeflow's training operator restarts what ends with 128 and above, and leaves 138 to users; Vertex AI
+restarts a worker on any code that is no common error.
+"""
+
 
 def state_folder() -> Path | None:
     """The node's own folder for what it can go on with, e.g. checkpoints; made on demand.

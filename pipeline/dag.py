@@ -6,6 +6,7 @@ files -> Ingest -> StatisticsGen -> SchemaGen -> ExampleValidator -> DataGate (+
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from tfx.components import (
     Evaluator,
@@ -13,6 +14,7 @@ from tfx.components import (
     StatisticsGen,
     Trainer,
     Transform,
+    Tuner,
 )
 from tfx.components import SchemaGen as InferSchema
 from tfx.components.schema_gen.import_schema_gen.component import ImportSchemaGen
@@ -105,16 +107,19 @@ def build_pipeline(
         disable_statistics=True,
     )
     transform.add_upstream_node(data_gate)
+    settings = {
+        **config.train.model_dump(mode="json"),
+        "label": config.transform.label,
+        "raw_label": config.data.label,
+    }
+    tuner = _tuner(config, transform, settings)
     trainer = Trainer(
         run_fn="components.trainer.run_fn.run_fn",
         examples=transform.outputs["transformed_examples"],
         transform_graph=transform.outputs["transform_graph"],
         schema=schema,
-        custom_config={
-            **config.train.model_dump(mode="json"),
-            "label": config.transform.label,
-            "raw_label": config.data.label,
-        },
+        hyperparameters=tuner.outputs["best_hyperparameters"] if tuner else None,
+        custom_config=settings,
     )
 
     baseline = Resolver(
@@ -171,7 +176,7 @@ def build_pipeline(
 
     nodes: list[BaseNode] = [
         ingest, statistics_gen, schema_gen, validator, reference, data_gate, transform,
-        trainer, baseline, evaluator, *(node for node in (serving, references) if node), gate, pusher,
+        trainer, baseline, evaluator, *(node for node in (tuner, serving, references) if node), gate, pusher,
     ]  # fmt: skip
     return Pipeline(
         pipeline_name=config.name,
@@ -231,6 +236,18 @@ def _thresholds(evaluate: EvaluateConfig) -> dict[str, dict[str, dict[str, float
         name: {metric: limits.model_dump(exclude_none=True) for metric, limits in group.items()}
         for name, group in groups.items()
     }
+
+
+def _tuner(config: WorkloadConfig, transform: BaseNode, settings: Mapping[str, Any]) -> BaseNode | None:
+    """The search for hyperparameters, where the workload asks for one."""
+    if config.tune is None:
+        return None
+    return Tuner(
+        tuner_fn="components.trainer.tuner_fn.tuner_fn",
+        examples=transform.outputs["transformed_examples"],
+        transform_graph=transform.outputs["transform_graph"],
+        custom_config={**settings, "tune": config.tune.model_dump(mode="json")},
+    )
 
 
 def _ingest(config: WorkloadConfig, data: tuple[str, Mapping[str, str]]) -> BaseNode:

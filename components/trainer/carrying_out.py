@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 from components import kept_state, progress
 from components.trainer.checkpoint_storage import storage
 from components.trainer.job import TrainingJob
-from components.trainer.loop.preemption import PREEMPTED_EXIT_CODE
 from components.trainer.process import TrainingPreemptedError, TrainingProcess
 from components.trainer.trained_model import JOB_FILE
 from components.trainer.user_model import source_root
@@ -72,7 +71,7 @@ def _leaves_on_sigterm() -> Iterator[None]:
         return
 
     def leave(*_: object) -> None:
-        sys.exit(PREEMPTED_EXIT_CODE)
+        sys.exit(kept_state.PREEMPTED_EXIT_CODE)
 
     before = signal.signal(signal.SIGTERM, leave)
     try:

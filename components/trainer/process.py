@@ -11,8 +11,8 @@ from types import TracebackType
 from typing import Any
 
 from components.errors import ComponentError
+from components.kept_state import PREEMPTED_EXIT_CODE
 from components.python_process import start_module
-from components.trainer.loop.preemption import PREEMPTED_EXIT_CODE
 
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
 END_LIMIT_S = 10.0

@@ -11,7 +11,12 @@ from components.trainer.verdict import Measured, verdict
 
 
 def summarise(
-    job: TrainingJob, reached: Checkpoint, attempts: Attempts, *, constant_batch_step_s: float | None
+    job: TrainingJob,
+    reached: Checkpoint,
+    attempts: Attempts,
+    *,
+    constant_batch_step_s: float | None,
+    input_advice: str,
 ) -> dict[str, Any]:
     """The part of result.json that is known only after the training.
 
@@ -20,6 +25,7 @@ def summarise(
         reached: how it ended.
         attempts: how often it was started.
         constant_batch_step_s: seconds of a step on one constant batch; None: not measured.
+        input_advice: what would bring input faster; may be empty.
 
     Returns:
         fit_s and examples_per_s, over everything `fit` did; metrics, those of the epoch whose weights are
@@ -38,6 +44,7 @@ def summarise(
         wall_s=time.time() - attempts.began_at,
         attempts=attempts.count,
         rollbacks=reached.rollbacks,
+        input_advice=input_advice,
     )
     return {
         "fit_s": round(clock.fit_s, 3),

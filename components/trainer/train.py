@@ -35,12 +35,14 @@ import os
 import signal
 import sys
 import tempfile
+import time
 import traceback
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from components.errors import SlipwayError
+from components.kept_state import PREEMPTED_EXIT_CODE
 from components.trainer.devices.devices import Devices
 from components.trainer.devices.opening import open_devices
 from components.trainer.events import emit
@@ -51,7 +53,7 @@ from components.trainer.global_batch import (
     whole_executions,
 )
 from components.trainer.job import HISTORY_FILE, RESULT_FILE, WEIGHTS_FILE, TrainingJob
-from components.trainer.loop.preemption import PREEMPTED_EXIT_CODE, PreemptedError, Preemption
+from components.trainer.loop.preemption import PreemptedError, Preemption
 from components.trainer.result import summarise
 from components.trainer.user_model import build_model, describe
 
@@ -102,6 +104,7 @@ def train(job: TrainingJob, preemption: Preemption) -> dict[str, Any]:
         ComponentError: the data or the model cannot be trained on, or the loss is no longer a number.
         Exception: what the user's model code raises.
     """
+    began_at = time.time()
     devices = open_devices(job.compute, os.environ)
     emit("devices", kind=devices.kind, words=devices.words, replicas=devices.replicas)
     for words in devices.passed_over:
@@ -110,7 +113,7 @@ def train(job: TrainingJob, preemption: Preemption) -> dict[str, Any]:
     import keras
 
     from components.trainer.compiled_model import dtype_policy
-    from components.trainer.input.examples import open_examples
+    from components.trainer.input.examples import input_advice, open_examples
     from components.trainer.loop.fit import Input, fit
     from components.trainer.loop.waiting import constant_batch_step_s
 
@@ -138,11 +141,17 @@ def train(job: TrainingJob, preemption: Preemption) -> dict[str, Any]:
         ),
         eval_batches=eval_examples.evaluation() if eval_examples else None,
     )
-    reached, attempts = fit(model, job, data, preemption)
     writes = devices.hosts.index == 0  # every host has the same weights
+    reached, attempts = fit(model, job, data, preemption, began_at=began_at, is_chief=writes)
     _save_weights(job, model, keep=writes)
     constant_s = constant_batch_step_s(model, data.batches_from(0, 0), reached.clock)
-    result = facts | summarise(job, reached, attempts, constant_batch_step_s=constant_s)
+    result = facts | summarise(
+        job,
+        reached,
+        attempts,
+        constant_batch_step_s=constant_s,
+        input_advice=input_advice(job, rows=examples.count),
+    )
     if writes:
         _save_text(job, HISTORY_FILE, {"epochs": reached.history})
         _save_text(job, RESULT_FILE, result)

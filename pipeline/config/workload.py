@@ -17,6 +17,7 @@ from pipeline.config.push import PushConfig
 from pipeline.config.safe_yaml import KeyPath, shown
 from pipeline.config.section import PATTERN_WORDS, Name, NodeId, Section, Text
 from pipeline.config.train import TrainConfig, TransformConfig
+from pipeline.config.tune import TuneConfig
 from pipeline.errors import ConfigError
 from pipeline.importable import find_import_problem
 
@@ -47,6 +48,9 @@ class WorkloadConfig(Section):
     train: TrainConfig = Field(
         description="What is trained, and for how long.",
         examples=[{"model": "workloads.taxi.model.build_model"}],
+    )
+    tune: TuneConfig | None = Field(
+        default=None, description="A search for hyperparameters before the training; null: none."
     )
     evaluate: EvaluateConfig = Field(
         default=EvaluateConfig(), description="How the trained model is judged on the eval split."

@@ -235,6 +235,8 @@ def show_text(record: RunRecord) -> str:
     lines += [node_line(node, width=width) for node in record.nodes]
     if record.metrics:
         lines.append(f"metrics   {metrics_line(record.metrics)}")
+    if record.training.get("verdict"):
+        lines.append(f"training  {record.training['verdict']}")
     if record.blessed is not None:
         lines.append(f"blessed   {'yes' if record.blessed else 'no'}: {'; '.join(record.blessing_reasons)}")
     lines += verdict_lines(read_verdict(record))

@@ -31,6 +31,8 @@ _TICK_S = 0.5
 # Nodes that are due at once start this far apart: ML Metadata waits for seconds where it finds its SQLite
 # file locked, and eight that begin together, and so end together, find it so.
 _STAGGER_S = 0.1
+# How often a node is started again that left on somebody else's SIGTERM, its state kept; that is no retry.
+_MAX_PREEMPTIONS = 20
 _UNMET = "its condition was not met"
 
 
@@ -283,7 +285,12 @@ class Engine:
             entry.is_stop = True
             with self._keeps_record():
                 self.history.keep_verdict(self.record.run_id, entry.id, result["verdict"])
-        if entry.attempts <= node.retries and not entry.is_stop:
+        if result.get("is_preempted") and not attempt.reason and entry.preemptions < _MAX_PREEMPTIONS:
+            entry.preemptions += 1
+            self._not_before[entry.id] = time.monotonic() + node.backoff_s
+            entry.state, entry.why = "waiting", f"starts again: {entry.error['message']}"
+            return
+        if entry.attempts - entry.preemptions <= node.retries and not entry.is_stop:
             wait_s = backoff_s(node.backoff_s, attempts=entry.attempts)
             self._not_before[entry.id] = time.monotonic() + wait_s
             entry.state = "waiting"

@@ -33,6 +33,11 @@ class Cause(TypedDict):
     verdict: NotRequired[dict[str, Any]]
 
 
+PREEMPTED = Cause(
+    message="told to end (SIGTERM) by someone else; what it had done is kept", hint="", where=""
+)
+
+
 def describe_exception(error: BaseException, *, root: Path) -> Cause:
     """The cause of an exception, with the place in the user's code where there is one.
 

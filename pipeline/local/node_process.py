@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from components import python_process
-from components.kept_state import STATE_VARIABLE
+from components.kept_state import PREEMPTED_EXIT_CODE, STATE_VARIABLE
 from components.left_behind import LEFT_VARIABLE
 from components.progress import PROGRESS_VARIABLE, report
 from components.pusher.provenance import RUN_VARIABLE
 from pipeline.local.beam_stages import report_stages
-from pipeline.local.failure import describe_exception
+from pipeline.local.failure import PREEMPTED, describe_exception
 from pipeline.local.processes import adopt_orphans, die_with_parent
 
 
@@ -101,6 +101,8 @@ class NodeProcess:
         except (Exception, SystemExit) as error:  # a component may raise anything
             cause = describe_exception(error, root=Path.cwd())
             _print_traceback()
+            if isinstance(error, SystemExit) and error.code == PREEMPTED_EXIT_CODE:
+                return {"state": "failed", **PREEMPTED, "is_preempted": True}
             return {"state": "failed", **cause}
 
     def launch(self, compiled: Any) -> dict[str, Any]:

@@ -12,7 +12,7 @@ NODE_FAILED = 1
 
 
 def complete_outcome(record: RunRecord) -> None:
-    """Fills in `metrics`, `blessed`, `blessing_reasons`, `pushed` from what the nodes put out.
+    """Fills in `metrics`, `blessed`, `blessing_reasons`, `pushed`, `training` from what the nodes put out.
 
     Works for any pipeline that blesses and pushes with TFX's artifact types; the reasons and metrics come
     from the `verdict.json` that our ModelGate writes beside its blessing.
@@ -24,6 +24,8 @@ def complete_outcome(record: RunRecord) -> None:
         verdict = _verdict_in(Path(blessing["uri"]))
         record.metrics = verdict.get("metrics", {})
         record.blessing_reasons = list(verdict.get("reasons", ()))
+    for model_run in _artifacts(record, "ModelRun"):
+        record.training = _training_in(Path(model_run["uri"]))
     for pushed in _artifacts(record, "PushedModel"):
         properties = pushed["properties"]
         if properties.get("pushed") == 1:
@@ -59,6 +61,15 @@ def read_stops(record: RunRecord) -> dict[str, dict[str, Any]]:
 def read_verdicts(record: RunRecord) -> list[dict[str, Any]]:
     """The verdicts of the run's data gates that let the data pass."""
     return [_verdict_in(Path(found["uri"])) for found in _artifacts(record, "schemas.DataVerdict")]
+
+
+def _training_in(folder: Path) -> dict[str, Any]:
+    """What our Trainer says about its speed; empty for another one's run."""
+    path = folder / "result.json"
+    if not path.is_file():
+        return {}
+    result = json.loads(path.read_text(encoding="utf-8"))
+    return {name: result[name] for name in ("verdict", "speed", "time") if name in result}
 
 
 def _verdict_in(folder: Path) -> dict[str, Any]:

@@ -42,6 +42,7 @@ class NodeRecord:
     why: str = ""
     started_s: float | None = None
     attempts: int = 0
+    preemptions: int = 0
     peak_bytes: int = 0
     key: str = ""
     execution_id: int | None = None
@@ -73,6 +74,7 @@ class RunRecord:
         blessed: the model gate's answer; None where no gate ran.
         blessing_reasons: that answer in words.
         pushed: `{version, path}` of the served version; None where nothing was pushed.
+        training: `{verdict, speed, time}` of the trained model; empty for a pipeline without our Trainer.
         overrides: why this run may pass a gate whatever that finds, by a key of `OVERRIDES`.
         reference: what the data that passed its gate before this run's own depended on; see
             `plan.reference_key`.
@@ -92,6 +94,7 @@ class RunRecord:
     blessed: bool | None = None
     blessing_reasons: list[str] = field(default_factory=list)
     pushed: dict[str, Any] | None = None
+    training: dict[str, Any] = field(default_factory=dict)
     overrides: dict[str, str] = field(default_factory=dict)
     reference: str = ""
     baseline: str = ""

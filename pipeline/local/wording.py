@@ -82,6 +82,8 @@ def summary(
         yield from (f"Warning: {warning}." for warning in (verdict or {}).get("warnings", ()))
     if record.metrics:
         yield f"Metrics on the eval split: {metrics_line(record.metrics)}"
+    if record.training.get("verdict"):
+        yield f"Training: {record.training['verdict']}"
     yield _work_line(record)
     yield f"hint: {_next_step(record)}"
 

@@ -62,7 +62,7 @@ def answers(record, project, tmp_path_factory):
 
 def test_pushed_model_knows_the_digits_of_the_test_images(record, answers, project):
     assert record["metrics"]["example_count"] == 355
-    assert record["metrics"]["sparse_categorical_accuracy"] >= 0.95
+    assert record["metrics"]["sparse_categorical_accuracy"] >= 0.97
     with np.load(project / "workloads/digits/digits.npz") as arrays:
         right = np.argmax(answers["raw"], axis=1) == arrays["y_test"]
     # Judged and served alike: the Evaluator's number is what a client gets.

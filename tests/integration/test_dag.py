@@ -70,6 +70,13 @@ def test_settings_of_the_workload_reach_the_trainer(compiled):
     assert trainer.params["custom_config.batch_size"] == "512"
 
 
+def test_tuner_is_there_only_where_the_workload_searches_and_hands_on_what_it_found(graph, compiled):
+    assert "Tuner" not in {node.id for node in graph.nodes}
+    found = compiled("tune.search={learning_rate: {choices: [0.1, 0.01]}}").graph
+    assert (found["Tuner"].upstream, "Tuner" in found["Trainer"].upstream) == (("Transform",), True)
+    assert "workloads.taxi.model.build_model" in found["Tuner"].code
+
+
 def test_code_and_files_of_the_user_are_known_to_the_cache(graph, project):
     assert "workloads.taxi.preprocessing.preprocessing_fn" in graph["Transform"].code
     assert "workloads.taxi.model.build_model" in graph["Trainer"].code

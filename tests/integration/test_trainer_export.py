@@ -14,6 +14,7 @@ import pytest
 
 from components.errors import ComponentError
 from pipeline.config.train import TrainConfig
+from pipeline.config.tune import TuneConfig
 
 pytestmark = [
     pytest.mark.slow,
@@ -29,6 +30,10 @@ SETTINGS = TrainConfig(
     batch_size=64,
     epochs=2,
     seed=1,
+    exports=["litert_int8"],
+    tensorboard=True,
+    profile_steps="4:6",
+    steps_per_execution=1,
 ).model_dump(mode="json") | {"label": "big_tip", "raw_label": "tips"}
 ASK = """
     import json, sys
@@ -131,6 +136,7 @@ def fn_args(taxi_examples, tmp_path_factory):
         eval_files=[str(folder / "rows*")],
         serving_model_dir=str(folder / "model"),
         model_run_dir=str(folder / "model_run"),
+        hyperparameters=None,
         custom_config=SETTINGS,
         hyperparameters=None,  # no Tuner
     )
@@ -156,6 +162,35 @@ def answers(trained, taxi_examples):
 def test_model_run_keeps_weights_history_result_and_job(trained):
     found = {path.name for path in Path(trained.model_run_dir).iterdir()}
     assert found == {"model.weights.h5", "history.json", "result.json", "job.json", "tensorboard"}
+
+
+def test_smaller_form_lies_beside_the_served_folder_with_what_it_costs(trained):
+    exports = Path(trained.serving_model_dir).parent / "exports"
+    report = json.loads((exports / "exports.json").read_text())
+    [int8] = report["exports"]
+    assert (exports / int8["file"]).stat().st_size == int8["size_bytes"]
+    assert set(int8["change"]) == {"loss", "auc", "accuracy"}
+    assert report["rows"] == ROWS
+
+
+def test_scalars_and_profile_can_be_read_by_tensorboard(trained):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    logs = Path(trained.model_run_dir, "tensorboard")
+    scalars = EventAccumulator(str(logs)).Reload()
+    assert {"epoch/loss", "epoch/val_auc"} <= set(scalars.Tags()["scalars"])
+    history = json.loads(Path(trained.model_run_dir, "history.json").read_text())["epochs"]
+    told = [event.value for event in scalars.Scalars("epoch/val_auc")]
+    assert told == pytest.approx([epoch["val_auc"] for epoch in history])
+    assert list(logs.glob("plugins/profile/*/*.xplane.pb"))
+
+
+def test_result_says_what_bounds_the_training(trained):
+    result = json.loads(Path(trained.model_run_dir, "result.json").read_text())
+    assert result["verdict"].startswith(("compute-bound: ", "input-bound: "))
+    assert 0 < result["time"]["goodput"] < 1
+    assert result["machine"]["memory_peak_bytes"] > 2**27
+    assert result["speed"]["step_ms"] > 0
 
 
 def test_three_signatures_stand_in_the_saved_model(answers):
@@ -232,6 +267,36 @@ def test_model_trained_on_jax_serves_the_same_answers_from_the_saved_model(
     assert len(set(served)) > 20
     # The transform may have written the rows in another order.
     assert sorted(served) == pytest.approx(sorted(by_jax), abs=1e-5)
+
+
+def test_tuner_tries_the_search_space_with_trainings_like_this_and_ranks_them(fn_args, tmp_path):
+    from components.trainer.job_layout import tuned_values
+    from components.trainer.tuner_fn import tuner_fn
+
+    tune = TuneConfig(
+        search={
+            "hidden_units": {"choices": [[4], [8, 4]]},
+            "learning_rate": {"low": 1e-9, "high": 0.01, "log": True},
+        },
+        trials=3,
+        algorithm="random",
+        metric="val_auc",
+        goal="max",
+    )
+    changed = SimpleNamespace(
+        **vars(fn_args),
+        transform_graph_path=fn_args.transform_output,
+        working_dir=str(tmp_path),
+    )
+    changed.custom_config = {**SETTINGS, "profile_steps": None, "tune": tune.model_dump(mode="json")}
+    tuner = tuner_fn(changed).tuner
+    tuner.search()
+    trials = tuner.oracle.get_best_trials(3)
+    scores = [trial.score for trial in trials]
+    assert (len(scores), scores) == (3, sorted(scores, reverse=True))
+    best = tuned_values(tuner.get_best_hyperparameters()[0].get_config())
+    assert best["hidden_units"] in ([4], [8, 4])
+    assert best["learning_rate"] == trials[0].hyperparameters.values["learning_rate"]
 
 
 @pytest.mark.parametrize(

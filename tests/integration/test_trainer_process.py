@@ -13,9 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 from components.errors import ComponentError
+from components.trainer.carrying_out import carry_out
 from components.trainer.features import Feature
 from components.trainer.job import TrainingJob
 from components.trainer.process import TrainingPreemptedError, TrainingProcess, read_event
@@ -247,6 +249,24 @@ def test_sigterm_saves_the_step_it_strikes_at_and_leaves_with_its_own_code(long_
     _, lines = run(long_job, tmp_path)
     assert [event["step"] for event in events(lines, "resumed")] == [left_at]
     assert what_it_left(tmp_path) == undisturbed
+
+
+def test_training_process_that_leaves_is_started_again_and_comes_to_the_same(
+    undisturbed, long_job, tmp_path, monkeypatch
+):
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def tell_it_to_end():
+        while not list(Path(long_job.checkpoint_dir).glob("step-*.json")):
+            time.sleep(0.001)
+        [training] = psutil.Process().children()
+        training.terminate()
+
+    watcher = threading.Thread(target=tell_it_to_end)
+    made, result = carry_out(long_job, interpreter=None, meanwhile=lambda: watcher.start() or "made")
+    watcher.join()
+    assert (made, result["time"]["restarts"]) == ("made", 1)
+    assert what_it_left(Path(long_job.output_dir)) == undisturbed
 
 
 def test_sigterm_before_anything_is_trained_ends_at_once(long_job, tmp_path):

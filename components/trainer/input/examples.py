@@ -147,3 +147,18 @@ class StreamedExamples:
         )
         # Where a host has fewer, none may wait for it.
         return batches.take(self.full_batches) if self._devices.hosts.count > 1 else batches
+
+
+def input_advice(job: TrainingJob, *, rows: int) -> str:
+    """What would bring the examples faster, in words; "" where they are in memory already.
+
+    Args:
+        job: its settings.
+        rows: examples of the train split.
+    """
+    needed = row_bytes(job.features) * rows
+    fits = needed <= available_memory_bytes() * MEMORY_SHARE
+    size = f"{needed / 2**20:,.0f} MB"
+    if job.input.cache in ("auto", "memory") and fits:
+        return ""
+    return f"cache: {'memory' if fits else 'file'} would hold the set in {size}"

@@ -1,6 +1,5 @@
 """Fits a compiled model to the batches, from where an earlier attempt got to, to the end."""
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -36,7 +35,15 @@ class Input:
     eval_batches: Any | None
 
 
-def fit(model: Any, job: TrainingJob, data: Input, preemption: Preemption) -> tuple[Checkpoint, Attempts]:
+def fit(
+    model: Any,
+    job: TrainingJob,
+    data: Input,
+    preemption: Preemption,
+    *,
+    began_at: float,
+    is_chief: bool = True,
+) -> tuple[Checkpoint, Attempts]:
     """Trains the model in place.
 
     Args:
@@ -44,6 +51,8 @@ def fit(model: Any, job: TrainingJob, data: Input, preemption: Preemption) -> tu
         job: gives epochs, checkpoints and what to do when it blows up.
         data: the batches.
         preemption: whether to save and leave.
+        began_at: when this attempt began, seconds since 1970.
+        is_chief: whether this is the host that writes checkpoints; all go on from them.
 
     Returns:
         How far the training is and its history, without the variables, which are in the model; and how many
@@ -55,18 +64,19 @@ def fit(model: Any, job: TrainingJob, data: Input, preemption: Preemption) -> tu
         ComponentError: a checkpoint cannot be written, or does not fit the model.
     """
     folder = _folder(job)
-    now = time.time()
-    attempts = folder.begin_attempt(now) if folder else Attempts(began_at=now, count=1)
+    attempts = folder.begin_attempt(began_at) if folder and is_chief else Attempts(began_at=began_at, count=1)
     begin = _newest(model, folder) if folder else Checkpoint()
     if begin.step:
         emit("resumed", epoch=len(begin.history), step=begin.step)
-    elif folder and job.blow_up.trials:
+    elif folder and is_chief and job.blow_up.trials:
         model.optimizer.build(model.trainable_variables)
         folder.save(Checkpoint(variables=snapshot(model)))  # what to go back to
     rollbacks = begin.rollbacks
     while True:
         try:
-            reached = _fit_from(begin, model, job, data, _keeping(job, folder, preemption))
+            reached = _fit_from(
+                begin, model, job, data, _keeping(job, folder if is_chief else None, preemption)
+            )
         except BlownUpError as error:
             if folder is None or rollbacks >= job.blow_up.trials:
                 raise

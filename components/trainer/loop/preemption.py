@@ -6,10 +6,6 @@ Cloud machines that are taken back, Kubernetes and the local engine all send SIG
 import signal
 from types import FrameType
 
-PREEMPTED_EXIT_CODE = 138
-"""Of a process that saved and left when it was told to. Kubeflow's training operator restarts what ends with
-128 and above, and leaves 138 to users; Vertex AI restarts a worker on any code that is no common error."""
-
 
 class PreemptedError(BaseException):
     """The training was told to end, and has saved what it can. Like KeyboardInterrupt, nobody's to swallow.

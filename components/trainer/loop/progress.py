@@ -28,7 +28,7 @@ class Progress(keras.callbacks.Callback):  # type: ignore[misc]
         self._emitted_at = time.monotonic()
         self._previous: tuple[int, Any] | None = None
 
-    def on_epoch_begin(self, epoch: int, _logs: Any = None) -> None:
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Notes where the epoch's steps begin to count."""
         self._done_before = max(epoch * self._steps_per_epoch, self._first_step)
 

@@ -58,7 +58,7 @@ class Record(keras.callbacks.Callback):  # type: ignore[misc]
         self._done_before = 0
         self.state: Arrays = ()
 
-    def on_epoch_begin(self, epoch: int, _logs: Any = None) -> None:
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Goes on with the metrics of an epoch that was left in its middle."""
         self._done_before = max(epoch * self._steps_per_epoch, self._begin.step)
         if self._begin.metrics and self._done_before == self._begin.step:

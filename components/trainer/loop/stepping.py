@@ -32,7 +32,7 @@ class Stepping(keras.callbacks.Callback):  # type: ignore[misc]
         """What was measured, with the seconds of fitting that somebody else knows."""
         return Clock(fit_s=fit_s, stepping_s=self.stepping_s, timed_steps=self.timed_steps)
 
-    def on_epoch_begin(self, _epoch: int, _logs: Any = None) -> None:
+    def on_epoch_begin(self, _epoch: int, logs: Any = None) -> None:
         """Counts batches anew."""
         self._batch = -1
         if self._has_compiled:

@@ -44,7 +44,7 @@ class _Placed(keras.callbacks.Callback):  # type: ignore[misc]
         self._first_step = first_step
         self._done_before = first_step
 
-    def on_epoch_begin(self, epoch: int, _logs: Any = None) -> None:
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Notes where the epoch's steps begin to count."""
         self._done_before = max(epoch * self._steps_per_epoch, self._first_step)
 
@@ -139,19 +139,19 @@ class Profile(_Placed):
         self._began: int | None = None
         self._is_done = False
 
-    def on_train_batch_begin(self, batch: int, _logs: Any = None) -> None:
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
         """Begins before the first step."""
         step = self._done_before + batch + 1
         if self._began is None and not self._is_done and step >= self._first:
             self._began = step
             _profiler().start(self._folder)
 
-    def on_train_batch_end(self, batch: int, _logs: Any = None) -> None:
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Ends after the last step."""
         if self._began is not None and self._done_before + batch + 1 >= self._last:
             self._end(self._done_before + batch + 1)
 
-    def on_train_end(self, _logs: Any = None) -> None:
+    def on_train_end(self, logs: Any = None) -> None:
         """Ends with the training."""
         if self._began is not None:
             self._end(self._last)

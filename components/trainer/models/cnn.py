@@ -28,8 +28,8 @@ class Hyperparameters:
     classes: int = 10
     image_shape: tuple[int, ...] | None = None
     scale: float | None = None
-    filters: tuple[int, ...] = (32, 64)
-    units: int = 128
+    filters: tuple[int, ...] = (16, 32)
+    units: int = 64
     dropout: float = 0.3
     learning_rate: float = 1e-3
 

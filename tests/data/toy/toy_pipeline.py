@@ -22,7 +22,7 @@ from tfx.types import standard_artifacts
 from tfx.types.channel import union
 
 from components.errors import GateStopError
-from components.kept_state import state_folder
+from components.kept_state import PREEMPTED_EXIT_CODE, state_folder
 
 FOLDER = Path(os.environ["TOY"])
 
@@ -135,6 +135,17 @@ def Remember(
 
 
 @tfx.dsl.components.component
+def Leave(made: tfx.dsl.components.OutputArtifact[standard_artifacts.String]):
+    """Leaves twice as a training does that was told to end, with its state kept."""
+    with (state_folder() / "attempts").open("a+") as attempts:
+        attempts.write("x")
+        attempts.seek(0)
+        if len(attempts.read()) < 3:
+            raise SystemExit(PREEMPTED_EXIT_CODE)
+    made.value = "there"
+
+
+@tfx.dsl.components.component
 def Push(value: tfx.dsl.components.InputArtifact[standard_artifacts.Examples]):
     """Has an effect that must not happen twice."""
     note("pushed", Path(value.uri, "data").read_text())
@@ -236,6 +247,13 @@ def remember():
     remember.add_upstream_node(make)
     remember.node_execution_options = NodeExecutionOptions(max_execution_retries=1)
     return pipeline("remember", make, remember)
+
+
+def leave():
+    """A node without retries that leaves twice."""
+    leave = Leave().with_id("Leave")
+    leave.node_execution_options = NodeExecutionOptions(max_execution_retries=0)
+    return pipeline("leave", leave)
 
 
 def fill():

@@ -44,6 +44,16 @@ def test_blessing_comes_with_metrics_and_reasons(tmp_path):
     assert record.blessing_reasons == ["auc 0.95, meets at least 0.94"]
 
 
+def test_training_tells_its_verdict(tmp_path):
+    result = {"verdict": "compute-bound", "speed": {"step_ms": 1.0}, "time": {"goodput": 0.9}, "steps": 5}
+    (tmp_path / "result.json").write_text(json.dumps(result), encoding="utf-8")
+    outputs = {"model_run": [artifact("ModelRun", tmp_path)]}
+    trainer = NodeRecord("Trainer", type="Trainer", state="complete", outputs=outputs)
+    assert outcome(trainer).training == {name: result[name] for name in ("verdict", "speed", "time")}
+    outputs["model_run"] = [artifact("ModelRun", tmp_path / "of another trainer")]
+    assert outcome(trainer).training == {}
+
+
 def test_pushed_version_is_named_with_its_path():
     record = outcome(pusher(pushed=1, pushed_destination="/srv/taxi/17", pushed_version="17"))
     assert record.pushed == {"version": "17", "path": "/srv/taxi/17"}

@@ -1,0 +1,72 @@
+"""Which hyperparameters a tuner tries: the workload's `tune.search`, checked. Pure."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from components.errors import ComponentError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Range:
+    """Numbers from `low` to `high`, both included.
+
+    Attributes:
+        low, high: whole numbers where both are; `low` < `high`.
+        step: only multiples of it above `low`; None: any.
+        log: whether 0.001 .. 0.01 is as likely as 0.01 .. 0.1; then `low` > 0.
+    """
+
+    low: float
+    high: float
+    step: float | None = None
+    log: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether only whole numbers are meant."""
+        return isinstance(self.low, int) and isinstance(self.high, int)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choices:
+    """Some values to choose from, as KerasTuner takes them: numbers, texts, booleans; a list as JSON text."""
+
+    values: tuple[int | float | str | bool, ...]
+
+
+def search_space(search: Mapping[str, Mapping[str, Any]]) -> dict[str, Range | Choices]:
+    """The space that the workload describes.
+
+    Args:
+        search: by hyperparameter, `{choices: [...]}` or `{low, high, step, log}`; what is null is left out.
+
+    Raises:
+        ComponentError: an entry is neither, or a range is empty.
+    """
+    if not search:
+        raise ComponentError(
+            "tune.search names no hyperparameter", hint="as {learning_rate: {low: 0.0001, high: 0.01}}"
+        )
+    return {name: _entry(name, entry) for name, entry in search.items()}
+
+
+def _entry(name: str, entry: Mapping[str, Any]) -> Range | Choices:
+    given = {key: value for key, value in entry.items() if value is not None and value is not False}
+    if set(given) == {"choices"}:
+        if not given["choices"]:
+            raise ComponentError(f"tune.search.{name}.choices is empty")
+        return Choices(
+            values=tuple(json.dumps(v) if isinstance(v, list | tuple) else v for v in given["choices"])
+        )
+    if not {"low", "high"} <= set(given) <= {"low", "high", "step", "log"}:
+        raise ComponentError(
+            f"tune.search.{name} ({', '.join(sorted(given)) or 'empty'}) must have choices, or low and high",
+            hint="as {low: 0.0001, high: 0.01, log: true} or {choices: [32, 64]}",
+        )
+    found = Range(**given)
+    if not found.low < found.high or (found.log and not found.low > 0):
+        rule = "0 < low < high with log" if found.log else "low < high"
+        raise ComponentError(f"tune.search.{name}: low {found.low}, high {found.high}; must be {rule}")
+    return found

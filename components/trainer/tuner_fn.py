@@ -1,0 +1,115 @@
+"""What the stock TFX Tuner calls: `tuner_fn='components.trainer.tuner_fn.tuner_fn'`.
+
+Each trial is a training job like the Trainer's, in a process of its own: same devices, input and rules.
+"""
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import keras_tuner
+import tensorflow_transform as tft
+from tfx.components.tuner.component import TunerFnResult
+
+from components import kept_state, progress
+from components.errors import ComponentError
+from components.trainer.carrying_out import carry_out
+from components.trainer.job_layout import lay_out, read_settings, untuned
+from components.trainer.search_space import Choices, search_space
+
+ALGORITHMS = {
+    "random": keras_tuner.oracles.RandomSearchOracle,
+    "bayesian": keras_tuner.oracles.BayesianOptimizationOracle,
+}
+
+
+def tuner_fn(fn_args: Any) -> TunerFnResult:
+    """The tuner over the workload's search space.
+
+    Args:
+        fn_args: `tfx.components.FnArgs` with transform_graph_path, train_files, eval_files, working_dir, and
+            in custom_config what `run_fn` takes, and tune: the workload's section as plain values.
+
+    Returns:
+        A tuner that goes on with the trials that an earlier attempt of this node has finished.
+
+    Raises:
+        ComponentError: a setting breaks a rule.
+    """
+    tune = fn_args.custom_config["tune"]
+    settings = read_settings({k: v for k, v in fn_args.custom_config.items() if k != "tune"})
+    oracle = ALGORITHMS[tune["algorithm"]](
+        objective=keras_tuner.Objective(tune["metric"], direction=tune["goal"]),
+        max_trials=tune["trials"],
+        hyperparameters=_hyperparameters(tune["search"]),
+        seed=settings["seed"],
+    )
+    tuner = JobTuner(
+        oracle,
+        settings={**settings, "epochs": tune["epochs"] or settings["epochs"], "exports": []},
+        transform=tft.TFTransformOutput(fn_args.transform_graph_path),
+        files=(fn_args.train_files, fn_args.eval_files),
+        directory=str(kept_state.state_folder() or fn_args.working_dir),
+    )
+    return TunerFnResult(tuner=tuner, fit_kwargs={})
+
+
+class JobTuner(keras_tuner.engine.base_tuner.BaseTuner):
+    """Carries out a training job for each trial.
+
+    Args:
+        oracle: says what to try.
+        settings: as `read_settings` returns them.
+        transform: `tft.TFTransformOutput`.
+        files: patterns of the train and of the eval split.
+        directory: where finished trials are noted.
+    """
+
+    def __init__(
+        self, oracle: Any, *, settings: Mapping[str, Any], transform: Any, files: Any, directory: str
+    ) -> None:
+        self._settings = settings
+        self._transform = transform
+        self._files = files
+        super().__init__(oracle, directory=directory, project_name="trials")
+
+    def run_trial(self, trial: Any, *_args: Any, **_kwargs: Any) -> dict[str, float]:
+        """Trains with the trial's values; returns the metrics of the epoch that would be exported.
+
+        Raises:
+            ComponentError: the training failed, or does not have the metric that is tuned for.
+        """
+        values = {name: untuned(value) for name, value in trial.hyperparameters.values.items()}
+        with tempfile.TemporaryDirectory(prefix="trial-") as folder:
+            job = lay_out(
+                self._settings,
+                files=self._files,
+                transform=self._transform,
+                hyperparameters=self._settings["hyperparameters"] | values,
+                folder=Path(folder),
+            )
+            _, result = carry_out(job, interpreter=self._settings["interpreter"], meanwhile=lambda: True)
+        metrics: dict[str, float] = result["metrics"]
+        wanted = self.oracle.objective.name
+        if wanted not in metrics:
+            raise ComponentError(f"tune.metric {wanted!r} is not measured; there are {', '.join(metrics)}")
+        done = len(self.oracle.end_order) + 1
+        progress.report(f"{wanted} {metrics[wanted]:.4f}", done=done, total=self.oracle.max_trials)
+        return metrics
+
+    def load_model(self, trial: Any) -> Any:
+        """Not needed: the Trainer trains with the best values."""
+        raise NotImplementedError(f"trial {trial.trial_id} leaves no model")
+
+
+def _hyperparameters(search: Mapping[str, Mapping[str, Any]]) -> keras_tuner.HyperParameters:
+    space = keras_tuner.HyperParameters()
+    for name, entry in search_space(search).items():
+        if isinstance(entry, Choices):
+            space.Choice(name, list(entry.values))
+        else:
+            make = space.Int if entry.is_whole else space.Float
+            sampling = "log" if entry.log else "linear"
+            make(name, entry.low, entry.high, step=entry.step, sampling=sampling)
+    return space

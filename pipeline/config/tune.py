@@ -1,0 +1,47 @@
+"""The workload file's `tune`: which hyperparameters are tried before the training."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue, model_validator
+
+from pipeline.config.problems import KeyRuleError
+from pipeline.config.section import Section, Text
+
+Values = Annotated[tuple[JsonValue, ...], Field(strict=False, min_length=1)]
+
+
+class SearchConfig(Section):
+    """The values of one hyperparameter: some choices, or a range."""
+
+    choices: Values | None = Field(default=None, description="Values to choose from.")
+    low: int | float | None = Field(default=None, description="The lowest value of a range.")
+    high: int | float | None = Field(
+        default=None, description="The highest value of a range; whole numbers only where both ends are."
+    )
+    step: int | float | None = Field(default=None, gt=0, description="Steps above low; null: any number.")
+    log: bool = Field(default=False, description="Whether orders of magnitude are equally likely.")
+
+    @model_validator(mode="after")
+    def _choices_or_range(self) -> "SearchConfig":
+        if (self.choices is None) == (self.low is None or self.high is None):
+            raise KeyRuleError("must have either choices, or low and high")
+        return self
+
+
+class TuneConfig(Section):
+    """A search with KerasTuner, each trial a training like the Trainer's."""
+
+    search: dict[Text, SearchConfig] = Field(
+        min_length=1,
+        description="By hyperparameter of the model function, the values that are tried.",
+        examples=[{"learning_rate": {"low": 0.0001, "high": 0.01, "log": True}}],
+    )
+    trials: int = Field(default=10, ge=1, description="How many combinations are tried.")
+    algorithm: Literal["random", "bayesian"] = Field(
+        default="bayesian", description="How the next combination is chosen."
+    )
+    metric: Text = Field(
+        default="val_loss", description="The Keras metric that decides; val_ stands for the eval split."
+    )
+    goal: Literal["min", "max"] = Field(default="min", description="Whether a low or a high metric is good.")
+    epochs: int | None = Field(default=None, ge=1, description="Epochs of a trial; null: train.epochs.")
