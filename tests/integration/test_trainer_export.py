@@ -136,7 +136,6 @@ def fn_args(taxi_examples, tmp_path_factory):
         eval_files=[str(folder / "rows*")],
         serving_model_dir=str(folder / "model"),
         model_run_dir=str(folder / "model_run"),
-        hyperparameters=None,
         custom_config=SETTINGS,
         hyperparameters=None,  # no Tuner
     )
