@@ -112,7 +112,7 @@ def conclude(
     overridden = bool(failed and bless)
     reasons = failed or tuple(held)
     if overridden:
-        reasons = (f'blessed by hand, "{bless}", although: {"; ".join(failed)}',)
+        reasons = (f'by hand, "{bless}", although: {"; ".join(failed)}',)
     return Verdict(
         blessed=not failed or overridden,
         reasons=reasons,

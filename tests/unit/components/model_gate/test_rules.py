@@ -176,9 +176,7 @@ def test_hand_blesses_on_the_record_what_the_gate_refuses():
     assert found.overrides == (
         {"reason": "the old one is broken", "overridden": ["auc 0.5, needs at least 0.9"]},
     )
-    assert found.reasons == (
-        'blessed by hand, "the old one is broken", although: auc 0.5, needs at least 0.9',
-    )
+    assert found.reasons == ('by hand, "the old one is broken", although: auc 0.5, needs at least 0.9',)
 
 
 def test_hand_that_was_not_needed_overrides_nothing():
