@@ -33,7 +33,7 @@ CMD ["python", "cloud_runner.py", "--help"]
 FROM pipeline AS training-tpu
 USER root
 RUN uv pip install --quiet --no-cache --no-deps --require-hashes --compile-bytecode \
-    --python /opt/venv/bin/python --requirement requirements.tpu.lock
+    --python /opt/venv/bin/python --requirement requirements-tpu.lock
 USER slipway
 
 # What `docker build` makes when no target is named.

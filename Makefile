@@ -35,7 +35,7 @@ lock: setup ## Resolves the dependencies anew into requirements.lock
 		--generate-hashes --no-emit-index-url --no-annotate --no-header --quiet -o requirements.lock
 	@echo 'jax[tpu]==0.10.2' | $(VENV)/bin/uv pip compile - --constraints requirements.lock --universal \
 		--python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --quiet \
-		-o requirements.tpu.lock
+		-o requirements-tpu.lock
 	@printf 'tensorflow\nkeras\nnumpy\njax==0.10.2\n' | $(VENV)/bin/uv pip compile - --universal \
 		--python-version 3.11 --constraints requirements.lock --upgrade \
 		--generate-hashes --no-emit-index-url --no-annotate --no-header --quiet -o requirements-jax.lock

@@ -31,19 +31,16 @@ import tensorflow_data_validation as tfdv  # isort: skip  (after tfx, which patc
 
 from components.data_gate.component import DataGate
 from components.ingest.component import Ingest
-from components.model_gate.check import OVERALL
 from components.model_gate.component import ModelGate
 from components.model_gate.eval_config import eval_config
-from components.model_gate.metrics import METRICS
 from components.pusher.component import Pusher
 from components.reference_models.component import ReferenceModels
 from components.serving_check.component import ServingCheck
 from pipeline.config import WorkloadConfig
-from pipeline.config.evaluate import EvaluateConfig
-from pipeline.gate_settings import data_gate_settings
+from pipeline.gate_settings import data_gate_settings, model_gate_settings, reference_models_settings
 from pipeline.ingest_options import ingest_options, split_weights
 from pipeline.metadata_store import connection_config
-from pipeline.serving import serving_base
+from pipeline.serving import about_model, serving_base
 from schemas.artifacts import DataVerdict
 
 # Of 100 quantiles the data gate can tell where numbers lie; of TFDV's ten it could not.
@@ -143,14 +140,10 @@ def build_pipeline(
     gate = ModelGate(
         **({"serving": serving.outputs["report"]} if serving else {}),
         **({"references": references.outputs["report"]} if references else {}),
-        serving_limits=_serving_limits(config.evaluate),
         model=trainer.outputs["model"],
         evaluation=evaluator.outputs["evaluation"],
-        metrics=list(config.evaluate.metrics),
-        thresholds=_thresholds(config.evaluate),
-        min_slice_rows=config.evaluate.min_slice_rows,
-        beat_trivial=config.evaluate.beat_trivial,
         bless=(overrides or {}).get("bless", ""),
+        **model_gate_settings(config.evaluate),
     )
     pusher = Pusher(
         model=trainer.outputs["model"],
@@ -162,16 +155,7 @@ def build_pipeline(
         base=serving_base(config, output),
         keep=config.push.keep or 0,
         hook=list(config.push.hook),
-        about={
-            "workload": config.name,
-            "description": config.description,
-            "source": config.data.source or config.data.query or "",
-            "label": config.data.label,
-            "model": config.train.model,
-            "preprocessing_fn": config.transform.preprocessing_fn,
-            # Only where it is: a model that was pushed without it is not pushed again for it.
-            **{name: reason for name, reason in (overrides or {}).items() if name == "accept_data"},
-        },
+        about=about_model(config, overrides or {}),
     )
 
     nodes: list[BaseNode] = [
@@ -207,35 +191,15 @@ def _serving_check(
 
 
 def _reference_models(config: WorkloadConfig, transform: BaseNode) -> BaseNode | None:
-    asked = config.evaluate
-    if not asked.baselines:
+    if not config.evaluate.baselines:
         return None
-    of_classes = ("majority_share", "chance", "entropy", "positive_share")
     return ReferenceModels(
         examples=transform.outputs["transformed_examples"],
         transform_graph=transform.outputs["transform_graph"],
         label=config.transform.label,
-        task="classes" if any(METRICS[name].trivial in of_classes for name in asked.metrics) else "numbers",
-        metrics={name: METRICS[name].class_name for name in asked.metrics},
-        models=list(asked.baselines),
         seed=config.train.seed,
+        **reference_models_settings(config.evaluate),
     )
-
-
-def _serving_limits(evaluate: EvaluateConfig) -> dict[str, float]:
-    """The limits alone; how it is measured is ServingCheck's, which a new limit need not run again."""
-    if evaluate.serving is None:
-        return {}
-    return evaluate.serving.model_dump(exclude_none=True, exclude={"rows", "limit_s"})
-
-
-def _thresholds(evaluate: EvaluateConfig) -> dict[str, dict[str, dict[str, float]]]:
-    """All limits in one: of `overall` and of slices, by metric."""
-    groups = {OVERALL: evaluate.thresholds, **evaluate.slice_thresholds}
-    return {
-        name: {metric: limits.model_dump(exclude_none=True) for metric, limits in group.items()}
-        for name, group in groups.items()
-    }
 
 
 def _tuner(config: WorkloadConfig, transform: BaseNode, settings: Mapping[str, Any]) -> BaseNode | None:

@@ -1,15 +1,22 @@
-"""From the workload's `data_gate` to what the DataGate is given."""
+"""From the workload's `data_gate` and `evaluate` to what the gates are given."""
 
 import json
 from pathlib import Path
 from typing import Any
 
+from components.model_gate.check import OVERALL
+from components.model_gate.metrics import METRICS
 from pipeline.config import WorkloadConfig
+from pipeline.config.evaluate import EvaluateConfig
 from pipeline.config.gates import LAST_PASSED, NO_REFERENCE
 from pipeline.ingest_options import ingest_options
 from pipeline.root import PROJECT_ROOT
 
 _NOT_LIMITS = {"reference", "serving_statistics", "sample_rows"}
+# How the serving check measures; the other keys of `evaluate.serving` are limits of what it measured.
+_MEASURING = {"rows", "limit_s"}
+# What a constant answer scores on a metric, where its labels are classes.
+_OF_CLASSES = ("majority_share", "chance", "entropy", "positive_share")
 
 
 def data_gate_settings(config: WorkloadConfig) -> dict[str, Any]:
@@ -25,6 +32,35 @@ def data_gate_settings(config: WorkloadConfig) -> dict[str, Any]:
         "serving_folder": gate.serving_statistics or "",
         "schema_file": _shown(config.schema_path),
         "sample_rows": gate.sample_rows,
+    }
+
+
+def model_gate_settings(evaluate: EvaluateConfig) -> dict[str, Any]:
+    """The ModelGate's settings: all limits in one, of `overall` and of slices, by metric.
+
+    Of the serving check's settings it gets the limits alone, so that a new limit measures nothing again.
+    """
+    groups = {OVERALL: evaluate.thresholds, **evaluate.slice_thresholds}
+    serving = evaluate.serving
+    return {
+        "metrics": list(evaluate.metrics),
+        "thresholds": {
+            name: {metric: limits.model_dump(exclude_none=True) for metric, limits in group.items()}
+            for name, group in groups.items()
+        },
+        "min_slice_rows": evaluate.min_slice_rows,
+        "beat_trivial": evaluate.beat_trivial,
+        "serving_limits": serving.model_dump(exclude_none=True, exclude=_MEASURING) if serving else {},
+    }
+
+
+def reference_models_settings(evaluate: EvaluateConfig) -> dict[str, Any]:
+    """The ReferenceModels' settings: which to fit, what for, and the metrics to hold beside the network's."""
+    of_classes = any(METRICS[name].trivial in _OF_CLASSES for name in evaluate.metrics)
+    return {
+        "task": "classes" if of_classes else "numbers",
+        "metrics": {name: METRICS[name].class_name for name in evaluate.metrics},
+        "models": list(evaluate.baselines),
     }
 
 

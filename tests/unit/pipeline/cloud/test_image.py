@@ -39,7 +39,7 @@ def test_every_module_workload_and_schema_travels_and_nothing_else(project):
     ).stdout.split()  # fmt: skip
     packages = ("pipeline/", "components/", "schemas/", "workloads/")
     needed = {name for name in listed if name.startswith(packages) and (project / name).is_file()}
-    needed |= {"local_runner.py", "cloud_runner.py", "requirements.lock", "requirements.tpu.lock", "setup.sh"}
+    needed |= {"local_runner.py", "cloud_runner.py", "requirements.lock", "requirements-tpu.lock", "setup.sh"}
     assert len(needed) > 100
     travelling = read_image(project).files
     assert needed <= travelling
@@ -58,7 +58,7 @@ def test_what_the_dockerfile_copies_exists_and_is_not_ignored(project, dockerfil
     assert copied == ["requirements.lock", "setup.sh", "."]
     files = read_image(project).files
     assert {source for source in copied if source != "."} <= files
-    assert "requirements.tpu.lock" in files, "what the target training-tpu installs"
+    assert "requirements-tpu.lock" in files, "what the target training-tpu installs"
 
 
 def test_paths_in_the_code_are_those_of_the_dockerfile(dockerfile):
@@ -84,13 +84,13 @@ def test_tpu_lock_pins_the_jax_that_the_extra_names_and_moves_nothing(project):
     assert f"jax[tpu]=={version}" in (project / "Makefile").read_text()
     pins = {
         name: set(re.findall(r"^([a-z0-9._-]+==[^ ]+)", (project / name).read_text(), re.MULTILINE))
-        for name in ("requirements.lock", "requirements.tpu.lock")
+        for name in ("requirements.lock", "requirements-tpu.lock")
     }
-    assert f"jax=={version}" in pins["requirements.tpu.lock"]
+    assert f"jax=={version}" in pins["requirements-tpu.lock"]
     shared = {pin.split("==")[0] for pin in pins["requirements.lock"]}
     moved = {
         pin
-        for pin in pins["requirements.tpu.lock"] - pins["requirements.lock"]
+        for pin in pins["requirements-tpu.lock"] - pins["requirements.lock"]
         if pin.split("==")[0] in shared
     }
     assert moved == set()
