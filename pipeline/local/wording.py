@@ -82,7 +82,9 @@ def summary(
         yield from (f"Warning: {warning}." for warning in (verdict or {}).get("warnings", ()))
     if record.metrics:
         yield f"Metrics on the eval split: {metrics_line(record.metrics)}"
-    if record.training.get("verdict"):
+    # How fast it was belongs to the run that trained; `show` tells it of any.
+    trained = any("model_run" in node.outputs for node in record.nodes if node.state == "complete")
+    if trained and record.training.get("verdict"):
         yield f"Training: {record.training['verdict']}"
     yield _work_line(record)
     yield f"hint: {_next_step(record)}"

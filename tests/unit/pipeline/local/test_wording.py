@@ -56,6 +56,14 @@ def test_success_takes_at_most_six_lines():
     assert len(text(run).splitlines()) <= 6
 
 
+def test_how_fast_training_was_is_told_by_the_run_that_trained_and_by_no_cached_one():
+    run = record(training={"verdict": "compute-bound"})
+    run.node("Trainer").outputs = {"model_run": [{"uri": "/data/model_run"}]}
+    assert "Training: compute-bound" in text(run).splitlines()
+    run.node("Trainer").state = "cached"
+    assert "Training" not in text(run)
+
+
 def test_refused_model_says_why_it_was_not_pushed():
     run = record("stopped", blessed=False, blessing_reasons=["auc 0.71, needs at least 0.94"])
     assert text(run).startswith("Not pushed: auc 0.71, needs at least 0.94.")
