@@ -7,10 +7,9 @@ from typing import Annotated
 
 import typer
 
-from components.errors import SlipwayError
 from pipeline.cloud import commands
+from pipeline.command_line import Profile, Sets, Verbose, Workload, call
 from pipeline.local.invocation import DEFAULT_OUTPUT
-from pipeline.local.printable import printable
 from pipeline.local.request import DEFAULT_WORKLOAD
 
 app = typer.Typer(
@@ -22,26 +21,6 @@ app = typer.Typer(
     epilog="Exit codes: 0 done; 1 a task failed; 2 wrong usage or workload file; 3 a gate stopped it; "
     "130 interrupted.",
 )
-
-Workload = Annotated[
-    Path, typer.Argument(help="The workload file, or its name in workloads/.", metavar="[WORKLOAD]")
-]
-Sets = Annotated[list[str] | None, typer.Option("--set", help="Overrides one key: KEY=VALUE. Repeatable.")]
-Profile = Annotated[str | None, typer.Option(help="One of the workload's profiles, laid over the file.")]
-_verbose = False
-
-
-def _be_verbose(value: bool) -> None:
-    global _verbose
-    _verbose = _verbose or value
-
-
-Verbose = Annotated[
-    bool,
-    typer.Option(
-        "--verbose", callback=_be_verbose, expose_value=True, help="Show the traceback of an error."
-    ),
-]
 
 
 @app.callback()
@@ -89,19 +68,5 @@ def rehearse(
     raise typer.Exit(code)
 
 
-def main() -> None:
-    """Runs the command line; errors that a user can act on end in two lines and an exit code."""
-    try:
-        app()
-    except SlipwayError as error:
-        if _verbose:
-            raise
-        print(printable(f"error: {error}"), file=sys.stderr)
-        sys.exit(getattr(error, "exit_code", 1))
-    except BrokenPipeError:
-        # The reader of our output (`head`, a pager) has seen enough.
-        sys.stdout = None
-
-
 if __name__ == "__main__":
-    main()
+    call(app)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from components.errors import SlipwayError
+from pipeline.command_line import Profile, Sets, Verbose, Workload, call
 from pipeline.errors import UsageError
 from pipeline.local import commands
 from pipeline.local import versions as pushed
@@ -27,13 +27,8 @@ app = typer.Typer(
     "130 interrupted.",
 )
 
-Workload = Annotated[
-    Path, typer.Argument(help="The workload file, or its name in workloads/.", metavar="[WORKLOAD]")
-]
 Run = Annotated[str | None, typer.Argument(help="A run's id or the start of it; the latest if left out.")]
 Output = Annotated[Path, typer.Option(help="Folder for everything that runs write.")]
-Sets = Annotated[list[str] | None, typer.Option("--set", help="Overrides one key: KEY=VALUE. Repeatable.")]
-Profile = Annotated[str | None, typer.Option(help="One of the workload's profiles, laid over the file.")]
 ProfileSteps = Annotated[
     str | None, typer.Option(metavar="FIRST:LAST", help="Steps of the training to profile, counted from 1.")
 ]
@@ -55,20 +50,6 @@ Bless = Annotated[
 ]
 FailFast = Annotated[bool, typer.Option("--fail-fast", help="A failure also ends the nodes beside it.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-_verbose = False
-
-
-def _be_verbose(value: bool) -> None:
-    global _verbose
-    _verbose = _verbose or value
-
-
-Verbose = Annotated[
-    bool,
-    typer.Option(
-        "--verbose", callback=_be_verbose, expose_value=True, help="Show the traceback of an error."
-    ),
-]
 
 
 @app.callback(invoke_without_command=True)
@@ -356,19 +337,5 @@ def _print(result: object) -> None:
     print(printable(result) if isinstance(result, str) else json.dumps(result, indent=2))
 
 
-def main() -> None:
-    """Runs the command line; errors that a user can act on end in two lines and an exit code."""
-    try:
-        app()
-    except SlipwayError as error:
-        if _verbose:
-            raise
-        print(printable(f"error: {error}"), file=sys.stderr)
-        sys.exit(getattr(error, "exit_code", 1))
-    except BrokenPipeError:
-        # The reader of our output (`head`, a pager) has seen enough.
-        sys.stdout = None
-
-
 if __name__ == "__main__":
-    main()
+    call(app)
