@@ -259,7 +259,9 @@ def test_training_process_that_leaves_is_started_again_and_comes_to_the_same(
     def tell_it_to_end():
         while not list(Path(long_job.checkpoint_dir).glob("step-*.json")):
             time.sleep(0.001)
-        [training] = psutil.Process().children()
+        # Other tests' servers may be children of this process as well.
+        children = psutil.Process().children()
+        [training] = [child for child in children if "components.trainer.train" in child.cmdline()]
         training.terminate()
 
     watcher = threading.Thread(target=tell_it_to_end)
