@@ -268,6 +268,7 @@ def test_function_that_fails_when_called_is_named_with_file_and_line(local_runne
     assert finished.returncode == 1
     assert "Traceback" not in finished.stderr
     assert "TypeError" in finished.stderr
+    assert len(finished.stderr[finished.stderr.index("Failed:") :].splitlines()) < 30
     last = finished.stderr.splitlines()[-1]
     assert last.startswith("hint: ")
     assert "local_runner.py resume " in last
