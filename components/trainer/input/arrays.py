@@ -20,10 +20,22 @@ PARSED_TOGETHER_ROWS = 4096
 """Rows of one call of the parser: large enough that its fixed cost vanishes, small against memory."""
 
 
+TAKEN_TOGETHER_BYTES = 2**20
+MAX_TAKEN_TOGETHER = 16
+"""Small batches are taken several at a time, as a gather of each column costs more than its few rows."""
+
+
 class Rows(Protocol):
-    """Rows that can be had by number."""
+    """Rows that can be had by number.
+
+    Attributes:
+        count: how many.
+        row_bytes: of one, parsed.
+        words: where they are, for people.
+    """
 
     count: int
+    row_bytes: int
     words: str
 
     def take(self, numbers: tf.Tensor) -> Columns:
@@ -41,6 +53,7 @@ class MemoryRows:
         self.columns = columns
         self.count = int(next(iter(columns.values())).shape[0])
         size = sum(values.dtype.size * int(np.prod(values.shape)) for values in columns.values())
+        self.row_bytes = max(1, size // self.count)
         self.words = f"{self.count:,} examples in memory, {size / 2**20:.1f} MB"
 
     def take(self, numbers: tf.Tensor) -> Columns:
@@ -60,6 +73,7 @@ class FileRows:
         self._features = tuple(features)
         self._rows = np.memmap(file, dtype=_record(features), mode="r")
         self.count = len(self._rows)
+        self.row_bytes = self._rows.dtype.itemsize
         self.words = f"{self.count:,} examples in a file, {file.stat().st_size / 2**20:.1f} MB"
 
     @staticmethod
@@ -160,10 +174,19 @@ def training_batches(
         left_out = tf.where(epoch == first_epoch, first_step_in_epoch, 0)
         return tf.data.Dataset.from_tensor_slices(batches[left_out:, place.index])
 
+    def take(numbers: tf.Tensor) -> Any:
+        columns = rows.take(tf.reshape(numbers, [-1]))
+        return split_label(
+            {name: tf.reshape(values, [-1, part, *values.shape[1:]]) for name, values in columns.items()},
+            label,
+        )
+
+    together = max(1, min(MAX_TAKEN_TOGETHER, TAKEN_TOGETHER_BYTES // (part * rows.row_bytes)))
     epochs = tf.data.Dataset.counter(start=first_epoch)
     return (
-        epochs.flat_map(epoch_order)
-        .map(lambda numbers: split_label(rows.take(numbers), label), tf.data.AUTOTUNE, deterministic=True)
+        epochs.flat_map(lambda epoch: epoch_order(epoch).batch(together))
+        .map(take, tf.data.AUTOTUNE, deterministic=True)
+        .unbatch()
         .prefetch(tf.data.AUTOTUNE)
     )
 
