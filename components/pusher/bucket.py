@@ -28,6 +28,11 @@ FIRST_ANSWER_S = 12.0
 RETRY_S = 300.0
 """How long passing failures of one request are retried."""
 
+PROCESS = "slipway-process"
+"""The label of an object that says whose it is, see `components.pusher.owner`."""
+EMPTY_CRC32C = "AAAAAA=="
+"""Of an object that is only a mark."""
+
 _TIMEOUT_S = 60.0  # of one request
 _ATTEMPTS = 4
 _WRITER = "slipway-writer"

@@ -2,6 +2,7 @@
 
 <base>/<version>/                 TF Serving's layout; complete with `saved_model.pb`, the last file to come
 <base>/.claims/<version>          a number is given out once, for ever: one version has one publisher
+<base>/.pushing/<model>           publishers of one model take turns, see `components.pusher.model_lock`
 <base>/.staging/<version>/...     `saved_model.pb`, copied into place by the store if it is still the same
 
 That condition keeps a publisher that was taken for dead from completing a version: whoever cleans up first
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from components.errors import ComponentError
-from components.pusher.bucket import Folder, Stored, TakenError, crc32c_of
+from components.pusher.bucket import EMPTY_CRC32C, PROCESS, Folder, Stored, TakenError, crc32c_of
 from components.pusher.manifest import (
     MANIFEST,
     NO_MANIFEST,
@@ -33,6 +34,7 @@ from components.pusher.manifest import (
     model_contents,
     sha256,
 )
+from components.pusher.model_lock import model_locked, remove_dead_locks
 from components.pusher.owner import is_gone, this_process
 from components.pusher.papers import sealed
 from components.pusher.versions import Published, next_version, version_number
@@ -43,9 +45,7 @@ DEAD_AFTER = timedelta(hours=1)
 _CLAIMS = ".claims"
 _STAGING = ".staging"
 _UPLOADS_AT_ONCE = 8
-_PROCESS = "slipway-process"
 _TOMBSTONE = "slipway-tombstone"
-_EMPTY_CRC32C = "AAAAAA=="
 
 _log = logging.getLogger(__name__)
 
@@ -87,13 +87,29 @@ def _publish(
 ) -> Published:
     seen = folder.list()
     _remove_leftovers(folder, seen)
-    newest = max(complete_versions(seen), default=0)
-    if newest and _is_same(folder, seen, newest, model, sizes):
-        return Published(newest, folder.address, was_there=True)
+    remove_dead_locks(folder, seen, dead_after=DEAD_AFTER)
+    if there := _found(folder, seen, model, sizes):
+        return there
     entries = {name: FileEntry(sha256(model / name), size) for name, size in sizes.items()}
     files = {name: _File(model / name, crc32c_of(model / name)) for name in sizes}
     for name, content in sealed(entries, papers).items():
         files[name] = _File(content, crc32c_of(content))
+    with model_locked(folder, Manifest(entries).model_digest, dead_after=DEAD_AFTER):
+        seen = folder.list()
+        # Whoever was waited for has published it.
+        return _found(folder, seen, model, sizes) or _published(folder, seen, files)
+
+
+def _found(
+    folder: Folder, seen: Mapping[str, Stored], model: Path, sizes: Mapping[str, int]
+) -> Published | None:
+    """The newest version where it is that model, whole; else None."""
+    newest = max(complete_versions(seen), default=0)
+    is_there = newest and _is_same(folder, seen, newest, model, sizes)
+    return Published(newest, folder.address, was_there=True) if is_there else None
+
+
+def _published(folder: Folder, seen: Mapping[str, Stored], files: Mapping[str, _File]) -> Published:
     version = _claim(folder, seen)
     try:
         _write(folder, version, files)
@@ -169,8 +185,8 @@ def _claim(folder: Folder, seen: Mapping[str, Stored]) -> int:
     taken = {number for name in seen for part in name.split("/")[:2] if (number := version_number(part))}
     for version in itertools.count(next_version(taken, base=folder.address)):
         with contextlib.suppress(TakenError):
-            labels = {_PROCESS: this_process()}
-            folder.create(f"{_CLAIMS}/{version}", b"", crc32c=_EMPTY_CRC32C, labels=labels)
+            labels = {PROCESS: this_process()}
+            folder.create(f"{_CLAIMS}/{version}", b"", crc32c=EMPTY_CRC32C, labels=labels)
             return version
     raise AssertionError  # there is always a next number
 
@@ -222,7 +238,7 @@ def _remove_leftovers(folder: Folder, seen: Mapping[str, Stored]) -> None:
 
 def _is_dead(claim: Stored, left: list[Stored]) -> bool:
     last = max(each.written for each in [claim, *left])
-    return is_gone(claim.labels.get(_PROCESS, "")) or datetime.now(UTC) - last > DEAD_AFTER
+    return is_gone(claim.labels.get(PROCESS, "")) or datetime.now(UTC) - last > DEAD_AFTER
 
 
 def _remove(folder: Folder, version: int, seen: Mapping[str, Stored]) -> None:
@@ -232,7 +248,7 @@ def _remove(folder: Folder, version: int, seen: Mapping[str, Stored]) -> None:
         with contextlib.suppress(TakenError):  # somebody else cleans up, or the publisher lives
             if staged is None or _TOMBSTONE not in staged.labels:
                 labels = {_TOMBSTONE: "yes"}
-                folder.create(_staged(version), b"", crc32c=_EMPTY_CRC32C, labels=labels, over=staged)
+                folder.create(_staged(version), b"", crc32c=EMPTY_CRC32C, labels=labels, over=staged)
             if folder.find(f"{version}/{SAVED_MODEL}") is None:
                 for stored in files_of(folder.list(f"{version}/"), version).values():
                     folder.delete(stored)

@@ -15,6 +15,7 @@ import pytest
 
 from components.errors import ComponentError
 from components.pusher import bucket as buckets
+from components.pusher import model_lock
 from components.pusher import publish_to_bucket as publishing
 from components.pusher.bucket import Folder, TakenError
 from components.pusher.publish_to_bucket import complete_versions, publish_to_bucket, verify_in_bucket
@@ -162,7 +163,7 @@ def test_publisher_killed_at_random_moments_leaves_no_partial_version(model, bas
     usual_s = time.monotonic() - began
     random.seed(7)
     outcomes = []
-    for number in range(24):
+    for number in range(6):
         each = f"{base}{number // 3}"
         (model / "saved_model.pb").write_bytes(b"model %d" % number)
         child = in_child(lambda each=each: publish_to_bucket(model, base=each))
@@ -186,6 +187,101 @@ def test_publishers_of_two_models_get_a_whole_version_each(model, base, tmp_path
         racers = [in_child(lambda m=m: publish_to_bucket(m, base=base)) for m in (model, other)]
         assert [os.waitstatus_to_exitcode(os.waitpid(racer, 0)[1]) for racer in racers] == [0, 0]
         assert len(complete_versions(contents())) == len(before) + 2, number
+    assert partial(base) == {}
+
+
+def test_publishers_of_one_model_agree_on_one_version(model, base, contents):
+    for number in range(10):
+        (model / "saved_model.pb").write_bytes(b"model %d" % number)
+        racers = [in_child(lambda: publish_to_bucket(model, base=base)) for _ in range(2)]
+        assert [os.waitstatus_to_exitcode(os.waitpid(racer, 0)[1]) for racer in racers] == [0, 0]
+        assert len(complete_versions(contents())) == number + 1
+    assert partial(base) == {}
+    assert not [name for name in contents() if name.startswith(".pushing/")]
+
+
+def test_publisher_of_the_same_model_elsewhere_is_waited_for_and_then_passed(
+    model, base, monkeypatch, contents
+):
+    with monkeypatch.context() as dying:
+        dying.setattr(model_lock, "this_process", lambda: "elsewhere:1:1")
+        dying.setattr(publishing, "_published", lambda *_: os._exit(0))
+        os.waitpid(in_child(lambda: publish_to_bucket(model, base=base)), 0)
+    assert [name.split("/")[0] for name in contents()] == [".pushing"]
+    monkeypatch.setattr(model_lock, "WAIT_S", 1.5)
+    began = time.monotonic()
+    assert not publish_to_bucket(model, base=base).was_there
+    assert time.monotonic() - began >= 1.5
+    assert not [name for name in contents() if name.startswith(".pushing/")]
+    assert partial(base) == {}
+
+
+def read_until(stop, base, told):
+    """Looks all the time what a server would load, and checks each byte of it; then tells what it saw."""
+    sound, problems, looks = set(), {}, 0
+    with contextlib.closing(Folder(base)) as folder:
+        while not stop.exists():
+            looks += 1
+            for version in set(complete_versions(folder.list())) - sound:
+                if problem := verify_in_bucket(folder, version):
+                    problems[version] = problem
+                sound.add(version)
+    told.write_text(json.dumps({"sound": sorted(sound), "problems": problems, "looks": looks}))
+
+
+@pytest.fixture
+def reader(base, tmp_path):
+    """Reads in a process of its own; when called, ends that and gives what it saw."""
+    stop, told = tmp_path / "stop", tmp_path / "told.json"
+    child = in_child(lambda: read_until(stop, base, told))
+
+    def end():
+        stop.touch()
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        return json.loads(told.read_text())
+
+    yield end
+    stop.touch()
+
+
+def test_reader_sees_whole_versions_only_while_a_hundred_pushes_are_killed(model, base, cloud, reader):
+    began = time.monotonic()
+    publish_to_bucket(model, base=base)
+    usual_s = time.monotonic() - began
+    random.seed(11)
+    killed = 0
+    for number in range(100):
+        (model / "saved_model.pb").write_bytes(b"model %d" % number)
+        child = in_child(lambda: publish_to_bucket(model, base=base))
+        time.sleep(random.uniform(0, 1.2 * usual_s))  # noqa: S311
+        os.kill(child, signal.SIGKILL)
+        killed += os.WIFSIGNALED(os.waitpid(child, 0)[1])
+    published = publish_to_bucket(model, base=base)
+    seen = reader()
+    assert killed >= 50
+    assert seen["problems"] == {}
+    assert seen["looks"] >= 20
+    assert len(seen["sound"]) >= 2
+    assert left_in(base) == []
+    assert partial(base) == {}
+    assert published.version >= max(seen["sound"])
+
+
+def test_reader_sees_whole_versions_only_while_writes_fail(model, base, cloud, reader):
+    random.seed(11)
+    for number in range(10):
+        (model / "saved_model.pb").write_bytes(b"model %d" % number)
+        # Only writes: the reader is to see what they leave.
+        faults = [
+            {"kind": kind, "method": "POST", "skip": random.randrange(6)}  # noqa: S311
+            for kind in random.sample([503, 429, "drop", "lost"], 2)
+        ]
+        cloud.fail(*faults)
+        publish_to_bucket(model, base=base)
+    cloud.fail()
+    seen = reader()
+    assert seen["problems"] == {}
+    assert len(seen["sound"]) >= 9
     assert partial(base) == {}
 
 

@@ -1,0 +1,81 @@
+"""Publishers of one and the same model to one folder of Cloud Storage take turns; others do not wait.
+
+<base>/.pushing/<digest of the model>   is there while somebody publishes that model
+
+Whoever waited finds the version of the one before, so one model gets one version. The lock only saves a
+second, equal version; that each version is whole does not hang on it. So it is broken rather than waited for
+for ever: its holder may be dead, on a machine that cannot be asked.
+"""
+
+import contextlib
+import logging
+import time
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+
+from components.errors import ComponentError
+from components.pusher.bucket import EMPTY_CRC32C, PROCESS, Folder, Stored, TakenError
+from components.pusher.owner import is_gone, this_process
+
+WAIT_S = 120.0
+"""How long a publisher of the same model is waited for whose process cannot be looked up from here."""
+LOOK_S = 0.5
+"""How often it is looked whether it is done."""
+
+_LOCKS = ".pushing"
+
+_log = logging.getLogger(__name__)
+
+
+@contextlib.contextmanager
+def model_locked(folder: Folder, digest: str, *, dead_after: timedelta) -> Iterator[None]:
+    """Holds a model for this publisher alone.
+
+    Args:
+        folder: the base.
+        digest: of the model, see `Manifest.model_digest`.
+        dead_after: the holder of a lock that is older is dead.
+
+    Raises:
+        ComponentError: the bucket cannot be used.
+    """
+    name = f"{_LOCKS}/{digest}"
+    _take(folder, name, dead_after)
+    try:
+        yield
+    finally:
+        # What cannot be removed now, the next publisher of the model breaks.
+        with contextlib.suppress(ComponentError):
+            held = folder.find(name)
+            if held is not None and folder.is_own(held, EMPTY_CRC32C):
+                folder.delete(held)
+
+
+def remove_dead_locks(folder: Folder, seen: Mapping[str, Stored], *, dead_after: timedelta) -> None:
+    """Removes the locks among the objects of a base whose holders are dead."""
+    for name, held in seen.items():
+        if name.startswith(f"{_LOCKS}/") and _is_dead(held, dead_after):
+            folder.delete(held)
+
+
+def _take(folder: Folder, name: str, dead_after: timedelta) -> None:
+    until = time.monotonic() + WAIT_S
+    told = False
+    other = folder.find(name)
+    while True:
+        if other is None or _is_dead(other, dead_after) or time.monotonic() > until:
+            # Of several that find it free or its holder dead, the store lets one through.
+            with contextlib.suppress(TakenError):
+                labels = {PROCESS: this_process()}
+                folder.create(name, b"", crc32c=EMPTY_CRC32C, labels=labels, over=other)
+                return
+        else:
+            if not told:
+                _log.info("Waiting for another publisher of the same model to %s.", folder.address)
+            told = True
+            time.sleep(LOOK_S)
+        other = folder.find(name)
+
+
+def _is_dead(held: Stored, dead_after: timedelta) -> bool:
+    return is_gone(held.labels.get(PROCESS, "")) or datetime.now(UTC) - held.written > dead_after
