@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pipeline.cloud import commands
+from pipeline.cloud import commands, submit
 from pipeline.command_line import Profile, Sets, Verbose, Workload, call
 from pipeline.local.invocation import DEFAULT_OUTPUT
 from pipeline.local.request import DEFAULT_WORKLOAD
@@ -66,6 +66,18 @@ def rehearse(
         again=shlex.join(["python", *sys.argv]),
     )
     raise typer.Exit(code)
+
+
+@app.command("submit")
+def submit_command(
+    workload: Workload = DEFAULT_WORKLOAD,
+    sets: Sets = None,
+    profile: Profile = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Follow the run; end with its exit code.")] = False,
+    verbose: Verbose = False,
+) -> None:
+    """Start a run at Vertex AI Pipelines or Kubeflow, and print the link to it."""
+    raise typer.Exit(submit.submit_workload(workload, sets=sets or [], profile=profile, wait=wait))
 
 
 if __name__ == "__main__":

@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pipeline.cloud.image import read_image
-from pipeline.cloud.job import to_text
+from pipeline.cloud.job import Job, to_text
 from pipeline.cloud.target import Target
 from pipeline.errors import UsageError
 from pipeline.local.outcome import GATE_STOPPED, NODE_FAILED
 from pipeline.local.printable import printable
-from pipeline.local.request import Request, workload_request
+from pipeline.local.request import workload_request
 
 DONE = 0
 
@@ -36,13 +36,7 @@ def compile_workload(
     Raises:
         UsageError: kfp is not installed, or the workload cannot run in containers; the message says why.
     """
-    target = Target.of(_request(workload, sets, profile), read_image())
-    require_kfp()
-    with _libraries_silent():
-        from pipeline.cloud.compile import compile_job
-
-        job = compile_job(target)
-    text = to_text(job)
+    text = to_text(compiled_job(cloud_target(workload, sets=sets, profile=profile)))
     if file is None:
         return text
     try:
@@ -51,6 +45,35 @@ def compile_workload(
     except OSError as error:
         raise UsageError(f"{file} cannot be written: {error.strerror}") from error
     return file
+
+
+def cloud_target(workload: Path, *, sets: Sequence[str], profile: str | None) -> Target:
+    """A workload as it will run in containers.
+
+    Args:
+        workload: the workload file, or its name in workloads/.
+        sets: `key=value` over the file.
+        profile: one of the file's profiles.
+
+    Raises:
+        UsageError: kfp is not installed, or the workload cannot run in containers; the message says why.
+    """
+    request = workload_request(workload, sets=sets, profile=profile, output=Path("/"), beam_args=())
+    target = Target.of(request, read_image())
+    require_kfp()
+    return target
+
+
+def compiled_job(target: Target) -> Job:
+    """Compiles a workload; imports TFX, which takes seconds.
+
+    Raises:
+        UsageError: see `compile.compile_job`.
+    """
+    with _libraries_silent():
+        from pipeline.cloud.compile import compile_job
+
+        return compile_job(target)
 
 
 def rehearse_workload(
@@ -119,7 +142,3 @@ def _libraries_silent() -> Iterator[None]:
         finally:
             os.dup2(screen, 2)
             os.close(screen)
-
-
-def _request(workload: Path, sets: Sequence[str], profile: str | None) -> Request:
-    return workload_request(workload, sets=sets, profile=profile, output=Path("/"), beam_args=())

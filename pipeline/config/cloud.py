@@ -1,9 +1,10 @@
 """The workload file's `cloud`: where the pipeline runs when not here, and what its tasks get there."""
 
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from pipeline.config.cloud_services import KubeflowConfig, ScheduleConfig, Service, VertexConfig
 from pipeline.config.problems import KeyRuleError
 from pipeline.config.section import GsPath, LabelValue, Name, NodeId, Section, Text, Texts
 
@@ -55,6 +56,24 @@ class CloudConfig(Section):
     )
     tasks: dict[NodeId, ResourcesConfig] = Field(
         default={}, description="What single tasks get instead, for example {Trainer: {memory_gb: 32}}."
+    )
+
+    service: Service = Field(default="vertex", description="What runs the pipeline.")
+    vertex: VertexConfig = Field(
+        default=VertexConfig(), description="Where and as whom Vertex AI Pipelines runs it."
+    )
+    kubeflow: KubeflowConfig = Field(
+        default=KubeflowConfig(), description="Which installation of Kubeflow Pipelines runs it."
+    )
+    failure_policy: Literal["slow", "fast"] = Field(
+        default="slow",
+        description="After a failure: slow goes on with what does not depend on it, fast starts no more.",
+    )
+    parameters: dict[Text, str | int | float | bool] = Field(
+        default={}, description="Values of the pipeline's runtime parameters, where it has any."
+    )
+    schedule: ScheduleConfig = Field(
+        default=ScheduleConfig(), description="When it runs by itself, once `schedule create` was called."
     )
 
     @model_validator(mode="after")

@@ -16,7 +16,7 @@ from pipeline.errors import ConfigError
 
 MAX_PROBLEMS = 10
 # A password pasted where the name of a variable belongs must not reach the terminal or a log.
-_NEVER_SHOWN = ("password_env",)
+_NEVER_SHOWN = ("password_env", "token_env")
 
 _BEHIND_ALL_LINES = 2**31  # what has no line in the file comes last
 

@@ -12,6 +12,10 @@ _NODE_ID = r"^[A-Za-z][A-Za-z0-9_.-]*$"
 _GS_PATH = r"^gs://[a-z0-9][a-z0-9._-]{1,220}[a-z0-9](/[^/\s]+)*/?$"
 _LABEL_VALUE = r"^[a-z0-9_-]{0,63}$"
 _STEP_RANGE = r"^[0-9]+:[0-9]+$"
+_REGION = r"^[a-z]+-[a-z]+[0-9]+$"
+_ACCOUNT = r"^[^@\s]+@[^@\s]+$"
+_NETWORK = r"^projects/[^/\s]+/global/networks/[^/\s]+$"
+_KMS_KEY = r"^projects/[^/\s]+/locations/[^/\s]+/keyRings/[^/\s]+/cryptoKeys/[^/\s]+$"
 _LETTER = r"^[\t\x20-\x7e]$"
 PATTERN_WORDS = {
     _LETTER: "one ASCII character, as ',' or \"\\t\"",
@@ -22,6 +26,10 @@ PATTERN_WORDS = {
     _GS_PATH: "gs://BUCKET/PATH, without blanks",
     _LABEL_VALUE: "lower-case letters, digits, '_' and '-', at most 63",
     _STEP_RANGE: "FIRST:LAST, two steps counted from 1, as '10:20' (in quotes)",
+    _REGION: "a region, as europe-west4",
+    _ACCOUNT: "the address of a service account, NAME@PROJECT.iam.gserviceaccount.com",
+    _NETWORK: "projects/NUMBER/global/networks/NAME",
+    _KMS_KEY: "projects/PROJECT/locations/REGION/keyRings/RING/cryptoKeys/KEY",
     _NODE_ID: "a node id: a letter, then letters, digits, '.', '_' and '-'",
 }
 
@@ -35,6 +43,10 @@ StepRange = Annotated[str, Field(pattern=_STEP_RANGE)]
 NodeId = Annotated[str, Field(pattern=_NODE_ID)]
 GsPath = Annotated[str, Field(pattern=_GS_PATH)]
 LabelValue = Annotated[str, Field(pattern=_LABEL_VALUE)]
+Region = Annotated[str, Field(pattern=_REGION)]
+ServiceAccount = Annotated[str, Field(pattern=_ACCOUNT)]
+Network = Annotated[str, Field(pattern=_NETWORK)]
+KmsKey = Annotated[str, Field(pattern=_KMS_KEY)]
 # YAML has lists only; everything inside them stays strict.
 Metrics = Annotated[tuple[SnakeName, ...], Field(strict=False, min_length=1)]
 Slice = Annotated[tuple[Column, ...], Field(strict=False, min_length=1)]

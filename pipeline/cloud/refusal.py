@@ -1,0 +1,123 @@
+"""What a service's refusal means, and what to do about it, in words. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pipeline.errors import PipelineError
+
+_APIS = {
+    "aiplatform.googleapis.com": "Vertex AI",
+    "storage.googleapis.com": "Cloud Storage",
+    "artifactregistry.googleapis.com": "Artifact Registry",
+}
+_QUOTAS = "https://console.cloud.google.com/iam-admin/quotas"
+_LOGIN = "gcloud auth application-default login"
+_ACT_AS = "iam.serviceAccounts.actAs"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A service's answer that is no success.
+
+    Attributes:
+        status: of HTTP.
+        message: the service's own.
+        reason: of `google.rpc.ErrorInfo`, as SERVICE_DISABLED; empty where there is none.
+        metadata: of the same.
+    """
+
+    status: int
+    message: str
+    reason: str = ""
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+def refusal(answer: Answer, *, doing: str, project: str) -> PipelineError:
+    """The error for a service's answer.
+
+    Args:
+        answer: what came back.
+        doing: what was asked for, e.g. "start the run".
+        project: whose resources it is about.
+    """
+    message, hint = _words(answer, project)
+    return PipelineError(f"{doing} failed: {message}", hint=hint)
+
+
+def _words(answer: Answer, project: str) -> tuple[str, str]:
+    said = _first_line(answer.message)
+    permission = answer.metadata.get("permission", "")
+    if answer.reason == "SERVICE_DISABLED":
+        api = answer.metadata.get("service", "")
+        return (
+            f"the API of {_APIS.get(api, api)} is not enabled in the project {project}",
+            f"gcloud services enable {api} --project {project}   # takes effect after some minutes",
+        )
+    if answer.reason == "BILLING_DISABLED":
+        return f"billing is not enabled for the project {project}", "enable it in the console, then run again"
+    if answer.status == 401:
+        return f"the credentials are not accepted ({said})", _LOGIN
+    if permission == _ACT_AS or _ACT_AS in answer.message:
+        return (
+            f"you may not let tasks run as that service account ({said})",
+            "ask for the role roles/iam.serviceAccountUser on it",
+        )
+    if answer.status == 403:
+        needed = f"; the permission {permission} is missing" if permission else ""
+        return (
+            f"not allowed in the project {project}{needed} ({said})",
+            f"ask for the role roles/aiplatform.user: gcloud projects add-iam-policy-binding {project} "
+            "--member user:YOU --role roles/aiplatform.user",
+        )
+    if answer.status == 404:
+        return f"not found ({said})", "check cloud.vertex.project and cloud.vertex.region"
+    if answer.status == 429:
+        return f"a quota is used up ({said})", f"wait, or ask for more: {_QUOTAS}?project={project}"
+    if answer.status >= 500:
+        return f"the service has a fault of its own, {answer.status} ({said})", "run the command again later"
+    return said, ""
+
+
+def no_credentials(said: str) -> PipelineError:
+    """The error where no credentials were found."""
+    return PipelineError(
+        f"there are no credentials for Google Cloud on this machine ({_first_line(said)})",
+        hint=f"{_LOGIN}   # or set GOOGLE_APPLICATION_CREDENTIALS to the file of a service account",
+    )
+
+
+def stale_credentials(said: str) -> PipelineError:
+    """The error where credentials were found and gave no token."""
+    return PipelineError(
+        f"the credentials for Google Cloud are no longer valid ({_first_line(said)})", hint=_LOGIN
+    )
+
+
+def unreachable(address: str, said: str, *, doing: str) -> PipelineError:
+    """The error where no answer came."""
+    return PipelineError(
+        f"{doing} failed: {address} does not answer ({_first_line(said)})",
+        hint="check the network, a proxy (https_proxy), and the address",
+    )
+
+
+def no_bucket(bucket: str, *, project: str, region: str) -> PipelineError:
+    """The error where the bucket for artifacts does not exist."""
+    return PipelineError(
+        f"cloud.root: there is no bucket gs://{bucket}",
+        hint=f"gcloud storage buckets create gs://{bucket} --project {project} --location {region} "
+        "--uniform-bucket-level-access",
+    )
+
+
+def no_image(image: str) -> PipelineError:
+    """The error where the registry knows no image of that name."""
+    return PipelineError(
+        f"cloud.image: {image} is not in its registry",
+        hint=f"make image IMAGE={image} && docker push {image}",
+    )
+
+
+def _first_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[0] if lines else "no reason was told"

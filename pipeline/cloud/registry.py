@@ -1,0 +1,81 @@
+"""Asks a container registry whether an image is there. Thin."""
+
+from dataclasses import dataclass
+from typing import Any
+
+_TIMEOUT_S = 10.0
+_DOCKER_HUB = "registry-1.docker.io"
+_HOSTS_HERE = ("localhost", "127.0.0.1", "[::1]")
+_GOOGLE = (".pkg.dev", ".gcr.io")
+_KINDS = (
+    "application/vnd.oci.image.index.v1+json",
+    "application/vnd.oci.image.manifest.v1+json",
+    "application/vnd.docker.distribution.manifest.list.v2+json",
+    "application/vnd.docker.distribution.manifest.v2+json",
+)
+
+
+@dataclass(frozen=True)
+class ImageName:
+    """The parts of an image's name.
+
+    Attributes:
+        host: of the registry, with its port.
+        repository: the path there.
+        reference: a tag, or a digest.
+    """
+
+    host: str
+    repository: str
+    reference: str
+
+    @classmethod
+    def parse(cls, name: str) -> "ImageName":
+        """Reads a name as Docker does: without a host it is on Docker Hub, without a tag it is `latest`."""
+        first, slash, rest = name.partition("/")
+        is_host = bool(slash) and ("." in first or ":" in first or first == "localhost")
+        host, path = (first, rest) if is_host else (_DOCKER_HUB, name)
+        path, _, digest = path.partition("@")
+        repository, colon, tag = path.rpartition(":")
+        if not colon:
+            repository, tag = path, "latest"
+        if host == _DOCKER_HUB and "/" not in repository:
+            repository = f"library/{repository}"
+        return cls(host, repository, digest or tag)
+
+    @property
+    def url(self) -> str:
+        """Of the image's manifest; unencrypted where the registry is on this machine, as Docker does."""
+        is_here = self.host.rsplit(":", 1)[0] in _HOSTS_HERE
+        return f"http{'' if is_here else 's'}://{self.host}/v2/{self.repository}/manifests/{self.reference}"
+
+    @property
+    def takes_google_tokens(self) -> bool:
+        """Whether Google keeps the registry: nobody else is shown a token."""
+        return self.host == "gcr.io" or self.host.endswith(_GOOGLE)
+
+
+def find_image(name: str, *, credentials: Any) -> bool | str:
+    """Whether an image is in its registry; a text where that cannot be told: why.
+
+    Args:
+        name: of the image.
+        credentials: of google.auth, with a token.
+    """
+    import requests
+
+    image = ImageName.parse(name)
+    headers = {"Accept": ", ".join(_KINDS)}
+    if image.takes_google_tokens:
+        headers["Authorization"] = f"Bearer {credentials.token}"
+    try:
+        status = requests.head(
+            image.url, headers=headers, timeout=_TIMEOUT_S, allow_redirects=True
+        ).status_code
+    except requests.RequestException as error:
+        return f"{image.host} does not answer ({type(error).__name__})"
+    if status == 200:
+        return True
+    if status == 404:
+        return False
+    return f"{image.host} answers {status}"

@@ -1,0 +1,140 @@
+"""What is asked of Vertex AI Pipelines: a compiled job with the account, the keys and the policy. Pure."""
+
+import difflib
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from pipeline.cloud.job import Job
+from pipeline.config import CloudConfig, WorkloadConfig
+from pipeline.config.cloud_services import ScheduleConfig
+from pipeline.errors import ConfigError
+
+_POLICIES = {"slow": "PIPELINE_FAILURE_POLICY_FAIL_SLOW", "fast": "PIPELINE_FAILURE_POLICY_FAIL_FAST"}
+_CONSOLE = "https://console.cloud.google.com/vertex-ai/locations"
+
+
+def vertex_request(job: Job, cloud: CloudConfig) -> Job:
+    """A compiled job with what only the service needs to know, as the JSON of a PipelineJob.
+
+    Args:
+        job: as `pipeline.cloud.compile` makes it; it stays as it is.
+        cloud: the workload's settings.
+
+    Raises:
+        ConfigError: see `checked_parameters`.
+    """
+    vertex = cloud.vertex
+    asked: Job = {
+        **job,
+        "runtimeConfig": {
+            **job["runtimeConfig"],
+            "failurePolicy": _POLICIES[cloud.failure_policy],
+            "parameterValues": checked_parameters(job["pipelineSpec"], cloud.parameters),
+        },
+    }
+    if vertex.service_account:
+        asked["serviceAccount"] = vertex.service_account
+    if vertex.network:
+        asked["network"] = vertex.network
+    if vertex.encryption_key:
+        asked["encryptionSpec"] = {"kmsKeyName": vertex.encryption_key}
+    return asked
+
+
+def checked_parameters(spec: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a pipeline's runtime parameters.
+
+    Args:
+        spec: the compiled pipeline.
+        values: by name, as the workload gives them.
+
+    Raises:
+        ConfigError: the pipeline has no such parameter, or one of its own is given no value.
+    """
+    declared = spec["root"].get("inputDefinitions", {}).get("parameters", {})
+    for name in values:
+        if name not in declared:
+            near = difflib.get_close_matches(name, declared, n=1, cutoff=0.0)
+            there = f"nearest: {near[0]}" if near else "it has none"
+            raise ConfigError(
+                f"cloud.parameters.{name}: the pipeline has no such runtime parameter; {there}",
+                hint="set the workload's own keys with --set KEY=VALUE, or in a profile",
+            )
+    for name, declaration in declared.items():
+        has_default = "defaultValue" in declaration or declaration.get("isOptional")
+        if name not in values and not has_default:
+            raise ConfigError(
+                f"the pipeline's runtime parameter {name} has no value",
+                hint=f"--set cloud.parameters.{name}=..., or in a profile",
+            )
+    return dict(values)
+
+
+def vertex_place(config: WorkloadConfig) -> tuple[str, str]:
+    """Project and region of the runs.
+
+    Raises:
+        ConfigError: one of them is not set.
+    """
+    vertex = config.cloud.vertex
+    for key, value, remedy in (
+        ("project", vertex.project, "the id of your Google Cloud project"),
+        ("region", vertex.region, "where the pipeline runs, as europe-west4"),
+    ):
+        if value is None:
+            raise ConfigError(
+                f"cloud.vertex.{key} is not set, and Vertex AI needs it: {remedy}",
+                hint=f"--set cloud.vertex.{key}=..., or set it in a profile of the workload file",
+            )
+    return str(vertex.project), str(vertex.region)
+
+
+def job_id(run_id: str) -> str:
+    """The id of a run at Vertex AI: lower-case letters, digits and '-', a letter first, at most 128.
+
+    Args:
+        run_id: the workload's name, time and chance.
+
+    Source: the pattern of `PipelineJob` ids, google.cloud.aiplatform.constants.pipeline.
+    """
+    return run_id.lower().replace("_", "-").replace(".", "-")[:128].strip("-")
+
+
+def run_link(region: str, project: str, name: str) -> str:
+    """The page of a run in the console."""
+    return f"{_CONSOLE}/{region}/pipelines/runs/{name}?project={project}"
+
+
+def schedule_link(region: str, project: str, name: str) -> str:
+    """The page of a schedule in the console."""
+    return f"{_CONSOLE}/{region}/pipelines/schedules/{name}?project={project}"
+
+
+def schedule_request(asked: Job, name: str, when: ScheduleConfig, *, parent: str) -> Job:
+    """A schedule of Vertex AI, as the JSON of a Schedule.
+
+    Args:
+        asked: as `vertex_request` makes it.
+        name: for people.
+        when: when it runs.
+        parent: projects/PROJECT/locations/REGION.
+    """
+    schedule: Job = {
+        "displayName": name,
+        "cron": f"TZ={when.time_zone} {when.cron}",
+        # Of runs that start, and of those that have not ended.
+        "maxConcurrentRunCount": when.max_concurrent_runs,
+        "maxConcurrentActiveRunCount": when.max_concurrent_runs,
+        "allowQueueing": when.catch_up,
+        "createPipelineJobRequest": {"parent": parent, "pipelineJob": asked},
+    }
+    if when.starts_at:
+        schedule["startTime"] = _stamp(when.starts_at)
+    if when.ends_at:
+        schedule["endTime"] = _stamp(when.ends_at)
+    return schedule
+
+
+def _stamp(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,171 @@
+"""The workload file's `cloud.vertex`, `cloud.kubeflow` and `cloud.schedule`: who runs it, and when."""
+
+from datetime import datetime
+from typing import Literal, Self
+from zoneinfo import ZoneInfo
+
+from pydantic import Field, field_validator, model_validator
+
+from pipeline.config.cron import cron_problem
+from pipeline.config.problems import KeyRuleError
+from pipeline.config.section import KmsKey, Network, Region, Section, ServiceAccount, Text, VariableName
+
+Service = Literal["vertex", "kubeflow"]
+_SECRETS_OVER = "https://"
+_LOOPBACK = ("http://127.0.0.1", "http://localhost", "http://[::1]")
+
+
+def _is_safe_address(address: str) -> bool:
+    """Whether a token sent there cannot be read on the way."""
+    if address.startswith(_SECRETS_OVER):
+        return True
+    return any(address == host or address.startswith((f"{host}:", f"{host}/")) for host in _LOOPBACK)
+
+
+class VertexConfig(Section):
+    """Where and as whom Vertex AI Pipelines runs the pipeline."""
+
+    project: Text | None = Field(
+        default=None, description="Id of the Google Cloud project.", examples=["my-project"]
+    )
+    region: Region | None = Field(
+        default=None, description="Region that the pipeline runs in.", examples=["europe-west4"]
+    )
+    service_account: ServiceAccount | None = Field(
+        default=None,
+        description="Account that the tasks run as; null: the default one of Compute Engine.",
+        examples=["pipelines@my-project.iam.gserviceaccount.com"],
+    )
+    network: Network | None = Field(
+        default=None,
+        description="Network that the tasks are peered with, by the project's number; null: none.",
+        examples=["projects/12345/global/networks/my-network"],
+    )
+    encryption_key: KmsKey | None = Field(
+        default=None,
+        description="Key of Cloud KMS, in the same region, for all that the run stores; null: Google's keys.",
+        examples=["projects/my-project/locations/europe-west4/keyRings/ring/cryptoKeys/key"],
+    )
+    endpoint: Text | None = Field(
+        default=None,
+        description="Address of the API where it is not https://REGION-aiplatform.googleapis.com, as with "
+        "Private Service Connect.",
+    )
+
+    @field_validator("endpoint")
+    @classmethod
+    def _encrypted(cls, endpoint: str | None) -> str | None:
+        if endpoint is not None and not _is_safe_address(endpoint):
+            raise KeyRuleError("must begin with https://; tokens are sent there")
+        return endpoint
+
+
+class KubeflowConfig(Section):
+    """Which installation of Kubeflow Pipelines runs the pipeline."""
+
+    host: Text | None = Field(
+        default=None, description="Address of its API.", examples=["https://kubeflow.example/pipeline"]
+    )
+    namespace: Text | None = Field(
+        default=None, description="Namespace, where the installation has several users; null: it has one."
+    )
+    experiment: Text = Field(default="slipway", description="Experiment that runs are filed under.")
+    service_account: Text | None = Field(
+        default=None, description="Kubernetes account that the tasks run as; null: the installation's."
+    )
+    token_env: VariableName = Field(
+        default="KUBEFLOW_TOKEN",
+        description="Environment variable that holds a bearer token; none is sent where it is not set.",
+    )
+    ca_file: Text | None = Field(
+        default=None, description="File of certificates by which the address is verified; null: the system's."
+    )
+    without_baseline: bool = Field(
+        default=False,
+        description="Whether to run without the last blessed model and the last passed data to compare with: "
+        "Kubeflow Pipelines looks neither up.",
+    )
+
+    @field_validator("host")
+    @classmethod
+    def _encrypted(cls, host: str | None) -> str | None:
+        if host is not None and not _is_safe_address(host):
+            raise KeyRuleError("must begin with https://, or be on this machine; a token is sent there")
+        return host
+
+
+class ScheduleConfig(Section):
+    """When the pipeline runs by itself."""
+
+    cron: Text = Field(
+        default="0 3 * * *", description="Minute, hour, day of the month, month, day of the week."
+    )
+    time_zone: Text = Field(
+        default="UTC", description="Time zone of cron, by its IANA name.", examples=["Europe/Berlin"]
+    )
+    start: Text | None = Field(
+        default=None,
+        description="No run before this moment, ISO 8601; null: from now.",
+        examples=["2027-01-01"],
+    )
+    end: Text | None = Field(default=None, description="No run after this moment, ISO 8601; null: no end.")
+    max_concurrent_runs: int = Field(default=1, ge=1, description="Runs of the schedule at once.")
+    catch_up: bool = Field(
+        default=False, description="Whether runs that were missed while it was paused are made up for."
+    )
+    lag_days: int | None = Field(
+        default=None,
+        ge=0,
+        le=366,
+        description="For a source with {SPAN} or {YYYY}, {MM} and {DD}: a run takes the span of the day for "
+        "which it is scheduled less these days; null: the latest span there is.",
+    )
+
+    @field_validator("cron")
+    @classmethod
+    def _readable(cls, cron: str) -> str:
+        if problem := cron_problem(cron):
+            raise KeyRuleError(problem)
+        return " ".join(cron.split())
+
+    @field_validator("time_zone")
+    @classmethod
+    def _known_zone(cls, time_zone: str) -> str:
+        try:
+            ZoneInfo(time_zone)
+        except (KeyError, ValueError, OSError):
+            raise KeyRuleError("no time zone; write it as Europe/Berlin or UTC") from None
+        return time_zone
+
+    @field_validator("start", "end")
+    @classmethod
+    def _moment(cls, moment: str | None) -> str | None:
+        if moment is not None:
+            try:
+                datetime.fromisoformat(moment)
+            except ValueError:
+                raise KeyRuleError("no moment; write it as 2027-01-31 or 2027-01-31T06:00") from None
+        return moment
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        start, end = self.starts_at, self.ends_at
+        if start is not None and end is not None and end <= start:
+            raise KeyRuleError("must be after start", "end")
+        return self
+
+    @property
+    def starts_at(self) -> datetime | None:
+        """The moment of `start`; in `time_zone` where it names no offset of its own."""
+        return self._at(self.start)
+
+    @property
+    def ends_at(self) -> datetime | None:
+        """The moment of `end`; in `time_zone` where it names no offset of its own."""
+        return self._at(self.end)
+
+    def _at(self, moment: str | None) -> datetime | None:
+        if moment is None:
+            return None
+        at = datetime.fromisoformat(moment)
+        return at if at.tzinfo else at.replace(tzinfo=ZoneInfo(self.time_zone))

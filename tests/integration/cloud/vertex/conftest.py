@@ -1,0 +1,343 @@
+"""Google Cloud on loopback, as far as submitting and scheduling need it.
+
+The token endpoint, the pipeline and the schedule service of Vertex AI, Cloud Storage's buckets and a
+container registry. Requests are read with the service's published types, which refuse what they do not know;
+answers have the service's form. It can be told to refuse, to fail, to be silent, or to lose its answer.
+"""
+
+import contextlib
+import json
+import re
+import threading
+import time
+import urllib.parse
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+import yaml
+
+PROJECT, NUMBER, REGION = "my-project", "123456", "europe-west4"
+_STATUS = {
+    400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND",
+    409: "ALREADY_EXISTS", 429: "RESOURCE_EXHAUSTED", 500: "INTERNAL", 503: "UNAVAILABLE",
+}  # fmt: skip
+
+
+class Refused(Exception):  # noqa: N818
+    def __init__(self, code, message, reason="", **metadata):
+        super().__init__(message)
+        self.code, self.message, self.reason, self.metadata = code, message, reason, metadata
+
+    def body(self):
+        detail = {
+            "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+            "reason": self.reason,
+            "domain": "googleapis.com",
+            "metadata": self.metadata,
+        }
+        error = {"code": self.code, "message": self.message, "status": _STATUS[self.code]}
+        return {"error": {**error, "details": [detail]} if self.reason else error}
+
+
+@dataclass
+class Fault:
+    """What goes wrong with requests whose `METHOD PATH` matches: an answer, a delay, or a lost answer."""
+
+    pattern: str
+    refused: Refused | None = None
+    delay_s: float = 0.0
+    loses_answer: bool = False
+    times: int = 1
+
+
+@dataclass
+class Google:
+    buckets: dict = field(default_factory=lambda: {"my-bucket": "EUROPE-WEST4"})
+    images: set = field(default_factory=lambda: {"slipway/manifests/1.0"})
+    jobs: dict = field(default_factory=dict)
+    schedules: dict = field(default_factory=dict)
+    lives: list = field(default_factory=list)
+    faults: list = field(default_factory=list)
+    requests: list = field(default_factory=list)
+    tokens: int = 0
+
+    def fails(self, pattern, code=500, message="it broke", reason="", *, times=1, **metadata):
+        self.faults.append(Fault(pattern, Refused(code, message, reason, **metadata), times=times))
+
+    def hangs(self, pattern, seconds, *, times=1):
+        self.faults.append(Fault(pattern, delay_s=seconds, times=times))
+
+    def loses_answer(self, pattern, *, times=1):
+        self.faults.append(Fault(pattern, loses_answer=True, times=times))
+
+    def answer(self, method, path, query, body):
+        for pattern, handle in _ROUTES.items():
+            match = re.fullmatch(pattern, f"{method} {path}")
+            if match:
+                return handle(self, query, body, *match.groups())
+        raise Refused(404, f"no {method} {path}")
+
+    def token(self, query, body):
+        asked = dict(urllib.parse.parse_qsl(body.decode()))
+        assert asked["grant_type"].endswith("jwt-bearer")
+        self.tokens += 1
+        return {"access_token": f"token-{self.tokens}", "expires_in": 3600, "token_type": "Bearer"}
+
+    def bucket(self, query, body, name):
+        if name not in self.buckets:
+            raise Refused(404, "The specified bucket does not exist.")
+        return {"kind": "storage#bucket", "name": name, "location": self.buckets[name]}
+
+    def image(self, query, body, name):
+        if name not in self.images:
+            raise Refused(404, "manifest unknown")
+        return {}
+
+    def create_job(self, query, body, project, region):
+        from google.cloud.aiplatform_v1.types import PipelineJob
+
+        self.check_place(project, region)
+        name = query["pipelineJobId"]
+        if not re.fullmatch(r"[a-z][-a-z0-9]{0,127}", name):
+            raise Refused(400, f"bad id {name}")
+        if name in self.jobs:
+            raise Refused(409, f"The PipelineJob {name} already exists")
+        job = _read(PipelineJob, body)
+        self.check_job(job)
+        job.name = f"projects/{NUMBER}/locations/{region}/pipelineJobs/{name}"
+        job.state = 2
+        self.jobs[name] = job
+        return _shown(job)
+
+    def get_job(self, query, body, project, region, name):
+        from google.cloud.aiplatform_v1.types import PipelineJob
+
+        self.check_place(project, region)
+        if name not in self.jobs:
+            raise Refused(404, f"no PipelineJob {name}")
+        if self.lives:
+            life = self.lives.pop(0) if len(self.lives) > 1 else self.lives[0]
+            return {**_shown(self.jobs[name]), **_shown(PipelineJob.from_json(json.dumps(life)))}
+        return _shown(self.jobs[name])
+
+    def create_schedule(self, query, body, project, region):
+        from google.cloud.aiplatform_v1.types import Schedule
+
+        self.check_place(project, region)
+        schedule = _read(Schedule, body)
+        request = schedule.create_pipeline_job_request
+        if not (schedule.display_name and schedule.max_concurrent_run_count):
+            raise Refused(400, "display_name and max_concurrent_run_count are required")
+        if request.parent != f"projects/{project}/locations/{region}":
+            raise Refused(400, f"bad parent {request.parent}")
+        if not re.fullmatch(r"(TZ=\S+ )?\S+( \S+){4}", schedule.cron):
+            raise Refused(400, f"bad cron {schedule.cron}")
+        self.check_job(request.pipeline_job)
+        number = str(1000 + len(self.schedules))
+        schedule.name = f"projects/{NUMBER}/locations/{region}/schedules/{number}"
+        schedule.state = "ACTIVE"
+        schedule.next_run_time = "2027-01-01T02:00:00Z"
+        self.schedules[number] = schedule
+        return _shown(schedule)
+
+    def list_schedules(self, query, body, project, region):
+        self.check_place(project, region)
+        assert query["orderBy"] == "create_time desc"
+        numbers = sorted(self.schedules, reverse=True)
+        at = int(query.get("pageToken") or 0)
+        page = {"schedules": [_shown(self.schedules[number]) for number in numbers[at : at + 2]]}
+        return page | ({"nextPageToken": str(at + 2)} if numbers[at + 2 :] else {})
+
+    def schedule(self, number):
+        if number not in self.schedules:
+            raise Refused(404, f"no Schedule {number}")
+        return self.schedules[number]
+
+    def get_schedule(self, query, body, project, region, number):
+        return _shown(self.schedule(number))
+
+    def pause_schedule(self, query, body, project, region, number):
+        self.schedule(number).state = "PAUSED"
+        return {}
+
+    def resume_schedule(self, query, body, project, region, number):
+        from google.cloud.aiplatform_v1.types import ResumeScheduleRequest
+
+        asked = _read(ResumeScheduleRequest, body)
+        self.schedule(number).state = "ACTIVE"
+        self.schedule(number).catch_up = asked.catch_up
+        return {}
+
+    def delete_schedule(self, query, body, project, region, number):
+        self.schedule(number)
+        del self.schedules[number]
+        empty = {"@type": "type.googleapis.com/google.protobuf.Empty"}
+        return {"name": f"projects/1/locations/{region}/operations/9", "done": True, "response": empty}
+
+    def check_place(self, project, region):
+        if (project, region) != (PROJECT, REGION):
+            raise Refused(403, f"Permission denied on resource project {project}", "CONSUMER_INVALID")
+
+    def check_job(self, job):
+        from google.protobuf import json_format
+        from kfp.pipeline_spec import pipeline_spec_pb2
+
+        spec = json_format.MessageToDict(type(job).pb(job).pipeline_spec)
+        json_format.ParseDict(spec, pipeline_spec_pb2.PipelineSpec())
+        if spec["schemaVersion"] != "2.1.0":
+            raise Refused(400, "schema version")
+        if not job.runtime_config.gcs_output_directory.startswith("gs://"):
+            raise Refused(400, "runtime_config.gcs_output_directory is required")
+
+
+_PLACE = r"/v1/projects/([^/]+)/locations/([^/]+)"
+_ROUTES = {
+    r"POST /token": Google.token,
+    r"GET /storage/v1/b/([^/]+)": Google.bucket,
+    r"HEAD /v2/(.+)": Google.image,
+    rf"POST {_PLACE}/pipelineJobs": Google.create_job,
+    rf"GET {_PLACE}/pipelineJobs/([^/]+)": Google.get_job,
+    rf"POST {_PLACE}/schedules": Google.create_schedule,
+    rf"GET {_PLACE}/schedules": Google.list_schedules,
+    rf"GET {_PLACE}/schedules/(\d+)": Google.get_schedule,
+    rf"POST {_PLACE}/schedules/(\d+):pause": Google.pause_schedule,
+    rf"POST {_PLACE}/schedules/(\d+):resume": Google.resume_schedule,
+    rf"DELETE {_PLACE}/schedules/(\d+)": Google.delete_schedule,
+}
+
+
+def _read(kind, body):
+    from google.protobuf import json_format
+
+    try:
+        return kind.from_json(body or b"{}")
+    except json_format.ParseError as error:
+        raise Refused(400, f"Invalid JSON payload received. {error}") from error
+
+
+def _shown(message):
+    return json.loads(type(message).to_json(message))
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *args):
+        """Silent."""
+
+    def _answer(self):
+        google = self.server.google
+        url = urllib.parse.urlsplit(self.path)
+        query = dict(urllib.parse.parse_qsl(url.query))
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        google.requests.append(f"{self.command} {url.path}")
+        faults = [f for f in google.faults if re.search(f.pattern, f"{self.command} {url.path}") and f.times]
+        for fault in faults[:1]:
+            fault.times -= 1
+            time.sleep(fault.delay_s)
+        try:
+            self._check(url.path, faults[0].refused if faults else None)
+            code, answer = 200, google.answer(self.command, url.path, query, body)
+        except Refused as refused:
+            code, answer = refused.code, refused.body()
+        if faults and faults[0].loses_answer:
+            self.close_connection = True
+            return
+        text = json.dumps(answer).encode()
+        self.send_response(code)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        if self.command != "HEAD":
+            with contextlib.suppress(ConnectionError):  # the client no longer waits
+                self.wfile.write(text)
+
+    def _check(self, path, refused):
+        is_open = path == "/token" or path.startswith("/v2/")
+        if not is_open and not (self.headers.get("Authorization") or "").startswith("Bearer "):
+            refused = Refused(401, "Request had no authentication credential.")
+        if refused:
+            raise refused
+
+    do_GET = do_POST = do_HEAD = do_DELETE = do_PATCH = _answer  # noqa: N815
+
+
+@pytest.fixture(scope="session")
+def account_key():
+    """The private key of a service account that exists nowhere."""
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric import rsa
+
+    return rsa.generate_private_key(public_exponent=65537, key_size=2048).private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+
+
+@pytest.fixture
+def google(monkeypatch, tmp_path, account_key):
+    """Google Cloud, which the environment variables of this process lead to."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    server.daemon_threads = True
+    server.google = found = Google()
+    found.address = f"http://127.0.0.1:{server.server_address[1]}"
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    account = {
+        "type": "service_account",
+        "project_id": PROJECT,
+        "private_key_id": "1",
+        "private_key": account_key.decode(),
+        "client_email": f"me@{PROJECT}.iam.gserviceaccount.com",
+        "token_uri": f"{found.address}/token",
+    }
+    (tmp_path / "account.json").write_text(json.dumps(account))
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "account.json"))
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", found.address)
+    monkeypatch.setenv("NO_GCE_CHECK", "true")
+    yield found
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def workload(google, project, tmp_path):
+    """The taxi workload, with a profile for the cloud on loopback."""
+    content = yaml.safe_load((project / "workloads/taxi/workload.yaml").read_text())
+    content["profiles"]["prod"] = {
+        "push": {"destination": "gs://my-bucket/serving/taxi"},
+        "cloud": {
+            "image": f"{google.address.removeprefix('http://')}/slipway:1.0",
+            "root": "gs://my-bucket/pipelines",
+            "labels": {"team": "rides"},
+            "failure_policy": "fast",
+            "vertex": {
+                "project": PROJECT,
+                "region": REGION,
+                "endpoint": google.address,
+                "service_account": f"pipelines@{PROJECT}.iam.gserviceaccount.com",
+                "network": f"projects/{NUMBER}/global/networks/my-network",
+                "encryption_key": f"projects/{PROJECT}/locations/{REGION}/keyRings/ring/cryptoKeys/key",
+            },
+        },
+    }
+    path = tmp_path / "workload.yaml"
+    path.write_text(yaml.safe_dump(content))
+    return path
+
+
+@pytest.fixture
+def vertex(workload, project, monkeypatch):
+    """The client of Vertex AI, which tries again sooner than it does for users."""
+    from pipeline.cloud import vertex
+    from pipeline.config import load_workload
+
+    monkeypatch.setattr(vertex, "_FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr(vertex, "_RETRY_S", 1.5)
+    monkeypatch.setattr(vertex, "_TIMEOUT_S", 0.5)
+    return vertex.Vertex(load_workload(workload, profile="prod", root=project))
+
+
+@pytest.fixture
+def job(project):
+    """A job as `compile` makes it."""
+    return json.loads((project / "tests/data/cloud/taxi.json").read_text())

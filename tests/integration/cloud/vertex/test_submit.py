@@ -1,0 +1,110 @@
+"""`cloud_runner.py submit` with Vertex AI on loopback."""
+
+import re
+
+import pytest
+
+from pipeline.cloud.submit import submit_workload
+from pipeline.errors import ConfigError, PipelineError
+
+pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
+
+
+def submit(workload, *sets):
+    return submit_workload(workload, sets=sets, profile="prod", wait=False)
+
+
+@pytest.mark.parametrize("key", ["project", "region"])
+def test_missing_place_is_named(google, workload, key):
+    with pytest.raises(ConfigError, match=rf"cloud\.vertex\.{key} is not set"):
+        submit(workload, f"cloud.vertex.{key}=null")
+    assert google.requests == []
+
+
+def test_missing_credentials_are_named_with_the_command_that_makes_them(
+    google, workload, monkeypatch, tmp_path
+):
+    monkeypatch.delenv("GOOGLE_APPLICATION_CREDENTIALS")
+    monkeypatch.setenv("CLOUDSDK_CONFIG", str(tmp_path))
+    with pytest.raises(PipelineError, match="there are no credentials for Google Cloud") as caught:
+        submit(workload)
+    assert caught.value.hint.startswith("gcloud auth application-default login")
+
+
+def test_credentials_that_are_no_longer_valid_are_named(google, workload):
+    google.fails("/token", 400, "invalid_grant", times=9)
+    with pytest.raises(PipelineError, match="no longer valid"):
+        submit(workload)
+
+
+def test_missing_bucket_is_named_with_the_command_that_makes_it(google, workload):
+    google.buckets.clear()
+    with pytest.raises(PipelineError, match="there is no bucket gs://my-bucket") as caught:
+        submit(workload)
+    assert "gcloud storage buckets create gs://my-bucket --project my-project" in caught.value.hint
+    assert not any("pipelineJobs" in request for request in google.requests)
+
+
+def test_missing_image_is_named_with_the_command_that_makes_it(google, workload):
+    google.images.clear()
+    with pytest.raises(PipelineError, match=r"slipway:1\.0 is not in its registry") as caught:
+        submit(workload)
+    assert "docker push" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "words"),
+    [
+        (403, "SERVICE_DISABLED", "the API of Cloud Storage is not enabled in the project my-project"),
+        (429, "", r"looking for gs://my-bucket failed: a quota is used up \(it broke\)"),
+    ],
+)
+def test_cloud_storage_that_refuses_is_told(google, workload, monkeypatch, code, reason, words):
+    monkeypatch.setattr("pipeline.cloud.google._RETRY_S", 0.5)
+    google.fails("/storage", code, reason=reason, times=99, service="storage.googleapis.com")
+    with pytest.raises(PipelineError, match=words):
+        submit(workload)
+
+
+def test_what_cannot_be_checked_is_no_refusal_but_said(google, vertex, capsys):
+    google.fails("/storage", 403, "no storage.buckets.get")
+    google.fails("/v2/", 403, "denied")
+    image = f"{google.address.removeprefix('http://')}/slipway:1.0"
+    notes = list(vertex.check(root="gs://my-bucket/pipelines", image=image))
+    assert notes[0] == "not checked: gs://my-bucket, whose settings you may not see (storage.buckets.get)"
+    assert notes[1].startswith(f"not checked: the image {image};")
+    assert notes[1].endswith("answers 403")
+
+
+def test_unsafe_endpoint_is_refused(workload):
+    with pytest.raises(ConfigError, match="must begin with https://"):
+        submit(workload, "cloud.vertex.endpoint=http://example.com")
+
+
+@pytest.mark.slow
+def test_submitted_run_is_followed_to_its_end(google, workload, cloud_runner):
+    google.buckets["my-bucket"] = "US-EAST1"
+    done = [{"taskName": name, "state": "SUCCEEDED"} for name in ("Ingest", "Trainer")]
+    google.lives = [
+        {"state": "PIPELINE_STATE_PENDING"},
+        {
+            "state": "PIPELINE_STATE_RUNNING",
+            "jobDetail": {"taskDetails": [{"taskName": "Ingest", "state": 2}]},
+        },
+        {"state": "PIPELINE_STATE_SUCCEEDED", "jobDetail": {"taskDetails": done}},
+    ]
+    finished = cloud_runner("submit", str(workload), "--profile", "prod", "--wait")
+    assert finished.returncode == 0, finished.stderr
+    (name,) = google.jobs
+    assert re.fullmatch(r"taxi-\d{8}-\d{6}-[0-9a-f]{4}", name)
+    assert finished.stdout.count("\n") == 1
+    assert finished.stdout.endswith(f"/pipelines/runs/{name}?project=my-project\n")
+    lines = finished.stderr.splitlines()
+    assert (
+        lines[0] == "gs://my-bucket is in us-east1, the pipeline in europe-west4: "
+        "moving data costs time and money"
+    )
+    assert any(line.startswith("✓ Trainer") for line in lines)
+    assert any(line.startswith("Done: taxi") for line in lines)
+    made = google.jobs[name]
+    assert made.runtime_config.gcs_output_directory == "gs://my-bucket/pipelines"

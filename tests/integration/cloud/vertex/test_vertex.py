@@ -1,0 +1,98 @@
+"""The client of Vertex AI Pipelines against the service's own types on loopback."""
+
+import pytest
+
+from pipeline.errors import PipelineError
+
+pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
+
+CREATE = "POST .*/pipelineJobs$"
+RUN_ID = "taxi-20270101-020304-ab12"
+
+
+def test_run_carries_what_the_profile_says(google, vertex, job):
+    submitted = vertex.submit(job, run_id="Taxi_trips-20270101-020304-ab12")
+    made = google.jobs["taxi-trips-20270101-020304-ab12"]
+    assert made.display_name == "taxi"
+    assert made.service_account == "pipelines@my-project.iam.gserviceaccount.com"
+    assert made.network == "projects/123456/global/networks/my-network"
+    assert made.encryption_spec.kms_key_name.endswith("/keyRings/ring/cryptoKeys/key")
+    assert made.runtime_config.failure_policy.name == "PIPELINE_FAILURE_POLICY_FAIL_FAST"
+    assert made.runtime_config.gcs_output_directory == "gs://bucket/pipelines"
+    assert dict(made.labels)["team"] == "rides"
+    assert submitted.name == "taxi-trips-20270101-020304-ab12"
+    assert submitted.link == (
+        "https://console.cloud.google.com/vertex-ai/locations/europe-west4/pipelines/runs/"
+        "taxi-trips-20270101-020304-ab12?project=my-project"
+    )
+
+
+@pytest.mark.parametrize(
+    ("answer", "words", "hint"),
+    [
+        (
+            {"code": 403, "reason": "SERVICE_DISABLED", "service": "aiplatform.googleapis.com"},
+            "the API of Vertex AI is not enabled in the project my-project",
+            "gcloud services enable aiplatform.googleapis.com --project my-project",
+        ),
+        ({"code": 401}, "the credentials are not accepted", "gcloud auth application-default login"),
+        (
+            {"code": 403, "reason": "IAM_PERMISSION_DENIED", "permission": "aiplatform.pipelineJobs.create"},
+            "the permission aiplatform.pipelineJobs.create is missing",
+            "roles/aiplatform.user",
+        ),
+        (
+            {"code": 403, "reason": "IAM_PERMISSION_DENIED", "permission": "iam.serviceAccounts.actAs"},
+            "you may not let tasks run as that service account",
+            "roles/iam.serviceAccountUser",
+        ),
+        ({"code": 404}, "not found", "cloud.vertex.region"),
+        ({"code": 429, "message": "Quota exceeded for X"}, "Quota exceeded for X", "iam-admin/quotas"),
+        ({"code": 400, "message": "bad spec"}, "starting the run failed: bad spec", ""),
+    ],
+)
+def test_refusal_is_told_in_words_and_asked_once(google, vertex, job, answer, words, hint):
+    google.fails(CREATE, times=9, **answer)
+    with pytest.raises(PipelineError) as caught:
+        vertex.submit(job, run_id=RUN_ID)
+    assert words in caught.value.message
+    assert hint in caught.value.hint
+    assert "http" not in caught.value.message
+    # With other credentials it might be let in: the client tries those once more.
+    tries = 3 if answer["code"] == 401 else 1
+    assert sum("pipelineJobs" in request for request in google.requests) == tries
+
+
+@pytest.mark.parametrize("code", [500, 503])
+def test_fault_that_passes_is_outlived(google, vertex, job, code):
+    google.fails(CREATE, code, times=2)
+    assert vertex.submit(job, run_id=RUN_ID).name in google.jobs
+
+
+def test_fault_that_stays_is_told(google, vertex, job):
+    google.fails(CREATE, 503, "try later", times=99)
+    with pytest.raises(PipelineError, match=r"the service has a fault of its own, 503 \(try later\)"):
+        vertex.submit(job, run_id=RUN_ID)
+
+
+def test_silent_service_is_told(google, vertex, job):
+    google.hangs(CREATE, 3, times=9)
+    with pytest.raises(
+        PipelineError, match=r"starting the run failed: http://127\.0\.0\.1:.* does not answer"
+    ):
+        vertex.submit(job, run_id=RUN_ID)
+
+
+def test_lost_answer_does_not_start_a_second_run(google, vertex, job):
+    google.loses_answer(CREATE)
+    assert vertex.submit(job, run_id=RUN_ID).name == RUN_ID
+    assert list(google.jobs) == [RUN_ID]
+    assert [request.split()[0] for request in google.requests if "pipelineJobs" in request] == [
+        "POST", "POST", "GET",
+    ]  # fmt: skip
+
+
+def test_answer_that_was_only_late_does_not_start_a_second_run(google, vertex, job):
+    google.hangs(CREATE, 0.8)
+    assert vertex.submit(job, run_id=RUN_ID).name == RUN_ID
+    assert list(google.jobs) == [RUN_ID]

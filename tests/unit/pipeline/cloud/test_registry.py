@@ -1,0 +1,26 @@
+"""Names of container images, and who is shown a token."""
+
+import pytest
+
+from pipeline.cloud.registry import ImageName
+
+
+@pytest.mark.parametrize(
+    ("name", "url", "takes_tokens"),
+    [
+        (
+            "europe-west4-docker.pkg.dev/p/r/slipway:1.0",
+            "https://europe-west4-docker.pkg.dev/v2/p/r/slipway/manifests/1.0",
+            True,
+        ),
+        ("gcr.io/p/slipway", "https://gcr.io/v2/p/slipway/manifests/latest", True),
+        ("evil.example/pkg.dev/x:1", "https://evil.example/v2/pkg.dev/x/manifests/1", False),
+        ("notgcr.io/x:1", "https://notgcr.io/v2/x/manifests/1", False),
+        ("host:5000/a/b@sha256:ab", "https://host:5000/v2/a/b/manifests/sha256:ab", False),
+        ("127.0.0.1:5000/a:1", "http://127.0.0.1:5000/v2/a/manifests/1", False),
+        ("python:3.11", "https://registry-1.docker.io/v2/library/python/manifests/3.11", False),
+    ],
+)
+def test_name_leads_to_the_manifest_as_docker_reads_it(name, url, takes_tokens):
+    image = ImageName.parse(name)
+    assert (image.url, image.takes_google_tokens) == (url, takes_tokens)

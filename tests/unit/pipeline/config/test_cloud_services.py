@@ -1,0 +1,46 @@
+"""The workload file's sections for the services that run pipelines."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from pipeline.config import load_workload
+from pipeline.config.cloud_services import ScheduleConfig
+from pipeline.errors import ConfigError
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ("cloud.vertex.region=Europe", "must be a region, as europe-west4"),
+        ("cloud.vertex.service_account=me", "must be the address of a service account"),
+        ("cloud.vertex.network=default", "projects/NUMBER/global/networks/NAME"),
+        ("cloud.vertex.encryption_key=key", "projects/PROJECT/locations/REGION/keyRings"),
+        ("cloud.vertex.endpoint=http://127.0.0.1.example.com", "must begin with https://"),
+        ("cloud.kubeflow.host=http://kubeflow.example", "must begin with https://"),
+        ("cloud.failure_policy=quick", "slow"),
+        ("cloud.schedule.cron=every night", "must be 5 fields"),
+        ("cloud.schedule.time_zone=Berlin", "no time zone"),
+        ("cloud.schedule.start=soon", "no moment"),
+        ("cloud.schedule={start: '2027-01-02', end: '2027-01-01'}", "must be after start"),
+    ],
+)
+def test_wrong_values_are_refused(project, setting, words):
+    with pytest.raises(ConfigError, match=words):
+        load_workload(project / "workloads/taxi/workload.yaml", sets=[setting], root=project)
+
+
+@pytest.mark.parametrize(
+    "host", ["https://kubeflow.example/pipeline", "http://localhost:8080", "http://127.0.0.1"]
+)
+def test_address_that_a_token_is_safe_at_is_taken(project, host):
+    sets = [f"cloud.kubeflow.host={host}"]
+    assert load_workload(
+        project / "workloads/taxi/workload.yaml", sets=sets, root=project
+    ).cloud.kubeflow.host
+
+
+def test_moment_without_an_offset_is_in_the_schedule_s_time_zone():
+    when = ScheduleConfig(time_zone="Europe/Berlin", start="2027-01-01", end="2027-07-01T03:00+05:00")
+    assert when.starts_at.astimezone(UTC) == datetime(2026, 12, 31, 23, tzinfo=UTC)
+    assert when.ends_at.astimezone(UTC) == datetime(2027, 6, 30, 22, tzinfo=UTC)

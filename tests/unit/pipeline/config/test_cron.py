@@ -1,0 +1,29 @@
+"""Cron expressions."""
+
+import pytest
+
+from pipeline.config.cron import cron_problem
+
+
+@pytest.mark.parametrize("expression", ["0 3 * * *", "*/15 0-6/2 1,15 jan-mar MON-fri", "59 23 31 12 7"])
+def test_what_crontab_takes_is_taken(expression):
+    assert cron_problem(expression) == ""
+
+
+@pytest.mark.parametrize(
+    ("expression", "words"),
+    [
+        ("0 3 * *", "not 4"),
+        ("TZ=UTC 0 3 * * *", "not 6"),
+        ("60 3 * * *", "'60' is no minute: it is 0 to 59"),
+        ("0 24 * * *", "'24' is no hour"),
+        ("0 0 0 * *", "'0' is no day of the month"),
+        ("0 0 * dez *", "'dez' is no month"),
+        ("0 0 * * 5-1", "the range runs backwards"),
+        ("*/0 * * * *", "the step must be at least 1"),
+        ("1,,2 * * * *", "'' is no minute"),
+        ("? * * * *", "'?' is no minute"),
+    ],
+)
+def test_what_is_no_cron_expression_is_named(expression, words):
+    assert words in cron_problem(expression)
