@@ -252,12 +252,13 @@ def rollback(
     to: Annotated[
         int | None, typer.Option(metavar="VERSION", help="The version to go back to; else the one before.")
     ] = None,
+    reason: Annotated[str, typer.Option(help="Why; kept on record.")] = "",
     output: Output = DEFAULT_OUTPUT,
     profile: Profile = None,
     verbose: Verbose = False,
 ) -> None:
     """Publish an earlier version again as the newest, so that a server picks it up by itself."""
-    done = pushed.rollback(pushed.workload_config(workload, profile=profile), output, to=to)
+    done = pushed.rollback(pushed.workload_config(workload, profile=profile), output, to=to, reason=reason)
     _print(done.text())
 
 

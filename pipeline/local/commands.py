@@ -29,6 +29,7 @@ from pipeline.local.verdict_table import verdict_lines
 from pipeline.local.wording import (
     metrics_line,
     node_line,
+    rollback_line,
     run_command,
     seconds,
     stop_hints,
@@ -221,7 +222,7 @@ def runs_text(records: Sequence[RunRecord]) -> str:
 def _run_lines(records: Sequence[RunRecord]) -> Iterator[str]:
     for record in records:
         pushed = f"pushed {record.pushed['version']}" if record.pushed else ""
-        facts = ", ".join(filter(None, [metrics_line(record.metrics), pushed]))
+        facts = ", ".join(filter(None, [metrics_line(record.metrics), pushed, rollback_line(record)]))
         head = f"{record.run_id}  {record.workload:<12}  {record.state:<11}"
         yield f"{head}  {seconds(record.wall_s):>10}  {facts}".rstrip()
 
@@ -248,6 +249,8 @@ def show_text(record: RunRecord) -> str:
     if record.state in ("failed", "killed", "interrupted"):
         output = Path(record.target.get("output", DEFAULT_OUTPUT))
         lines.append(f"hint: {command('resume', record.run_id, output=output)}")
+    if record.rollback:
+        lines.append(f"rollback  {rollback_line(record)}")
     if record.pushed:
         lines.append(f"pushed    version {record.pushed['version']} -> {record.pushed['path']}")
     return "\n".join(lines)

@@ -105,19 +105,19 @@ class History:
             return None
 
     def find(self, name: str | None) -> RunRecord:
-        """A run by its id, or by the start of it; the latest without a name.
+        """A run by its id, or by the start of it; the latest of the pipeline without a name.
 
         Raises:
             UsageError: no such run, or several.
         """
-        latest = next(self.runs(), None)
-        if latest is None:
-            raise UsageError(f"{self.output} holds no run yet.", hint=command("run", output=self.output))
-        if name is None or name == "latest":
+        latest = next((run for run in self.runs() if not run.rollback), None)
+        if latest is not None and name in (None, "latest"):
             return latest
-        found = list(self.runs(prefix=name))
+        found = list(self.runs(prefix=name or "latest"))
         if len(found) == 1:
             return found[0]
+        if latest is None:
+            raise UsageError(f"{self.output} holds no run yet.", hint=command("run", output=self.output))
         if not found:
             raise UsageError(
                 f"No run {name!r}. Latest: {latest.run_id!r}.", hint=command("runs", output=self.output)

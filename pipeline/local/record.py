@@ -81,6 +81,8 @@ class RunRecord:
         baseline: what the latest blessed model before this run's own depended on; see `plan.baseline_key`.
         target: what was run, so that `resume` can run it again.
         resumed: how often the run was resumed.
+        rollback: `{version, instead_of, by, reason}` where it is none of the pipeline but a rollback, which
+            has no nodes; else empty. What it published stands in `pushed`.
     """
 
     run_id: str
@@ -100,6 +102,7 @@ class RunRecord:
     baseline: str = ""
     target: dict[str, Any] = field(default_factory=dict)
     resumed: int = 0
+    rollback: dict[str, Any] = field(default_factory=dict)
 
     def node(self, node_id: str) -> NodeRecord:
         """The record of one node; a KeyError if the run has none of that name."""

@@ -26,6 +26,7 @@ def kept_runs(runs: Sequence[RunRecord], *, keep: int, exists: Callable[[str], b
             run.run_id: f"has the latest result of {node}" for node, run in _latest_makers(own).items()
         }
         reasons |= {run.run_id: "made a baseline" for run in _baselines(own)}
+        reasons |= {run.run_id: "a rollback" for run in own if run.rollback}
         # A run that is answered from the cache names the version of an earlier one: the oldest pushed it.
         pushers = {run.pushed["path"]: run for run in own if run.pushed}
         reasons |= {
@@ -36,9 +37,11 @@ def kept_runs(runs: Sequence[RunRecord], *, keep: int, exists: Callable[[str], b
 
 
 def newest(runs: Iterable[RunRecord], keep: int) -> Iterator[RunRecord]:
-    """The first `keep` runs of each pipeline; `runs` holds the newest first."""
+    """The first `keep` runs of each pipeline but rollbacks; `runs` holds the newest first."""
     seen: Counter[str] = Counter()
     for run in runs:
+        if run.rollback:
+            continue
         seen[run.workload] += 1
         if seen[run.workload] <= keep:
             yield run

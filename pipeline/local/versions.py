@@ -1,5 +1,8 @@
 """The commands around pushed versions: list, check, and go back to an earlier one."""
 
+import getpass
+import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,6 +16,7 @@ from components.pusher.shelf import Shelf, shelf_at, thin_out
 from components.pusher.versions import GS, Published, version_number
 from pipeline.config import WorkloadConfig, load_workload
 from pipeline.errors import UsageError
+from pipeline.local.history import History
 from pipeline.local.invocation import command
 from pipeline.local.lock import locked
 from pipeline.local.request import workload_file
@@ -45,6 +49,13 @@ class Version:
         """The version that it was first pushed as; its own number unless it was published again."""
         return int(self.papers.get("republished", {}).get("version", self.version))
 
+    @property
+    def _by(self) -> str:
+        """Who wanted that and why, where it is on record."""
+        again = self.papers["republished"]
+        by = f" by {again['by']}, {again['at']}" if again.get("by") else ""
+        return by + (f": {again['reason']}" if again.get("reason") else "")
+
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
         keys = ("pushed_at", "run", "metrics", "republished")
@@ -62,7 +73,7 @@ class Version:
         mark = "live" if self.live else ""
         if self.manifest is None:
             return f"{self.version:>10}  {mark:<4}  no manifest that can be read"
-        again = f"version {self.copy_of} again" if self.copy_of != self.version else ""
+        again = f"version {self.copy_of} again{self._by}" if self.copy_of != self.version else ""
         facts = (self.papers.get("pushed_at", ""), metrics_line(self.papers.get("metrics", {})), again)
         return f"{self.version:>10}  {mark:<4}  {'  '.join(filter(None, facts))}".rstrip()
 
@@ -102,20 +113,24 @@ class RolledBack:
         )
 
 
-def rollback(config: WorkloadConfig, output: Path, *, to: int | None) -> RolledBack:
+def rollback(config: WorkloadConfig, output: Path, *, to: int | None, reason: str = "") -> RolledBack:
     """Publishes an earlier version again as the newest one, so that a server picks it up by itself.
+
+    Who did it, when and why is kept in the version's manifest and among the runs.
 
     Args:
         config: the workload.
         output: the folder of its runs; no run may be at work there.
         to: the version; None: the one before the model that is live. After a rollback that is one further
             back.
+        reason: in the user's words; may be empty.
 
     Raises:
         UsageError: there is no such version, or none to go back to; a run is at work.
         ComponentError: the version is damaged, or cannot be published.
     """
     base = serving_base(config, output.absolute())
+    began = time.monotonic()
     with locked(output.absolute(), run_id="rollback"):
         shelf = shelf_at(base)
         found = _versions(shelf)
@@ -125,12 +140,16 @@ def rollback(config: WorkloadConfig, output: Path, *, to: int | None) -> RolledB
                 "version": target.copy_of,
                 "instead_of": found[0].version,
                 "at": datetime.now(UTC).isoformat(timespec="seconds"),
+                "by": _user(),
+                **({"reason": reason} if reason else {}),
             }
             published = push(folder, base=base, papers={**target.papers, "republished": again})
+        done = RolledBack(published, target.version, found[0].version)
+        _record(History(output.absolute()), target, done, again, began)
         if config.push.keep:
             thin_out(base, keep=config.push.keep)
         run_hook(config.push.hook, published, workload=config.name)
-    return RolledBack(published, target.version, found[0].version)
+    return done
 
 
 def verify(place: str) -> Iterator[tuple[str, str]]:
@@ -154,6 +173,30 @@ def verify(place: str) -> Iterator[tuple[str, str]]:
         raise UsageError(f"{place} holds no version.", hint=command("versions"))
     for version in wanted:
         yield f"{shelf.base}/{version}", shelf.problem(version)
+
+
+def _record(
+    history: History, target: Version, done: RolledBack, again: Mapping[str, Any], began: float
+) -> None:
+    """Keeps a rollback among the runs."""
+    record = history.new_run(target.papers.get("workload", ""), {})
+    record.state, record.exit_code, record.wall_s = "complete", 0, time.monotonic() - began
+    record.metrics = dict(target.papers.get("metrics", {}))
+    record.pushed = {"version": str(done.published.version), "path": done.published.address}
+    record.rollback = {
+        "version": done.target,
+        "instead_of": done.instead_of,
+        "by": again["by"],
+        "reason": again.get("reason", ""),
+    }
+    history.save(record)
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"user {os.getuid()}"  # a container may have no names
 
 
 def _versions(shelf: Shelf) -> list[Version]:

@@ -39,6 +39,15 @@ def metrics_line(metrics: dict[str, float]) -> str:
     return ", ".join(f"{name} {value:.4f}".removesuffix(".0000") for name, value in metrics.items())
 
 
+def rollback_line(record: RunRecord) -> str:
+    """What a rollback did, who wanted it and why; empty for a run of the pipeline."""
+    done = record.rollback
+    if not done:
+        return ""
+    line = f"rolled back from {done['instead_of']} to {done['version']} by {done['by']}"
+    return f"{line}: {done['reason']}" if done["reason"] else line
+
+
 def node_line(node: NodeRecord, *, width: int) -> str:
     """One node on one line: mark, name, state, time, why."""
     took = seconds(node.wall_s) if node.state in ("complete", "failed") else ""

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from datetime import UTC, datetime
 
 import pytest
 
@@ -12,7 +13,9 @@ from components.pusher.publish import publish
 from components.pusher.shelf import shelf_at, thin_out
 from pipeline.config import WorkloadConfig
 from pipeline.errors import UsageError
+from pipeline.local import commands
 from pipeline.local.lock import locked
+from pipeline.local.retention import kept_runs
 from pipeline.local.versions import rollback, verify, versions, versions_text
 
 NAMES = ("a", "b", "c")
@@ -102,6 +105,32 @@ def test_rollback_publishes_the_earlier_model_as_the_newest_and_notes_it(config,
     assert f"version {first} again" in newest.line()
     assert problem_of(done.published.path) == ""
     assert "published again" in (done.published.path / "MODEL_CARD.md").read_text(encoding="utf-8")
+
+
+def test_rollback_is_on_record_with_who_when_and_why(config, output, base, pushed, monkeypatch):
+    monkeypatch.setenv("LOGNAME", "ann")
+    first, second = pushed("a", "b")
+    done = rollback(config, output, to=None, reason="wrong fares")
+    [line] = commands.runs_text(commands.runs(output)).splitlines()
+    assert line.startswith(datetime.now(UTC).strftime("%Y%m%d-"))
+    assert f"rolled back from {second} to {first} by ann: wrong fares" in line
+    assert f"pushed {done.published.version}" in line
+    assert f"version {first} again by ann, 20" in versions_text(versions(config, output))
+    assert versions_text(versions(config, output)).splitlines()[0].endswith(": wrong fares")
+    [record] = commands.runs(output)
+    assert "by ann: wrong fares" in commands.show_text(record)
+    card = (done.published.path / "MODEL_CARD.md").read_text(encoding="utf-8")
+    assert "by ann, reason wrong fares" in card
+
+
+def test_rollback_is_never_the_latest_run_and_gc_keeps_it(config, output, base, pushed):
+    pushed("a", "b")
+    rollback(config, output, to=None)
+    with pytest.raises(UsageError, match="holds no run yet"):
+        commands.find(None, output)
+    [record] = commands.runs(output)
+    assert commands.find(record.run_id, output) == record
+    assert kept_runs([record], keep=0, exists=lambda _: False) == {record.run_id: "a rollback"}
 
 
 def test_second_rollback_goes_one_further_back_and_a_third_finds_nothing(config, output, base, pushed):
