@@ -148,6 +148,7 @@ def build_pipeline(
     pusher = Pusher(
         model=trainer.outputs["model"],
         blessing=gate.outputs["blessing"],
+        data_verdict=data_gate.outputs["verdict"],
         examples=examples,
         # Rows of a query have none.
         **({"quarantine": ingest.outputs["quarantine"]} if "quarantine" in ingest.outputs else {}),
@@ -155,7 +156,7 @@ def build_pipeline(
         base=serving_base(config, output),
         keep=config.push.keep or 0,
         hook=list(config.push.hook),
-        about=about_model(config, overrides or {}),
+        about=about_model(config),
     )
 
     nodes: list[BaseNode] = [

@@ -1,5 +1,6 @@
 """Pusher: publishes the blessed model, and only that."""
 
+import contextlib
 import logging
 from pathlib import Path
 
@@ -9,12 +10,13 @@ from tfx.types.standard_artifacts import Examples, Model, ModelBlessing, PushedM
 from tfx.utils.path_utils import serving_model_path
 
 from components.errors import ComponentError
+from components.pusher.artifact_folder import on_this_machine
 from components.pusher.destination import push
 from components.pusher.hook import run_hook
 from components.pusher.provenance import provenance, read_data, read_schema, read_verdict
 from components.pusher.shelf import thin_out
 from components.saved_model.reading import read_signatures
-from schemas.artifacts import Quarantine
+from schemas.artifacts import DataVerdict, Quarantine
 
 _log = logging.getLogger(__name__)
 
@@ -29,6 +31,7 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
     base: Parameter[str],
     about: Parameter[dict[str, str]],
     quarantine: InputArtifact[Quarantine] = None,
+    data_verdict: InputArtifact[DataVerdict] = None,
     keep: Parameter[int] = 0,
     hook: Parameter[list[str]] = None,
 ) -> None:
@@ -45,6 +48,7 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
         base: the directory or gs:// folder that a model server watches.
         about: what the workload says of itself, see `components.pusher.provenance`.
         quarantine: beside the examples, with the digest of the data; None where they come from elsewhere.
+        data_verdict: the data gate's; None where no gate judged the data.
         keep: how many versions stay; 0: all.
         hook: a command to run after the push, see `run_hook`; None: none.
 
@@ -56,16 +60,23 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
         pushed_model.set_int_custom_property("pushed", 0)
         _log.warning("Not pushed: %s is not blessed (%s).", model.uri, blessing.uri)
         return
-    _check(blessing, model)
-    folder = Path(serving_model_path(model.uri))
-    papers = provenance(
-        about=about,
-        verdict=read_verdict(Path(blessing.uri)),
-        data=read_data(Path(quarantine.uri) if quarantine else None, span=_span(examples)),
-        schema=read_schema(Path(schema.uri, "schema.pbtxt")),
-        signatures={name: each.to_json() for name, each in read_signatures(folder).items()},
-    )
-    published = push(folder, base=base, papers=papers)
+    with contextlib.ExitStack() as stack:
+
+        def here(uri: str) -> Path:
+            return stack.enter_context(on_this_machine(uri))
+
+        blessed = here(blessing.uri)
+        _check(blessing, blessed, model)
+        folder = here(serving_model_path(model.uri))
+        papers = provenance(
+            about=about,
+            verdict=read_verdict(blessed),
+            data_verdict=read_verdict(here(data_verdict.uri)) if data_verdict else {},
+            data=read_data(here(quarantine.uri) if quarantine else None, span=_span(examples)),
+            schema=read_schema(here(schema.uri) / "schema.pbtxt"),
+            signatures={name: each.to_json() for name, each in read_signatures(folder).items()},
+        )
+        published = push(folder, base=base, papers=papers)
     pushed_model.set_int_custom_property("pushed", 1)
     pushed_model.set_string_custom_property("pushed_destination", published.address)
     pushed_model.set_string_custom_property("pushed_version", str(published.version))
@@ -76,9 +87,9 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
     _log.info("Version %d %s: %s.", published.version, done, published.address)
 
 
-def _check(blessing: ModelBlessing, model: Model) -> None:
+def _check(blessing: ModelBlessing, folder: Path, model: Model) -> None:
     again = "let the gate judge again: python local_runner.py run --from ModelGate"
-    if not Path(blessing.uri, "BLESSED").is_file():
+    if not (folder / "BLESSED").is_file():
         raise ComponentError(
             f"{blessing.uri} is recorded as a blessing, but holds no file BLESSED; nothing is pushed.",
             hint=again,

@@ -15,6 +15,8 @@ MANIFEST = "manifest.json"
 """The file, at the top of each version, that lists its files and says where they come from."""
 CARD = "MODEL_CARD.md"
 """The same for people, at the top of each version that has papers."""
+PICTURE = "metrics_by_slice.svg"
+"""The picture in the card, beside it where there are slices to show."""
 SAVED_MODEL = "saved_model.pb"
 """The file that makes a folder a model: with it a server begins to load."""
 
@@ -46,8 +48,8 @@ class Manifest:
 
     @property
     def model_files(self) -> dict[str, FileEntry]:
-        """The files that are the model: all but its card."""
-        return {name: entry for name, entry in self.files.items() if name != CARD}
+        """The files that are the model: all but its papers."""
+        return {name: entry for name, entry in self.files.items() if name not in (CARD, PICTURE)}
 
     @property
     def model_digest(self) -> str:
@@ -148,7 +150,7 @@ def model_contents(folder: Path) -> tuple[list[str], dict[str, int]]:
         OSError: the folder cannot be read.
     """
     folders, sizes = contents(folder)
-    for name in (MANIFEST, CARD):
+    for name in (MANIFEST, CARD, PICTURE):
         sizes.pop(name, None)
     if SAVED_MODEL not in sizes:
         raise ComponentError(

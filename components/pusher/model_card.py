@@ -8,10 +8,11 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-_BAR_CELLS = 40
-_SHOWN_SLICES = 40
-_SHOWN_TEXT = 200
+from components.pusher.manifest import PICTURE
+from components.pusher.slice_chart import numbers, plain, slice_chart
+
 _EXAMPLE_CELLS = 16
+_SHOWN_FINDINGS = 20
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()!|~]|^[#+-])")
 _EXAMPLES: Mapping[str, Any] = {"string": "", "bool": False, "float": 0.0, "double": 0.0, "half": 0.0}
 
@@ -57,12 +58,21 @@ def _data(papers: Mapping[str, Any]) -> Iterator[str]:
         "rows rejected": rejected if data.get("rows_in") else None,
         "digest": data.get("digest"),
         "schema's digest": _mapping(papers.get("schema")).get("digest"),
+        "the data gate": _mapping(papers.get("data_gate")).get("message"),
     }
     yield from _table(facts)
+    found = _list(_mapping(papers.get("data_gate")).get("findings"))
+    if found:
+        yield ""
+        yield "The data gate found:"
+        yield ""
+        yield from (f"- {_text(each)}" for each in found[:_SHOWN_FINDINGS])
+    if len(found) > _SHOWN_FINDINGS:
+        yield f"- and {len(found) - _SHOWN_FINDINGS} more; manifest.json has them all."
 
 
 def _metrics(papers: Mapping[str, Any]) -> Iterator[str]:
-    metrics, before = _numbers(papers.get("metrics")), _numbers(papers.get("baseline_metrics"))
+    metrics, before = numbers(papers.get("metrics")), numbers(papers.get("baseline_metrics"))
     if not metrics:
         return
     yield "## Metrics"
@@ -71,30 +81,24 @@ def _metrics(papers: Mapping[str, Any]) -> Iterator[str]:
     yield "| --- | --- | --- |"
     for name, value in metrics.items():
         yield f"| {_text(name)} | {value:.4g} | {f'{before[name]:.4g}' if name in before else ''} |"
-    yield from _chart(papers, metrics)
+    yield from _chart(papers)
 
 
-def _chart(papers: Mapping[str, Any], metrics: Mapping[str, float]) -> Iterator[str]:
-    """Bars in plain text: no viewer of Markdown leaves them out."""
-    slices = {name: _numbers(values) for name, values in _mapping(papers.get("slices")).items()}
-    shown = next((name for name in metrics if name != "example_count"), "")
-    values = [(each[shown], name, each) for name, each in slices.items() if shown in each]
-    if len(values) < 2:
+def _chart(papers: Mapping[str, Any]) -> Iterator[str]:
+    """The picture, and the same in plain text: no viewer of Markdown leaves that out."""
+    chart = slice_chart(papers)
+    if chart is None:
         return
     yield ""
-    yield f"{_text(shown)} by slice, the lowest first:"
+    yield f"{_text(chart.metric)} by slice, the lowest first:"
+    yield ""
+    yield f"![the same as a picture]({PICTURE})"
     yield ""
     yield "~~~~text"
-    values.sort(key=lambda each: (each[0], each[1]))
-    largest = max(abs(value) for value, _, _ in values) or 1.0
-    width = max(len(_plain(name)) for _, name, _ in values[:_SHOWN_SLICES])
-    for value, name, numbers in values[:_SHOWN_SLICES]:
-        bar = "█" * round(_BAR_CELLS * max(value, 0.0) / largest)
-        count = f"  {numbers['example_count']:.0f} examples" if "example_count" in numbers else ""
-        yield f"{_plain(name):<{width}}  {value:>8.4g}  {bar}{count}"
+    yield from chart.lines()
     yield "~~~~"
-    if len(values) > _SHOWN_SLICES:
-        yield f"and {len(values) - _SHOWN_SLICES} slices more; manifest.json has them all."
+    if chart.left_out:
+        yield f"and {chart.left_out} slices more; manifest.json has them all."
 
 
 def _limits(papers: Mapping[str, Any]) -> Iterator[str]:
@@ -106,6 +110,8 @@ def _limits(papers: Mapping[str, Any]) -> Iterator[str]:
         yield f"- The gate said: {_text(reason)}."
     for override in _list(gate.get("overrides")):
         yield f"- **Passed against the gate**: {_text(_worded(override))}"
+    for override in _list(_mapping(papers.get("data_gate")).get("overrides")):
+        yield f"- **The data passed against its gate**: {_text(_worded(override))}"
     if not _mapping(papers.get("slices")).keys() - {"overall"}:
         yield "- Not looked at by slice: it may be worse for some groups than overall."
 
@@ -172,13 +178,7 @@ def _example(tensor: Mapping[str, Any]) -> Any:
 
 def _text(value: Any) -> str:
     """Text of anybody's as Markdown that shows it and does nothing else."""
-    return _MARKDOWN.sub(r"\\\1", html.escape(_plain(value), quote=False))
-
-
-def _plain(value: Any) -> str:
-    """On one line, without what steers a terminal or ends a block of code."""
-    text = "".join(letter if letter.isprintable() else " " for letter in str(value)).replace("~~~", "~ ~")
-    return text if len(text) <= _SHOWN_TEXT else f"{text[:_SHOWN_TEXT]}..."
+    return _MARKDOWN.sub(r"\\\1", html.escape(plain(value), quote=False))
 
 
 def _worded(value: Any) -> str:
@@ -193,11 +193,3 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 def _list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else []
-
-
-def _numbers(value: Any) -> dict[str, float]:
-    return {
-        name: number
-        for name, number in _mapping(value).items()
-        if isinstance(number, int | float) and not isinstance(number, bool)
-    }

@@ -1,12 +1,13 @@
-"""The files that a version gets beside the model's own: its manifest and its card."""
+"""The files that a version gets beside the model's own: its manifest, its card and the card's picture."""
 
 import hashlib
 from collections.abc import Mapping
 from typing import Any
 
 from components.errors import ComponentError
-from components.pusher.manifest import CARD, MANIFEST, FileEntry, Manifest
+from components.pusher.manifest import CARD, MANIFEST, PICTURE, FileEntry, Manifest
 from components.pusher.model_card import model_card
+from components.pusher.slice_chart import slice_chart
 
 
 def sealed(entries: Mapping[str, FileEntry], papers: Mapping[str, Any] | None) -> dict[str, bytes]:
@@ -26,6 +27,9 @@ def sealed(entries: Mapping[str, FileEntry], papers: Mapping[str, Any] | None) -
     if papers.get("model", {}).get("digest", model["digest"]) != model["digest"]:
         raise ComponentError("The model changed while it was published.", hint="push again")
     complete = {**papers, "model": model}
-    card = model_card(complete).encode()
-    entry = FileEntry(hashlib.sha256(card).hexdigest(), len(card))
-    return {CARD: card, MANIFEST: Manifest({**entries, CARD: entry}, complete).to_bytes()}
+    texts = {CARD: model_card(complete)}
+    if chart := slice_chart(complete):
+        texts[PICTURE] = chart.svg()
+    files = {name: text.encode() for name, text in texts.items()}
+    own = {name: FileEntry(hashlib.sha256(text).hexdigest(), len(text)) for name, text in files.items()}
+    return {**files, MANIFEST: Manifest({**entries, **own}, complete).to_bytes()}

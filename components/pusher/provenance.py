@@ -25,6 +25,7 @@ def provenance(
     *,
     about: Mapping[str, str],
     verdict: Mapping[str, Any],
+    data_verdict: Mapping[str, Any],
     data: Mapping[str, Any],
     schema: Mapping[str, Any],
     signatures: Mapping[str, Any],
@@ -33,9 +34,9 @@ def provenance(
 
     Args:
         about: what the workload says of itself: `workload`, `description`, `source`, `label`, and the dotted
-            paths `model` and `preprocessing_fn`; and `accept_data`, why its data passed whatever was found.
-            Any may be missing.
-        verdict: the gate's `verdict.json`.
+            paths `model` and `preprocessing_fn`. Any may be missing.
+        verdict: the model gate's `verdict.json`.
+        data_verdict: the data gate's.
         data: `digest`, `span`, `rows_in`, `rows_out`, `rows_rejected`; any may be missing.
         schema: `digest` of its file, and `columns`: the type of each raw column by name.
         signatures: of the model, by name, as plain data.
@@ -51,14 +52,26 @@ def provenance(
         "data": {
             **({"source": about["source"]} if about.get("source") else {}),
             **data,
-            **({"accepted": about["accept_data"]} if about.get("accept_data") else {}),
         },
+        "data_gate": _data_gate(data_verdict),
         "schema": dict(schema),
         **{key: verdict.get(key, {}) for key in ("metrics", "baseline_metrics", "slices")},
         "gate": {key: verdict.get(key, []) for key in ("reasons", "checks", "overrides")},
         "stack": stack_versions(),
     }
     return {key: value for key, value in papers.items() if value not in ("", {}, None)}
+
+
+def _data_gate(verdict: Mapping[str, Any]) -> dict[str, Any]:
+    """What the data gate found, and who let it pass; empty where no gate judged the data."""
+    findings = [each for each in verdict.get("findings", ()) if isinstance(each, dict)]
+    let_pass = verdict.get("accepted") and any(each.get("stops") for each in findings)
+    known = {
+        "message": verdict.get("message", ""),
+        "findings": [str(each.get("text", "")) for each in findings],
+        "overrides": [{"reason": verdict["accepted"]}] if let_pass else [],
+    }
+    return known if known["message"] else {}
 
 
 def read_verdict(folder: Path) -> dict[str, Any]:

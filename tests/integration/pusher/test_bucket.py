@@ -17,6 +17,7 @@ from components.errors import ComponentError
 from components.pusher import bucket as buckets
 from components.pusher import model_lock
 from components.pusher import publish_to_bucket as publishing
+from components.pusher.artifact_folder import on_this_machine
 from components.pusher.bucket import Folder, TakenError
 from components.pusher.publish_to_bucket import complete_versions, publish_to_bucket, verify_in_bucket
 from components.pusher.shelf import shelf_at, thin_out
@@ -467,6 +468,20 @@ def test_version_of_a_bucket_whose_object_is_named_out_of_it_is_not_fetched(mode
     monkeypatch.setattr(Folder, "list", with_evil)
     with pytest.raises(ComponentError, match="leads out of it"), shelf_at(base).fetched(version):
         pass
+
+
+def test_artifact_in_a_bucket_is_brought_here_and_one_on_disk_is_itself(base, tmp_path):
+    with contextlib.closing(Folder(base)) as folder:
+        for name in ("Format-Serving/saved_model.pb", "BLESSED"):
+            folder.create(name, name.encode(), crc32c=buckets.crc32c_of(name.encode()))
+    with on_this_machine(base) as here:
+        assert (here / "Format-Serving/saved_model.pb").read_bytes() == b"Format-Serving/saved_model.pb"
+        assert (here / "BLESSED").is_file()
+    assert not here.exists()
+    with on_this_machine(f"{base}/nothing") as here:
+        assert list(here.iterdir()) == []
+    with on_this_machine(str(tmp_path)) as here:
+        assert here == tmp_path
 
 
 def test_rollback_in_a_bucket_makes_the_earlier_model_the_newest(model, base, tmp_path):

@@ -18,12 +18,18 @@ def push(tmp_path):
     from tfx.types.standard_artifacts import Examples, Model, ModelBlessing, PushedModel, Schema
 
     from components.pusher.component import Pusher
-    from schemas.artifacts import Quarantine
+    from schemas.artifacts import DataVerdict, Quarantine
 
-    def call(*, blessed, file="BLESSED", about_model="models/7", verdict=None, to=None, **settings):
+    def call(
+        *, blessed, file="BLESSED", about_model="models/7", verdict=None, to=None, data_found=None, **settings
+    ):
         model, blessing, pushed = Model(), ModelBlessing(), PushedModel()
-        examples, quarantine, schema = Examples(), Quarantine(), Schema()
+        examples, quarantine, schema, data_verdict = Examples(), Quarantine(), Schema(), DataVerdict()
         quarantine.uri = schema.uri = str(tmp_path / "beside")
+        data_verdict.uri = str(tmp_path / "data_verdict")
+        if data_found:
+            Path(data_verdict.uri).mkdir(exist_ok=True)
+            Path(data_verdict.uri, "verdict.json").write_text(json.dumps(data_found), encoding="utf-8")
         examples.set_string_custom_property("span", "3")
         model.uri, blessing.uri = str(tmp_path / "models/7"), str(tmp_path / "blessing")
         saved_model = tmp_path / "models/7/Format-Serving/saved_model.pb"
@@ -43,6 +49,7 @@ def push(tmp_path):
             blessing=blessing,
             examples=examples,
             quarantine=quarantine,
+            data_verdict=data_verdict,
             schema=schema,
             pushed_model=pushed,
             base=to or str(tmp_path / "serving"),
@@ -102,11 +109,20 @@ def test_blessing_of_another_model_is_refused(push, tmp_path):
 def test_papers_hold_the_gates_answer_the_run_and_the_span(push, monkeypatch):
     monkeypatch.setenv("SLIPWAY_RUN", "20261120-1")
     verdict = {"metrics": {"auc": 0.95}, "reasons": ["auc 0.95, meets at least 0.9"]}
-    version = Path(properties(push(blessed=1, verdict=verdict))[1])
+    verdict["overrides"] = [{"by": "ann", "reason": "trial"}]
+    stopped = {"text": "fare: missing", "stops": True}
+    data_found = {"message": "1 finding in 3 rows", "findings": [stopped], "accepted": "told us"}
+    version = Path(properties(push(blessed=1, verdict=verdict, data_found=data_found))[1])
     manifest = json.loads((version / "manifest.json").read_text(encoding="utf-8"))
     assert (manifest["workload"], manifest["run"], manifest["data"]) == ("taxi", "20261120-1", {"span": "3"})
     assert manifest["metrics"] == {"auc": 0.95}
     assert manifest["gate"]["reasons"] == ["auc 0.95, meets at least 0.9"]
+    assert manifest["gate"]["overrides"] == [{"by": "ann", "reason": "trial"}]
+    assert manifest["data_gate"] == {
+        "message": "1 finding in 3 rows",
+        "findings": ["fare: missing"],
+        "overrides": [{"reason": "told us"}],
+    }
     assert manifest["stack"]["python"].startswith("3.")
     assert "auc" in (version / "MODEL_CARD.md").read_text(encoding="utf-8")
 

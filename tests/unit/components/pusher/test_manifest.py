@@ -25,6 +25,19 @@ def test_version_with_papers_has_a_card_that_its_manifest_covers(version):
     assert verify(version) == ""
 
 
+def test_picture_of_the_card_is_covered_and_no_part_of_the_model(tmp_path, version):
+    slices = {"overall": {"auc": 0.9}, "a=1": {"auc": 0.8}}
+    pictured = publish(version, base=tmp_path / "other", papers={**PAPERS, "slices": slices})
+    manifest = Manifest.from_bytes((pictured.path / "manifest.json").read_bytes())
+    assert "metrics_by_slice.svg" in manifest.files
+    assert manifest.model_digest == Manifest.from_bytes((version / "manifest.json").read_bytes()).model_digest
+    assert "(metrics_by_slice.svg)" in (pictured.path / "MODEL_CARD.md").read_text(encoding="utf-8")
+    again = publish(pictured.path, base=tmp_path / "other", papers=PAPERS)
+    assert again.was_there
+    (pictured.path / "metrics_by_slice.svg").write_text("<svg/>", encoding="utf-8")
+    assert verify(pictured.path) == "metrics_by_slice.svg is not what its manifest.json says"
+
+
 def test_flipped_bit_in_any_byte_of_any_file_is_noticed(version):
     for path in [path for path in version.rglob("*") if path.is_file()]:
         content = path.read_bytes()

@@ -24,6 +24,11 @@ PAPERS = {
         "overall": {"auc": 0.95, "example_count": 4},
         "payment_type=Cash": {"auc": 0.475, "example_count": 1},
     },
+    "data_gate": {
+        "message": "1 finding in 4 rows",
+        "findings": ["fare: missing in 9% of the rows"],
+        "overrides": [{"reason": "the city told us"}],
+    },
     "gate": {"reasons": ["auc 0.95, meets at least 0.94"], "overrides": [{"by": "ann", "reason": "trial"}]},
     "model": {
         "digest": "m1",
@@ -56,6 +61,9 @@ def test_card_has_purpose_data_metrics_limits_and_a_request():
     assert "| auc | 0.95 | 0.94 |" in card
     assert "| rows rejected | 1 |" in card
     assert "- **Passed against the gate**: by ann, reason trial" in card
+    assert "| the data gate | 1 finding in 4 rows |" in card
+    assert "- fare: missing in 9% of the rows" in card
+    assert "- **The data passed against its gate**: reason the city told us" in card
 
 
 def test_bars_are_as_long_as_the_values_with_the_lowest_first():
@@ -86,7 +94,10 @@ def test_inputs_too_large_to_write_down_are_listed_without_a_request():
 HOSTILE = "<script>alert(1)</script> [x](javascript:1) `rm` | ~~~~\n# heading \x1b[31m ![i](http://h/i)"
 
 
-@pytest.mark.parametrize("place", ["description", "label", "source", "slice", "reason", "override", "metric"])
+PLACES = ["description", "label", "source", "slice", "reason", "override", "metric", "finding"]
+
+
+@pytest.mark.parametrize("place", PLACES)
 def test_text_of_anybody_does_nothing_in_the_card(place):
     papers = {
         **PAPERS,
@@ -94,6 +105,7 @@ def test_text_of_anybody_does_nothing_in_the_card(place):
         "label": HOSTILE if place == "label" else "tips",
         "data": {"source": HOSTILE if place == "source" else "s"},
         "metrics": {"auc": 0.5, **({HOSTILE: 0.1} if place == "metric" else {})},
+        "data_gate": {"message": "m", "findings": [HOSTILE if place == "finding" else "f"]},
         "slices": {"overall": {"auc": 0.5}, (HOSTILE if place == "slice" else "x=1"): {"auc": 0.4}},
         "gate": {
             "reasons": [HOSTILE if place == "reason" else "r"],

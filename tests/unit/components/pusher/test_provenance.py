@@ -7,15 +7,42 @@ from components.pusher.provenance import code_digests, provenance, read_data, re
 
 def test_papers_leave_out_what_nobody_knows(monkeypatch):
     monkeypatch.delenv("SLIPWAY_RUN", raising=False)
-    papers = provenance(about={}, verdict={}, data={}, schema={}, signatures={})
+    papers = provenance(about={}, verdict={}, data_verdict={}, data={}, schema={}, signatures={})
     assert set(papers) == {"pushed_at", "model", "code", "gate", "stack"}
     assert set(papers["code"]) == {"components"}
 
 
-def test_data_that_was_let_pass_is_told_with_the_reason():
-    about = {"source": "trips.csv", "accept_data": "the city told us"}
-    papers = provenance(about=about, verdict={}, data={"rows_in": 3}, schema={}, signatures={})
-    assert papers["data"] == {"source": "trips.csv", "rows_in": 3, "accepted": "the city told us"}
+def papers_with(data_verdict):
+    return provenance(
+        about={"source": "trips.csv"},
+        verdict={},
+        data_verdict=data_verdict,
+        data={"rows_in": 3},
+        schema={},
+        signatures={},
+    )
+
+
+def test_what_the_data_gate_found_is_told_with_the_reason_that_let_it_pass():
+    finding = {"text": "fare (train): missing in 9% of the rows; limit 1%", "stops": True}
+    verdict = {"message": "1 finding in 3 rows", "accepted": "the city told us", "findings": [finding]}
+    papers = papers_with(verdict)
+    assert papers["data"] == {"source": "trips.csv", "rows_in": 3}
+    assert papers["data_gate"] == {
+        "message": "1 finding in 3 rows",
+        "findings": ["fare (train): missing in 9% of the rows; limit 1%"],
+        "overrides": [{"reason": "the city told us"}],
+    }
+
+
+def test_reason_that_was_not_needed_is_no_override():
+    verdict = {
+        "message": "1 finding",
+        "accepted": "in case",
+        "findings": [{"text": "worth knowing", "stops": False}],
+    }
+    assert papers_with(verdict)["data_gate"]["overrides"] == []
+    assert "data_gate" not in papers_with({})
 
 
 def test_data_and_verdict_are_read_from_what_ingest_and_the_gate_left(tmp_path):

@@ -5,9 +5,11 @@ import itertools
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -383,13 +385,25 @@ def test_file_in_the_place_of_the_base_is_refused(model, tmp_path, below):
     assert taken.read_text(encoding="utf-8") == "mine"
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_base_that_cannot_be_written_is_refused(model, base):
-    base.mkdir(parents=True)
-    base.chmod(0o555)
-    with pytest.raises(ComponentError, match="Permission denied") as raised:
-        publish(model, base=base)
-    assert "push.destination" in raised.value.hint
+def test_base_that_cannot_be_written_is_refused(model):
+    def as_nobody():
+        if os.geteuid() == 0:  # may write everywhere
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+        with pytest.raises(ComponentError, match="Permission denied") as raised:
+            publish(place / "model", base=place / "base")
+        assert "push.destination" in raised.value.hint
+
+    # Not below tmp_path, which is closed to others.
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        place.chmod(0o755)
+        shutil.copytree(model, place / "model")
+        (place / "base").mkdir(mode=0o555)
+        assert in_child(as_nobody) == 0
+        assert list((place / "base").iterdir()) == []
+        (place / "base").chmod(0o755)
 
 
 @pytest.mark.parametrize("name", ["assets/vocabulary", "variables/link"])

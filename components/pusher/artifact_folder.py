@@ -1,0 +1,36 @@
+"""An artifact's folder as one of this machine, also where the pipeline's root is in Cloud Storage."""
+
+import contextlib
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from components.errors import ComponentError
+from components.pusher.versions import GS
+
+
+@contextlib.contextmanager
+def on_this_machine(uri: str) -> Iterator[Path]:
+    """The folder for reading: itself, or a copy of what lies at the address for as long as it is needed.
+
+    Args:
+        uri: a folder, or gs://BUCKET/FOLDER. One that is not there is an empty folder.
+
+    Raises:
+        ComponentError: the bucket cannot be used, or an object does not arrive as it is stored.
+    """
+    if not uri.startswith(GS):
+        yield Path(uri)
+        return
+    from components.pusher.bucket import Folder
+
+    with tempfile.TemporaryDirectory(prefix="slipway-artifact-") as name:
+        target = Path(name).resolve()
+        with contextlib.closing(Folder(uri)) as folder:
+            for key, stored in folder.list().items():
+                if key.endswith("/") or not key:
+                    continue  # how some programs mark a folder
+                if not (target / key).resolve().is_relative_to(target):
+                    raise ComponentError(f"{uri} holds an object whose name, {key!r}, leads out of it.")
+                folder.fetch(stored, target / key)
+        yield target

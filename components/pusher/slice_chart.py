@@ -1,0 +1,125 @@
+"""One metric by slice as bars: in plain text for every viewer of Markdown, and as a picture. Pure."""
+
+import html
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+SHOWN_SLICES = 40
+"""How many slices are drawn, the lowest ones."""
+
+_SHOWN_TEXT = 200
+_CELLS = 40
+_ROW_PX = 20
+_NAME_PX = 300
+_BAR_PX = 320
+_WIDTH_PX = 760
+_NAME_LETTERS = 42
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One slice.
+
+    Attributes:
+        name: as the Evaluator calls it, on one line.
+        value: of the metric.
+        share: of the longest bar's length, 0 to 1.
+        examples: in the slice; None where nobody counted.
+    """
+
+    name: str
+    value: float
+    share: float
+    examples: float | None
+
+    @property
+    def count(self) -> str:
+        """The examples in words; may be empty."""
+        return "" if self.examples is None else f"{self.examples:.0f} examples"
+
+
+@dataclass(frozen=True)
+class SliceChart:
+    """The bars of one metric, the lowest first.
+
+    Attributes:
+        metric: its name.
+        bars: at most `SHOWN_SLICES`.
+        left_out: how many more slices there are.
+    """
+
+    metric: str
+    bars: tuple[Bar, ...]
+    left_out: int
+
+    def lines(self) -> Iterator[str]:
+        """As plain text, one line a slice."""
+        width = max(len(bar.name) for bar in self.bars)
+        for bar in self.bars:
+            cells = "█" * round(_CELLS * bar.share)
+            yield f"{bar.name:<{width}}  {bar.value:>8.4g}  {cells}{'  ' if bar.count else ''}{bar.count}"
+
+    def svg(self) -> str:
+        """As a picture that needs nothing from elsewhere and runs nothing; every text in it is escaped."""
+        height = _ROW_PX * (len(self.bars) + 2)
+        title = html.escape(f"{plain(self.metric)} by slice, the lowest first")
+        head = (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH_PX}" height="{height}" '
+            f'viewBox="0 0 {_WIDTH_PX} {height}" role="img" font-family="sans-serif" font-size="12">'
+        )
+        rows = (line for place, bar in enumerate(self.bars, 1) for line in _row(bar, place * _ROW_PX + 14))
+        body = (
+            f"<title>{title}</title>",
+            '<rect width="100%" height="100%" fill="#ffffff"/>',
+            f'<text x="8" y="16" font-weight="bold" fill="#202020">{title}</text>',
+            *rows,
+        )
+        return "\n".join([head, *body, "</svg>", ""])
+
+
+def slice_chart(papers: Mapping[str, Any]) -> SliceChart | None:
+    """The first metric that is no count, by slice; None where fewer than two slices have it.
+
+    Args:
+        papers: `metrics` overall and `slices` by name, as `components.pusher.provenance` gives them.
+    """
+    metric = next((name for name in numbers(papers.get("metrics")) if name != "example_count"), "")
+    slices = papers.get("slices")
+    found = {name: numbers(values) for name, values in slices.items()} if isinstance(slices, Mapping) else {}
+    values = sorted((each[metric], name) for name, each in found.items() if metric in each)
+    if len(values) < 2:
+        return None
+    largest = max(abs(value) for value, _ in values) or 1.0
+    bars = tuple(
+        Bar(plain(name), value, max(value, 0.0) / largest, found[name].get("example_count"))
+        for value, name in values[:SHOWN_SLICES]
+    )
+    return SliceChart(metric, bars, len(values) - len(bars))
+
+
+def plain(value: Any) -> str:
+    """Text of anybody's on one line, without what steers a terminal or ends a block of code."""
+    text = "".join(letter if letter.isprintable() else " " for letter in str(value)).replace("~~~", "~ ~")
+    return text if len(text) <= _SHOWN_TEXT else f"{text[:_SHOWN_TEXT]}..."
+
+
+def numbers(value: Any) -> dict[str, float]:
+    """The entries of a mapping that are numbers; none where it is no mapping."""
+    if not isinstance(value, Mapping):
+        return {}
+    return {
+        name: number
+        for name, number in value.items()
+        if isinstance(number, int | float) and not isinstance(number, bool)
+    }
+
+
+def _row(bar: Bar, y: int) -> Iterator[str]:
+    name = bar.name if len(bar.name) <= _NAME_LETTERS else f"{bar.name[: _NAME_LETTERS - 3]}..."
+    width = round(_BAR_PX * bar.share)
+    fill = "#4a4a4a" if bar.name == "overall" else "#3b75af"
+    told = f"{bar.value:.4g}" + (f" ({bar.count})" if bar.count else "")
+    yield f'<text x="{_NAME_PX}" y="{y}" text-anchor="end" fill="#202020">{html.escape(name)}</text>'
+    yield f'<rect x="{_NAME_PX + 8}" y="{y - 11}" width="{width}" height="14" fill="{fill}"/>'
+    yield f'<text x="{_NAME_PX + 14 + width}" y="{y}" fill="#202020">{told}</text>'
