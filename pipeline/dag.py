@@ -54,6 +54,7 @@ def build_pipeline(
     output: Path,
     overrides: Mapping[str, str] | None = None,
     today: str = "",
+    training_job: Mapping[str, Any] | None = None,
 ) -> Pipeline:
     """Wires a workload into a TFX pipeline.
 
@@ -66,6 +67,7 @@ def build_pipeline(
             model's, each with its reason. A component gets its own as a setting, so that a result that was
             let through is not taken for one that passed.
         today: the date, where a verdict must not outlive the day.
+        training_job: other machines to train on; see `pipeline.cloud.training_job`.
 
     Returns:
         The pipeline, not yet run. Its name is the workload's.
@@ -105,7 +107,8 @@ def build_pipeline(
     )
     transform.add_upstream_node(data_gate)
     settings = {
-        **config.train.model_dump(mode="json"),
+        **config.train.model_dump(mode="json", exclude={"tpu"}),
+        **({"training_job": training_job} if training_job else {}),
         "label": config.transform.label,
         "raw_label": config.data.label,
     }

@@ -4,8 +4,9 @@ import json
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,6 +14,7 @@ from components import kept_state, progress
 from components.trainer.checkpoint_storage import storage
 from components.trainer.job import TrainingJob
 from components.trainer.process import TrainingPreemptedError, TrainingProcess
+from components.trainer.remote.vertex import POLL_S, VertexTraining
 from components.trainer.trained_model import JOB_FILE
 from components.trainer.user_model import source_root
 
@@ -22,8 +24,27 @@ RESTARTS_WITHOUT_PROGRESS = 3
 Made = TypeVar("Made")
 
 
+@dataclass(frozen=True)
+class Elsewhere:
+    """Other machines to train on.
+
+    Attributes:
+        request: for Vertex AI; see `remote.vertex.VertexTraining`.
+        folder: on gs://, for what goes to and fro.
+        poll_s: seconds between two looks at what they do, > 0.
+    """
+
+    request: Mapping[str, Any]
+    folder: str
+    poll_s: float = POLL_S
+
+
 def carry_out(
-    job: TrainingJob, *, interpreter: str | None, meanwhile: Callable[[], Made]
+    job: TrainingJob,
+    *,
+    interpreter: str | None,
+    meanwhile: Callable[[], Made],
+    elsewhere: Elsewhere | None = None,
 ) -> tuple[Made, dict[str, Any]]:
     """Has the job carried out, again from where it was each time that process is told to end.
 
@@ -31,6 +52,7 @@ def carry_out(
         job: its `output_dir` takes the job file, and then what the training leaves.
         interpreter: path of the Python that trains; None: this one.
         meanwhile: is called while the process starts.
+        elsewhere: other machines to train on; None: this one.
 
     Returns:
         What `meanwhile` made, and the training's result.
@@ -43,15 +65,7 @@ def carry_out(
     job_file.write_text(job.to_json(), encoding="utf-8")
     made, step, trials = None, -1, 0
     while True:
-        with (
-            _leaves_on_sigterm(),
-            TrainingProcess(
-                job_file,
-                import_roots=[source_root(job.model)],
-                backend=job.compute.backend,
-                interpreter=interpreter,
-            ) as process,
-        ):
+        with _leaves_on_sigterm(), _started(job, job_file, interpreter, elsewhere) as process:
             made = made or meanwhile()
             try:
                 return made, process.wait(show=_show)
@@ -61,6 +75,19 @@ def carry_out(
                 if trials >= RESTARTS_WITHOUT_PROGRESS:
                     raise
                 progress.report(f"told to end after step {step}, starts again")
+
+
+def _started(
+    job: TrainingJob, job_file: Path, interpreter: str | None, elsewhere: Elsewhere | None
+) -> TrainingProcess | VertexTraining:
+    if elsewhere is not None:
+        return VertexTraining(job, **vars(elsewhere))
+    return TrainingProcess(
+        job_file,
+        import_roots=[source_root(job.model)],
+        backend=job.compute.backend,
+        interpreter=interpreter,
+    )
 
 
 @contextmanager
@@ -108,6 +135,8 @@ def _show(line: str) -> None:
     try:
         told = json.loads(line)
     except ValueError:
+        if line.startswith("training job"):
+            progress.report(line)
         return  # what a library printed
     if isinstance(told, dict) and told.get("event") == "resumed":
         progress.report(f"goes on after step {told['step']}")

@@ -37,6 +37,8 @@ FLAT_GROUPS: dict[str, type[SettingsGroup]] = {
     "watch": WatchSettings,
 }
 """Groups of the job whose settings stand directly in the workload's `train`; the others are its sections."""
+TRAINING_JOB = "training_job"
+"""The setting that names other machines to train on."""
 SECTIONS = {name: group for name, group in GROUPS.items() if name not in FLAT_GROUPS}
 ALL_SETTINGS = SETTINGS.union(SECTIONS, *(group.names() for group in FLAT_GROUPS.values()))
 
@@ -122,15 +124,18 @@ def _feature(column: schema_pb2.Feature) -> Feature:
     )
 
 
-def read_settings(custom_config: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """The trainer's settings, all of them and no other."""
-    found = set(custom_config or {})
-    if not custom_config or found != ALL_SETTINGS:
+def read_settings(
+    custom_config: Mapping[str, Any] | None,
+) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
+    """The trainer's settings, all of them and no other; and the machines to train on, None: this one."""
+    settings = dict(custom_config or {})
+    machines = settings.pop(TRAINING_JOB, None)
+    if set(settings) != ALL_SETTINGS:
         raise ComponentError(
-            f"the Trainer's custom_config lacks {sorted(ALL_SETTINGS - found)} and does not know "
-            f"{sorted(found - ALL_SETTINGS)}"
+            f"the Trainer's custom_config lacks {sorted(ALL_SETTINGS - set(settings))} and does not know "
+            f"{sorted(set(settings) - ALL_SETTINGS)}"
         )
-    return custom_config
+    return settings, machines
 
 
 def _groups(settings: Mapping[str, Any]) -> dict[str, Any]:

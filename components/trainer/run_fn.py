@@ -17,7 +17,7 @@ from tensorflow_metadata.proto.v0 import schema_pb2
 
 from components import progress
 from components.errors import ComponentError
-from components.trainer.carrying_out import carry_out, checkpoint_dir, forget_checkpoints
+from components.trainer.carrying_out import Elsewhere, carry_out, checkpoint_dir, forget_checkpoints
 from components.trainer.export import ServedModel, require_tensorflow_backend
 from components.trainer.job import HISTORY_FILE, RESULT_FILE, WEIGHTS_FILE, TrainingJob
 from components.trainer.job_layout import first_rows, lay_out, read_settings, tuned_values
@@ -27,6 +27,7 @@ from components.trainer.user_model import build_model, describe
 SERVING_ENVIRONMENT = "SERVING"
 LOG_FOLDER = "tensorboard"
 EXPORTS_FOLDER = "exports"
+TRAINING_FOLDER = "training"
 
 
 def run_fn(fn_args: Any) -> None:
@@ -43,12 +44,14 @@ def run_fn(fn_args: Any) -> None:
             raw_label: the raw column that it is made of, which no request carries;
             exports: kinds of smaller forms, keys of `exports.KINDS`;
             and those of `job_layout.FLAT_GROUPS` and `SECTIONS`;
+            training_job: other machines to train on, as `remote.vertex.VertexTraining` takes them; may be
+            left out;
             and hyperparameters, what a Tuner found, which go before the workload's.
 
     Raises:
         ComponentError: a setting, the data or the user's model is wrong, or the training process died.
     """
-    settings = read_settings(fn_args.custom_config)
+    settings, machines = read_settings(fn_args.custom_config)
     require_tensorflow_backend()
     transform = tft.TFTransformOutput(fn_args.transform_output)
     with tempfile.TemporaryDirectory(prefix="training-") as folder:
@@ -69,6 +72,7 @@ def run_fn(fn_args: Any) -> None:
             job,
             interpreter=settings["interpreter"],
             meanwhile=lambda: _served_model(job, transform, fn_args.schema_path, settings["raw_label"]),
+            elsewhere=Elsewhere(machines, f"{fn_args.model_run_dir}/{TRAINING_FOLDER}") if machines else None,
         )
         load_weights(served.model, Path(folder, WEIGHTS_FILE))
         tf.io.gfile.makedirs(fn_args.model_run_dir)

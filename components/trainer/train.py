@@ -37,7 +37,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -60,8 +60,13 @@ from components.trainer.user_model import build_model, describe
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Carries out the job of the command line; returns the exit code."""
+def main(arguments: list[str] | None = None, *, tell: Callable[..., None] = emit) -> int:
+    """Carries out the job of the command line; returns the exit code.
+
+    Args:
+        arguments: of the command line.
+        tell: gets the last event: done, failed or preempted.
+    """
     parser = argparse.ArgumentParser(prog="python -m components.trainer.train", description=__doc__)
     parser.add_argument("job", type=Path, help="the job file, as components.trainer.job writes it")
     parser.add_argument("--parent-pid", type=int, help="end when this process, the parent, ends")
@@ -73,17 +78,17 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         preemption.listen()
         job = TrainingJob.load(options.job)
-        emit("done", **train(job, preemption))
+        tell("done", **train(job, preemption))
     except PreemptedError as error:
         with contextlib.suppress(BrokenPipeError):  # the one who listened may be gone already
-            emit("preempted", step=error.step)
+            tell("preempted", step=error.step)
         return PREEMPTED_EXIT_CODE
     except SlipwayError as error:
-        emit("failed", message=error.message, hint=error.hint)
+        tell("failed", message=error.message, hint=error.hint)
         return 1
     except Exception as error:  # the user's code may raise anything; the traceback goes to the log
         traceback.print_exc()
-        emit("failed", message=describe(error, job.model) if job else str(error), hint="")
+        tell("failed", message=describe(error, job.model) if job else str(error), hint="")
         return 1
     return 0
 

@@ -5,6 +5,7 @@ Each trial is a training job like the Trainer's, in a process of its own: same d
 
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from tfx.components.tuner.component import TunerFnResult
 
 from components import kept_state, progress
 from components.errors import ComponentError
-from components.trainer.carrying_out import carry_out
+from components.trainer.carrying_out import Elsewhere, carry_out
 from components.trainer.job_layout import lay_out, read_settings, untuned
 from components.trainer.search_space import Choices, search_space
 
@@ -38,7 +39,7 @@ def tuner_fn(fn_args: Any) -> TunerFnResult:
         ComponentError: a setting breaks a rule.
     """
     tune = fn_args.custom_config["tune"]
-    settings = read_settings({k: v for k, v in fn_args.custom_config.items() if k != "tune"})
+    settings, machines = read_settings({k: v for k, v in fn_args.custom_config.items() if k != "tune"})
     oracle = ALGORITHMS[tune["algorithm"]](
         objective=keras_tuner.Objective(tune["metric"], direction=tune["goal"]),
         max_trials=tune["trials"],
@@ -50,6 +51,7 @@ def tuner_fn(fn_args: Any) -> TunerFnResult:
         settings={**settings, "epochs": tune["epochs"] or settings["epochs"], "exports": []},
         transform=tft.TFTransformOutput(fn_args.transform_graph_path),
         files=(fn_args.train_files, fn_args.eval_files),
+        elsewhere=Elsewhere(machines, f"{fn_args.working_dir}/training") if machines else None,
         directory=str(kept_state.state_folder() or fn_args.working_dir),
     )
     return TunerFnResult(tuner=tuner, fit_kwargs={})
@@ -63,12 +65,21 @@ class JobTuner(keras_tuner.engine.base_tuner.BaseTuner):
         settings: as `read_settings` returns them.
         transform: `tft.TFTransformOutput`.
         files: patterns of the train and of the eval split.
+        elsewhere: other machines to train on; None: this one.
         directory: where finished trials are noted.
     """
 
     def __init__(
-        self, oracle: Any, *, settings: Mapping[str, Any], transform: Any, files: Any, directory: str
+        self,
+        oracle: Any,
+        *,
+        settings: Mapping[str, Any],
+        transform: Any,
+        files: Any,
+        elsewhere: Elsewhere | None,
+        directory: str,
     ) -> None:
+        self._elsewhere = elsewhere
         self._settings = settings
         self._transform = transform
         self._files = files
@@ -89,7 +100,12 @@ class JobTuner(keras_tuner.engine.base_tuner.BaseTuner):
                 hyperparameters=self._settings["hyperparameters"] | values,
                 folder=Path(folder),
             )
-            _, result = carry_out(job, interpreter=self._settings["interpreter"], meanwhile=lambda: True)
+            there = self._elsewhere and replace(
+                self._elsewhere, folder=f"{self._elsewhere.folder}/{trial.trial_id}"
+            )
+            _, result = carry_out(
+                job, interpreter=self._settings["interpreter"], meanwhile=lambda: True, elsewhere=there
+            )
         metrics: dict[str, float] = result["metrics"]
         wanted = self.oracle.objective.name
         if wanted not in metrics:

@@ -25,7 +25,11 @@ def compile_job(target: Target) -> Job:
     """
     # The folder stands for nothing: where artifacts go is said by the job's runtime configuration.
     pipeline = build_pipeline(
-        config=target.config, data=target.source, output=Path("/"), overrides=target.overrides
+        config=target.config,
+        data=target.source,
+        output=Path("/"),
+        overrides=target.overrides,
+        training_job=target.training_job,
     )
     config = kubeflow_v2_dag_runner.KubeflowV2DagRunnerConfig(
         display_name=target.config.name,

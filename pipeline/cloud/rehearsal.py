@@ -9,10 +9,12 @@ import os
 import shutil
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
-from pipeline.cloud.image import image_environment, on_this_machine, read_image
+from pipeline.cloud.image import Image, image_environment, on_this_machine, read_image
 from pipeline.cloud.target import Target
+from pipeline.cloud.tpu_slices import tpu_slice
 from pipeline.errors import UsageError
 from pipeline.fingerprint import Fingerprint
 from pipeline.local.engine import Engine
@@ -68,6 +70,7 @@ def rehearse(
         root=str(output / "artifacts" / request.workload),
         destination=str(output / "serving" / request.workload),
     )
+    target = _trained_here(target, image)
     run_id = new_run_id()
     with locked(output, run_id=run_id):
         end_leftovers(output / "runs")
@@ -99,6 +102,19 @@ def rehearse(
 
 WITHOUT_IMAGE = "slipway:rehearsed"
 """Stands for the image where the workload names none: a rehearsal needs its files only."""
+
+
+def _trained_here(target: Target, image: Image) -> Target:
+    """A training that is for TPUs, on what this machine has; what no TPU takes is refused all the same."""
+    train = target.config.train
+    if train.device != "tpu":
+        return target
+    tpu_slice(train.tpu, backend=train.backend)
+    interpreter = train.interpreter
+    if interpreter is not None and "/" in interpreter:
+        interpreter = str(image.root / interpreter)
+    train = train.model_copy(update={"device": "auto", "interpreter": interpreter})
+    return replace(target, config=target.config.model_copy(update={"train": train}))
 
 
 def _named_image(request: Request) -> str | None:

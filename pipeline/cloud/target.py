@@ -1,13 +1,15 @@
 """What is compiled and for where: the workload with every path as the image has it. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
 from components.ingest.source import GS, SourceError, resolve_sources
 from pipeline.cloud.image import Image
+from pipeline.cloud.training_job import training_job
 from pipeline.config import WorkloadConfig
+from pipeline.config.train import TrainConfig
 from pipeline.errors import ConfigError
 from pipeline.ingest_options import source_patterns
 from pipeline.local.request import Request
@@ -23,6 +25,7 @@ class Target:
         image: the name of the container image.
         root: folder for the artifacts.
         overrides: why a gate passes whatever it finds; see `pipeline.dag.build_pipeline`.
+        training_job: other machines to train on; see `pipeline.cloud.training_job`.
     """
 
     config: WorkloadConfig
@@ -30,6 +33,7 @@ class Target:
     image: str
     root: str
     overrides: Mapping[str, str]
+    training_job: Mapping[str, Any] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for another process; `from_json` reads it back."""
@@ -39,6 +43,7 @@ class Target:
             "image": self.image,
             "root": self.root,
             "overrides": dict(self.overrides),
+            "training_job": self.training_job,
         }
 
     @classmethod
@@ -46,15 +51,22 @@ class Target:
         """Reads what `to_json` wrote."""
         directory, patterns = data["source"]
         config = WorkloadConfig.model_validate_json(data["config"])
-        return cls(config, (directory, patterns), data["image"], data["root"], data["overrides"])
+        return cls(
+            config,
+            (directory, patterns),
+            image=data["image"],
+            root=data["root"],
+            overrides=data["overrides"],
+            training_job=data["training_job"],
+        )
 
     @classmethod
     def of(cls, request: Request, image: Image) -> Self:
         """The target of a cloud run.
 
         Raises:
-            ConfigError: `cloud.image`, `cloud.root` or a gs:// `push.destination` is missing, or data or
-                schema are on this machine only.
+            ConfigError: `cloud.image`, `cloud.root` or a gs:// `push.destination` is missing, data or schema
+                are on this machine only, or no machine can train as asked.
         """
         config = WorkloadConfig.model_validate_json(request.target["config"])
         for key, value, remedy in (
@@ -74,13 +86,18 @@ class Target:
                 hint="name gs://BUCKET/PATH, for example in a profile: --profile prod",
             )
         _refuse_missing_accelerator(config)
-        return cls.at(
+        target = cls.at(
             request,
             image,
             name=str(config.cloud.image),
             root=str(config.cloud.root).rstrip("/"),
             destination=destination,
         )
+        if (job := training_job(config)) is None:
+            return target
+        # The image that trains there has the backend in its one environment.
+        train = target.config.train.model_copy(update={"interpreter": None})
+        return replace(target, config=target.config.model_copy(update={"train": train}), training_job=job)
 
     @classmethod
     def at(cls, request: Request, image: Image, *, name: str, root: str, destination: str) -> Self:
@@ -94,6 +111,7 @@ class Target:
                 update={
                     "schema_path": schema,
                     "push": config.push.model_copy(update={"destination": destination}),
+                    "train": _train(config, root),
                     "metadata": None,  # the service keeps its own
                 }
             ),
@@ -105,14 +123,28 @@ class Target:
 
 
 def _refuse_missing_accelerator(config: WorkloadConfig) -> None:
-    """A Trainer that must have a device fails after an hour of other tasks where nothing asks for one."""
+    """A Trainer that must have a GPU fails after an hour of other tasks where nothing asks for one."""
     trainer = config.cloud.tasks.get("Trainer", config.cloud.resources)
     asked = trainer.accelerator or config.cloud.resources.accelerator
-    if config.train.device in ("gpu", "tpu") and asked is None:
+    if config.train.device == "gpu" and asked is None:
         raise ConfigError(
-            f"train.device is {config.train.device}, and no accelerator is asked for the Trainer's container",
+            "train.device is gpu, and no accelerator is asked for the Trainer's container",
             hint="name it as the service does: --set cloud.tasks.Trainer.accelerator=...",
         )
+
+
+def _train(config: WorkloadConfig, root: str) -> TrainConfig:
+    """The training with its checkpoints where the next attempt finds them."""
+    train = config.train
+    if train.interpreter is not None and "/" in train.interpreter and train.device != "tpu":
+        raise ConfigError(
+            f"train.interpreter: {train.interpreter} is on this machine only, and the image has one Python",
+            hint="--set train.interpreter=null and a backend that the image has",
+        )
+    if train.checkpoint.folder is not None:
+        return train
+    checkpoint = train.checkpoint.model_copy(update={"folder": f"{root}/checkpoints/{config.name}"})
+    return train.model_copy(update={"checkpoint": checkpoint})
 
 
 def _source(request: Request, config: WorkloadConfig, image: Image) -> tuple[str, Mapping[str, str]]:

@@ -27,6 +27,20 @@ class ResourcesConfig(Section):
     accelerator_count: int = Field(default=1, ge=1, description="How many accelerators, where one is named.")
 
 
+class TrainingConfig(Section):
+    """The machines of a training on TPUs (train.device: tpu), which are not the Trainer's container."""
+
+    image: Text | None = Field(
+        default=None,
+        description="Container image for them; null: cloud.image with -tpu behind it, or -tpu-tensorflow.",
+    )
+    spot: bool = Field(
+        default=False,
+        description="Whether they may be taken back at any time, for a lower price; the training then goes "
+        "on from its newest checkpoint.",
+    )
+
+
 class CloudConfig(Section):
     """Where the pipeline runs when not here, and what its tasks get there."""
 
@@ -75,6 +89,7 @@ class CloudConfig(Section):
     schedule: ScheduleConfig = Field(
         default=ScheduleConfig(), description="When it runs by itself, once `schedule create` was called."
     )
+    training: TrainingConfig = Field(default=TrainingConfig(), description="Machines that train on TPUs.")
 
     @model_validator(mode="after")
     def _cache_knows_the_code(self) -> Self:

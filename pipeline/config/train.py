@@ -83,6 +83,11 @@ class TrainConfig(Section):
     )
     tpu: str = Field(
         default="",
+        description="The TPU slice that a cloud run trains on, where device is tpu.",
+        examples=["v5e-8", "v6e-16"],
+    )
+    tpu_address: str = Field(
+        default="",
         description="Name or grpc:// address of the TPU, or local; empty: as the environment says.",
     )
     cpu_devices: int = Field(

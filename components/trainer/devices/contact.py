@@ -41,8 +41,8 @@ def require_reachable(address: str, *, limit_s: float = PROBE_LIMIT_S) -> None:
             raise ComponentError(
                 f"no TPU answers at {target[0]}:{target[1]}: {error.strerror or error} "
                 f"(tried for {limit_s:g} s at most)",
-                hint="check that the TPU runs and that its address is right: train.tpu, or the variables "
-                "of the environment",
+                hint="check that the TPU runs and that its address is right: train.tpu_address, or the "
+                "variables of the environment",
             ) from error
 
 

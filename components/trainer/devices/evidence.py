@@ -19,7 +19,8 @@ _DEVICE_FILES: dict[Kind, tuple[str, ...]] = {
     "gpu": ("dev/nvidia[0-9]*", "dev/kfd", "dev/dxg"),
 }
 LOOKED_FOR: dict[Kind, str] = {
-    "tpu": f"train.tpu, the variables {', '.join(TPU_VARIABLES)}, the files /dev/accel* and /dev/vfio/*",
+    "tpu": f"train.tpu_address, the variables {', '.join(TPU_VARIABLES)}, the files /dev/accel* and "
+    "/dev/vfio/*",
     "gpu": "the files /dev/nvidia* (CUDA), /dev/kfd (ROCm) and /dev/dxg (WSL), and CUDA_VISIBLE_DEVICES",
 }
 
@@ -40,23 +41,24 @@ class Evidence:
 
 
 def find_evidence(
-    environment: Mapping[str, str], *, tpu: str = "", root: Path = Path("/")
+    environment: Mapping[str, str], *, address: str = "", root: Path = Path("/")
 ) -> tuple[Evidence, ...]:
     """Looks for signs of accelerators, the strongest first.
 
     Args:
         environment: the variables of this process.
-        tpu: the workload's `train.tpu`, "" where it names none.
+        address: the workload's `train.tpu_address`, "" where it names none.
         root: where the file system begins; another one in tests.
     """
     found = []
-    if tpu:
-        found.append(Evidence(kind="tpu", words=f"train.tpu is {tpu}", address=_address(tpu)))
+    if address:
+        words = f"train.tpu_address is {address}"
+        found.append(Evidence(kind="tpu", words=words, address=_address(address)))
     for name in TPU_VARIABLES:
         if value := environment.get(name, "").strip():
             # Colab and Kubernetes give bare addresses, TPU_NAME gives a name or an address.
-            address = value if name == "TPU_NAME" else _grpc(value)
-            found.append(Evidence(kind="tpu", words=f"{name} is {value}", address=_address(address)))
+            named = value if name == "TPU_NAME" else _grpc(value)
+            found.append(Evidence(kind="tpu", words=f"{name} is {value}", address=_address(named)))
     found += [Evidence(kind="tpu", words=file, address=LOCAL_TPU) for file in _files("tpu", root)]
     if environment.get("CUDA_VISIBLE_DEVICES", "0").strip() not in ("", "-1", "none", "NoDevFiles"):
         found += [Evidence(kind="gpu", words=file) for file in _files("gpu", root)]

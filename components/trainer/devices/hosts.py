@@ -50,8 +50,9 @@ def find_hosts(environment: Mapping[str, str]) -> Hosts:
         index = _number(environment, "KERAS_DISTRIBUTION_PROCESS_ID")
         return _hosts(names[0], index=index, count=count, source="KERAS_DISTRIBUTION_JOB_ADDRESSES")
     for source in ("CLUSTER_SPEC", "TF_CONFIG"):
-        if text := environment.get(source):
-            return _from_cluster(text, source)
+        # To Vertex AI a slice of several TPU hosts is one replica.
+        if (text := environment.get(source)) and (hosts := _from_cluster(text, source)).count > 1:
+            return hosts
     names = _listed(environment.get("TPU_WORKER_HOSTNAMES", ""))
     if len(names) > 1:
         index = _number(environment, "TPU_WORKER_ID")

@@ -30,7 +30,7 @@ def open_devices(settings: ComputeSettings, environment: Mapping[str, str]) -> D
         ComponentError: the device cannot be had, or the interpreter lacks the backend.
     """
     require_backend(settings.backend)
-    evidence = find_evidence(environment, tpu=settings.tpu)
+    evidence = find_evidence(environment, address=settings.tpu_address)
     hosts = find_hosts(environment)
     if settings.device != "auto":
         return _open(_kind(settings.device), evidence, hosts, settings)

@@ -19,7 +19,7 @@ class ComputeSettings(SettingsGroup):
     Attributes:
         device: "auto" takes a TPU, else a GPU, else the CPU; another one is taken or the training fails.
         backend: of Keras.
-        tpu: name or address of the TPU, "local" for one in this machine; "": as the environment says.
+        tpu_address: name or address of the TPU, "local" for one in this machine; "": as the environment says.
         cpu_devices: how many devices the CPU is cut into, to rehearse on; >= 1.
         model_parallel: how many devices hold one copy of the model together; >= 1, more with JAX only.
         layout: pattern of a whole variable path to the axis that each of its dimensions is divided along:
@@ -33,7 +33,7 @@ class ComputeSettings(SettingsGroup):
 
     device: str = "auto"
     backend: str = "tensorflow"
-    tpu: str = ""
+    tpu_address: str = ""
     cpu_devices: int = 1
     model_parallel: int = 1
     layout: dict[str, tuple[str | None, ...]] = field(default_factory=dict)

@@ -17,6 +17,15 @@ SETTINGS = [
 ]
 
 
+ON_TPUS = [
+    "train.device=tpu",
+    "train.tpu=v5e-16",
+    "train.backend=jax",
+    "cloud.vertex={project: my-project, region: europe-west4}",
+    "cloud.training.spot=true",
+]
+
+
 @pytest.fixture(params=["taxi", "digits"])
 def workload(request):
     return request.param
@@ -26,13 +35,16 @@ def test_compiled_job_is_the_golden_one_and_the_service_s_types_read_it(
     cloud_runner, project, workload, tmp_path
 ):
     golden = project / "tests" / "data" / "cloud" / f"{workload}.json"
-    words = ["compile", workload, *(word for setting in SETTINGS for word in ("--set", setting))]
+    settings = [*SETTINGS, *(ON_TPUS if workload == "digits" else ())]
+    words = ["compile", workload, *(word for setting in settings for word in ("--set", setting))]
     file = tmp_path / "job.json"
     finished = cloud_runner(*words, "-o", str(file))
     assert (finished.returncode, finished.stdout, finished.stderr) == (0, f"{file}\n", "")
     again = shlex.join(["python", "cloud_runner.py", *words, "-o", str(golden.relative_to(project))])
     assert file.read_text() == golden.read_text(), f"wanted? {again}"
-    _check_types(json.loads(file.read_text()))
+    job = json.loads(file.read_text())
+    _check_types(job)
+    _check_training_job(job, is_asked_for=workload == "digits")
 
 
 def _check_types(job):
@@ -50,3 +62,18 @@ def _check_types(job):
     assert deployment.executors["Ingest_executor"].container.resources.memory_limit == 16
     assert spec.root.dag.tasks["Trainer"].retry_policy.max_retry_count == 2
     assert spec.schema_version == "2.1.0"
+    for name in spec.root.dag.tasks:
+        executor = deployment.executors[f"{name}_executor"]
+        if executor.HasField("container"):
+            assert executor.container.resources.memory_limit == 16, name
+            assert spec.root.dag.tasks[name].HasField("caching_options"), name
+
+
+def _check_training_job(job, *, is_asked_for):
+    parameters = job["pipelineSpec"]["root"]["dag"]["tasks"]["Trainer"]["inputs"]["parameters"]
+    settings = json.loads(parameters["custom_config"]["runtimeValue"]["constant"])
+    assert ("training_job" in settings) == is_asked_for
+    if is_asked_for:
+        vertex = pytest.importorskip("google.cloud.aiplatform_v1")
+        asked = vertex.CustomJob.from_json(json.dumps(settings["training_job"]["customJob"]))
+        assert asked.job_spec.worker_pool_specs[0].machine_spec.tpu_topology == "4x4"

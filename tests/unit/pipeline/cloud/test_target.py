@@ -50,11 +50,42 @@ def test_what_a_cloud_run_needs_is_asked_for(target, key):
         target(**{key: None})
 
 
-def test_device_without_an_accelerator_is_refused(target):
-    with pytest.raises(ConfigError, match=r"train\.device is tpu, and no accelerator is asked for"):
-        target(**{"train.device": "tpu"})
+def test_gpu_without_an_accelerator_is_refused(target):
+    with pytest.raises(ConfigError, match=r"train\.device is gpu, and no accelerator is asked for"):
+        target(**{"train.device": "gpu"})
     named = {"train.device": "gpu", "cloud.tasks": "{Trainer: {accelerator: NVIDIA_TESLA_T4}}"}
     assert target(**named).config.train.device == "gpu"
+
+
+def test_training_on_a_tpu_becomes_a_job_of_its_own_with_the_one_python_of_its_image(target):
+    made = target(
+        **{
+            "train": "{device: tpu, tpu: v5e-8, backend: jax, interpreter: .venv-jax/bin/python}",
+            "cloud.vertex": "{project: p, region: europe-west4}",
+        }
+    )
+    assert made.training_job["customJob"]["jobSpec"]["workerPoolSpecs"][0]["machineSpec"] == {
+        "machineType": "ct5lp-hightpu-8t", "tpuTopology": "2x4"
+    }  # fmt: skip
+    assert made.config.train.interpreter is None
+    assert Target.from_json(made.to_json()) == made
+
+
+def test_training_on_a_tpu_without_a_root_on_gs_is_refused(target):
+    tpu = {"train.device": "tpu", "train.tpu": "v5e-8", "cloud.root": None}
+    with pytest.raises(ConfigError, match=r"cloud.root is not set, and a cloud run needs it: gs://"):
+        target(**tpu)
+
+
+def test_python_of_this_machine_is_refused_where_the_image_trains(target):
+    with pytest.raises(ConfigError, match=r"train.interpreter: .venv-jax/bin/python is on this machine only"):
+        target(**{"train.interpreter": ".venv-jax/bin/python"})
+
+
+def test_checkpoints_are_kept_below_the_root_unless_the_workload_says_where(target):
+    assert target().config.train.checkpoint.folder == "gs://bucket/pipelines/checkpoints/taxi"
+    named = target(**{"train.checkpoint.folder": "gs://other/place"})
+    assert named.config.train.checkpoint.folder == "gs://other/place"
 
 
 def test_push_destination_on_this_machine_is_refused(target, tmp_path):

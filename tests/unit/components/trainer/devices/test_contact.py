@@ -38,7 +38,7 @@ def test_one_dead_host_of_several_is_named(dead_port):
 
 def test_dead_address_is_an_error_in_seconds_not_minutes(dead_port):
     began = time.monotonic()
-    settings = ComputeSettings(device="tpu", tpu=f"grpc://127.0.0.1:{dead_port}")
+    settings = ComputeSettings(device="tpu", tpu_address=f"grpc://127.0.0.1:{dead_port}")
     with pytest.raises(ComponentError, match="no TPU answers at"):
         open_devices(settings, {})
     assert time.monotonic() - began < 10
@@ -67,7 +67,7 @@ def test_host_that_swallows_every_packet_is_given_up_after_the_limit():
 def test_explicit_tpu_without_evidence_says_what_was_looked_for(monkeypatch):
     monkeypatch.setattr("components.trainer.devices.opening.find_evidence", lambda *_args, **_more: ())
     with pytest.raises(
-        ComponentError, match=r"looked for train.tpu, .*TPU_NAME.*/dev/accel\*.*found nothing"
+        ComponentError, match=r"looked for train.tpu_address, .*TPU_NAME.*/dev/accel\*.*found nothing"
     ):
         open_devices(ComputeSettings(device="tpu"), {})
 

@@ -57,7 +57,7 @@ def test_hidden_gpu_is_no_evidence(tmp_path, hidden):
 
 
 def test_address_of_the_workload_comes_first(tmp_path):
-    found = find_evidence({"TPU_NAME": "other"}, tpu="10.0.0.2:8470", root=files(tmp_path, "dev/accel0"))
+    found = find_evidence({"TPU_NAME": "other"}, address="10.0.0.2:8470", root=files(tmp_path, "dev/accel0"))
     assert [each.address for each in found] == ["grpc://10.0.0.2:8470", "other", "local"]
 
 

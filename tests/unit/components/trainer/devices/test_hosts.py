@@ -49,6 +49,14 @@ def test_platform_variables_give_the_place(variables, index, count, coordinator)
     assert (hosts.index, hosts.count, hosts.coordinator) == (index, count, coordinator)
 
 
+def test_one_replica_of_vertex_may_be_a_slice_of_several_hosts():
+    replica = cluster({"type": "workerpool0", "index": 0}, workerpool0=["a:2222"])
+    slice_of_two = {"TPU_WORKER_HOSTNAMES": "t-0,t-1", "TPU_WORKER_ID": "1"}
+    hosts = find_hosts({"CLUSTER_SPEC": replica, **slice_of_two})
+    assert (hosts.index, hosts.count, hosts.coordinator) == (1, 2, "t-0:8476")
+    assert find_hosts({"CLUSTER_SPEC": replica}).count == 1
+
+
 def test_evaluator_of_a_cluster_trains_alone():
     text = cluster({"type": "evaluator", "index": 0}, worker=["a:1", "b:1"], evaluator=["c:1"])
     assert find_hosts({"TF_CONFIG": text}).count == 1

@@ -1,0 +1,148 @@
+"""Has a training job carried out by Vertex AI: a CustomJob whose machines run `remote.worker`.
+
+The request was laid out when the pipeline was compiled (pipeline.cloud.training_job); here it gets the
+address of the job file, is sent, and waited for.
+"""
+
+import json
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from components.errors import ComponentError
+from components.trainer.checkpoint_storage import storage
+from components.trainer.job import TrainingJob
+from components.trainer.process import TrainingPreemptedError
+from components.trainer.remote.worker import OUTCOME_FILE, RESULTS
+
+JOB_FILE = "job.json"
+POLL_S = 15.0
+_CONSOLE = "https://console.cloud.google.com/vertex-ai/training"
+_ADDRESS = re.compile(r"^[A-Z]+ https?://\S+: ")  # which the client puts before the service's words
+_ENDED = ("SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED", "PARTIALLY_SUCCEEDED")
+
+
+class VertexTraining:
+    """A CustomJob, from its creation to its end; leaving the `with` block cancels it if it still runs.
+
+    Args:
+        job: what to train; its results come into its `output_dir`.
+        request: `project`, `region`, `endpoint` and `customJob`: the JSON of a CustomJob without the worker's
+            argument.
+        folder: for the job file and the results, on gs://.
+        poll_s: seconds between two looks at the state, > 0.
+
+    Raises:
+        ComponentError: the service does not take the job.
+    """
+
+    def __init__(
+        self,
+        job: TrainingJob,
+        *,
+        request: Mapping[str, Any],
+        folder: str,
+        poll_s: float = POLL_S,
+    ) -> None:
+        from google.cloud import aiplatform_v1 as vertex
+
+        self._job = job
+        self._files = storage(folder)
+        self._poll_s = poll_s
+        self._files.remove(OUTCOME_FILE)  # of an earlier attempt
+        remote = replace(job, output_dir=folder)
+        self._files.write(JOB_FILE, lambda stream: stream.write(remote.to_json().encode()))
+        wanted = json.loads(json.dumps(request["customJob"]))
+        for pool in wanted["jobSpec"]["workerPoolSpecs"]:
+            pool["containerSpec"]["args"] = [f"{folder}/{JOB_FILE}"]
+        parent = f"projects/{request['project']}/locations/{request['region']}"
+        self._client = _client(request["endpoint"])
+        message = vertex.CustomJob.from_json(json.dumps(wanted))
+        created = self._call("create", self._client.create_custom_job, parent=parent, custom_job=message)
+        self._name: str = created.name
+        self._ended = False
+        number = self._name.rpartition("/")[2]
+        self.link = f"{_CONSOLE}/{request['region']}/training/{number}?project={request['project']}"
+
+    def __enter__(self) -> "VertexTraining":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not self._ended:
+            self._call("cancel", self._client.cancel_custom_job, name=self._name)
+
+    def wait(self, show: Callable[[str], None]) -> dict[str, Any]:
+        """Waits for the end; returns the values of "done", with the results in the job's `output_dir`.
+
+        Args:
+            show: gets a line for each new state.
+
+        Raises:
+            TrainingPreemptedError: its machines were taken back, and the service has given up.
+            ComponentError: it failed, with the training's own words or the service's.
+        """
+        show(f"training job {self._name}, {self.link}")
+        state = ""
+        while not state.endswith(_ENDED):
+            if state:
+                time.sleep(self._poll_s)
+            found = self._call("follow", self._client.get_custom_job, name=self._name)
+            if found.state.name != state:
+                state = found.state.name
+                show(f"training job is {state.removeprefix('JOB_STATE_').lower()}")
+        self._ended = True
+        outcome = self._outcome()
+        if state.endswith("SUCCEEDED") and outcome.get("event") == "done":
+            for name in RESULTS:
+                Path(self._job.output_dir, name).write_bytes(self._files.read(name))
+            return {name: value for name, value in outcome.items() if name != "event"}
+        if outcome.get("event") == "preempted":
+            raise TrainingPreemptedError(int(outcome["step"]))
+        if outcome.get("event") == "failed":
+            raise ComponentError(f"training failed: {outcome['message']}", hint=outcome["hint"])
+        raise ComponentError(
+            f"the training job is {state}: {found.error.message or 'it left no result'}",
+            hint=f"its log: {self.link}",
+        )
+
+    def _outcome(self) -> dict[str, Any]:
+        try:
+            read: dict[str, Any] = json.loads(self._files.read(OUTCOME_FILE))
+        except FileNotFoundError:
+            return {}
+        return read
+
+    def _call(self, what: str, method: Callable[..., Any], **arguments: Any) -> Any:
+        from google.api_core.exceptions import GoogleAPICallError
+        from google.auth.exceptions import GoogleAuthError
+
+        try:
+            return method(**arguments)
+        except (GoogleAPICallError, GoogleAuthError) as error:
+            told = _ADDRESS.sub("", getattr(error, "message", "") or str(error))
+            code = getattr(error, "code", None)
+            raise ComponentError(
+                f"Vertex AI did not {what} the training job: {f'{int(code)} ' if code else ''}{told}",
+                hint="the task's service account needs roles/aiplatform.user, may act as "
+                "cloud.vertex.service_account, and cloud.vertex.region must have quota for train.tpu",
+            ) from error
+
+
+def _client(endpoint: str) -> Any:
+    """The client of an address; to a plain one, which only this machine can have, it sends no credentials."""
+    from google.auth.credentials import AnonymousCredentials
+    from google.cloud import aiplatform_v1 as vertex
+    from google.cloud.aiplatform_v1.services.job_service.transports import JobServiceRestTransport
+
+    scheme, _, host = endpoint.partition("://")
+    if scheme == "https":
+        return vertex.JobServiceClient(client_options={"api_endpoint": host}, transport="rest")
+    return vertex.JobServiceClient(
+        transport=JobServiceRestTransport(host=host, url_scheme=scheme, credentials=AnonymousCredentials())
+    )

@@ -1,0 +1,62 @@
+"""What each machine of a training job runs: `python -m components.trainer.remote.worker gs://.../job.json`.
+
+The training process itself works on local files. Here the job file comes from beside the artifacts, and what
+the training leaves goes there; last of all its outcome, by which the one who waits knows that all is there.
+The exit code is that of the training process (see components.trainer.train).
+"""
+
+import json
+import os
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from components.trainer import train
+from components.trainer.checkpoint_storage import Storage, storage
+from components.trainer.devices.hosts import find_hosts
+from components.trainer.events import emit
+from components.trainer.job import HISTORY_FILE, RESULT_FILE, WEIGHTS_FILE, TrainingJob
+
+OUTCOME_FILE = "outcome.json"
+"""The last event of the training process, as it prints it."""
+RESULTS = (WEIGHTS_FILE, HISTORY_FILE, RESULT_FILE)
+
+
+def main(arguments: list[str]) -> int:
+    """Carries out the job at an address; returns the exit code of the training.
+
+    Args:
+        arguments: the address of the job file, on disk or gs://.
+
+    Raises:
+        OSError: the job cannot be read, or the results not be written.
+    """
+    [address] = arguments
+    folder, _, name = address.rpartition("/")
+    files = storage(folder)
+    job = TrainingJob.from_json(files.read(name).decode())
+    outcome: dict[str, Any] = {}
+
+    def tell(event: str, **values: Any) -> None:
+        outcome.update(event=event, **values)
+        emit(event, **values)
+
+    with tempfile.TemporaryDirectory(prefix="training-") as here:
+        file = Path(here, name)
+        file.write_text(replace(job, output_dir=here).to_json(), encoding="utf-8")
+        code = train.main([str(file)], tell=tell)
+        if find_hosts(os.environ).index == 0:  # every host has the same weights
+            for result in RESULTS if code == 0 else ():
+                _write(files, result, Path(here, result).read_bytes())
+            _write(files, OUTCOME_FILE, json.dumps(outcome).encode())
+    return code
+
+
+def _write(files: Storage, name: str, content: bytes) -> None:
+    files.write(name, lambda stream: stream.write(content))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

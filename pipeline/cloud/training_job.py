@@ -1,0 +1,108 @@
+"""The request for a training job on TPUs of Vertex AI, from the workload file. Pure.
+
+The task of the Trainer stays what it is everywhere: it lays the training out and exports the model. Its
+training process becomes that of a CustomJob, which the task sends when it runs (components.trainer.remote):
+the job's machines need Keras, its backend and the files, and nothing of TFX.
+"""
+
+import math
+from typing import Any
+
+from components.errors import ComponentError
+from components.trainer.global_batch import require_divisible
+from pipeline.cloud.tpu_slices import IMAGE_TARGETS, TpuSlice, tpu_slice
+from pipeline.config import WorkloadConfig
+from pipeline.errors import ConfigError
+
+WORKER = ("python", "-m", "components.trainer.remote.worker")
+
+
+def training_job(config: WorkloadConfig) -> dict[str, Any] | None:
+    """What `components.trainer.remote.vertex.VertexTraining` sends; None: the Trainer's task trains itself.
+
+    Args:
+        config: the workload; `cloud.root` is set.
+
+    Raises:
+        ConfigError: `train.tpu` and `train.backend` do not fit together, the batch does not fit the slice, or
+            `cloud.vertex.project` or `.region`, or the image is missing.
+    """
+    if config.train.device != "tpu":
+        return None
+    vertex = config.cloud.vertex
+    tpu = tpu_slice(config.train.tpu, backend=config.train.backend)
+    _require_batch(config, tpu)
+    for key, value in (("project", vertex.project), ("region", vertex.region)):
+        if value is None:
+            raise ConfigError(
+                f"cloud.vertex.{key} is not set, and a training job on TPUs needs it",
+                hint=f"--set cloud.vertex.{key}=..., or set it in a profile of the workload file",
+            )
+    return {
+        "project": vertex.project,
+        "region": vertex.region,
+        "endpoint": vertex.endpoint or f"https://{vertex.region}-aiplatform.googleapis.com",
+        "customJob": {
+            "displayName": f"{config.name}-training",
+            "labels": {**config.cloud.labels, "slipway_workload": config.name},
+            "jobSpec": _job_spec(config, tpu),
+            **({"encryptionSpec": {"kmsKeyName": vertex.encryption_key}} if vertex.encryption_key else {}),
+        },
+    }
+
+
+def _job_spec(config: WorkloadConfig, tpu: TpuSlice) -> dict[str, Any]:
+    vertex = config.cloud.vertex
+    limit_s = config.nodes["Trainer"].timeout_s if "Trainer" in config.nodes else None
+    scheduling: dict[str, Any] = {"strategy": "SPOT" if config.cloud.training.spot else "STANDARD"}
+    if tpu.hosts > 1:
+        # The hosts compute one step together: one that comes back alone would wait for the others' old step.
+        scheduling["restartJobOnWorkerRestart"] = True
+    if limit_s:
+        scheduling["timeout"] = f"{math.ceil(limit_s)}s"
+    spec: dict[str, Any] = {
+        "workerPoolSpecs": [
+            {
+                "machineSpec": dict(tpu.machine),
+                "replicaCount": "1",  # a slice is one, whatever its hosts
+                "containerSpec": {
+                    "imageUri": _image(config),
+                    "command": list(WORKER),
+                    # The image's own is the backend that models are exported with.
+                    "env": [{"name": "KERAS_BACKEND", "value": config.train.backend}],
+                },
+            }
+        ],
+        "scheduling": scheduling,
+    }
+    if vertex.service_account:
+        spec["serviceAccount"] = vertex.service_account
+    if vertex.network:
+        spec["network"] = vertex.network
+    return spec
+
+
+def _image(config: WorkloadConfig) -> str:
+    if config.cloud.training.image:
+        return config.cloud.training.image
+    target = IMAGE_TARGETS[config.train.backend]
+    suffix, image = target.removeprefix("training"), config.cloud.image or ""
+    if "@" in image or ":" not in image.rpartition("/")[2]:
+        raise ConfigError(
+            f"cloud.training.image is not set, and cloud.image ({image}) has no tag to put {suffix} behind",
+            hint=f"name what `make image TARGET={target}` built: --set cloud.training.image=...",
+        )
+    return f"{image}{suffix}"
+
+
+def _require_batch(config: WorkloadConfig, tpu: TpuSlice) -> None:
+    replicas, left = divmod(tpu.devices, config.train.model_parallel)
+    if left:
+        raise ConfigError(
+            f"train.model_parallel ({config.train.model_parallel}) must divide the {tpu.devices} devices of "
+            f"{tpu.name}"
+        )
+    try:
+        require_divisible(config.train.batch_size, replicas=replicas, hosts=tpu.hosts)
+    except ComponentError as error:
+        raise ConfigError(f"{error.message} of {tpu.name}", hint=error.hint) from error

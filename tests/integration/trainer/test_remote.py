@@ -1,0 +1,231 @@
+"""Training on other machines: the real client, a job service on loopback, and a worker in its own process.
+
+The service reads requests by the types that the client library publishes, and runs what the container would.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+vertex = pytest.importorskip("google.cloud.aiplatform_v1", reason="Vertex AI's client is not installed")
+pytestmark = pytest.mark.slow
+
+NAME = "projects/p/locations/europe-west4/customJobs"
+SPEC = {
+    "workerPoolSpecs": [
+        {
+            "machineSpec": {"machineType": "ct5lp-hightpu-4t", "tpuTopology": "2x2"},
+            "replicaCount": "1",
+            "containerSpec": {
+                "imageUri": "registry/slipway:1.0-tpu",
+                "command": ["python", "-m", "components.trainer.remote.worker"],
+                "env": [{"name": "KERAS_BACKEND", "value": "tensorflow"}],
+            },
+        }
+    ],
+    "scheduling": {"strategy": "SPOT"},
+}
+
+
+class Service(ThreadingHTTPServer):
+    """Takes jobs, runs their command, and tells their state.
+
+    Attributes:
+        jobs: as they were asked for.
+        cancelled: names.
+        refuse: code and message instead of a job; None: none.
+        preempted: what the service does for each worker that gets SIGTERM once it has a new checkpoint:
+            "starts it again" or "gives up".
+    """
+
+    daemon_threads = True
+
+    def __init__(self, environment, checkpoints):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.environment, self.checkpoints = environment, checkpoints
+        self.jobs, self.states, self.cancelled, self.workers = [], {}, [], []
+        self.refuse, self.preempted = None, []
+
+    def run(self, name, job):
+        container = job.job_spec.worker_pool_specs[0].container_spec
+        command = [sys.executable, *container.command[1:], *container.args]
+        variables = {each.name: each.value for each in container.env}
+        while True:
+            self.states[name] = "JOB_STATE_RUNNING"
+            worker = subprocess.Popen(command, env={**self.environment, **variables})
+            self.workers.append(worker)
+            before = self.saved()
+            while self.preempted and worker.poll() is None:
+                if self.saved() - before:
+                    worker.send_signal(signal.SIGTERM)
+                    break
+                time.sleep(0.01)
+            code = worker.wait()
+            if code == 138 and self.preempted.pop(0) == "starts it again":
+                continue  # as a spot machine that comes back
+            self.states[name] = "JOB_STATE_SUCCEEDED" if code == 0 else "JOB_STATE_FAILED"
+            return
+
+    def saved(self):
+        return set(self.checkpoints.glob("*/*.npz"))
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        path = self.path.partition("?")[0].removeprefix("/v1/")
+        if path.endswith(":cancel"):
+            self.server.cancelled.append(path.removesuffix(":cancel"))
+            return self.answer(200, {})
+        assert path == NAME
+        if self.server.refuse:
+            code, message = self.server.refuse
+            return self.answer(code, {"error": {"code": code, "message": message}})
+        job = vertex.CustomJob.from_json(body)
+        self.server.jobs.append(job)
+        name = f"{NAME}/{len(self.server.jobs)}"
+        self.server.states[name] = "JOB_STATE_PENDING"
+        threading.Thread(target=self.server.run, args=(name, job), daemon=True).start()
+        return self.answer(200, {"name": name, "state": "JOB_STATE_PENDING"})
+
+    def do_GET(self):
+        name = self.path.partition("?")[0].removeprefix("/v1/")
+        self.answer(200, {"name": name, "state": self.server.states[name]})
+
+    def answer(self, code, document):
+        body = json.dumps(document).encode()
+        self.send_response(code)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def service(project, tmp_path):
+    path = os.pathsep.join([str(project), str(tmp_path)])
+    environment = {**os.environ, "PYTHONPATH": path, "TF_USE_LEGACY_KERAS": "0", "TF_CPP_MIN_LOG_LEVEL": "2"}
+    running = Service(environment, tmp_path / "checkpoints")
+    threading.Thread(target=running.serve_forever, daemon=True).start()
+    yield running
+    for worker in running.workers:
+        with suppress(ProcessLookupError):
+            worker.kill()
+        worker.wait()
+    running.shutdown()
+    running.server_close()
+
+
+@pytest.fixture
+def elsewhere(service, tmp_path):
+    from components.trainer.carrying_out import Elsewhere
+
+    request = {
+        "project": "p",
+        "region": "europe-west4",
+        "endpoint": f"http://127.0.0.1:{service.server_port}",
+        "customJob": {"displayName": "tiny", "labels": {"team": "rides"}, "jobSpec": SPEC},
+    }
+    # TensorFlow's way to files by address, as to gs://.
+    return Elsewhere(request, f"file://{tmp_path}/remote", poll_s=0.05)
+
+
+@pytest.fixture
+def carried_out(job, elsewhere, tmp_path):
+    """Carries out the job elsewhere with some settings changed; its result."""
+    from dataclasses import replace
+
+    from components.trainer.carrying_out import carry_out
+
+    def call(**changes):
+        here = tmp_path / "here"
+        here.mkdir(exist_ok=True)
+        (tmp_path / "checkpoints" / "tiny").mkdir(parents=True, exist_ok=True)
+        changed = replace(
+            job, output_dir=str(here), checkpoint_dir=f"file://{tmp_path}/checkpoints/tiny", **changes
+        )
+        made, result = carry_out(changed, interpreter=None, meanwhile=lambda: "made", elsewhere=elsewhere)
+        assert made == "made"
+        return result
+
+    return call
+
+
+def test_training_whose_machines_are_taken_back_goes_on_and_what_it_leaves_comes_back(
+    carried_out, service, tmp_path
+):
+    from components.trainer.settings.checkpoint import CheckpointSettings
+
+    service.preempted = ["starts it again", "gives up"]
+    result = carried_out(epochs=60, checkpoint=CheckpointSettings(steps=5))
+    assert [worker.returncode for worker in service.workers] == [138, 138, 0]
+    assert len(service.jobs) == 2, "what the service gives up, the Trainer asks for again"
+    assert (result["epochs"], result["steps"], result["time"]["restarts"]) == (60, 300, 2)
+    here = tmp_path / "here"
+    assert result == json.loads((here / "result.json").read_text())
+    assert len(json.loads((here / "history.json").read_text())["epochs"]) == 60
+    assert (here / "model.weights.h5").stat().st_size > 1000
+    assert service.cancelled == []
+    asked = service.jobs[0]
+    [pool] = asked.job_spec.worker_pool_specs
+    assert (asked.display_name, dict(asked.labels)) == ("tiny", {"team": "rides"})
+    assert (pool.machine_spec.machine_type, pool.machine_spec.tpu_topology) == ("ct5lp-hightpu-4t", "2x2")
+    assert list(pool.container_spec.args) == [f"file://{tmp_path}/remote/job.json"]
+    assert asked.job_spec.scheduling.strategy.name == "SPOT"
+
+
+def test_failure_of_the_training_comes_back_in_its_own_words(carried_out, service):
+    from components.errors import ComponentError
+
+    with pytest.raises(ComponentError, match=r"training failed: train.batch_size \(4800\) is larger") as no:
+        carried_out(batch_size=4800)
+    assert no.value.hint == "set train.batch_size to 240 or less"
+
+
+def test_job_that_the_service_refuses_is_refused_with_its_words_and_the_remedies(carried_out, service):
+    from components.errors import ComponentError
+
+    service.refuse = (403, "Permission 'aiplatform.customJobs.create' denied")
+    with pytest.raises(
+        ComponentError, match="Vertex AI did not create the training job: 403 Perm"
+    ) as refused:
+        carried_out()
+    assert "roles/aiplatform.user" in refused.value.hint
+
+
+def test_job_is_cancelled_when_the_one_who_waits_is_told_to_end(job, elsewhere, service, tmp_path):
+    from components.trainer.remote.vertex import VertexTraining
+
+    def leave(line):
+        raise SystemExit(138)
+
+    with pytest.raises(SystemExit), VertexTraining(job, **vars(elsewhere)) as training:
+        training.wait(leave)
+    assert service.cancelled == [f"{NAME}/1"]
+
+
+def test_worker_that_is_not_the_first_host_writes_nothing(job, service, tmp_path):
+    """Each host has the same weights, and one outcome tells that all is there."""
+    Path(tmp_path, "job.json").write_text(job.to_json())
+    code = f"""
+import sys
+from components.trainer import train
+from components.trainer.remote import worker
+train.main = lambda arguments, tell: tell("done", steps=1) or 0
+sys.exit(worker.main(["{tmp_path}/job.json"]))
+"""
+    hosts = {"TPU_WORKER_HOSTNAMES": "a,b", "TPU_WORKER_ID": "1"}
+    subprocess.run([sys.executable, "-c", code], env={**service.environment, **hosts}, check=True)
+    assert not (tmp_path / "outcome.json").exists()
