@@ -6,7 +6,6 @@ Imports no TFX: nodes live in processes that the fork server forks; this one sta
 import json
 import shutil
 import signal
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,6 +24,7 @@ from pipeline.local.plan import Decision
 from pipeline.local.processes import is_stopped
 from pipeline.local.record import NodeRecord, RunRecord
 from pipeline.local.server import Server, ServerLostError
+from pipeline.local.signals import answered_by
 
 # Seconds between two looks at limits and progress; also how late a time limit or Ctrl-C can strike.
 _TICK_S = 0.5
@@ -98,7 +98,7 @@ class Engine:
             if not stays(entry.id, self.graph, self.decisions, was_begun=was_begun):
                 self._forget_state(entry.id)
         try:
-            with self._signals_counted():
+            with answered_by(self._on_signal):
                 self._loop()
         except KeyboardInterrupt:  # the second Ctrl-C: no more grace for anyone
             self.interrupted = True
@@ -119,19 +119,6 @@ class Engine:
                 if entry.state == "cached":
                     entry.outputs, entry.execution_id = {}, None
                     self._skip(entry, f"{gate} stopped the run")
-
-    @contextmanager
-    def _signals_counted(self) -> Iterator[None]:
-        # Python lets only the main thread handle signals; elsewhere, e.g. in a notebook, they are its affair.
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        before = {s: signal.signal(s, self._on_signal) for s in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for signum, handler in before.items():
-                signal.signal(signum, handler)
 
     def _on_signal(self, *_: object) -> None:
         # Only counts: the loop may be in the middle of a message or of a file.

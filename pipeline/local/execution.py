@@ -16,6 +16,7 @@ from pipeline.local.processes import default_jobs, end_leftovers
 from pipeline.local.record import NodeRecord, RunRecord
 from pipeline.local.request import IR_NAME, Request
 from pipeline.local.server import RefusedError, Server
+from pipeline.local.signals import answered_by, raise_interrupt
 from pipeline.local.temporary import remove_left, temporary_folder
 from pipeline.local.warm import Warm
 from pipeline.local.wording import DONE_BEFORE
@@ -80,7 +81,8 @@ def execute(
         history.save(record)
         display.begins(record)
         try:
-            interrupted = _run(request, history, record, display, warm)
+            with answered_by(raise_interrupt):
+                interrupted = _run(request, history, record, display, warm)
         except KeyboardInterrupt:
             interrupted = True
         except PipelineError as error:

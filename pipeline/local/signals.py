@@ -1,0 +1,36 @@
+"""Who answers Ctrl-C and SIGTERM while a run is on."""
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+_ENDING = (signal.SIGINT, signal.SIGTERM)
+
+
+@contextmanager
+def answered_by(handler: Callable[..., object]) -> Iterator[None]:
+    """Calls `handler(signum, frame)` for Ctrl-C and SIGTERM; the handlers of before come back at the end.
+
+    Also where the shell had Ctrl-C ignored, as it does for what a script starts in the background: who sends
+    a signal to a run means it. Does nothing outside the main thread, e.g. in a notebook's worker: Python lets
+    only the main thread handle signals.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {signum: signal.signal(signum, handler) for signum in _ENDING}
+    try:
+        yield
+    finally:
+        for signum, earlier in before.items():
+            signal.signal(signum, earlier)
+
+
+def raise_interrupt(*_: object) -> None:
+    """A handler for work that may be left anywhere.
+
+    Raises:
+        KeyboardInterrupt: always.
+    """
+    raise KeyboardInterrupt
