@@ -17,8 +17,7 @@ Mask = npt.NDArray[np.bool_]
 _INT64 = range(-(2**63), 2**63)
 # 18 digits always fit into 64 bits; longer texts are looked at one by one.
 _SAFE_DIGITS = 18
-_LEADING_ZERO = r"^[+-]?0[0-9]+$"
-_HEXADECIMAL = r"^-?0[xX]"
+_DIGITS = b"0123456789"
 _WHOLE = r"^[+-]?[0-9]+$"
 
 
@@ -58,17 +57,14 @@ def infer_type(cells: pa.Array, at_least: ColumnType = ColumnType.UNKNOWN) -> Co
     """
     if at_least == ColumnType.TEXT:
         return at_least
-    values = _present(cells)
-    if not len(values):
+    texts = _without_empty(cells)
+    if texts.null_count == len(texts):
         return at_least
-    if _any_with_zero_first(values, _LEADING_ZERO):
-        return ColumnType.TEXT
-    is_short = pc.max(pc.binary_length(values)).as_py() <= _SAFE_DIGITS
-    if at_least <= ColumnType.INT and is_short and _cast_ints(values) is not None:
+    if at_least <= ColumnType.INT and _plain_ints(texts) is not None:
         return ColumnType.INT
-    if _is_plainly_float(values):
+    if _plain_floats(texts) is not None:
         return ColumnType.FLOAT
-    for value in _unique_bytes(values):
+    for value in _unique_bytes(texts):
         at_least = max(at_least, _type_of(value))
         if at_least == ColumnType.TEXT:
             break
@@ -87,10 +83,9 @@ def parse(cells: pa.Array, kind: ColumnType) -> tuple[pa.Array, Mask]:
         cells do not hold a value of the type.
     """
     right: Mask = np.zeros(len(cells), dtype=np.bool_)
-    empty = pc.equal(pc.binary_length(cells), 0)
+    texts = _without_empty(cells)
     if kind == ColumnType.UNKNOWN:
-        return pa.nulls(len(cells)), np.asarray(pc.invert(empty), dtype=np.bool_)
-    texts = pc.if_else(empty, pa.scalar(None, cells.type), cells) if pc.any(empty).as_py() else cells
+        return pa.nulls(len(cells)), np.asarray(texts.is_valid(), dtype=np.bool_)
     if kind == ColumnType.TEXT:
         return texts.cast(pa.binary() if pa.types.is_string(texts.type) else pa.large_binary()).cast(
             pa.large_binary()
@@ -99,6 +94,22 @@ def parse(cells: pa.Array, kind: ColumnType) -> tuple[pa.Array, Mask]:
     if (values := cast(texts)) is not None:
         return values, right
     return _parse_one_by_one(texts, kind)
+
+
+def parse_guessed(cells: pa.Array, guess: ColumnType) -> pa.Array | None:
+    """The cells as values of a guessed type; None if with them `infer_type` gives another one.
+
+    Args:
+        cells: as `parse`.
+        guess: what `infer_type` gave for other cells of the column.
+
+    Returns:
+        Values as `parse`.
+    """
+    plain = {ColumnType.INT: _plain_ints, ColumnType.FLOAT: _plain_floats}.get(guess)
+    if plain is not None and (values := plain(_without_empty(cells))) is not None:
+        return values
+    return parse(cells, guess)[0] if infer_type(cells, guess) == guess else None
 
 
 def as_type(values: pa.Array, kind: ColumnType) -> tuple[pa.Array, Mask]:
@@ -159,10 +170,22 @@ def type_of_arrow(kind: pa.DataType) -> ColumnType | None:
     return next((column for rule, column in rules if rule(kind)), None)
 
 
-def _present(cells: pa.Array) -> pa.Array:
-    """The cells that hold something."""
-    full = pc.greater(pc.binary_length(cells), 0)
-    return cells if pc.all(full).as_py() else cells.filter(full)
+def _without_empty(cells: pa.Array) -> pa.Array:
+    """The cells, null where they are empty; no text is copied."""
+    filled = np.diff(_bounds(cells)) > 0
+    if filled.all():
+        return cells
+    bits = np.packbits(filled, bitorder="little")
+    buffers = [pa.py_buffer(bits), pa.py_buffer(_bounds(cells)), cells.buffers()[2]]
+    return pa.Array.from_buffers(cells.type, len(cells), buffers)
+
+
+def _bounds(cells: pa.Array) -> npt.NDArray[Any]:
+    """Where each text begins in the letters of an Arrow array, and where the last one ends."""
+    width = np.int32 if cells.type in (pa.string(), pa.binary()) else np.int64
+    if not len(cells):
+        return np.zeros(1, dtype=width)
+    return np.frombuffer(cells.buffers()[1], dtype=width)[cells.offset : cells.offset + len(cells) + 1]
 
 
 def _unique_bytes(values: pa.Array) -> list[bytes]:
@@ -183,23 +206,45 @@ def _type_of(value: bytes) -> ColumnType:
     return ColumnType.INT if number in _INT64 and not has_leading_zero else ColumnType.TEXT
 
 
-def _any_with_zero_first(values: pa.Array, pattern: str) -> bool:
-    """Whether a pattern for texts that begin with a zero matches any; quick where few begin so."""
-    zero = pc.or_(
-        pc.starts_with(values, "0"), pc.or_(pc.starts_with(values, "-0"), pc.starts_with(values, "+0"))
-    )
-    candidates = values.filter(pc.and_(zero, pc.greater(pc.binary_length(values), 1)))
-    return bool(len(candidates) and pc.any(pc.match_substring_regex(candidates, pattern)).as_py())
+def _any_with_zero_before(letters: bytes, texts: pa.Array) -> bool:
+    """Whether any text begins, after its sign, with a zero and then one of some letters."""
+    if (data := texts.buffers()[2]) is None:
+        return False
+    there, bounds = np.frombuffer(data, dtype=np.uint8), _bounds(texts)
+    long = np.diff(bounds) > 1
+    first, last = bounds[:-1][long], bounds[1:][long] - 1
+    signs = there[first]
+    first = first + ((signs == ord("-")) | (signs == ord("+")))
+    zeros = first[(there[first] == ord("0")) & (first < last)]
+    is_meant = np.zeros(256, dtype=np.bool_)
+    is_meant[list(letters)] = True
+    return bool(is_meant[there[zeros + 1]].any())
 
 
-def _cast_ints(values: pa.Array) -> pa.Array | None:
+def _plain_ints(texts: pa.Array) -> pa.Array | None:
+    """Whole numbers of few digits without leading zeros, as numbers; None if any is something else."""
+    longest = np.diff(_bounds(texts)).max(initial=0)
+    return None if longest > _SAFE_DIGITS or _any_with_zero_before(_DIGITS, texts) else _cast_ints(texts)
+
+
+def _plain_floats(texts: pa.Array) -> pa.Array | None:
+    """Numbers of which none could be a whole number that Arrow does not take for one; else None."""
+    if _any_with_zero_before(_DIGITS, texts) or (values := _cast_floats(texts)) is None:
+        return None
+    if pc.any(pc.starts_with(texts, "+")).as_py():
+        return None
+    long = texts.filter(pc.greater(pc.binary_length(texts), _SAFE_DIGITS))
+    return None if len(long) and pc.any(pc.match_substring_regex(long, _WHOLE)).as_py() else values
+
+
+def _cast_ints(texts: pa.Array) -> pa.Array | None:
     """Whole numbers by Arrow's rules where these are Python's, else None."""
     try:
-        cast = pc.cast(values, pa.int64())
+        cast = pc.cast(texts, pa.int64())
     except pa.ArrowInvalid:
         return None
     # Arrow reads 0x1F as 31.
-    return None if _any_with_zero_first(values, _HEXADECIMAL) else cast
+    return None if _any_with_zero_before(b"xX", texts) else cast
 
 
 def _cast_floats(values: pa.Array) -> pa.Array | None:
@@ -212,14 +257,6 @@ def _cast_floats(values: pa.Array) -> pa.Array | None:
     if pc.any(pc.is_nan(cast)).as_py() and pc.any(pc.match_substring(values, "(")).as_py():
         return None
     return cast
-
-
-def _is_plainly_float(values: pa.Array) -> bool:
-    """Whether all are numbers and none could be a whole number that Arrow does not take for one."""
-    if _cast_floats(values) is None or pc.any(pc.starts_with(values, "+")).as_py():
-        return False
-    long = values.filter(pc.greater(pc.binary_length(values), _SAFE_DIGITS))
-    return not (len(long) and pc.any(pc.match_substring_regex(long, _WHOLE)).as_py())
 
 
 def _parse_one_by_one(texts: pa.Array, kind: ColumnType) -> tuple[pa.Array, Mask]:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from components.ingest.blocks import Block, Place, Reject
-from components.ingest.column_types import Columns, ColumnType, Mask, as_type, infer_type, parse
+from components.ingest.column_types import Columns, Mask
 from components.ingest.digest import FileDigest, file_digest
 from components.ingest.example_encoding import ExampleEncoder, bytes_of
 from components.ingest.formats import format_of
@@ -17,13 +17,8 @@ from components.ingest.planning import Task
 from components.ingest.quarantine import QuarantineFile, Tally
 from components.ingest.splitting import NO_SPLIT, SplitRule, split_rule
 from components.ingest.storage import fetched
-from components.ingest.tfrecord import OpenOutput, Shard, ShardWriter, frame
-
-_WRONG_TYPE = {ColumnType.INT: "not a whole number", ColumnType.FLOAT: "not a number"}
-
-
-class GuessError(Exception):
-    """A cell does not fit the type that was guessed for its column from earlier ones."""
+from components.ingest.tfrecord import OpenOutput, Shard, ShardWriter
+from components.ingest.typed_rows import typed_rows
 
 
 @dataclass(slots=True)
@@ -148,7 +143,7 @@ class _Work:
 
     def take(self, block: Block) -> list[Reject]:
         """Writes a block's rows; returns those that are no examples."""
-        typed, rejects = self._typed(block)
+        typed, rejects = typed_rows(block, self._columns, guessed=self._guessed)
         good = np.ones(block.rows, dtype=np.bool_)
         good[list(rejects)] = False
         decider = self._decider(block, typed, rejects, good)
@@ -167,25 +162,6 @@ class _Work:
         self._write(block, decider, records, np.flatnonzero(good), rejects)
         return [rejects[row] for row in sorted(rejects)]
 
-    def _typed(self, block: Block) -> tuple[dict[str, pa.Array], dict[int, Reject]]:
-        typed: dict[str, pa.Array] = {}
-        rejects: dict[int, Reject] = {}
-        for name, kind in self._columns.items():
-            if name not in block.columns:
-                if block.records is None:
-                    typed[name] = pa.nulls(block.rows, _null_type(kind))
-                continue
-            values = block.columns[name]
-            if block.is_text and name in self._guessed and infer_type(values, kind) != kind:
-                raise GuessError(name)
-            typed[name], bad = parse(values, kind) if block.is_text else as_type(values, kind)
-            for row in _rows(bad):
-                cell = str(values[row].as_py())[:80]
-                rejects.setdefault(
-                    row, Reject(_WRONG_TYPE.get(kind, "no value expected"), block.find(row), name, repr(cell))
-                )
-        return typed, rejects
-
     def _decider(
         self, block: Block, typed: Mapping[str, pa.Array], rejects: dict[int, Reject], good: Mask
     ) -> pa.Array | None:
@@ -202,24 +178,13 @@ class _Work:
         self, block: Block, decider: Any, records: pa.Array, rows: Any, rejects: dict[int, Reject]
     ) -> None:
         content = bytes_of(records)
-        framed = frame(records, content)
         if self._fixed is not None:
-            self._writers[self._fixed].write(framed)
+            self._writers[self._fixed].write(content)
             return
         assert self._rule is not None  # noqa: S101  (for the type checker: either is set)
         splits = self._rule.assign(block, decider, content)
         for index, writer in enumerate(self._writers):
-            chosen = np.flatnonzero(splits == index)
-            if len(chosen):
-                writer.write(framed.take(pa.array(chosen)))
+            writer.write([content[row] for row in np.flatnonzero(splits == index).tolist()])
         for row in np.flatnonzero(splits == NO_SPLIT).tolist():
             place: Place = block.find(int(rows[row]))
             rejects[int(rows[row])] = Reject("in no split", place, detail=f"part {block.part!r}")
-
-
-def _rows(bad: Mask) -> list[int]:
-    return np.flatnonzero(bad).tolist() if bad.any() else []
-
-
-def _null_type(kind: ColumnType) -> pa.DataType:
-    return as_type(pa.nulls(0), kind)[0].type

@@ -18,11 +18,12 @@ from typing import Any, BinaryIO
 
 from components.errors import ComponentError
 from components.ingest.column_types import Columns, merge
-from components.ingest.convert import GuessError, Report, convert
+from components.ingest.convert import Report, convert
 from components.ingest.formats import format_of
 from components.ingest.options import Options
 from components.ingest.planning import Task
 from components.ingest.storage import fetched
+from components.ingest.typed_rows import GuessError
 from components.progress import report as tell
 
 # A process takes half a second to start, and a second of work is about this much.

@@ -10,20 +10,16 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from itertools import chain
 from typing import Any, BinaryIO, Protocol
 
 import google_crc32c
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 import zstandard
-
-from components.ingest.example_encoding import binary_array
 
 _MASK_DELTA = 0xA282EAD8
 _HEAD = struct.Struct("<QI")
 _FOOT = struct.Struct("<I")
-_EMPTY = pa.scalar(b"", pa.large_binary())
 _QUEUED_BLOCKS = 4
 
 
@@ -60,19 +56,12 @@ def masked_crc32c(data: bytes) -> int:
     return (((crc >> 15) | (crc << 17)) + _MASK_DELTA) & 0xFFFFFFFF
 
 
-def frame(records: pa.LargeBinaryArray, content: Sequence[bytes]) -> pa.LargeBinaryArray:
-    """The records with what stands before and behind each in a file.
-
-    Args:
-        records: one or more records.
-        content: the same records as Python bytes.
-    """
-    crcs = np.fromiter(map(google_crc32c.value, content), dtype=np.uint32, count=len(content))
+def frame(records: Sequence[bytes]) -> bytes:
+    """The records as they stand in a file, one behind the other."""
+    crcs = np.fromiter(map(google_crc32c.value, records), dtype=np.uint32, count=len(records))
     masked = ((crcs >> np.uint32(15)) | (crcs << np.uint32(17))) + np.uint32(_MASK_DELTA)
-    sizes, which = np.unique(np.asarray(pc.binary_length(records), dtype=np.int64), return_inverse=True)
-    heads = pa.array([_head(int(size)) for size in sizes], pa.large_binary()).take(pa.array(which))
-    feet = binary_array(masked.astype("<u4"), np.full(len(content), 4, dtype=np.int64))
-    return pc.binary_join_element_wise(heads, records, feet, _EMPTY)
+    heads, feet = map(_head, map(len, records)), map(_FOOT.pack, masked.tolist())
+    return b"".join(chain.from_iterable(zip(heads, records, feet, strict=True)))
 
 
 def read_records(stream: Readable, *, max_bytes: int) -> Iterator[tuple[int, bytes] | BrokenRecord]:
@@ -114,9 +103,9 @@ class Shard:
 
 
 class ShardWriter:
-    """Writes framed records into shards, in the order given: the same records, the same bytes.
+    """Writes records into shards, in the order given: the same records, the same bytes.
 
-    Rows are dealt over `lanes` files in turn; a file that has reached `target_bytes` is followed by another.
+    They are dealt over `lanes` files in turn; a file that has reached `target_bytes` is followed by another.
 
     Args:
         prefix: path of the files, without the number and the suffix.
@@ -144,20 +133,18 @@ class ShardWriter:
             )
             for lane in range(lanes)
         ]
-        self._queue: queue.Queue[tuple[int, pa.Array] | None] = queue.Queue(_QUEUED_BLOCKS)
+        self._queue: queue.Queue[tuple[int, Sequence[bytes]] | None] = queue.Queue(_QUEUED_BLOCKS)
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._thread.start()
 
-    def write(self, framed: pa.LargeBinaryArray) -> None:
-        """Hands rows to the thread; waits while it is far behind."""
+    def write(self, records: Sequence[bytes]) -> None:
+        """Hands records to the thread; waits while it is far behind."""
         lanes = len(self._lanes)
         for lane in range(lanes):
-            first = (lane - self._dealt) % lanes
-            rows = framed.take(pa.array(np.arange(first, len(framed), lanes))) if lanes > 1 else framed
-            if len(rows):
-                self._queue.put((lane, rows))
-        self._dealt += len(framed)
+            if dealt := records[(lane - self._dealt) % lanes :: lanes]:
+                self._queue.put((lane, dealt))
+        self._dealt += len(records)
         if self._error is not None:
             raise self._error
 
@@ -186,8 +173,8 @@ class ShardWriter:
             if self._error is not None:
                 continue  # the queue is drained, so that nobody waits for room in it
             try:
-                lane, rows = item
-                self._lanes[lane].write(rows)
+                lane, records = item
+                self._lanes[lane].write(records)
             except BaseException as error:  # told to the other thread at its next call
                 self._error = error
 
@@ -205,12 +192,12 @@ class _Lane:
         self._shards: list[Shard] = []
         self._open()
 
-    def write(self, framed: pa.LargeBinaryArray) -> None:
+    def write(self, records: Sequence[bytes]) -> None:
         if self._size >= self._target_bytes:
             self._finish()
             self._open()
-        data = _joined(framed)
-        self._rows += len(framed)
+        data = frame(records)
+        self._rows += len(records)
         self._put(self._compressor.compress(data) if self._compressor else data)
 
     def close(self) -> list[Shard]:
@@ -232,7 +219,7 @@ class _Lane:
         self._file.close()
         self._shards.append(Shard(self._name, self._rows, self._size))
 
-    def _put(self, data: bytes | memoryview) -> None:
+    def _put(self, data: bytes) -> None:
         self._file.write(data)
         self._size += len(data)
 
@@ -245,14 +232,6 @@ _CODECS: Mapping[str, Callable[[int], _Codec]] = {
     "gzip": lambda level: (".gz", zlib.compressobj(level, zlib.DEFLATED, 31)),
     "zstd": lambda _: (".zst", zstandard.ZstdCompressor().compressobj()),
 }
-
-
-def _joined(framed: pa.LargeBinaryArray) -> memoryview:
-    """The bytes of all rows, end to end, without a copy."""
-    _, offsets, data = framed.buffers()
-    bounds = np.frombuffer(offsets, dtype=np.int64)
-    first, last = bounds[framed.offset], bounds[framed.offset + len(framed)]
-    return memoryview(data)[first:last] if data is not None else memoryview(b"")
 
 
 @lru_cache(maxsize=1 << 16)

@@ -1,6 +1,6 @@
 """The rows of a block as values of the columns' types, and the rows that hold others."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,12 +8,16 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from components.ingest.blocks import Block, InputFile, Reject
-from components.ingest.column_types import Columns, ColumnType, Mask, as_type, parse
+from components.ingest.column_types import Columns, ColumnType, as_type, parse, parse_guessed
 from components.ingest.example_encoding import ExampleEncoder
 from components.ingest.formats import format_of
 from components.ingest.options import Options
 
 _WRONG_TYPE = {ColumnType.INT: "not a whole number", ColumnType.FLOAT: "not a number"}
+
+
+class GuessError(Exception):
+    """A cell does not fit the type that was guessed for its column from earlier ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +68,34 @@ def example_rows(
         first += block.rows + len(block.rejects)
 
 
-def typed_rows(block: Block, columns: Columns) -> tuple[dict[str, pa.Array], dict[int, Reject]]:
-    """The columns' values, one for each row, and by row the first value that is of another type."""
+def typed_rows(
+    block: Block, columns: Columns, *, guessed: Collection[str] = ()
+) -> tuple[dict[str, pa.Array], dict[int, Reject]]:
+    """The columns' values, one for each row, and by row the first value that is of another type.
+
+    Args:
+        block: of any format; a column that it lacks has no value.
+        columns: the name and type of each.
+        guessed: columns of text cells whose type is a guess and no rule.
+
+    Raises:
+        GuessError: a guess is wrong.
+    """
     typed: dict[str, pa.Array] = {}
     rejects: dict[int, Reject] = {}
     for name, kind in columns.items():
         if name not in block.columns:
             if block.records is None:
-                typed[name] = pa.nulls(block.rows, _null_type(kind))
+                typed[name] = as_type(pa.nulls(block.rows), kind)[0]
             continue
         values = block.columns[name]
+        if block.is_text and name in guessed:
+            if (found := parse_guessed(values, kind)) is None:
+                raise GuessError(name)
+            typed[name] = found
+            continue
         typed[name], bad = parse(values, kind) if block.is_text else as_type(values, kind)
-        for row in _rows(bad):
+        for row in np.flatnonzero(bad).tolist():
             cell = str(values[row].as_py())[:80]
             rejects.setdefault(
                 row, Reject(_WRONG_TYPE.get(kind, "no value expected"), block.find(row), name, repr(cell))
@@ -102,11 +122,3 @@ def _rows_before(block: Block, offset: int) -> int:
         else:
             high = middle
     return low
-
-
-def _rows(bad: Mask) -> list[int]:
-    return np.flatnonzero(bad).tolist() if bad.any() else []
-
-
-def _null_type(kind: ColumnType) -> pa.DataType:
-    return as_type(pa.nulls(0), kind)[0].type
