@@ -4,7 +4,7 @@ A newline ends a record unless an odd number of quotes precedes it, which is the
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ class Records:
         line: the number of the line that it begins with, from 1.
         kept_bytes: 0, or how much of a single too long record is in `data`; the rest was skipped.
         is_regular: whether quotes stand only around whole fields.
-        newlines: how many are in `data`.
+        newlines: where they are in `data`.
     """
 
     data: bytes
@@ -36,18 +36,24 @@ class Records:
     line: int
     kept_bytes: int = 0
     is_regular: bool = True
-    newlines: int = 0
+    newlines: Positions = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     def __len__(self) -> int:
         return len(self.starts)
 
     def line_of(self, start: int) -> int:
         """The number of the line that a position in `data` lies in."""
-        return self.line + self.data.count(b"\n", 0, start)
+        return self.line + int(np.searchsorted(self.newlines, start))
 
     def without_first(self) -> "Records":
         """All but the first record."""
         return replace(self, starts=self.starts[1:], ends=self.ends[1:])
+
+    def parts(self, rows: int) -> Iterator["Records"]:
+        """The records, at most so many at a time."""
+        for first in range(0, len(self), rows):
+            part = slice(first, first + rows)
+            yield replace(self, starts=self.starts[part], ends=self.ends[part])
 
 
 def scan_records(
@@ -80,19 +86,19 @@ def scan_records(
         cut, is_open = marks.last_end(pending)
         if at_end and not is_open:
             cut = len(pending)
-        pieces = [pending[:cut]] if cut else []
-        rest = pending[cut:]
-        lines = b""
+        whole, rest = pending[:cut], pending[cut:]
+        opened = lines = b""
         if at_end or len(rest) > max_record_bytes:
-            # Nothing closes the quote: what follows it is read line by line.
+            # Nothing closes the quote: it ends with its line, and no newline behind that is inside of quotes.
             keep = len(rest) if at_end else rest.rfind(b"\n") + 1
-            lines, rest = rest[:keep], rest[keep:]
-        for piece, quotes_count in [*((piece, True) for piece in pieces), (lines, False)]:
+            first = rest.find(b"\n", 0, keep) + 1 or keep
+            opened, lines, rest = rest[:first], rest[first:keep], rest[keep:]
+        for piece, quotes_count in ((whole, True), (opened, False), (lines, True)):
             if piece:
                 records = marks.records(piece, offset, line, quotes_count=quotes_count)
                 yield records
                 offset += len(piece)
-                line += records.newlines
+                line += len(records.newlines)
         if len(rest) > max_record_bytes:
             skipped = _skip_line(read, len(rest), block_bytes)
             yield Records(rest, np.array([0]), np.array([len(rest)]), offset, line, kept_bytes=len(rest))
@@ -139,8 +145,8 @@ class _Marks:
 
     def records(self, data: bytes, offset: int, line: int, *, quotes_count: bool) -> Records:
         array = np.frombuffer(data, dtype=np.uint8)
-        ends = np.flatnonzero(array == _NEWLINE)
-        newlines, is_regular = len(ends), quotes_count
+        newlines = ends = np.flatnonzero(array == _NEWLINE)
+        is_regular = quotes_count
         if self._quote is not None and quotes_count and self._quote in data:
             quotes = np.flatnonzero(array == self._quote[0])
             ends = ends[np.searchsorted(quotes, ends) % 2 == 0]

@@ -24,6 +24,8 @@ _OTHER_MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
+# A row takes some hundred bytes on its way, however short it is in the file.
+_BLOCK_ROWS = 40_000
 
 
 def columns_of(file: InputFile, options: Options) -> tuple[str, ...]:
@@ -102,9 +104,9 @@ class _Table:
     def blocks(self) -> Iterator[Block]:
         """The rows below the header; once."""
         if self._first is not None:
-            yield self._block(self._first)
+            yield from self._blocks(self._first)
         for records in self._records:
-            yield self._block(records)
+            yield from self._blocks(records)
 
     def _read(self, size: int) -> bytes:
         data: bytes = self._stream.read(size)
@@ -155,20 +157,15 @@ class _Table:
             )
         return tuple(rows[0])
 
-    def _block(self, records: Records) -> Block:
-        block = None
-        if records.is_regular and not records.kept_bytes:
-            block = self._parse_with_arrow(records)
-        return block or self._parse_one_by_one(records)
+    def _blocks(self, records: Records) -> Iterator[Block]:
+        for part in records.parts(_BLOCK_ROWS):
+            yield self._parse_with_arrow(part) or self._parse_one_by_one(part)
 
     def _parse_with_arrow(self, records: Records) -> Block | None:
         """All rows at once; None if anything about them is odd."""
-        if not len(records):
-            return self._as_block(
-                [pa.array([], pa.string()) for _ in self.names], records, [], lambda _: Place(0, 0, b"")
-            )
-        start = int(records.starts[0])
-        data = memoryview(records.data)[start:]
+        if records.kept_bytes or not records.is_regular:
+            return None
+        data = memoryview(records.data)[int(records.starts[0]) : int(records.ends[-1])]
         # Arrow takes a lone "\r" for a line end, which none of the rules here does.
         has_return = b"\r" in records.data and records.data.count(b"\r") != records.data.count(b"\r\n")
         if has_return or b"\0" in records.data or not _is_utf8(data):

@@ -1,18 +1,22 @@
 """A Cloud Storage of its own on loopback, for tests: python object_store.py; prints its port.
 
-It speaks what the client library uses to list and read (paging, generations, checksums), takes objects by
-PUT /_objects/BUCKET/NAME, and spoils answers on demand: POST /_faults with {"kind", "times"}.
+It speaks what the client library uses to list and read (paging, generations, ranges, checksums), takes
+objects by PUT /_objects/BUCKET/NAME, and spoils answers on demand: POST /_faults with {"kind", "times"}.
+Kinds: "503", "403", "drop" (no answer), "stall" (none for STALL_S), "truncate" (half of the body), "replace"
+(half of it, and then another object in its place), "corrupt" (one wrong bit).
 """
 
 import base64
 import json
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import google_crc32c
 
 PAGE_OBJECTS = 2
+STALL_S = 3
 
 
 class Store(ThreadingHTTPServer):
@@ -57,14 +61,16 @@ class Handler(BaseHTTPRequestHandler):
         parts = url.path.split("/")
         if parts[1] == "_requests":
             return self.answer(200, json.dumps(self.server.requests).encode())
-        self.server.requests.append(self.path)
+        self.server.requests.append(f"{self.path} {self.headers.get('Range', '')}".rstrip())
         with self.server.lock:
             # The client also looks at the bucket, by itself and whenever it likes.
             is_ours = "o" in parts
             fault = self.server.faults.pop(0) if is_ours and self.server.faults else None
         if fault in ("503", "403"):
             return self.fail(int(fault), "injected")
-        if fault == "drop":
+        if fault == "stall":
+            time.sleep(STALL_S)
+        if fault in ("drop", "stall"):
             self.close_connection = True
             return self.connection.close()
         bucket = self.server.buckets.get(parts[parts.index("b") + 1])
@@ -104,7 +110,9 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("X-Goog-Generation", str(generation))
         self.send_header("Content-Length", str(len(sent)))
         self.end_headers()
-        if fault == "truncate":
+        if fault in ("truncate", "replace"):
+            if fault == "replace":
+                bucket[name] = (generation + 1, bytes(len(body)))
             self.wfile.write(sent[: len(sent) // 2])
             self.wfile.flush()
             self.close_connection = True

@@ -60,6 +60,29 @@ def test_object_arrives_whole_whatever_the_network_does_once(cloud, content, fau
     assert any(f"generation={file.generation}" in request for request in cloud.requests())
 
 
+def test_object_cut_short_is_resumed_not_read_anew(cloud, content):
+    cloud.put("b", "d/1.csv", content)
+    [file] = list_files("gs://b/d/1.csv")
+    cloud.spoil("truncate")
+    assert read(file) == content
+    first, second = [request for request in cloud.requests() if "alt=media" in request]
+    assert "bytes=" not in first
+    begin = int(second.rpartition(" bytes=")[2].removesuffix("-"))
+    assert len(content) // 4 < begin <= len(content) // 2
+
+
+@pytest.mark.parametrize("first", ["listing", "object"])
+def test_store_that_does_not_answer_is_asked_again(cloud, content, monkeypatch, first):
+    monkeypatch.setattr(storage, "_TIMEOUT_S", 0.5)
+    cloud.put("b", "d/1.csv", content)
+    if first == "listing":
+        cloud.spoil("stall")
+    [file] = list_files("gs://b/d/1.csv")
+    if first == "object":
+        cloud.spoil("stall")
+    assert read(file) == content
+
+
 def test_listing_is_retried(cloud):
     cloud.put("b", "1.csv", b"a\n1\n")
     cloud.spoil("503")
@@ -80,6 +103,17 @@ def test_object_replaced_after_it_was_listed_is_not_read(cloud):
     cloud.put("b", "1.csv", b"a\n2\n")
     with pytest.raises(FileError, match=r"gs://b/1\.csv was deleted or replaced after it was listed"):
         read(file)
+
+
+def test_object_replaced_while_it_is_read_is_not_mixed(cloud, content):
+    cloud.put("b", "1.csv", content)
+    [file] = list_files("gs://b/1.csv")
+    cloud.spoil("replace")
+    with pytest.raises(
+        FileError, match=r"gs://b/1\.csv was deleted or replaced after it was listed"
+    ) as caught:
+        read(file)
+    assert caught.value.hint == "run again when nothing writes there"
 
 
 def test_object_deleted_after_it_was_listed_is_named(cloud):

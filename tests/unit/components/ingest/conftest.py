@@ -69,7 +69,7 @@ def read_shard():
 def ingest(tmp_path, read_shard):
     """Ingests the files that match a pattern; the rows come back decoded, by split."""
 
-    def run(pattern, *, known=None, progress=lambda rows, done: None, **settings):
+    def run(pattern, *, known=None, progress=lambda rows, done: None, read_back=True, **settings):
         options = Options(**settings)
         out = tmp_path / "out"
         names = list(options.split_by.get("parts", options.split_by.get("starts", options.split)))
@@ -96,12 +96,31 @@ def ingest(tmp_path, read_shard):
         rows = {
             name: [decode(record) for path in paths for record in read_shard(path)]
             for name, paths in written.items()
+            if read_back
         }
         tally = report.tally
-        assert tally.rows_in == sum(map(len, rows.values())) + len(rejects)
+        assert tally.rows_in == sum(tally.rows_out.values()) + len(rejects)
+        assert not read_back or tally.rows_out == {name: len(found) for name, found in rows.items()}
         return Ingested(report, rows, rejects, written)
 
     return run
+
+
+@pytest.fixture
+def peak_mb():
+    """Calls a function; returns its result and by how many MB it raised the peak of this process's memory."""
+
+    def measured(work):
+        Path("/proc/self/clear_refs").write_text("5")  # the peak counts from here on
+        before = _memory_mb("VmRSS")
+        return work(), _memory_mb("VmHWM") - before
+
+    return measured
+
+
+def _memory_mb(name):
+    [line] = [x for x in Path("/proc/self/status").read_text().splitlines() if x.startswith(name)]
+    return int(line.split()[1]) / 1024
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import random
 import string
+import time
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -170,14 +171,36 @@ def test_quote_that_never_closes_costs_its_own_line_only(ingest, write, block_by
     assert [(r["line"], r["reason"]) for r in found.rejects] == [(12, "broken quotes")]
 
 
+def test_quote_that_never_closes_in_a_large_file_costs_no_memory_for_the_rest(ingest, write, peak_mb):
+    rows = b"".join(b"%d,good\n" % i for i in range(1_500_000))
+    path = write(b'a,b\n0,"never closed\n' + rows)
+    # The rows are not read back: that alone would take more than the ingest.
+    found, grown_mb = peak_mb(lambda: ingest(path, split={"all": 1}, read_back=False))
+    assert grown_mb < 120
+    assert found.report.tally.rows_out == {"all": 1_500_000}
+    assert [(r["line"], r["reason"]) for r in found.rejects] == [(2, "broken quotes")]
+
+
+def test_time_of_bad_rows_grows_with_their_number_and_not_with_its_square(ingest, write):
+    def cpu_s(rows):
+        path = write("a,b\n" + "".join(f"{i},bad,{i}\n" for i in range(rows)))
+        began = time.process_time()
+        assert len(ingest(path).rejects) == rows
+        return time.process_time() - began
+
+    assert cpu_s(80_000) < 10 * cpu_s(20_000)
+
+
 def test_quote_inside_an_unquoted_field_is_a_letter(ingest, write):
     found = ingest(write('a,b\n1,5" pipe\n2,x\n3,7" pipe\n4,y\n'), split={"all": 1})
     assert [row["b"] for row in found.rows] == [[b'5" pipe'], [b"x"], [b'7" pipe'], [b"y"]]
 
 
-def test_hundred_megabytes_on_one_line_take_little_memory_and_one_row(ingest, write):
-    path = write(b"a,b\n1,x\n2," + b"y" * 100_000_000 + b"\n3,z\n")
-    found = ingest(path, split={"all": 1})
+@pytest.mark.parametrize("before", [b"2,", b'2,"'])
+def test_hundred_megabytes_on_one_line_take_little_memory_and_one_row(ingest, write, peak_mb, before):
+    path = write(b"a,b\n1,x\n" + before + b"y" * 100_000_000 + b"\n3,z\n")
+    found, grown_mb = peak_mb(lambda: ingest(path, split={"all": 1}))
+    assert grown_mb < 60
     assert [row["a"] for row in found.rows] == [[1], [3]]
     [reject] = found.rejects
     assert (reject["line"], reject["reason"]) == (3, "longer than the limit")

@@ -1,5 +1,8 @@
 """JSON Lines, Parquet, TFRecord, arrays and folders of images: what rows become, and what is refused."""
 
+import bz2
+import contextlib
+import gzip
 import io
 import json
 import shutil
@@ -8,6 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import zstandard
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from PIL import Image
 
 from components.ingest.blocks import FileError
@@ -73,8 +79,6 @@ def test_json_value_of_another_type_than_the_schema_says_is_quarantined(ingest, 
 
 
 def test_json_with_byte_order_mark_and_compression(ingest, write):
-    import gzip
-
     path = write(gzip.compress(b'\xef\xbb\xbf{"a": 1}\n'), "in.jsonl.gz")
     assert ingest(path, format="jsonl", **ALL).rows == [{"a": [1]}]
 
@@ -173,6 +177,13 @@ def test_parquet_files_with_other_columns_are_refused(ingest, parquet):
         ingest(path.parent / "*.parquet", format="parquet")
 
 
+def test_parquet_that_names_a_column_twice_is_refused(ingest, tmp_path):
+    path = tmp_path / "in.parquet"
+    pq.write_table(pa.table([pa.array([1]), pa.array([2])], names=["a", "a"]), path)
+    with pytest.raises(FileError, match=r"in\.parquet: two columns are named 'a'"):
+        ingest(path, format="parquet")
+
+
 # TFRecord.
 
 
@@ -200,6 +211,18 @@ def test_records_are_passed_on_as_they_are(ingest, records, read_shard):
     passed = [record for paths in found.files.values() for file in paths for record in read_shard(file)]
     assert sorted(passed) == sorted(content)
     assert 40 < len(found.splits["train"]) < 90
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".zst"])
+def test_compressed_records_are_unpacked(ingest, records, suffix):
+    path, _ = records(100)
+    pack = {".gz": gzip.compress, ".bz2": bz2.compress, ".zst": zstandard.compress}[suffix]
+    packed = path.with_name(f"in.tfrecord{suffix}")
+    packed.write_bytes(pack(path.read_bytes()))
+    assert len(ingest(packed, format="tfrecord").rows) == 100
+    packed.write_bytes(packed.read_bytes()[:-5])
+    with pytest.raises(FileError, match=r"in\.tfrecord\.\w+ is damaged or cut short after \d+ bytes"):
+        ingest(packed, format="tfrecord")
 
 
 def test_records_are_split_by_a_key(ingest, records):
@@ -360,3 +383,68 @@ def test_rejects_are_json_lines(ingest, write):
     found = ingest(write(b"a,b\n1,2\n\xff,3,4\n"), **ALL)
     assert json.loads(json.dumps(found.rejects)) == found.rejects
     assert "raw_base64" in found.rejects[0]
+
+
+# Whatever the format.
+
+
+def _sample(name):
+    out = io.BytesIO()
+    if name == "in.csv":
+        out.write(b'a,b\n1,"x"\n2,y\n')
+    elif name == "in.jsonl":
+        out.write(b'{"a": 1, "s": "x"}\n{"a": 2.5, "l": [1, 2]}\n')
+    elif name == "in.tfrecord":
+        numbers = pa.array([1, 2, 3], pa.int64())
+        out.write(frame(ExampleEncoder({"n": ColumnType.INT}).encode({"n": numbers}, 3).to_pylist()))
+    elif name == "in.parquet":
+        pq.write_table(pa.table({"a": [1, 2, 3], "s": ["x", "y", None], "l": [[1], [], None]}), out)
+    elif name == "in.npz":
+        np.savez(out, x_train=np.arange(8).reshape(2, 2, 2), y_train=np.array([1, 2]))
+    else:
+        return _png()
+    return out.getvalue()
+
+
+FORMAT_OF = {
+    "in.csv": "csv", "in.jsonl": "jsonl", "in.tfrecord": "tfrecord", "in.parquet": "parquet", "in.npz": "npz",
+    "in.png": "images",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FORMAT_OF)
+@given(data=st.data())
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+def test_harmed_file_is_rows_or_quarantined_or_refused(ingest, write, name, data):
+    content = bytearray(_sample(name))
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(content)))
+        harm = data.draw(st.sampled_from(["change", "cut", "insert"]))
+        if harm == "cut":
+            del content[at:]
+        else:
+            content[at : at + (harm == "change")] = data.draw(st.binary(min_size=1, max_size=5))
+    # The fixture holds the rows that come back and those in quarantine against the rows read.
+    with contextlib.suppress(FileError):
+        ingest(write(bytes(content), f"class/{name}"), format=FORMAT_OF[name], split={"all": 1})
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("in.csv", "is empty"),
+        ("in.jsonl", "holds no JSON object"),
+        ("in.parquet", "is no Parquet"),
+        ("in.npz", "is no npz"),
+    ],
+)
+def test_empty_file_of_any_format_is_refused(ingest, write, name, message):
+    with pytest.raises(FileError, match=message) as caught:
+        ingest(write(b"", name), format=FORMAT_OF[name])
+    assert name in caught.value.message
+    assert caught.value.hint
+
+
+def test_empty_file_of_records_has_no_rows(ingest, write):
+    # As the stock components write it where a shard has none; a source without any row is refused.
+    assert ingest(write(b"", "in.tfrecord"), format="tfrecord").rows == []
