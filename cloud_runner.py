@@ -7,9 +7,11 @@ from typing import Annotated
 
 import typer
 
-from pipeline.cloud import commands, submit
+from pipeline.cloud import commands, schedule, submit
+from pipeline.cloud.service import Schedule
 from pipeline.command_line import Profile, Sets, Verbose, Workload, call
 from pipeline.local.invocation import DEFAULT_OUTPUT
+from pipeline.local.printable import printable
 from pipeline.local.request import DEFAULT_WORKLOAD
 
 app = typer.Typer(
@@ -78,6 +80,112 @@ def submit_command(
 ) -> None:
     """Start a run at Vertex AI Pipelines or Kubeflow, and print the link to it."""
     raise typer.Exit(submit.submit_workload(workload, sets=sets or [], profile=profile, wait=wait))
+
+
+schedules = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Runs by the clock, as cloud.schedule of the workload says, and over a range of spans.",
+)
+app.add_typer(schedules, name="schedule")
+Name = Annotated[str | None, typer.Option(help="Name of the schedule; the workload's if left out.")]
+
+
+def _said(done: str, made: Schedule) -> None:
+    sys.stdout.write(f"{done}: {made.name}, {made.cron}; {made.link}\n")
+
+
+@schedules.command("create")
+def create_command(
+    workload: Workload = DEFAULT_WORKLOAD,
+    sets: Sets = None,
+    profile: Profile = None,
+    name: Name = None,
+    verbose: Verbose = False,
+) -> None:
+    """Have the workload run by the clock."""
+    _said("created", schedule.create(schedule.Chosen(workload, sets or [], profile, name)))
+
+
+@schedules.command("list")
+def list_command(
+    workload: Workload = DEFAULT_WORKLOAD,
+    sets: Sets = None,
+    profile: Profile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Show the schedules that the service has."""
+    for line in schedule.listed(schedule.Chosen(workload, sets or [], profile)):
+        sys.stdout.write(f"{printable(line)}\n")
+
+
+@schedules.command("pause")
+def pause_command(
+    workload: Workload = DEFAULT_WORKLOAD,
+    sets: Sets = None,
+    profile: Profile = None,
+    name: Name = None,
+    verbose: Verbose = False,
+) -> None:
+    """Keep a schedule from starting runs; those that run go on."""
+    _said("paused", schedule.pause(schedule.Chosen(workload, sets or [], profile, name)))
+
+
+@schedules.command("resume")
+def resume_command(
+    workload: Workload = DEFAULT_WORKLOAD,
+    sets: Sets = None,
+    profile: Profile = None,
+    name: Name = None,
+    catch_up: Annotated[
+        bool | None,
+        typer.Option(
+            help="Make up for missed runs; as cloud.schedule.catch_up if left out.", show_default=False
+        ),
+    ] = None,
+    verbose: Verbose = False,
+) -> None:
+    """Let a paused schedule start runs again."""
+    chosen = schedule.Chosen(workload, sets or [], profile, name)
+    _said("resumed", schedule.resume(chosen, catch_up=catch_up))
+
+
+@schedules.command("delete")
+def delete_command(
+    workload: Workload = DEFAULT_WORKLOAD,
+    sets: Sets = None,
+    profile: Profile = None,
+    name: Name = None,
+    verbose: Verbose = False,
+) -> None:
+    """Remove a schedule; its runs stay."""
+    _said("deleted", schedule.delete(schedule.Chosen(workload, sets or [], profile, name)))
+
+
+@schedules.command("run-now")
+def run_now_command(
+    workload: Workload = DEFAULT_WORKLOAD,
+    sets: Sets = None,
+    profile: Profile = None,
+    name: Name = None,
+    verbose: Verbose = False,
+) -> None:
+    """Start at once what a schedule starts, and print the link to the run."""
+    sys.stdout.write(f"{schedule.run_now(schedule.Chosen(workload, sets or [], profile, name))}\n")
+
+
+@schedules.command("back-fill")
+def back_fill_command(
+    first: Annotated[str, typer.Option("--from", help="The first span: a number, or a day as 2027-01-31.")],
+    last: Annotated[str, typer.Option("--to", help="The last span.")],
+    workload: Workload = DEFAULT_WORKLOAD,
+    sets: Sets = None,
+    profile: Profile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Run the workload for each span of a range, cloud.schedule.max_concurrent_runs at once."""
+    chosen = schedule.Chosen(workload, sets or [], profile)
+    raise typer.Exit(schedule.back_fill(chosen, first=first, last=last))
 
 
 if __name__ == "__main__":

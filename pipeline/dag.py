@@ -23,7 +23,7 @@ from tfx.dsl.components.common.resolver import Resolver
 from tfx.dsl.input_resolution.strategies.latest_artifact_strategy import LatestArtifactStrategy
 from tfx.dsl.input_resolution.strategies.latest_blessed_model_strategy import LatestBlessedModelStrategy
 from tfx.orchestration.pipeline import Pipeline
-from tfx.proto import example_gen_pb2
+from tfx.proto import example_gen_pb2, range_config_pb2
 from tfx.types import Channel
 from tfx.types.standard_artifacts import Model, ModelBlessing
 
@@ -31,6 +31,7 @@ import tensorflow_data_validation as tfdv  # isort: skip  (after tfx, which patc
 
 from components.data_gate.component import DataGate
 from components.ingest.component import Ingest
+from components.ingest.spans import span_number
 from components.model_gate.component import ModelGate
 from components.model_gate.eval_config import eval_config
 from components.pusher.component import Pusher
@@ -242,8 +243,18 @@ def _ingest(config: WorkloadConfig, data: tuple[str, Mapping[str, str]]) -> Base
                 example_gen_pb2.Input.Split(name=name, pattern=pattern) for name, pattern in patterns.items()
             ]
         ),
+        range_config=_one_span(config.data.span),
         # Where each split has files of its own, there is nothing to split.
         output_config=example_gen_pb2.Output(split_config=split_config if split_config.splits else None),
         options=ingest_options(config.data),
         schema_file=config.schema_path,
     ).with_id("Ingest")
+
+
+def _one_span(span: int | str | None) -> range_config_pb2.RangeConfig | None:
+    """Just that span; None: the latest."""
+    if span is None:
+        return None
+    number = span_number(span)
+    one = range_config_pb2.StaticRange(start_span_number=number, end_span_number=number)
+    return range_config_pb2.RangeConfig(static_range=one)

@@ -97,8 +97,11 @@ class Service(Protocol):
     def check(self, *, root: str, image: str) -> Iterable[str]:
         """Refuses where something is missing that a run needs; returns in words what is not sure."""
 
+    def request(self, job: Job) -> Job:
+        """A compiled job with what the service must know beside it, as the methods below take it."""
+
     def submit(self, job: Job, *, run_id: str) -> Submitted:
-        """Starts a run."""
+        """Starts a run; an answer that is lost on the way does not start a second one."""
 
     def state(self, name: str) -> JobState:
         """How far a run is."""

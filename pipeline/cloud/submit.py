@@ -38,7 +38,7 @@ def submit_workload(workload: Path, *, sets: Sequence[str], profile: str | None,
     service = service_of(target.config)
     for note in service.check(root=target.root, image=target.image):
         say(note)
-    job = compiled_job(target)
+    job = service.request(compiled_job(target))
     submitted = service.submit(job, run_id=run_name(target.config))
     print(submitted.link, flush=True)
     return follow(service, job, submitted, display=stderr_display()) if wait else 0

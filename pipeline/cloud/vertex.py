@@ -77,13 +77,17 @@ class Vertex:
         )
         yield from check_image(image, credentials=self._credentials)
 
+    def request(self, job: Job) -> Job:
+        """A compiled job with account, network, key and policy; see `Service`."""
+        return vertex_request(job, self._cloud)
+
     def submit(self, job: Job, *, run_id: str) -> Submitted:
         """Starts a run; an answer that was lost on the way does not start a second one."""
         from google.api_core.exceptions import Conflict
         from google.cloud.aiplatform_v1.types import PipelineJob
 
         name = job_id(run_id)
-        asked = PipelineJob.from_json(json.dumps(vertex_request(job, self._cloud)))
+        asked = PipelineJob.from_json(json.dumps(job))
         with self._in_words("starting the run"):
             try:
                 self._pipelines.create_pipeline_job(
@@ -108,8 +112,7 @@ class Vertex:
         """Has a job run by the clock; see `Service`."""
         from google.cloud.aiplatform_v1.types import Schedule as Asked
 
-        request = vertex_request(job, self._cloud)
-        asked = Asked.from_json(json.dumps(schedule_request(request, name, when, parent=self._parent)))
+        asked = Asked.from_json(json.dumps(schedule_request(job, name, when, parent=self._parent)))
         with self._in_words("making the schedule"):
             # Without further tries: a schedule has no id of ours by which a second one would be noticed.
             made = self._schedules.create_schedule(parent=self._parent, schedule=asked, timeout=_TIMEOUT_S)
@@ -148,7 +151,8 @@ class Vertex:
 
         with self._in_words(f"reading {schedule.name}"):
             found = self._schedules.get_schedule(name=self._schedule_name(schedule), **self._patience)
-        job: Job = json.loads(PipelineJob.to_json(found.create_pipeline_job_request.pipeline_job))
+        kept = found.create_pipeline_job_request.pipeline_job
+        job: Job = json.loads(PipelineJob.to_json(kept, always_print_fields_with_no_presence=False))
         return job
 
     @cached_property

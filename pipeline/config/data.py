@@ -4,13 +4,14 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from components.ingest.spans import span_kind, span_number
 from pipeline.config.problems import KeyRuleError
 from pipeline.config.section import Column, Columns, Letter, Moment, Section, SnakeName, Text, Texts
 
 # What only files have.
 _OF_FILES = (
-    "source", "max_bad_share", "delimiter", "quote", "encoding", "column_names", "columns", "null_values",
-    "shard_mb", "min_shards", "compression", "gzip_level",
+    "source", "span", "max_bad_share", "delimiter", "quote", "encoding", "column_names", "columns",
+    "null_values", "shard_mb", "min_shards", "compression", "gzip_level",
 )  # fmt: skip
 
 
@@ -61,6 +62,12 @@ class DataConfig(Section):
         description="A file, a directory, a glob, gs://BUCKET/PATH, or package://PACKAGE/PATH inside an "
         "installed package; relative to the project's root. Needed by every format but bigquery.",
         examples=["data/trips.csv"],
+    )
+    span: int | Text | None = Field(
+        default=None,
+        union_mode="left_to_right",
+        description="Where source holds {SPAN}: the span's number; where it holds {YYYY}, {MM} and {DD}: its "
+        "day, as 2027-01-31. null: the latest one there is.",
     )
     query: Text | None = Field(
         default=None,
@@ -141,6 +148,27 @@ class DataConfig(Section):
                 raise KeyRuleError("has no meaning for the format bigquery; remove this key", key)
         if self.split_by is not None and self.split_by.key is None:
             raise KeyRuleError("a query's rows are split by hash or by key only", "split_by")
+        return self
+
+    @model_validator(mode="after")
+    def _span_of_the_source(self) -> Self:
+        if self.span is None:
+            return self
+        by_split = self.split_by.files if self.split_by is not None and self.split_by.files else {}
+        kind = span_kind([self.source or "", *by_split.values()])
+        if kind is None:
+            raise KeyRuleError(
+                "data.source holds no {SPAN}, nor {YYYY}, {MM} and {DD}; remove this key", "span"
+            )
+        if kind != ("number" if isinstance(self.span, int) else "date"):
+            wanted = "a number" if kind == "number" else "a day, as '2027-01-31'"
+            raise KeyRuleError(f"data.source wants {wanted}", "span")
+        try:
+            span_number(self.span)
+        except ValueError:
+            raise KeyRuleError(
+                "no span; write a number from 0 on, or a day as '2027-01-31'", "span"
+            ) from None
         return self
 
     @model_validator(mode="after")

@@ -338,6 +338,6 @@ def vertex(workload, project, monkeypatch):
 
 
 @pytest.fixture
-def job(project):
-    """A job as `compile` makes it."""
-    return json.loads((project / "tests/data/cloud/taxi.json").read_text())
+def job(project, vertex):
+    """A job as `compile` makes it, with what Vertex AI must know beside it."""
+    return vertex.request(json.loads((project / "tests/data/cloud/taxi.json").read_text()))

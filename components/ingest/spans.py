@@ -1,0 +1,41 @@
+"""Spans: the parts that a data source grows by, each a number or a day. Pure.
+
+TFX counts days from 1970-01-01: with {YYYY}, {MM} and {DD} in a source, the span of that day is 0.
+"""
+
+import re
+from collections.abc import Iterable
+from datetime import date
+from typing import Literal
+
+Kind = Literal["number", "date"]
+_EPOCH = date(1970, 1, 1)
+_NUMBER = re.compile(r"\{SPAN(?::\d+)?\}")
+_DATE = tuple(re.compile(rf"\{{{part}\}}") for part in ("YYYY", "MM", "DD"))
+
+
+def span_kind(patterns: Iterable[str]) -> Kind | None:
+    """How the spans of a source are named; None where it has none.
+
+    Args:
+        patterns: of its files.
+    """
+    text = " ".join(patterns)
+    if _NUMBER.search(text):
+        return "number"
+    return "date" if all(part.search(text) for part in _DATE) else None
+
+
+def span_number(span: int | str) -> int:
+    """A span as TFX counts it.
+
+    Args:
+        span: a number, at least 0, or a day as 2027-01-31.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    number = span if isinstance(span, int) else (date.fromisoformat(span) - _EPOCH).days
+    if number < 0:
+        raise ValueError(f"the span {span} lies before the first one")
+    return number

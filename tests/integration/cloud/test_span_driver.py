@@ -1,0 +1,62 @@
+"""Ingest's driver in a scheduled run, as its container starts it."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def resolved(project, tmp_path):
+    """Runs the driver over three days of files, and gives what it resolved."""
+    for day in ("2027-01-29", "2027-01-30", "2027-01-31"):
+        (tmp_path / "data" / day).mkdir(parents=True)
+        (tmp_path / "data" / day / "rows.csv").write_text("a\n1\n")
+    splits = {"splits": [{"name": "all", "pattern": "{YYYY}-{MM}-{DD}/*.csv"}]}
+    texts = {"input_base": str(tmp_path / "data"), "input_config": json.dumps(splits)}
+    examples = {"name": "1", "uri": str(tmp_path / "examples"), "type": {"schemaTitle": "tfx.Examples"}}
+    given = {
+        "inputs": {"parameterValues": texts},
+        "outputs": {
+            "artifacts": {"examples": {"artifacts": [examples]}},
+            "outputFile": str(tmp_path / "out" / "output.json"),
+        },
+    }
+    declared = {"parameters": {name: {"parameterType": "STRING"} for name in texts}}
+
+    def run(scheduled_at):
+        command = [
+            sys.executable, "-m", "pipeline.cloud.span_driver",
+            f"--scheduled_at={scheduled_at}", "--lag_days=1", "--time_zone=Europe/Berlin",
+            "--json_serialized_invocation_args", json.dumps(given),
+            "--json_serialized_inputs_spec_args", json.dumps(declared), "--runner=FnApiRunner",
+        ]  # fmt: skip
+        return subprocess.run(
+            command, cwd=project, env={**os.environ}, capture_output=True, text=True, timeout=300, check=False
+        )
+
+    run.output = tmp_path / "out" / "output.json"
+    return run
+
+
+def test_scheduled_run_takes_the_span_of_its_day_not_the_latest(resolved):
+    finished = resolved("2027-01-30T23:30:00.000000Z")  # in Berlin it is the 31st, less one day
+    assert finished.returncode == 0, finished.stderr[-2000:]
+    output = json.loads(resolved.output.read_text())["parameterValues"]
+    assert output["span"] == 20848
+    assert json.loads(output["input_config"])["splits"][0]["pattern"] == "2027-01-30/*.csv"
+
+
+def test_moment_that_the_service_did_not_fill_in_is_refused_in_words(capsys):
+    from pipeline.cloud import span_driver
+
+    words = ["--scheduled_at={{$.pipeline_job_schedule_time_utc}}", "--lag_days=1", "--time_zone=UTC"]
+    with pytest.raises(SystemExit) as ended:
+        span_driver.parse_or_exit(["driver", *words])
+    assert ended.value.code == 1
+    assert "error: the service did not say for when this run is scheduled" in capsys.readouterr().err

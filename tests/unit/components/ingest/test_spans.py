@@ -1,0 +1,30 @@
+"""Spans of a data source."""
+
+import pytest
+
+from components.ingest.spans import span_kind, span_number
+
+
+@pytest.mark.parametrize(
+    ("patterns", "kind"),
+    [
+        (["data/{SPAN}/*.csv"], "number"),
+        (["data/{SPAN:3}-{VERSION}.csv"], "number"),
+        (["gs://b/d", "{YYYY}-{MM}-{DD}/*.csv"], "date"),
+        (["{YYYY}/{MM}/*.csv"], None),
+        (["data/*.csv"], None),
+        ([], None),
+    ],
+)
+def test_source_names_its_spans_by_number_or_by_day(patterns, kind):
+    assert span_kind(patterns) == kind
+
+
+def test_days_are_counted_as_tfx_counts_them():
+    assert [span_number(span) for span in ("1970-01-01", "1970-02-01", "2027-01-31", 7)] == [0, 31, 20849, 7]
+
+
+@pytest.mark.parametrize("span", ["1969-12-31", "2027-02-30", "soon", -1])
+def test_what_is_no_span_is_refused(span):
+    with pytest.raises(ValueError, match=r".+"):
+        span_number(span)
