@@ -19,6 +19,8 @@ from components.ingest.options import Options
 
 IMAGE = "image"
 _BLOCK_VALUES = 1 << 20
+# What zipfile and numpy raise over archives that are damaged, encrypted or of a kind that they do not know.
+_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError)
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
                         classes = _take(y, rows, labels.dtype)
                         done += rows * values * images.dtype.itemsize
                         yield _block(part, first, pixels, classes, (IMAGE, options.label), columns, done)
-            except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
+            except _BROKEN as error:
                 raise _damaged(file, error) from error
 
 
@@ -124,7 +126,7 @@ def _described(file: InputFile, archive: zipfile.ZipFile, name: str) -> _Array:
     try:
         with archive.open(f"{name}.npy") as stream:
             shape, is_fortran, dtype = _header(stream)
-    except (ValueError, zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
+    except _BROKEN as error:
         raise _damaged(file, error) from error
     if dtype.kind not in "buif" or dtype.hasobject or is_fortran:
         raise FileError(
@@ -154,7 +156,7 @@ def _take(stream: IO[bytes], count: int, dtype: np.dtype[Any]) -> npt.NDArray[An
 def _opened(file: InputFile) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(file.path)
-    except (zipfile.BadZipFile, OSError) as error:
+    except _BROKEN as error:
         raise _damaged(file, error) from error
 
 

@@ -319,6 +319,16 @@ def test_npz_cut_short_is_refused(ingest, npz):
         ingest(path, format="npz")
 
 
+@pytest.mark.parametrize(("flag", "message"), [(1, "is encrypted"), (32, "compressed patched data")])
+def test_npz_that_zipfile_cannot_open_is_refused(ingest, npz, flag, message):
+    path = npz(x_train=np.zeros((2, 2)), y_train=np.zeros(2))
+    content = bytearray(path.read_bytes())
+    content[content.index(b"PK\x01\x02") + 8] |= flag  # of the first member, in the table of contents
+    path.write_bytes(content)
+    with pytest.raises(FileError, match=rf"in\.npz is no npz that can be read: .*{message}"):
+        ingest(path, format="npz")
+
+
 # Folders of images.
 
 
