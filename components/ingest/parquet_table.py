@@ -16,6 +16,8 @@ from components.ingest.options import Options
 
 _BATCH_ROWS = 32_768
 _RAW_VALUES = 20
+# What Arrow raises over damaged files; a ValueError where a name in it is no text.
+_BROKEN = (pa.ArrowException, OSError, ValueError)
 
 
 def infer(file: InputFile, options: Options, known: Columns) -> dict[str, ColumnType]:
@@ -57,7 +59,7 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
         for batch in parquet.iter_batches(batch_size=rows, columns=list(names), use_threads=False):
             yield _block(batch, first, size_bytes, parquet.metadata.num_rows)
             first += batch.num_rows
-    except (pa.ArrowException, OSError) as error:
+    except _BROKEN as error:
         raise _damaged(file, error, after=first) from error
 
 
@@ -116,7 +118,7 @@ def _plain(values: pa.Array) -> pa.Array:
 def _open(file: InputFile) -> pq.ParquetFile:
     try:
         return pq.ParquetFile(file.path)
-    except (pa.ArrowException, OSError) as error:
+    except _BROKEN as error:
         raise _damaged(file, error, after=0) from error
 
 

@@ -168,6 +168,13 @@ def test_parquet_cut_short_or_none_at_all_is_refused(ingest, parquet, cut):
         ingest(path, format="parquet")
 
 
+def test_parquet_with_a_name_that_is_no_text_is_refused(ingest, parquet):
+    path = parquet({"abcd": [1]})
+    path.write_bytes(path.read_bytes().replace(b"abcd", b"ab\xffd"))
+    with pytest.raises(FileError, match=r"in\.parquet is no Parquet that can be read"):
+        ingest(path, format="parquet")
+
+
 def test_parquet_files_with_other_columns_are_refused(ingest, parquet):
     parquet({"a": [1], "b": [2]}, "1.parquet")
     path = parquet({"a": [1]}, "2.parquet")
