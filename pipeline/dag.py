@@ -41,7 +41,7 @@ from pipeline.config import WorkloadConfig
 from pipeline.gate_settings import data_gate_settings, model_gate_settings, reference_models_settings
 from pipeline.ingest_options import ingest_options, split_weights
 from pipeline.metadata_store import connection_config
-from pipeline.serving import about_model, serving_base
+from pipeline.serving import about_model, endpoint_settings, serving_base
 from schemas.artifacts import DataVerdict
 
 # Of 100 quantiles the data gate can tell where numbers lie; of TFDV's ten it could not.
@@ -149,6 +149,7 @@ def build_pipeline(
         bless=(overrides or {}).get("bless", ""),
         **model_gate_settings(config.evaluate),
     )
+    endpoint = endpoint_settings(config)
     pusher = Pusher(
         model=trainer.outputs["model"],
         blessing=gate.outputs["blessing"],
@@ -160,6 +161,7 @@ def build_pipeline(
         base=serving_base(config, output),
         keep=config.push.keep or 0,
         hook=list(config.push.hook),
+        **({"endpoint": endpoint.to_json()} if endpoint else {}),
         about=about_model(config),
     )
 

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from components.pusher.endpoint import EndpointSettings
 from pipeline.config import WorkloadConfig
 
 
@@ -13,6 +14,20 @@ def serving_base(config: WorkloadConfig, output: Path) -> str:
         output: the folder for everything that runs write.
     """
     return config.push.destination or str(output / "serving" / config.name)
+
+
+def endpoint_settings(config: WorkloadConfig) -> EndpointSettings | None:
+    """The endpoint that versions are deployed to, where `cloud.vertex` is; None where there is none."""
+    wanted, vertex = config.push.endpoint, config.cloud.vertex
+    if wanted is None:
+        return None
+    return EndpointSettings(
+        project=vertex.project or "",
+        region=vertex.region or "",
+        address=vertex.endpoint or "",
+        service_account=wanted.service_account or "",
+        **wanted.model_dump(exclude={"service_account"}),
+    )
 
 
 def about_model(config: WorkloadConfig) -> dict[str, str]:

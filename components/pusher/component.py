@@ -11,7 +11,8 @@ from tfx.utils.path_utils import serving_model_path
 
 from components.errors import ComponentError
 from components.pusher.artifact_folder import on_this_machine
-from components.pusher.destination import push
+from components.pusher.destination import deployment_at, push
+from components.pusher.endpoint import EndpointSettings
 from components.pusher.hook import run_hook
 from components.pusher.provenance import provenance, read_data, read_schema, read_verdict
 from components.pusher.shelf import thin_out
@@ -34,6 +35,7 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
     data_verdict: InputArtifact[DataVerdict] = None,
     keep: Parameter[int] = 0,
     hook: Parameter[list[str]] = None,
+    endpoint: Parameter[str] = "",
 ) -> None:
     """Publishes the model when it is blessed, with its papers; else pushes nothing and says so.
 
@@ -51,6 +53,7 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
         data_verdict: the data gate's; None where no gate judged the data.
         keep: how many versions stay; 0: all.
         hook: a command to run after the push, see `run_hook`; None: none.
+        endpoint: JSON of `EndpointSettings`, where the version is deployed after the push; empty: nowhere.
 
     Raises:
         ComponentError: the blessing is about another model, or says yes but its file is gone; or the model
@@ -60,6 +63,8 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
         pushed_model.set_int_custom_property("pushed", 0)
         _log.warning("Not pushed: %s is not blessed (%s).", model.uri, blessing.uri)
         return
+    # Who may not deploy is told before anything is pushed.
+    deployment = deployment_at(EndpointSettings.from_json(endpoint) if endpoint else None)
     with contextlib.ExitStack() as stack:
 
         def here(uri: str) -> Path:
@@ -80,7 +85,10 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
     pushed_model.set_int_custom_property("pushed", 1)
     pushed_model.set_string_custom_property("pushed_destination", published.address)
     pushed_model.set_string_custom_property("pushed_version", str(published.version))
-    run_hook(hook or [], published, workload=about.get("workload", ""))
+    workload = about.get("workload", "")
+    if deployment:
+        _log.info("%s", deployment.deploy(published, workload=workload))
+    run_hook(hook or [], published, workload=workload)
     done = "was there already, nothing was pushed" if published.was_there else "pushed"
     if keep:
         thin_out(base, keep=keep)

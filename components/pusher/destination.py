@@ -1,11 +1,15 @@
-"""Where versions are published to: a directory, or a folder of Cloud Storage."""
+"""Where versions are published to: a directory, or a folder of Cloud Storage, and from there an endpoint."""
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from components.pusher.endpoint import EndpointSettings
 from components.pusher.publish import publish
 from components.pusher.versions import GS, Published
+
+if TYPE_CHECKING:
+    from components.pusher.vertex_endpoint import VertexEndpoint
 
 
 def push(model_folder: Path, *, base: str, papers: Mapping[str, Any] | None = None) -> Published:
@@ -15,3 +19,16 @@ def push(model_folder: Path, *, base: str, papers: Mapping[str, Any] | None = No
 
         return publish_to_bucket(model_folder, base=base, papers=papers)
     return publish(model_folder, base=Path(base), papers=papers)
+
+
+def deployment_at(settings: EndpointSettings | None) -> "VertexEndpoint | None":
+    """The endpoint that versions are deployed to after the push; None where there is none.
+
+    Raises:
+        ComponentError: there are no credentials that work.
+    """
+    if settings is None:
+        return None
+    from components.pusher.vertex_endpoint import VertexEndpoint
+
+    return VertexEndpoint(settings)

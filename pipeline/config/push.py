@@ -1,13 +1,46 @@
 """The workload file's `push`: where a blessed model goes."""
 
 import re
+from typing import Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from pipeline.config.problems import KeyRuleError
-from pipeline.config.section import Section, Text, Texts
+from pipeline.config.section import EndpointId, Section, ServiceAccount, Text, Texts
 
 _BUCKET_FOLDER = re.compile(r"gs://[a-z0-9][a-z0-9._-]+/[^/].*")
+
+
+class EndpointConfig(Section):
+    """The endpoint of Vertex AI that versions are deployed to, where `cloud.vertex` is."""
+
+    name: EndpointId = Field(
+        description="Id of the endpoint; it is made where there is none.", examples=["taxi"]
+    )
+    container: Text = Field(
+        description="Image that serves the SavedModel at AIP_STORAGE_URI, as Vertex AI's prebuilt images for "
+        "TensorFlow do.",
+        examples=["europe-docker.example/prediction/tf2-cpu:1"],
+    )
+    machine_type: Text = Field(default="n1-standard-2", description="Machine that it runs on.")
+    min_replicas: int = Field(default=1, ge=1, description="Machines at the least.")
+    max_replicas: int = Field(default=1, ge=1, description="Machines at the most.")
+    traffic: int = Field(
+        default=100,
+        ge=0,
+        le=100,
+        description="Percent of the requests that go to a new version; the versions before share the rest as "
+        "they did. Those that get none are undeployed.",
+    )
+    service_account: ServiceAccount | None = Field(
+        default=None, description="Account that the image runs as; null: the service's own."
+    )
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.max_replicas < self.min_replicas:
+            raise KeyRuleError("must be at least min_replicas", "max_replicas")
+        return self
 
 
 class PushConfig(Section):
@@ -31,6 +64,19 @@ class PushConfig(Section):
         description="Command and arguments to run after each push, e.g. [curl, -X, POST, URL]; no shell. "
         "SLIPWAY_VERSION, SLIPWAY_VERSION_PATH and SLIPWAY_WORKLOAD say what was pushed.",
     )
+
+    endpoint: EndpointConfig | None = Field(
+        default=None,
+        description="Endpoint of Vertex AI that each version is deployed to after the push; null: none.",
+    )
+
+    @model_validator(mode="after")
+    def _reachable_by_the_service(self) -> Self:
+        if self.endpoint is not None and not (self.destination or "").startswith("gs://"):
+            raise KeyRuleError(
+                "needs push.destination: gs://BUCKET/FOLDER; the service reads versions there", "endpoint"
+            )
+        return self
 
     @field_validator("destination")
     @classmethod

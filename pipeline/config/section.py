@@ -13,6 +13,7 @@ _GS_PATH = r"^gs://[a-z0-9][a-z0-9._-]{1,220}[a-z0-9](/[^/\s]+)*/?$"
 _LABEL_VALUE = r"^[a-z0-9_-]{0,63}$"
 _STEP_RANGE = r"^[0-9]+:[0-9]+$"
 _REGION = r"^[a-z]+-[a-z]+[0-9]+$"
+_ENDPOINT_ID = r"^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$"
 _ACCOUNT = r"^[^@\s]+@[^@\s]+$"
 _NETWORK = r"^projects/[^/\s]+/global/networks/[^/\s]+$"
 _KMS_KEY = r"^projects/[^/\s]+/locations/[^/\s]+/keyRings/[^/\s]+/cryptoKeys/[^/\s]+$"
@@ -27,6 +28,7 @@ PATTERN_WORDS = {
     _LABEL_VALUE: "lower-case letters, digits, '_' and '-', at most 63",
     _STEP_RANGE: "FIRST:LAST, two steps counted from 1, as '10:20' (in quotes)",
     _REGION: "a region, as europe-west4",
+    _ENDPOINT_ID: "lowercase letters, digits and hyphens, at most 63, beginning with a letter",
     _ACCOUNT: "the address of a service account, NAME@PROJECT.iam.gserviceaccount.com",
     _NETWORK: "projects/NUMBER/global/networks/NAME",
     _KMS_KEY: "projects/PROJECT/locations/REGION/keyRings/RING/cryptoKeys/KEY",
@@ -44,6 +46,7 @@ NodeId = Annotated[str, Field(pattern=_NODE_ID)]
 GsPath = Annotated[str, Field(pattern=_GS_PATH)]
 LabelValue = Annotated[str, Field(pattern=_LABEL_VALUE)]
 Region = Annotated[str, Field(pattern=_REGION)]
+EndpointId = Annotated[str, Field(pattern=_ENDPOINT_ID)]
 ServiceAccount = Annotated[str, Field(pattern=_ACCOUNT)]
 Network = Annotated[str, Field(pattern=_NETWORK)]
 KmsKey = Annotated[str, Field(pattern=_KMS_KEY)]

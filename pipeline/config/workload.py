@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from pydantic import Field, JsonValue, field_validator, model_validator
 
@@ -82,6 +82,13 @@ class WorkloadConfig(Section):
                 if key in keys:
                     raise KeyRuleError("cannot stand in a profile; remove it there", name, key)
         return profiles
+
+    @model_validator(mode="after")
+    def _endpoint_has_a_place(self) -> Self:
+        for key in ("project", "region"):
+            if self.push.endpoint is not None and not getattr(self.cloud.vertex, key):
+                raise KeyRuleError(f"needs cloud.vertex.{key}: where the endpoint is", "push", "endpoint")
+        return self
 
     @model_validator(mode="before")
     @classmethod

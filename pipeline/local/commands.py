@@ -117,6 +117,10 @@ def _execute(asked: Request, resumed: RunRecord | None = None) -> int:
     from pipeline.local.execution import execute
     from pipeline.local.progress import stderr_display
 
+    if asked.deploys:
+        from components.pusher.vertex_endpoint import find_credentials
+
+        find_credentials()  # told now, not after the training
     display = stderr_display()
     try:
         record = execute(asked, display=display, resumed=resumed)

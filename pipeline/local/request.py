@@ -94,6 +94,11 @@ class Request:
         return path.exists()  # another pipeline may name a store of its own
 
     @property
+    def deploys(self) -> bool:
+        """Whether what it pushes is deployed to an endpoint."""
+        return "config" in self.target and self._config.push.endpoint is not None
+
+    @property
     def _config(self) -> WorkloadConfig:
         return WorkloadConfig.model_validate_json(self.target["config"])
 

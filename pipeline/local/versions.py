@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from components.pusher.destination import push
+from components.pusher.destination import deployment_at, push
 from components.pusher.hook import run_hook
 from components.pusher.manifest import Manifest
 from components.pusher.shelf import Shelf, shelf_at, thin_out
@@ -22,7 +22,7 @@ from pipeline.local.lock import locked
 from pipeline.local.request import workload_file
 from pipeline.local.wording import metrics_line
 from pipeline.root import PROJECT_ROOT
-from pipeline.serving import serving_base
+from pipeline.serving import endpoint_settings, serving_base
 
 
 @dataclass(frozen=True)
@@ -130,6 +130,7 @@ def rollback(config: WorkloadConfig, output: Path, *, to: int | None, reason: st
         ComponentError: the version is damaged, or cannot be published.
     """
     base = serving_base(config, output.absolute())
+    deployment = deployment_at(endpoint_settings(config))
     began = time.monotonic()
     with locked(output.absolute(), run_id="rollback"):
         shelf = shelf_at(base)
@@ -146,6 +147,8 @@ def rollback(config: WorkloadConfig, output: Path, *, to: int | None, reason: st
             published = push(folder, base=base, papers={**target.papers, "republished": again})
         done = RolledBack(published, target.version, found[0].version)
         _record(History(output.absolute()), target, done, again, began)
+        if deployment:
+            deployment.deploy(published, workload=config.name)
         if config.push.keep:
             thin_out(base, keep=config.push.keep)
         run_hook(config.push.hook, published, workload=config.name)

@@ -18,6 +18,7 @@ from pydantic import ValidationError
 from pipeline.config import WorkloadConfig, load_workload
 from pipeline.config.json_schema import SCHEMA_PATH, schema_text, workload_schema
 from pipeline.errors import ConfigError
+from pipeline.serving import endpoint_settings
 
 ROOT = Path(__file__).resolve().parents[4]
 TAXI = Path("workloads/taxi/workload.yaml")
@@ -622,3 +623,32 @@ def test_taxi_workload_is_loaded_in_a_blink():
 def test_destination_that_is_no_directory_and_no_bucket_folder_is_refused(value):
     with pytest.raises(ConfigError, match=r"push\.destination.* must be a directory or gs://BUCKET/FOLDER"):
         load_workload(TAXI, sets=[f"push.destination={value}"], root=ROOT)
+
+
+ENDPOINT = "push.endpoint={name: taxi, container: image}"
+IN_BUCKET = "push.destination=gs://bucket/taxi"
+
+
+@pytest.mark.parametrize(
+    ("sets", "words"),
+    [
+        ([ENDPOINT], r"needs push\.destination: gs://BUCKET/FOLDER"),
+        ([ENDPOINT, IN_BUCKET], r"push\.endpoint.*needs cloud\.vertex\.project"),
+        ([ENDPOINT, IN_BUCKET, "cloud.vertex={project: p}"], r"push\.endpoint.*needs cloud\.vertex\.region"),
+        ([IN_BUCKET, "push.endpoint={name: Taxi, container: i}"], "lowercase letters"),
+        ([IN_BUCKET, "push.endpoint={name: t, container: i, traffic: 101}"], "traffic"),
+        ([IN_BUCKET, "push.endpoint={name: t, container: i, min_replicas: 2}"], "at least min_replicas"),
+    ],
+)
+def test_endpoint_that_cannot_be_deployed_to_is_refused_with_what_it_needs(sets, words):
+    with pytest.raises(ConfigError, match=words):
+        load_workload(TAXI, sets=sets, root=ROOT)
+
+
+def test_endpoint_is_in_the_project_and_region_of_the_cloud():
+    place = "cloud.vertex={project: p, region: europe-west4}"
+    config = load_workload(TAXI, sets=[ENDPOINT, IN_BUCKET, place], root=ROOT)
+    settings = endpoint_settings(config)
+    assert (settings.endpoint, settings.traffic) == ("projects/p/locations/europe-west4/endpoints/taxi", 100)
+    assert settings.url == "https://europe-west4-aiplatform.googleapis.com"
+    assert endpoint_settings(load_workload(TAXI, root=ROOT)) is None

@@ -1,0 +1,157 @@
+"""What a Vertex AI endpoint is asked to do with a version: repeatable names, and shares. Pure."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+from components.pusher.versions import Published
+
+ALL_TRAFFIC = 100
+"""The shares of an endpoint's models add up to it, in percent."""
+NEW = "0"
+"""How a request calls the model that it deploys."""
+
+_MODEL_ID_LETTERS = 63
+_LONGEST_DEPLOYED_ID = 10
+
+
+@dataclass(frozen=True)
+class EndpointSettings:
+    """Where a version is deployed, and on what.
+
+    Attributes:
+        project: id of the Google Cloud project.
+        region: of the endpoint.
+        address: of the API; empty: https://REGION-aiplatform.googleapis.com.
+        name: id of the endpoint; made where there is none.
+        container: image that serves the SavedModel.
+        machine_type: that it runs on.
+        min_replicas: machines at the least, >= 1; `max_replicas`: at the most.
+        traffic: percent of the requests that go to the new version, 0 to 100.
+        service_account: that the container runs as; empty: the service's own.
+    """
+
+    project: str
+    region: str
+    name: str
+    container: str
+    machine_type: str
+    min_replicas: int
+    max_replicas: int
+    traffic: int
+    address: str = ""
+    service_account: str = ""
+
+    @property
+    def parent(self) -> str:
+        """The project and the region, as requests name them."""
+        return f"projects/{self.project}/locations/{self.region}"
+
+    @property
+    def endpoint(self) -> str:
+        """The endpoint, as requests name it."""
+        return f"{self.parent}/endpoints/{self.name}"
+
+    @property
+    def url(self) -> str:
+        """Where the API is."""
+        return self.address or f"https://{self.region}-aiplatform.googleapis.com"
+
+    def to_json(self) -> str:
+        """As text, for a component's parameter."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Reads what `to_json` wrote."""
+        return cls(**json.loads(text))
+
+
+def model_id(workload: str, version: int) -> str:
+    """The id of a version in the model registry: the same for the same version, so that it is there once."""
+    ending = f"-v{version}"
+    name = re.sub(r"[^a-z0-9_-]", "-", workload.lower())
+    name = name if name[:1].isalpha() else f"m{name}"
+    return name[: _MODEL_ID_LETTERS - len(ending)] + ending
+
+
+def is_ours(model: str, workload: str) -> bool:
+    """Whether a model, by its resource name, is a version that was pushed by the workload."""
+    found = re.fullmatch(r"(.+)-v(\d{1,19})", model.rpartition("/")[2].partition("@")[0])
+    return bool(found and model_id(workload, int(found[2])) == found[0])
+
+
+def upload_request(settings: EndpointSettings, published: Published, *, workload: str) -> dict[str, Any]:
+    """Puts a version into the model registry."""
+    return {
+        "parent": settings.parent,
+        "model_id": model_id(workload, published.version),
+        "model": {
+            "display_name": f"{workload} {published.version}",
+            "artifact_uri": published.address,
+            "container_spec": {"image_uri": settings.container},
+            "labels": {"slipway-version": str(published.version)},
+        },
+    }
+
+
+def deploy_request(
+    settings: EndpointSettings,
+    published: Published,
+    *,
+    workload: str,
+    model: str,
+    shares: Mapping[str, int],
+) -> dict[str, Any]:
+    """Deploys a model and gives it its share of the requests.
+
+    Args:
+        settings: where and on what.
+        published: the version.
+        workload: its name.
+        model: the resource name of the version in the registry.
+        shares: of the endpoint's models now, in percent by the id of their deployment.
+    """
+    deployed: dict[str, Any] = {
+        "model": model,
+        "display_name": f"{workload} {published.version}",
+        "dedicated_resources": {
+            "machine_spec": {"machine_type": settings.machine_type},
+            "min_replica_count": settings.min_replicas,
+            "max_replica_count": settings.max_replicas,
+        },
+    }
+    if settings.service_account:
+        deployed["service_account"] = settings.service_account
+    # With an id of ours, a request that is repeated because its answer was lost deploys nothing twice.
+    if len(str(published.version)) <= _LONGEST_DEPLOYED_ID:
+        deployed["id"] = str(published.version)
+    return {
+        "endpoint": settings.endpoint,
+        "deployed_model": deployed,
+        "traffic_split": traffic_split(shares, settings.traffic),
+    }
+
+
+def traffic_split(shares: Mapping[str, int], new: int) -> dict[str, int]:
+    """The shares after a new model came: it gets `new` percent, the others share the rest as before.
+
+    Args:
+        shares: percent by id, of the models that are there; those without any are left out.
+        new: percent for the new one, which is called `NEW`; it gets all where it is alone.
+
+    Returns:
+        Shares above 0 that add up to 100; that of the new one also where it is 0.
+    """
+    others = {name: share for name, share in sorted(shares.items()) if share > 0}
+    if not others:
+        return {NEW: ALL_TRAFFIC}
+    rest, total = ALL_TRAFFIC - new, sum(others.values())
+    split = {name: share * rest // total for name, share in others.items()}
+    # Largest remainder: who lost most by the rounding gets the percents that are left.
+    by_loss = sorted(others, key=lambda name: (-(others[name] * rest % total), name))
+    for name in by_loss[: rest - sum(split.values())]:
+        split[name] += 1
+    return {NEW: new, **{name: share for name, share in split.items() if share}}

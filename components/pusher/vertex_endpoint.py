@@ -1,0 +1,247 @@
+"""A Vertex AI endpoint as a destination after the push: a version is uploaded once, deployed once. Thin.
+
+Through Google's generated clients. Each thing that is made gets an id of ours, so that asking again after a
+lost answer or a crash finds it instead of making a second one.
+"""
+
+import contextlib
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from components.errors import ComponentError
+from components.pusher.endpoint import (
+    EndpointSettings,
+    deploy_request,
+    is_ours,
+    model_id,
+    upload_request,
+)
+from components.pusher.versions import Published
+
+UPLOAD_S = 1800.0
+"""How long the service may take to take a model over."""
+DEPLOY_S = 3600.0
+"""How long it may take to start the machines: usually a quarter of an hour."""
+
+_SCOPE = "https://www.googleapis.com/auth/cloud-platform"
+_TIMEOUT_S = 30.0  # of one request
+_RETRY_S = 60.0  # of all tries of one
+FIRST_WAIT_S = 1.0
+"""Before a request is tried again; then longer each time."""
+
+_LOG_IN = "gcloud auth application-default login"
+
+
+def find_credentials() -> Any:
+    """The credentials of this machine's user, with a fresh token.
+
+    Raises:
+        ComponentError: there are none, or they do not work.
+    """
+    import google.auth
+    from google.auth.exceptions import DefaultCredentialsError, GoogleAuthError
+    from google.auth.transport.requests import Request
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # about a quota project, which does not matter here
+            credentials, _ = google.auth.default(scopes=[_SCOPE])
+        credentials.refresh(Request())
+    except DefaultCredentialsError as error:
+        raise ComponentError("There are no credentials for push.endpoint.", hint=_LOG_IN) from error
+    except GoogleAuthError as error:
+        said = " ".join(str(error).split())[:300]
+        raise ComponentError(
+            f"The credentials for push.endpoint do not work: {said}", hint=_LOG_IN
+        ) from error
+    return credentials
+
+
+class VertexEndpoint:
+    """An endpoint, reached with this machine's credentials.
+
+    Args:
+        settings: where it is.
+
+    Raises:
+        ComponentError: there are no credentials that work.
+    """
+
+    def __init__(self, settings: EndpointSettings) -> None:
+        from google.api_core.client_options import ClientOptions
+        from google.cloud.aiplatform_v1.services.endpoint_service import EndpointServiceClient
+        from google.cloud.aiplatform_v1.services.model_service import ModelServiceClient
+
+        connection: dict[str, Any] = {
+            "credentials": find_credentials(),
+            "transport": "rest",
+            "client_options": ClientOptions(api_endpoint=settings.url),
+        }
+        self._settings = settings
+        self._models, self._endpoints = ModelServiceClient(**connection), EndpointServiceClient(**connection)
+
+    def deploy(self, published: Published, *, workload: str) -> str:
+        """Uploads a version and deploys it, as far as that is not done; what gets no requests any more goes.
+
+        A version that is deployed already keeps the share of requests that it has.
+
+        Args:
+            published: the version, in gs://.
+            workload: its name.
+
+        Returns:
+            What was done, in words.
+
+        Raises:
+            ComponentError: the service refused or did not answer; the version stays pushed.
+        """
+        with self._in_words(f"version {published.version} is pushed, but not deployed"):
+            model = self._uploaded(published, workload)
+            endpoint = self._endpoint()
+            name = self._settings.name
+            if any(_is_of(each, model) for each in endpoint.deployed_models):
+                return f"Version {published.version} is deployed at the endpoint {name} already."
+            asked = deploy_request(
+                self._settings,
+                published,
+                workload=workload,
+                model=model,
+                shares=dict(endpoint.traffic_split),
+            )
+            self._done(self._endpoints.deploy_model, asked, lambda: self._is_deployed(model), DEPLOY_S)
+            removed = self._without_traffic(workload, keep=model)
+        share = asked["traffic_split"]["0"]
+        gone = f"; undeployed {', '.join(removed)}" if removed else ""
+        return f"Version {published.version} gets {share}% of the requests to the endpoint {name}{gone}."
+
+    def _uploaded(self, published: Published, workload: str) -> str:
+        """The resource name of the version in the registry, where it is put if need be."""
+        name = f"{self._settings.parent}/models/{model_id(workload, published.version)}"
+        found = self._found(self._models.get_model, name)
+        if found is None:
+            asked = upload_request(self._settings, published, workload=workload)
+            self._done(
+                self._models.upload_model, asked, lambda: self._found(self._models.get_model, name), UPLOAD_S
+            )
+            found = self._models.get_model(name=name, **self._patience)
+        if found.artifact_uri.rstrip("/") != published.address:
+            raise ComponentError(
+                f"{name} is {found.artifact_uri}, not {published.address}; version {published.version} is "
+                "pushed, but not deployed.",
+                hint="remove that model from the registry, then: python local_runner.py resume",
+            )
+        return name
+
+    def _endpoint(self) -> Any:
+        name = self._settings.endpoint
+        found = self._found(self._endpoints.get_endpoint, name)
+        if found is None:
+            asked = {
+                "parent": self._settings.parent,
+                "endpoint": {"display_name": self._settings.name},
+                "endpoint_id": self._settings.name,
+            }
+            self._done(
+                self._endpoints.create_endpoint,
+                asked,
+                lambda: self._found(self._endpoints.get_endpoint, name),
+                UPLOAD_S,
+            )
+            found = self._endpoints.get_endpoint(name=name, **self._patience)
+        return found
+
+    def _without_traffic(self, workload: str, *, keep: str) -> list[str]:
+        """Undeploys the workload's models that get no requests: their machines cost money for nothing."""
+        endpoint = self._endpoints.get_endpoint(name=self._settings.endpoint, **self._patience)
+        removed = []
+        for each in endpoint.deployed_models:
+            idle = not endpoint.traffic_split.get(each.id, 0)
+            if idle and is_ours(each.model, workload) and not _is_of(each, keep):
+                asked = {"endpoint": self._settings.endpoint, "deployed_model_id": each.id}
+                self._done(
+                    self._endpoints.undeploy_model,
+                    asked,
+                    partial(self._is_gone, each.model),
+                    DEPLOY_S,
+                )
+                removed.append(each.display_name)
+        return removed
+
+    def _is_deployed(self, model: str) -> bool:
+        endpoint = self._endpoints.get_endpoint(name=self._settings.endpoint, **self._patience)
+        return any(_is_of(each, model) for each in endpoint.deployed_models)
+
+    def _is_gone(self, model: str) -> bool:
+        return not self._is_deployed(model)
+
+    def _found(self, get: Any, name: str) -> Any:
+        from google.api_core.exceptions import NotFound
+
+        try:
+            return get(name=name, **self._patience)
+        except NotFound:
+            return None
+
+    def _done(
+        self, ask: Any, request: Mapping[str, Any], is_there: Callable[[], Any], limit_s: float
+    ) -> None:
+        """Asks for something that takes its time, and waits for it.
+
+        That it was asked for before is no error: the first answer was lost, or another publisher is at it.
+        """
+        from google.api_core.exceptions import Conflict
+
+        until = time.monotonic() + limit_s
+        try:
+            ask(dict(request), **self._patience).result(timeout=limit_s)
+        except Conflict:
+            while not is_there():
+                if time.monotonic() > until:
+                    raise
+                time.sleep(FIRST_WAIT_S)
+
+    @property
+    def _patience(self) -> dict[str, Any]:
+        """How long is waited for an answer, and what is asked again: every request may be."""
+        import requests
+        from google.api_core import exceptions
+        from google.api_core.retry import Retry, if_exception_type
+
+        passing = if_exception_type(
+            exceptions.ServerError,
+            exceptions.TooManyRequests,
+            requests.exceptions.ConnectionError,
+            requests.exceptions.Timeout,
+        )
+        retry = Retry(predicate=passing, initial=FIRST_WAIT_S, timeout=_RETRY_S)
+        return {"retry": retry, "timeout": _TIMEOUT_S}
+
+    @contextlib.contextmanager
+    def _in_words(self, so_far: str) -> Iterator[None]:
+        import requests
+        from google.api_core.exceptions import Forbidden, GoogleAPIError, Unauthorized
+        from google.auth.exceptions import GoogleAuthError
+
+        again = "then: python local_runner.py resume"
+        try:
+            yield
+        except (Forbidden, Unauthorized) as error:
+            need = f"the account needs roles/aiplatform.user in {self._settings.project}; {again}"
+            raise ComponentError(f"{so_far}: permission denied: {_said(error)}", hint=need) from error
+        except (GoogleAPIError, GoogleAuthError, requests.RequestException, TimeoutError) as error:
+            where = f"{self._settings.url} ({self._settings.endpoint})"
+            raise ComponentError(
+                f"{so_far}: {where}: {type(error).__name__}: {_said(error)}", hint=f"see to it, {again}"
+            ) from error
+
+
+def _is_of(deployed: Any, model: str) -> bool:
+    # The service names the project by its number, and may add a model's version.
+    return bool(deployed.model.rpartition("/")[2].partition("@")[0] == model.rpartition("/")[2])
+
+
+def _said(error: Exception) -> str:
+    return " ".join(str(error).split())[:300]

@@ -1,0 +1,368 @@
+"""Deploying to an endpoint, with the real client, against a service on loopback.
+
+Requests are read with the service's published types, which refuse what they do not know, and held against
+its rules as far as its reference tells them. The real service was never asked.
+"""
+
+import json
+import re
+import threading
+import urllib.parse
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from components.errors import ComponentError
+from components.pusher import vertex_endpoint
+from components.pusher.endpoint import EndpointSettings
+from components.pusher.versions import Published
+from components.pusher.vertex_endpoint import VertexEndpoint, find_credentials
+
+pytestmark = pytest.mark.slow
+
+PLACE = "projects/p/locations/europe-west4"
+TYPES = "type.googleapis.com/google.cloud.aiplatform.v1."
+
+
+class Refused(Exception):  # noqa: N818
+    def __init__(self, code, message):
+        super().__init__(message)
+        self.code, self.message = code, message
+
+
+class Service:
+    """The model registry and the endpoints of one project in one region."""
+
+    def __init__(self):
+        self.models, self.endpoints, self.requests, self.faults = {}, {}, [], []
+
+    def fail(self, pattern, kind, times=1):
+        """What happens to requests like that: a status code, or `lost`: done, without an answer."""
+        self.faults.append({"pattern": pattern, "kind": kind, "times": times})
+
+    def changes(self):
+        return [each.rpartition("/")[2] for each in self.requests if not each.startswith("GET")]
+
+    def answer(self, method, path, query, body):
+        for pattern, handle in self.ROUTES.items():
+            if found := re.fullmatch(pattern, f"{method} {path}"):
+                return handle(self, query, body, *found.groups())
+        raise Refused(404, f"no {method} {path}")
+
+    def answered(self, method, url, body, fault):
+        if isinstance(fault, int):
+            raise Refused(fault, "injected")
+        return self.answer(method, url.path, dict(urllib.parse.parse_qsl(url.query)), body)
+
+    def token(self, query, body):
+        return {"access_token": "t", "expires_in": 3600, "token_type": "Bearer"}
+
+    def get_model(self, query, body, name):
+        return self.shown(self.models, name)
+
+    def upload(self, query, body):
+        from google.cloud.aiplatform_v1.types import UploadModelRequest
+
+        asked = self.read(UploadModelRequest, body)
+        if not re.fullmatch(r"[a-z_][a-z0-9_-]{0,62}", asked.model_id):
+            raise Refused(400, f"bad model id {asked.model_id}")
+        if not (asked.model.display_name and asked.model.container_spec.image_uri):
+            raise Refused(400, "display_name and container_spec.image_uri are required")
+        if not asked.model.artifact_uri.startswith("gs://"):
+            raise Refused(400, "artifact_uri must be in Cloud Storage")
+        self.add(self.models, asked.model_id, asked.model, "models")
+        return self.operation("UploadModelResponse", model=asked.model.name)
+
+    def get_endpoint(self, query, body, name):
+        return self.shown(self.endpoints, name)
+
+    def create_endpoint(self, query, body):
+        from google.cloud.aiplatform_v1.types import Endpoint
+
+        name = query["endpointId"]
+        if not re.fullmatch(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?", name):
+            raise Refused(400, f"bad endpoint id {name}")
+        made = self.read(Endpoint, body)
+        if not made.display_name:
+            raise Refused(400, "display_name is required")
+        self.add(self.endpoints, name, made, "endpoints")
+        return self.operation("Endpoint", **self.shown(self.endpoints, name))
+
+    def deploy(self, query, body, name):
+        from google.cloud.aiplatform_v1.types import DeployModelRequest
+
+        asked = self.read(DeployModelRequest, body)
+        endpoint, deployed = self.endpoints[name], asked.deployed_model
+        if deployed.model.rpartition("/")[2] not in self.models:
+            raise Refused(404, f"no {deployed.model}")
+        if not re.fullmatch(r"[0-9]{1,10}", deployed.id):
+            raise Refused(400, f"bad deployed model id {deployed.id}")
+        there = {each.id for each in endpoint.deployed_models}
+        if deployed.id in there:
+            raise Refused(409, f"{deployed.id} exists")
+        resources = deployed.dedicated_resources
+        if not (resources.machine_spec.machine_type and resources.min_replica_count >= 1):
+            raise Refused(400, "dedicated_resources")
+        split = dict(asked.traffic_split)
+        if sum(split.values()) != 100 or not split.keys() <= there | {"0"}:
+            raise Refused(400, f"traffic_split {split}")
+        # The service answers with the project's number.
+        deployed.model = deployed.model.replace("projects/p/", "projects/123/")
+        endpoint.deployed_models.append(deployed)
+        split[deployed.id] = split.pop("0")
+        endpoint.traffic_split = split
+        return self.operation("DeployModelResponse", deployedModel={"id": deployed.id})
+
+    def undeploy(self, query, body, name):
+        from google.cloud.aiplatform_v1.types import UndeployModelRequest
+
+        asked = self.read(UndeployModelRequest, body)
+        endpoint = self.endpoints[name]
+        if endpoint.traffic_split.get(asked.deployed_model_id):
+            raise Refused(400, "it gets traffic")
+        endpoint.deployed_models = [e for e in endpoint.deployed_models if e.id != asked.deployed_model_id]
+        endpoint.traffic_split = {k: v for k, v in endpoint.traffic_split.items() if v}
+        return self.operation("UndeployModelResponse")
+
+    def read(self, kind, body):
+        from google.protobuf import json_format
+
+        try:
+            return kind.from_json(body)
+        except json_format.ParseError as error:
+            raise Refused(400, f"Invalid JSON payload received. {error}") from error
+
+    def add(self, shelf, name, made, kind):
+        if name in shelf:
+            raise Refused(409, f"{name} exists")
+        made.name = f"{PLACE}/{kind}/{name}"
+        shelf[name] = made
+
+    def shown(self, shelf, name):
+        if name not in shelf:
+            raise Refused(404, f"no {name}")
+        return json.loads(type(shelf[name]).to_json(shelf[name]))
+
+    def operation(self, kind, **response):
+        name = f"{PLACE}/operations/{len(self.requests)}"
+        return {"name": name, "done": True, "response": {"@type": TYPES + kind, **response}}
+
+    ROUTES = {  # noqa: RUF012
+        r"POST /token": token,
+        rf"GET /v1/{PLACE}/models/([^/:]+)": get_model,
+        rf"POST /v1/{PLACE}/models:upload": upload,
+        rf"GET /v1/{PLACE}/endpoints/([^/:]+)": get_endpoint,
+        rf"POST /v1/{PLACE}/endpoints": create_endpoint,
+        rf"POST /v1/{PLACE}/endpoints/([^/:]+):deployModel": deploy,
+        rf"POST /v1/{PLACE}/endpoints/([^/:]+):undeployModel": undeploy,
+    }
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def serve(self):
+        service, url = self.server.service, urllib.parse.urlsplit(self.path)
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        asked = f"{self.command} {url.path}"
+        service.requests.append(asked)
+        fault = next((f for f in service.faults if f["times"] and re.search(f["pattern"], asked)), None)
+        kind = fault["kind"] if fault else None
+        if fault:
+            fault["times"] -= 1
+        try:
+            code, answer = 200, service.answered(self.command, url, body, kind)
+        except Refused as refused:
+            code, answer = refused.code, {"error": {"code": refused.code, "message": refused.message}}
+        if kind == "lost":
+            self.close_connection = True
+            return
+        text = json.dumps(answer).encode()
+        self.send_response(code)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    do_GET = do_POST = serve  # noqa: N815
+
+
+@pytest.fixture(scope="module")
+def private_key():
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric import rsa
+
+    return rsa.generate_private_key(public_exponent=65537, key_size=2048).private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+
+
+@pytest.fixture
+def service(monkeypatch, tmp_path, private_key):
+    monkeypatch.setattr(vertex_endpoint, "FIRST_WAIT_S", 0.01)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    server.service = found = Service()
+    found.address = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    account = {
+        "type": "service_account",
+        "project_id": "p",
+        "private_key_id": "k",
+        "private_key": private_key.decode(),
+        "client_email": "a@p.iam.gserviceaccount.com",
+        "token_uri": f"{found.address}/token",
+    }
+    (tmp_path / "account.json").write_text(json.dumps(account), encoding="utf-8")
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "account.json"))
+    yield found
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def deploy(service):
+    """Deploys a version of that number, with settings of one's own; returns what was said."""
+
+    def call(number, **changed):
+        settings = EndpointSettings(
+            project="p",
+            region="europe-west4",
+            name="taxi",
+            container="image",
+            machine_type="n1-standard-2",
+            min_replicas=1,
+            max_replicas=1,
+            traffic=100,
+            address=service.address,
+        )
+        published = Published(number, "gs://b/serving/taxi", was_there=False)
+        return VertexEndpoint(replace(settings, **changed)).deploy(published, workload="taxi")
+
+    return call
+
+
+def shares(service):
+    return dict(service.endpoints["taxi"].traffic_split)
+
+
+def test_first_version_gets_all_requests_at_a_new_endpoint(service, deploy):
+    assert deploy(1, traffic=10) == "Version 1 gets 100% of the requests to the endpoint taxi."
+    assert service.models["taxi-v1"].artifact_uri == "gs://b/serving/taxi/1"
+    assert shares(service) == {"1": 100}
+
+
+def test_new_version_gets_its_share_and_the_others_the_rest(service, deploy):
+    deploy(1)
+    deploy(2, traffic=20)
+    assert shares(service) == {"1": 80, "2": 20}
+    deploy(3, traffic=50, service_account="s@p.iam.gserviceaccount.com")
+    assert shares(service) == {"1": 40, "2": 10, "3": 50}
+    assert service.endpoints["taxi"].deployed_models[2].service_account == "s@p.iam.gserviceaccount.com"
+
+
+def test_version_that_no_longer_gets_requests_is_undeployed_and_stays_in_the_registry(service, deploy):
+    deploy(1)
+    assert "undeployed taxi 1" in deploy(2)
+    assert [each.id for each in service.endpoints["taxi"].deployed_models] == ["2"]
+    assert set(service.models) == {"taxi-v1", "taxi-v2"}
+
+
+def test_version_without_a_share_waits_beside_the_one_that_answers(service, deploy):
+    deploy(1)
+    deploy(2, traffic=0)
+    assert shares(service) == {"1": 100, "2": 0}
+    assert len(service.endpoints["taxi"].deployed_models) == 2
+
+
+def test_model_of_somebody_else_is_left_alone(service, deploy):
+    from google.cloud.aiplatform_v1.types import DeployedModel
+
+    deploy(1)
+    service.endpoints["taxi"].deployed_models.append(DeployedModel(id="9", model=f"{PLACE}/models/other"))
+    deploy(2)
+    assert [each.id for each in service.endpoints["taxi"].deployed_models] == ["9", "2"]
+
+
+def test_same_version_is_uploaded_and_deployed_once_and_keeps_its_share(service, deploy):
+    deploy(1)
+    deploy(2, traffic=20)
+    service.requests.clear()
+    assert deploy(2, traffic=90) == "Version 2 is deployed at the endpoint taxi already."
+    assert service.changes() == ["token"]
+    assert shares(service) == {"1": 80, "2": 20}
+
+
+@pytest.mark.parametrize("kind", [503, 429, "lost"])
+def test_each_request_in_turn_may_fail_once_and_all_is_done_once(service, deploy, kind):
+    deploy(1)
+    for pattern in ("GET .*models", "models:upload", "GET .*endpoints", ":deployModel", ":undeployModel"):
+        version = len(service.models) + 1
+        service.fail(pattern, kind)
+        deploy(version)
+        assert not any(fault["times"] for fault in service.faults), pattern
+        assert shares(service) == {str(version): 100}
+        assert [each.id for each in service.endpoints["taxi"].deployed_models] == [str(version)]
+    assert len(service.models) == 6
+
+
+@pytest.mark.parametrize("step", ["upload", "POST .*endpoints$", "deployModel"])
+def test_deployment_that_broke_off_is_completed_by_the_next(service, deploy, step):
+    service.fail(step, 400)
+    with pytest.raises(ComponentError, match="version 7 is pushed, but not deployed") as raised:
+        deploy(7)
+    assert "resume" in raised.value.hint
+    deploy(7)
+    assert shares(service) == {"7": 100}
+    assert len(service.models) == 1
+
+
+def test_model_of_that_id_with_other_files_is_not_taken_for_the_version(service, deploy):
+    deploy(1)
+    service.models["taxi-v2"] = service.models.pop("taxi-v1")
+    with pytest.raises(ComponentError, match=r"taxi-v2 is gs://b/serving/taxi/1, not gs://b/serving/taxi/2"):
+        deploy(2)
+
+
+def test_denied_permission_names_the_role(service, deploy):
+    service.fail("models", 403)
+    with pytest.raises(ComponentError, match="permission denied") as raised:
+        deploy(1)
+    assert "roles/aiplatform.user in p" in raised.value.hint
+
+
+def test_missing_and_wrong_credentials_come_with_the_command_to_log_in(service, monkeypatch, tmp_path):
+    service.fail("token", 400)
+    with pytest.raises(ComponentError, match=r"credentials for push\.endpoint do not work") as raised:
+        find_credentials()
+    assert "gcloud auth" in raised.value.hint
+    monkeypatch.delenv("GOOGLE_APPLICATION_CREDENTIALS")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("NO_GCE_CHECK", "true")
+    with pytest.raises(ComponentError, match=r"no credentials for push\.endpoint"):
+        find_credentials()
+
+
+def test_run_that_could_not_deploy_is_refused_before_anything_runs(local_runner, tmp_path, monkeypatch):
+    for name in ("GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_CLOUD_PROJECT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("NO_GCE_CHECK", "true")
+    endpoint = [
+        "--set",
+        "push.destination=gs://bucket/taxi",
+        "--set",
+        "push.endpoint={name: taxi, container: i}",
+    ]
+    place = ["--set", "cloud.vertex={project: p, region: europe-west4}"]
+    output = ["--output", str(tmp_path / "out")]
+    refused = local_runner("run", *endpoint, *place, *output)
+    assert "There are no credentials for push.endpoint." in refused.stderr
+    assert refused.returncode != 0
+    assert not (tmp_path / "out" / "runs").exists()
