@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from components.errors import ComponentError
+from components.pusher.endpoint import EndpointSettings
 from components.pusher.shelf import shelf_at
 
 pytestmark = pytest.mark.slow
@@ -141,3 +142,22 @@ def test_hook_runs_after_the_push_and_its_failure_fails_the_node(push, tmp_path)
     assert told.read_text(encoding="utf-8") == f"{destination}\n"
     with pytest.raises(ComponentError, match=r"is pushed, but push\.hook 'false' ended with code 1"):
         push(blessed=1, hook=["false"])
+
+
+def test_who_may_not_deploy_is_told_before_anything_is_pushed(push, tmp_path, monkeypatch):
+    monkeypatch.delenv("GOOGLE_APPLICATION_CREDENTIALS", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("NO_GCE_CHECK", "true")
+    settings = EndpointSettings(
+        project="p",
+        region="r",
+        name="taxi",
+        container="image",
+        machine_type="m",
+        min_replicas=1,
+        max_replicas=1,
+        traffic=100,
+    )
+    with pytest.raises(ComponentError, match=r"no credentials for push\.endpoint"):
+        push(blessed=1, endpoint=settings.to_json())
+    assert not (tmp_path / "serving").exists()

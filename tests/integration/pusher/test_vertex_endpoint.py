@@ -16,10 +16,17 @@ import pytest
 from components.errors import ComponentError
 from components.pusher import vertex_endpoint
 from components.pusher.endpoint import EndpointSettings
+from components.pusher.publish_to_bucket import publish_to_bucket
 from components.pusher.versions import Published
 from components.pusher.vertex_endpoint import VertexEndpoint, find_credentials
+from pipeline.config import WorkloadConfig
+from pipeline.local.versions import rollback
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    # The client leaves a connection that broke to the garbage collector.
+    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 PLACE = "projects/p/locations/europe-west4"
 TYPES = "type.googleapis.com/google.cloud.aiplatform.v1."
@@ -354,15 +361,33 @@ def test_run_that_could_not_deploy_is_refused_before_anything_runs(local_runner,
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("NO_GCE_CHECK", "true")
-    endpoint = [
-        "--set",
+    settings = (
         "push.destination=gs://bucket/taxi",
-        "--set",
-        "push.endpoint={name: taxi, container: i}",
-    ]
-    place = ["--set", "cloud.vertex={project: p, region: europe-west4}"]
-    output = ["--output", str(tmp_path / "out")]
-    refused = local_runner("run", *endpoint, *place, *output)
+        "push.endpoint={name: taxi, container: image}",
+        "cloud.vertex={project: p, region: europe-west4}",
+    )
+    words = [word for setting in settings for word in ("--set", setting)]
+    refused = local_runner("run", *words, "--output", str(tmp_path / "out"))
     assert "There are no credentials for push.endpoint." in refused.stderr
     assert refused.returncode != 0
     assert not (tmp_path / "out" / "runs").exists()
+
+
+def test_rollback_deploys_the_version_that_it_publishes(service, model, base, tmp_path):
+    config = WorkloadConfig.model_validate(
+        {
+            "name": "taxi",
+            "data": {"source": "x.csv", "label": "y"},
+            "transform": {"preprocessing_fn": "w.f.g"},
+            "train": {"model": "w.m.b"},
+            "push": {"destination": base, "endpoint": {"name": "taxi", "container": "image"}},
+            "cloud": {"vertex": {"project": "p", "region": "europe-west4", "endpoint": service.address}},
+        }
+    )
+    publish_to_bucket(model, base=base, papers={"workload": "taxi"})
+    (model / "saved_model.pb").write_bytes(b"worse")
+    publish_to_bucket(model, base=base, papers={"workload": "taxi"})
+    done = rollback(config, tmp_path / "output", to=None)
+    version = done.published.version
+    assert service.models[f"taxi-v{version}"].artifact_uri == f"{base}/{version}"
+    assert shares(service) == {str(version): 100}
