@@ -141,6 +141,48 @@ def resume(
     raise typer.Exit(commands.resume(run, output=output, jobs=jobs))
 
 
+step = typer.Typer(
+    no_args_is_help=True,
+    help="A run whose nodes another program runs one by one, such as Airflow.",
+)
+app.add_typer(step, name="step")
+StepRun = Annotated[str, typer.Argument(metavar="RUN", help="The run's id, as `step begin` printed it.")]
+
+
+@step.command("begin")
+def step_begin(
+    workload: Workload = DEFAULT_WORKLOAD,
+    sets: Sets = None,
+    no_cache: NoCache = False,
+    output: Output = DEFAULT_OUTPUT,
+    profile: Profile = None,
+    pipeline: Pipeline = None,
+    verbose: Verbose = False,
+) -> None:
+    """Make a run and plan it; print its id. What is cached is done then."""
+    asked = commands.request(
+        workload, sets=sets or [], profile=profile, pipeline=pipeline, output=output, no_cache=no_cache
+    )
+    _print(commands.begin(asked))
+
+
+@step.command("node")
+def step_node(
+    run: StepRun,
+    node: Annotated[str, typer.Argument(metavar="NODE", help="The node's id.")],
+    output: Output = DEFAULT_OUTPUT,
+    verbose: Verbose = False,
+) -> None:
+    """Run one node of a run, once; nodes that it needs must be done."""
+    raise typer.Exit(commands.run_node(run, node, output=output))
+
+
+@step.command("finish")
+def step_finish(run: StepRun, output: Output = DEFAULT_OUTPUT, verbose: Verbose = False) -> None:
+    """Close a run and say what it achieved."""
+    raise typer.Exit(commands.finish(run, output=output))
+
+
 @app.command()
 def runs(output: Output = DEFAULT_OUTPUT, as_json: Json = False, verbose: Verbose = False) -> None:
     """List the runs, the newest first."""

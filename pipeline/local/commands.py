@@ -1,6 +1,7 @@
 """What the commands of local_runner.py do, without their parsing and printing."""
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from pipeline.local.history import History
 from pipeline.local.invocation import DEFAULT_OUTPUT, command
 from pipeline.local.lock import is_locked
 from pipeline.local.outcome import read_stops, read_verdict
+from pipeline.local.printable import printable
 from pipeline.local.record import OVERRIDES, RunRecord
 from pipeline.local.request import (
     Options,
@@ -32,6 +34,7 @@ from pipeline.local.wording import (
     rollback_line,
     run_command,
     seconds,
+    step_lines,
     stop_hints,
     stop_lines,
 )
@@ -101,9 +104,45 @@ def resume(name: str | None, *, output: Path, jobs: int | None) -> int:
     if record.state in ("complete", "stopped"):
         hint = run_command(record) if any(node.is_stop for node in record.nodes) else ""
         raise UsageError(f"Run {record.run_id} is {record.state}: there is nothing to resume.", hint=hint)
+    if record.in_steps:
+        raise UsageError(
+            f"Run {record.run_id} is taken in steps by another program, which goes on with it.",
+            hint="in Airflow, clear its failed tasks",
+        )
     if "again" in record.target:
         raise UsageError(f"{record.run_id} is a rehearsal: it starts anew.", hint=record.target["again"])
     return _execute(again(record.target, jobs=jobs), record)
+
+
+def begin(asked: Request) -> str:
+    """Begins a run whose nodes another program runs; returns its id."""
+    from pipeline.local.progress import stderr_display
+    from pipeline.local.steps import begin as begin_run
+
+    display = stderr_display()
+    try:
+        return begin_run(asked, display=display).run_id
+    finally:
+        display.close()
+
+
+def run_node(run_id: str, node_id: str, *, output: Path) -> int:
+    """Runs one node of such a run, says how it went, and returns the exit code."""
+    from pipeline.local.progress import LineDisplay
+    from pipeline.local.steps import run_node as run
+
+    record, code = run(run_id, node_id, output=output.absolute(), display=LineDisplay(sys.stderr))
+    for line in step_lines(record, node_id, stops=read_stops(record)):
+        print(printable(line), file=sys.stderr)
+    return code
+
+
+def finish(run_id: str, *, output: Path) -> int:
+    """Closes such a run, says what it achieved, and returns the exit code."""
+    from pipeline.local.progress import LineDisplay
+    from pipeline.local.steps import finish as finish_run
+
+    return finish_run(run_id, output=output.absolute(), display=LineDisplay(sys.stderr)).exit_code or 0
 
 
 def doctor(output: Path, *, deep: bool) -> "Diagnosis":
@@ -153,7 +192,7 @@ def find(name: str | None, output: Path) -> RunRecord:
 
 
 def _tell_killed(record: RunRecord, output: Path) -> RunRecord:
-    if record.state == "running" and not is_locked(output):
+    if record.state == "running" and not record.in_steps and not is_locked(output):
         record.state = "killed"
         for node in record.nodes:
             if node.state in ("running", "waiting"):
@@ -250,7 +289,7 @@ def show_text(record: RunRecord) -> str:
     for node_id, verdict in stops.items():
         lines += [f"stopped   {node_id}: {verdict.get('message', '')}", *stop_lines(verdict)]
     lines += stop_hints(record, stops)
-    if record.state in ("failed", "killed", "interrupted"):
+    if record.state in ("failed", "killed", "interrupted") and not record.in_steps:
         output = Path(record.target.get("output", DEFAULT_OUTPUT))
         lines.append(f"hint: {command('resume', record.run_id, output=output)}")
     if record.rollback:

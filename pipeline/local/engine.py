@@ -19,7 +19,7 @@ from pipeline.local.failure import describe_exit
 from pipeline.local.graph import Graph, Node, ready
 from pipeline.local.history import History
 from pipeline.local.kept_states import KeptStates, stays
-from pipeline.local.outcome import file_sizes
+from pipeline.local.outcome import file_sizes, withhold
 from pipeline.local.plan import Decision
 from pipeline.local.processes import is_stopped
 from pipeline.local.record import NodeRecord, RunRecord
@@ -62,6 +62,7 @@ class Engine:
         fail_fast: whether a failure ends the nodes that run beside it.
         still_current: for a node that has just ended, whether its code and data are still those of its
             fingerprint; where not, neither its result nor its state is kept. None: they cannot have changed.
+        began: when the run began, in seconds of `time.monotonic()`.
     """
 
     record: RunRecord
@@ -74,12 +75,12 @@ class Engine:
     jobs: int
     fail_fast: bool = False
     still_current: Callable[[str], bool] | None = None
+    began: float = field(default_factory=time.monotonic)
     interrupted: bool = False
     _signals: int = 0
     _running: dict[str, Attempt] = field(default_factory=dict)
     _not_before: dict[str, float] = field(default_factory=dict)
     _unmet: set[str] = field(default_factory=set)
-    _began: float = field(default_factory=time.monotonic)
     _last_start: float = 0.0
     _has_due: bool = False
 
@@ -109,16 +110,8 @@ class Engine:
         for node in self.record.nodes:
             if node.state in ("waiting", "running"):
                 self._skip(node, "interrupted" if self.interrupted else why)
-        self._withhold()
-
-    def _withhold(self) -> None:
-        """Takes back earlier results behind a gate that has stopped: they are not what this run leads to."""
-        for gate in [node.id for node in self.record.nodes if node.is_stop]:
-            for node_id in self.graph.downstream_of([gate]) - {gate}:
-                entry = self.record.node(node_id)
-                if entry.state == "cached":
-                    entry.outputs, entry.execution_id = {}, None
-                    self._skip(entry, f"{gate} stopped the run")
+        for entry in withhold(self.record, self.graph):
+            self._changed(entry)
 
     def _on_signal(self, *_: object) -> None:
         # Only counts: the loop may be in the middle of a message or of a file.
@@ -209,7 +202,7 @@ class Engine:
         entry.attempts += 1
         entry.state, entry.error, entry.is_stop = "running", None, False
         entry.log = f"logs/{entry.id}.log"
-        entry.started_s = round(time.monotonic() - self._began, 3)
+        entry.started_s = round(time.monotonic() - self.began, 3)
         self._running[entry.id] = Attempt(began=time.monotonic())
         folder = self.history.folder(self.record.run_id)
         progress, left = folder / "progress" / entry.id, folder / "left" / entry.id
@@ -334,7 +327,7 @@ class Engine:
         return told
 
     def _changed(self, entry: NodeRecord) -> None:
-        self.record.wall_s = round(time.monotonic() - self._began, 3)
+        self.record.wall_s = round(time.monotonic() - self.began, 3)
         event = {"node": entry.id, "state": entry.state, "attempt": entry.attempts, "why": entry.why}
         with self._keeps_record():
             self.history.save(self.record)

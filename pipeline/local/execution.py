@@ -86,15 +86,9 @@ def execute(
         except KeyboardInterrupt:
             interrupted = True
         except PipelineError as error:
-            if isinstance(error, UsageError) and not isinstance(error, RefusedError) and not resumed:
-                history.discard(record)  # nothing was run: there is nothing to resume or to look at
-            else:
-                _close(history, record, began, state="failed", code=error.exit_code)
+            give_up(history, record, error, began=began)
             raise
-        complete_outcome(record)
-        code = INTERRUPTED if interrupted else exit_code(record)
-        states = {0: "complete", 1: "failed", 3: "stopped", INTERRUPTED: "interrupted"}
-        _close(history, record, began, state=states[code], code=code)
+        close(history, record, began=began, interrupted=interrupted)
     return record
 
 
@@ -102,33 +96,14 @@ def _run(
     request: Request, history: History, record: RunRecord, display: RunDisplay, warm: Warm | None
 ) -> bool:
     """Plans and runs; True when the user interrupted."""
-    resumed = record if record.resumed else None
-    graph = known_graph(request, history)
-    plan = make_plan(request, history, graph, resumed=resumed) if graph else None
-    if plan and all(decision.action != "run" for decision in plan.decisions.values()):
-        _begin_nodes(history, record, plan)
-        display.planned(record, _expected_s(history, record))
+    if is_all_known(request, history, record, display):
         return False
     folder = history.folder(record.run_id)
     with temporary_folder(folder) as temporary, Server(folder, temporary=temporary, warm=warm) as server:
-        attempt = f"{record.run_id}.{record.resumed}" if record.resumed else record.run_id
-        tick = functools.partial(display.waiting, record, "importing TFX")
-        graph = compile_graph(request, server, history, folder=folder, run_id=attempt, tick=tick)
-        if resumed:
-            _take_up(record, server, history, tick=tick)
-        plan = make_plan(request, history, graph, resumed=resumed)
-        _begin_nodes(history, record, plan)
-        display.planned(record, _expected_s(history, record))
-        # A resolver that found nothing has left nothing to take over.
-        sources = {i: d.source for i, d in plan.decisions.items() if d.source is not None}
-        reused = {i: source for i, source in sources.items() if source["execution_id"] is not None}
-        results = server.reuse(reused, tick=lambda: display.tick(record, {}))
-        for node_id in reused.keys() - results.keys():
-            entry = record.node(node_id)
-            entry.state, entry.why = "waiting", "the metadata store does not know its earlier result"
+        plan = prepare(request, history, record, display, server)
         engine = Engine(
             record=record,
-            graph=graph,
+            graph=plan.graph,
             decisions=plan.decisions,
             prints=plan.prints,
             server=server,
@@ -140,6 +115,48 @@ def _run(
         )
         engine.run()
         return engine.interrupted
+
+
+def is_all_known(request: Request, history: History, record: RunRecord, display: RunDisplay) -> bool:
+    """Whether no node has to run, as far as that is known without TFX; then the record says so."""
+    graph = known_graph(request, history)
+    plan = make_plan(request, history, graph, resumed=_resumed(record)) if graph else None
+    if plan is None or any(decision.action == "run" for decision in plan.decisions.values()):
+        return False
+    _begin_nodes(history, record, plan)
+    display.planned(record, _expected_s(history, record))
+    return True
+
+
+def prepare(
+    request: Request, history: History, record: RunRecord, display: RunDisplay, server: Server
+) -> Plan:
+    """Compiles and plans; what is reused is registered as this run's. The record then holds every node.
+
+    Raises:
+        UsageError: the pipeline cannot be compiled.
+    """
+    folder, resumed = history.folder(record.run_id), _resumed(record)
+    attempt = f"{record.run_id}.{record.resumed}" if record.resumed else record.run_id
+    tick = functools.partial(display.waiting, record, "importing TFX")
+    graph = compile_graph(request, server, history, folder=folder, run_id=attempt, tick=tick)
+    if resumed:
+        _take_up(record, server, history, tick=tick)
+    plan = make_plan(request, history, graph, resumed=resumed)
+    _begin_nodes(history, record, plan)
+    display.planned(record, _expected_s(history, record))
+    # A resolver that found nothing has left nothing to take over.
+    sources = {i: d.source for i, d in plan.decisions.items() if d.source is not None}
+    reused = {i: source for i, source in sources.items() if source["execution_id"] is not None}
+    results = server.reuse(reused, tick=lambda: display.tick(record, {}))
+    for node_id in reused.keys() - results.keys():
+        entry = record.node(node_id)
+        entry.state, entry.why = "waiting", "the metadata store does not know its earlier result"
+    return plan
+
+
+def _resumed(record: RunRecord) -> RunRecord | None:
+    return record if record.resumed else None
 
 
 def _take_up(record: RunRecord, server: Server, history: History, *, tick: Callable[[], None]) -> None:
@@ -198,6 +215,22 @@ def _expected_s(history: History, record: RunRecord) -> dict[str, float]:
                 if node.state == "complete":
                     expected.setdefault(node.id, node.wall_s)
     return expected
+
+
+def give_up(history: History, record: RunRecord, error: PipelineError, *, began: float) -> None:
+    """Closes a run that an error ended; one that was refused before anything ran is forgotten."""
+    if isinstance(error, UsageError) and not isinstance(error, RefusedError) and not record.resumed:
+        history.discard(record)  # there is nothing to resume or to look at
+    else:
+        _close(history, record, began, state="failed", code=error.exit_code)
+
+
+def close(history: History, record: RunRecord, *, began: float, interrupted: bool) -> None:
+    """Closes a run whose nodes are done: what it achieved, its state and exit code."""
+    complete_outcome(record)
+    code = INTERRUPTED if interrupted else exit_code(record)
+    states = {0: "complete", 1: "failed", 3: "stopped", INTERRUPTED: "interrupted"}
+    _close(history, record, began, state=states[code], code=code)
 
 
 def _close(history: History, record: RunRecord, began: float, *, state: Any, code: int) -> None:

@@ -1,4 +1,4 @@
-"""One engine at a time for an output folder, and a metadata store that can be used."""
+"""One engine at a time for an output folder, or many steps; and a metadata store that can be used."""
 
 import contextlib
 import fcntl
@@ -15,13 +15,20 @@ from pipeline.errors import UsageError
 _STORE_WAIT_S = 5.0
 # `runs` holds the lock for a moment when it looks whether anyone does; that alone must refuse no run.
 _LOCK_WAIT_S = 0.3
+# A step has an orchestrator behind it, which would try it again: it waits for an engine to end.
+_STEP_WAIT_S = 600.0
 # Up to this size, reading the whole store to find damage costs less than a tenth of a second.
 _CHECKED_BYTES = 32 * 2**20
 
 
 @contextlib.contextmanager
-def locked(output: Path, *, run_id: str) -> Iterator[None]:
+def locked(output: Path, *, run_id: str, shared: bool = False) -> Iterator[None]:
     """Holds the output folder for this process. The kernel lets go when the process ends, however it ends.
+
+    Args:
+        output: the folder.
+        run_id: what it is held for, for the message to those who come too late.
+        shared: others that share it may hold it at the same time; for those that do not, this waits longer.
 
     Raises:
         UsageError: another engine holds it, or the folder cannot be written; names the owner.
@@ -36,7 +43,11 @@ def locked(output: Path, *, run_id: str) -> Iterator[None]:
         ) from error
     try:
         try:
-            _take(descriptor)
+            _take(
+                descriptor,
+                fcntl.LOCK_SH if shared else fcntl.LOCK_EX,
+                wait_s=_STEP_WAIT_S if shared else _LOCK_WAIT_S,
+            )
         except BlockingIOError:
             raise UsageError(
                 f"{output} is in use by {_owner(path)}.",
@@ -49,11 +60,11 @@ def locked(output: Path, *, run_id: str) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _take(descriptor: int) -> None:
-    until = time.monotonic() + _LOCK_WAIT_S
+def _take(descriptor: int, kind: int, *, wait_s: float) -> None:
+    until = time.monotonic() + wait_s
     while True:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() > until:
                 raise

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pipeline.local.record import RunRecord, verdict_path
+from pipeline.local.graph import Graph
+from pipeline.local.record import NodeRecord, RunRecord, verdict_path
 
 GATE_STOPPED = 3
 NODE_FAILED = 1
@@ -78,6 +79,23 @@ def _verdict_in(folder: Path) -> dict[str, Any]:
         return {}  # another pipeline's blessing, without our reasons
     document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return document
+
+
+def withhold(record: RunRecord, graph: Graph) -> list[NodeRecord]:
+    """Takes back earlier results behind a gate that has stopped: they are not what this run leads to.
+
+    Returns:
+        The nodes that were cached and are skipped now.
+    """
+    held = []
+    for gate in [node.id for node in record.nodes if node.is_stop]:
+        for node_id in sorted(graph.downstream_of([gate]) - {gate}):
+            entry = record.node(node_id)
+            if entry.state == "cached":
+                entry.outputs, entry.execution_id = {}, None
+                entry.state, entry.why = "skipped", f"{gate} stopped the run"
+                held.append(entry)
+    return held
 
 
 def exit_code(record: RunRecord) -> int:

@@ -83,6 +83,7 @@ class RunRecord:
         resumed: how often the run was resumed.
         rollback: `{version, instead_of, by, reason}` where it is none of the pipeline but a rollback, which
             has no nodes; else empty. What it published stands in `pushed`.
+        in_steps: whether another program, such as Airflow, runs its nodes; see `pipeline.local.steps`.
     """
 
     run_id: str
@@ -103,6 +104,7 @@ class RunRecord:
     target: dict[str, Any] = field(default_factory=dict)
     resumed: int = 0
     rollback: dict[str, Any] = field(default_factory=dict)
+    in_steps: bool = False
 
     def node(self, node_id: str) -> NodeRecord:
         """The record of one node; a KeyError if the run has none of that name."""

@@ -11,6 +11,8 @@ from pathlib import Path
 # In the folder of a run: a link to where its temporary files lie.
 _LINK = "tmp"
 _PREFIX = "slipway-run-"
+# A run's own folder, and those of its steps.
+_FOLDERS = ("*", "*/steps/*")
 
 
 @contextmanager
@@ -41,8 +43,9 @@ def remove_left(runs: Path) -> None:
     Args:
         runs: the folder of all runs; none of them goes on.
     """
-    for link in glob.glob(f"{glob.escape(str(runs))}/*/{_LINK}"):  # noqa: PTH207 (thousands, at every start)
-        _remove(Path(link))
+    for folders in _FOLDERS:
+        for link in glob.glob(f"{glob.escape(str(runs))}/{folders}/{_LINK}"):  # noqa: PTH207 (thousands)
+            _remove(Path(link))
 
 
 def _remove(link: Path) -> None:

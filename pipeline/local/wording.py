@@ -74,7 +74,8 @@ def summary(
     if record.state == "interrupted":
         kept = _count(record, "complete", "cached")
         yield f"Interrupted. {kept} finished {_nodes(kept)} kept; nothing is left running."
-        yield f"hint: {_resume_command(record)}"
+        if not record.in_steps:
+            yield f"hint: {_resume_command(record)}"
         return
     if record.state == "stopped" and any(node.is_stop for node in record.nodes):
         yield from _stop(record, stops or {})
@@ -105,17 +106,41 @@ def _failure(record: RunRecord) -> Iterator[str]:
     names = ", ".join(node.id for node in failed) or "the engine"
     yield f"Failed: {names}, after {done} of {len(record.nodes)} nodes. What is finished is kept."
     for node in failed:
-        error = node.error or {}
-        where = f"{error['where']}: " if error.get("where") else ""
-        yield f"  {node.id}: {where}{error.get('message', 'no cause was told')}"
-        if error.get("hint"):
-            yield f"    hint: {error['hint']}"
-        elif node.type == "Evaluator" and _has_baseline(record):
-            clear = command("baseline", *_workload_words(record), "--clear", output=_output(record))
-            yield "    It also asks the last blessed model; one trained on other columns cannot answer:"
-            yield f"    hint: {clear}"
-        yield f"    log: {record.target.get('output', 'output')}/runs/{record.run_id}/{node.log}"
-    yield f"hint: {_resume_command(record)}"
+        yield from _failed_node(record, node)
+    if not record.in_steps:
+        yield f"hint: {_resume_command(record)}"
+
+
+def _failed_node(record: RunRecord, node: NodeRecord) -> Iterator[str]:
+    error = node.error or {}
+    where = f"{error['where']}: " if error.get("where") else ""
+    yield f"  {node.id}: {where}{error.get('message', 'no cause was told')}"
+    if error.get("hint"):
+        yield f"    hint: {error['hint']}"
+    elif node.type == "Evaluator" and _has_baseline(record):
+        clear = command("baseline", *_workload_words(record), "--clear", output=_output(record))
+        yield "    It also asks the last blessed model; one trained on other columns cannot answer:"
+        yield f"    hint: {clear}"
+    yield f"    log: {record.target.get('output', 'output')}/runs/{record.run_id}/{node.log}"
+
+
+def step_lines(record: RunRecord, node_id: str, *, stops: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """Why one node failed, or what it found as a gate, for who takes the steps of a run; else nothing.
+
+    Args:
+        record: the run's.
+        node_id: the node.
+        stops: as in `summary`.
+    """
+    node = record.node(node_id)
+    if node.is_stop:
+        yield f"Stopped: {node_id}"
+        yield f"  {node_id}: {(node.error or {}).get('message', '')}"
+        yield from stop_lines(stops.get(node_id, {}))
+        yield from stop_hints(record, stops)
+    elif node.state == "failed":
+        yield f"Failed: {node_id}"
+        yield from _failed_node(record, node)
 
 
 def _stop(record: RunRecord, stops: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:

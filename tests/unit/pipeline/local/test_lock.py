@@ -7,6 +7,8 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
+import time
 
 import pytest
 
@@ -155,3 +157,22 @@ def test_a_damaged_or_missing_store_has_no_execution(store, tmp_path):
     assert not has_execution(tmp_path / "none.db", 3)
     store.write_bytes(b"rubbish" * 1000)
     assert not has_execution(store, 3)
+
+
+def test_steps_share_a_folder_and_keep_an_engine_out(tmp_path):
+    with (
+        locked(tmp_path, run_id="one", shared=True),
+        locked(tmp_path, run_id="two", shared=True),
+        pytest.raises(UsageError, match="in use by"),
+        locked(tmp_path, run_id="engine"),
+    ):
+        pass
+    with locked(tmp_path, run_id="engine"):
+        assert is_locked(tmp_path)
+
+
+def test_step_waits_for_an_engine_to_end(owner, tmp_path):
+    threading.Timer(0.6, owner.kill).start()
+    began = time.monotonic()
+    with locked(tmp_path / "out", run_id="step", shared=True):
+        assert time.monotonic() - began > 0.5

@@ -43,3 +43,14 @@ def test_link_to_anything_else_costs_that_nothing(runs, name):
     (runs / "r1" / "tmp").symlink_to(runs.parent / Path(name))
     remove_left(runs)
     assert (precious / "data").exists()
+
+
+def test_what_a_killed_step_left_is_removed_as_well(runs):
+    step = runs / "r1" / "steps" / "Trainer"
+    step.mkdir(parents=True)
+    killed = temporary_folder(step)
+    folder = killed.__enter__()
+    remove_left(runs)
+    assert not folder.exists()
+    assert list(step.iterdir()) == []
+    del killed

@@ -1,0 +1,258 @@
+"""A run in steps, which another program takes, such as Airflow: to begin it, to run each node, to finish it.
+
+Each step is a process of its own, and several may run at the same time. That program decides when a node is
+due and how often it is tried again; all else is as in a run of the local engine: the same plan, cache, time
+limits, records and logs.
+"""
+
+import functools
+import json
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pipeline.errors import PipelineError, UsageError
+from pipeline.local.diff import read_fingerprints
+from pipeline.local.engine import Engine
+from pipeline.local.execution import (
+    INTERRUPTED,
+    RunDisplay,
+    close,
+    give_up,
+    is_all_known,
+    prepare,
+)
+from pipeline.local.graph import Graph
+from pipeline.local.history import History, new_run_id
+from pipeline.local.lock import check_store, locked
+from pipeline.local.outcome import GATE_STOPPED, NODE_FAILED, withhold
+from pipeline.local.plan import Decision
+from pipeline.local.planning import Plan, compile_graph, is_current
+from pipeline.local.processes import end_leftovers
+from pipeline.local.record import NodeRecord, RunRecord, write_json
+from pipeline.local.request import Request
+from pipeline.local.server import Server
+from pipeline.local.shared_history import SharedHistory
+from pipeline.local.temporary import temporary_folder
+from pipeline.local.warm import Warm
+
+DONE = 0
+# What a process of a step says that ended before it could say anything.
+# In the folder of a run: its graph, as `finish` needs it.
+_GRAPH = "graph.json"
+_NOT_TAKEN = "its step was not taken"
+_LOST = {"message": "its step was ended from outside", "hint": "", "where": ""}
+
+
+def begin(request: Request, *, display: RunDisplay, warm: Warm | None = None) -> RunRecord:
+    """Makes a run and plans it; what the cache answers is done then.
+
+    Args:
+        request: what to run.
+        display: gets told.
+        warm: forks the processes; None: TFX is imported anew.
+
+    Raises:
+        UsageError: the request does not fit; there is no run.
+        PipelineError: the run could not be planned.
+    """
+    began = time.monotonic()
+    history, run_id = History(request.output), new_run_id()
+    with locked(request.output, run_id=run_id, shared=True):
+        check_store(request.output / "metadata.db")
+        record = history.new_run(request.workload, request.to_json(), run_id=run_id)
+        record.overrides, record.in_steps = dict(request.overrides), True
+        history.save(record)
+        display.begins(record)
+        folder = history.folder(record.run_id)
+        try:
+            if not is_all_known(request, history, record, display):
+                own = _step_folder(folder, "begin")
+                with (
+                    temporary_folder(own) as temporary,
+                    Server(own, temporary=temporary, warm=warm) as server,
+                ):
+                    plan = prepare(request, history, record, display, server)
+                write_json(folder / _GRAPH, plan.graph.to_json())
+        except PipelineError as error:
+            give_up(history, record, error, began=began)
+            raise
+        history.save(record)
+    return record
+
+
+def run_node(
+    run_id: str, node_id: str, *, output: Path, display: RunDisplay, warm: Warm | None = None
+) -> tuple[RunRecord, int]:
+    """Runs one node of a run, whose upstream nodes are done.
+
+    A node that is done already is left as it is. One that failed, or was ended, is tried again.
+
+    Args:
+        run_id: as `begin` gave it.
+        node_id: the node.
+        output: the folder that holds the run, absolute.
+        display: gets told.
+        warm: as in `begin`.
+
+    Returns:
+        The run's record, of this node and those before it, and the exit code: 0 done; 1 it failed; 3 it is a
+        gate that stopped the run; 130 it was told to end.
+
+    Raises:
+        UsageError: there is no such run or node, or another process runs it.
+        PipelineError: a node before it is not done.
+    """
+    history = SharedHistory(output, node_id)
+    with locked(output, run_id=run_id, shared=True):
+        record = _of_steps(history, run_id)
+        request = Request.from_json(record.target)
+        entry = _entry(record, node_id)
+        if entry.state in ("complete", "cached"):
+            display.changed(record, entry)
+            return record, DONE
+        folder = _step_folder(history.folder(run_id), node_id)
+        with locked(folder, run_id=run_id):
+            end_leftovers(folder)  # of an earlier try whose process was killed
+            check_store(output / "metadata.db")
+            with (
+                temporary_folder(folder) as temporary,
+                Server(folder, temporary=temporary, warm=warm) as server,
+            ):
+                tick = functools.partial(display.waiting, record, "importing TFX")
+                graph = compile_graph(
+                    request, server, history, folder=history.folder(run_id), run_id=run_id, tick=tick
+                )
+                _run(request, history, record, graph, node_id, server, display)
+    return record, _code(record.node(node_id))
+
+
+def _run(
+    request: Request,
+    history: SharedHistory,
+    record: RunRecord,
+    graph: Graph,
+    node_id: str,
+    server: Server,
+    display: RunDisplay,
+) -> None:
+    prints = read_fingerprints(history.folder(record.run_id)) or {}
+    needed = graph.upstream_of([node_id])
+    record.nodes = [node for node in record.nodes if node.id in needed]
+    before = [node for node in record.nodes if node.id != node_id]
+    entry = record.node(node_id)
+    is_first_try = entry.started_s is None
+    decisions = {node.id: _past(node, history, is_new=is_first_try) for node in before}
+    for node in before:
+        if node.state not in ("complete", "cached") and not decisions[node.id].is_unmet:
+            raise PipelineError(
+                f"{node_id} cannot run: {node.id} is not done in run {record.run_id}, but {node.state}.",
+                hint=f"run {node.id} first",
+            )
+    if entry.state != "waiting":
+        entry.why = "taken again"
+    decisions[node_id] = Decision(node_id, "run", entry.why, is_forced=request.no_cache)
+    entry.state, entry.error, entry.is_stop = "waiting", None, False
+    own = replace(graph[node_id], retries=0)  # who takes the steps tries again
+    nodes = tuple(own if node.id == node_id else node for node in graph.nodes if node.id in needed)
+    plan = Plan(graph, prints, decisions, record.baseline, record.reference)
+    Engine(
+        record=record,
+        graph=Graph(graph.name, nodes),
+        decisions=decisions,
+        prints=prints,
+        server=server,
+        history=history,
+        display=display,
+        jobs=1,
+        still_current=functools.partial(is_current, request, plan, history),
+        began=_began(record),
+    ).run()
+
+
+def finish(run_id: str, *, output: Path, display: RunDisplay) -> RunRecord:
+    """Closes a run: what it achieved, and how it ended. A step that is taken afterwards opens it again.
+
+    Raises:
+        UsageError: there is no such run.
+    """
+    history = SharedHistory(output)
+    _of_steps(history, run_id)
+    with locked(output, run_id=run_id, shared=True), history.alone(run_id):
+        record = _of_steps(history, run_id)
+        for node in record.nodes:
+            if node.state == "running":
+                node.state, node.error = "failed", dict(_LOST)
+        if (path := history.folder(run_id) / _GRAPH).exists():  # else nothing had to run
+            graph = Graph.from_json(json.loads(path.read_text(encoding="utf-8")))
+            _skip_rest(record, graph)
+            withhold(record, graph)
+        is_partial = any(node.why == _NOT_TAKEN for node in record.nodes)
+        close(History(output), record, began=_began(record), interrupted=is_partial)
+    display.ends(record)
+    return record
+
+
+def _skip_rest(record: RunRecord, graph: Graph) -> None:
+    """Says of the nodes that did not run why; the first cause is passed on."""
+    for node in graph.nodes:
+        entry = record.node(node.id)
+        if entry.state != "waiting" and entry.why not in ("interrupted", _NOT_TAKEN):
+            continue
+        entry.state, entry.why = "skipped", _NOT_TAKEN
+        for up in map(record.node, node.upstream):
+            if up.state == "failed":
+                entry.why = f"{up.id} {'stopped the run' if up.is_stop else 'failed'}"
+            elif up.state == "skipped" and up.why != _NOT_TAKEN and up.id not in node.optional:
+                entry.why = up.why
+            else:
+                continue
+            break
+
+
+def _of_steps(history: History, run_id: str) -> RunRecord:
+    if not run_id:
+        raise UsageError("There is no run to go on with: the step that begins it has not ended well.")
+    record = history.find(run_id)
+    if not record.in_steps:
+        raise UsageError(f"Run {record.run_id} is not taken in steps.", hint="begin one with `step begin`")
+    return record
+
+
+def _entry(record: RunRecord, node_id: str) -> NodeRecord:
+    try:
+        return record.node(node_id)
+    except KeyError:
+        ids = ", ".join(node.id for node in record.nodes)
+        raise UsageError(f"Run {record.run_id} has no node {node_id!r}.", hint=f"nodes: {ids}") from None
+
+
+def _step_folder(run_folder: Path, name: str) -> Path:
+    """Marks the processes of one step, so that its end does not end those of another; holds their log."""
+    folder = run_folder / "steps" / name
+    (folder / "logs").mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _past(node: NodeRecord, history: History, *, is_new: bool) -> Decision:
+    """What has become of a node before the one that runs; `is_new`: that one is begun for the first time.
+
+    Only then can what an earlier run left of it stem from other results than those of this run.
+    """
+    kept = history.recall(node.key) or {}
+    if node.state == "skipped":
+        return Decision(node.id, "skip", node.why, is_unmet=bool(kept.get("unmet")))
+    return Decision(node.id, "run" if is_new and node.state == "complete" else "reuse", node.why)
+
+
+def _began(record: RunRecord) -> float:
+    """When the run began, in seconds of `time.monotonic()`, also where another process began it."""
+    elapsed = datetime.now(UTC) - datetime.fromisoformat(record.started_at)
+    return time.monotonic() - elapsed.total_seconds()
+
+
+def _code(node: NodeRecord) -> int:
+    if node.state == "failed":
+        return GATE_STOPPED if node.is_stop else NODE_FAILED
+    return INTERRUPTED if node.why == "interrupted" else DONE

@@ -1,0 +1,121 @@
+"""A run in steps that another program takes: begun, run node by node, finished."""
+
+import threading
+
+import pytest
+
+from pipeline.errors import PipelineError, UsageError
+from pipeline.local import Warm
+from pipeline.local.commands import request, resume
+from pipeline.local.steps import begin, finish, run_node
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def warm():
+    """The process that has imported TFX."""
+    with Warm() as process:
+        yield process
+
+
+class Steps:
+    """Takes the steps of one run of a toy pipeline."""
+
+    def __init__(self, toy, name, watcher, warm):
+        self.toy, self.watcher, self.warm = toy, watcher, warm
+        asked = request("", pipeline=f"toy_pipeline:{name}", output=toy.output)
+        self.run_id = begin(asked, display=watcher, warm=warm).run_id
+
+    def node(self, node_id):
+        """Runs a node; returns the exit code of its step."""
+        return run_node(self.run_id, node_id, output=self.toy.output, display=self.watcher, warm=self.warm)[1]
+
+    def finish(self):
+        """Closes the run; returns how it ended."""
+        record = finish(self.run_id, output=self.toy.output, display=self.watcher)
+        return record.state, record.exit_code
+
+    def states(self):
+        """The state of each node, as kept."""
+        return {node.id: node.state for node in self.toy.record().nodes}
+
+
+@pytest.fixture
+def steps(in_process, watcher, warm):
+    """Begins a run."""
+    return lambda name: Steps(in_process, name, watcher, warm)
+
+
+def test_gate_stops_a_run_in_steps_and_lets_it_go_on_once_all_is_well(steps, in_process):
+    run = steps("gate")
+    assert in_process.command("runs").stdout.split()[2] == "running"
+    with pytest.raises(PipelineError, match="Push cannot run: Gate is not done in run"):
+        run.node("Push")
+    assert run.node("Make") == 0
+    assert run.node("Gate") == 3
+    assert run.finish() == ("stopped", 3)
+    assert run.states() == {"Make": "complete", "Gate": "failed", "Push": "skipped"}
+    # Not tried again by the engine: who takes the steps decides that.
+    assert len(in_process.lines("attempts-gate")) == 1
+
+    in_process.get_well()
+    assert run.node("Gate") == 0
+    assert run.node("Push") == 0
+    assert run.node("Push") == 0  # done, so left as it is
+    assert run.finish() == ("complete", 0)
+    assert in_process.lines("pushed") == ["good"]
+    assert in_process.record().node("Gate").attempts == 2
+
+    # What steps have made is in the cache of every run.
+    again = steps("gate")
+    assert again.states() == {"Make": "cached", "Gate": "cached", "Push": "cached"}
+    assert again.finish() == ("complete", 0)
+
+
+def test_failed_node_keeps_its_error_and_the_run_is_not_resumed_by_another_way(steps, in_process):
+    run = steps("faults")
+    assert run.node("Raise") == 1
+    assert in_process.node("Raise").error["message"] == "ValueError: the toy is broken"
+    assert run.node("Kill") == 1
+    assert "SIGKILL" in in_process.node("Kill").error["message"]
+    assert run.finish() == ("failed", 1)
+    assert in_process.node("After").why == "Raise failed"
+    with pytest.raises(UsageError, match="taken in steps by another program"):
+        resume(run.run_id, output=in_process.output, jobs=None)
+
+
+def test_steps_taken_at_the_same_time_all_find_their_way_into_the_record(steps, in_process):
+    run = steps("sleepers")
+    codes = []
+    threads = [
+        threading.Thread(target=lambda i=i: codes.append(_in_a_process(in_process, run.run_id, f"Sleep{i}")))
+        for i in range(2)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert codes == [0, 0]
+    assert [run.states()[f"Sleep{i}"] for i in range(3)] == ["complete", "complete", "waiting"]
+    assert run.finish() == ("interrupted", 130)
+    assert in_process.node("Sleep2").why == "its step was not taken"
+
+
+def _in_a_process(toy, run_id, node_id):
+    return toy.command("step", "node", run_id, node_id).returncode
+
+
+def test_condition_that_is_not_met_is_no_failure(steps, in_process):
+    run = steps("features")
+    assert run.node("Make") == 0
+    assert run.node("IfNo") == 0
+    assert run.node("NeedsNo") == 0
+    assert run.node("MayUseNo") == 0
+    assert run.states() | {"IfNo": "skipped", "NeedsNo": "skipped", "MayUseNo": "complete"} == run.states()
+
+
+def test_steps_of_a_run_that_is_not_there_are_refused(in_process):
+    refused = in_process.command("step", "finish", "")
+    assert refused.returncode == 2
+    assert "the step that begins it has not ended well" in refused.stderr
