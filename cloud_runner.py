@@ -7,12 +7,14 @@ from typing import Annotated
 
 import typer
 
-from pipeline.cloud import commands, schedule, submit
+from pipeline.cloud import airflow, commands, schedule, submit
+from pipeline.cloud.airflow_dag import Place
 from pipeline.cloud.service import Schedule
 from pipeline.command_line import Profile, Sets, Verbose, Workload, call
 from pipeline.local.invocation import DEFAULT_OUTPUT
 from pipeline.local.printable import printable
 from pipeline.local.request import DEFAULT_WORKLOAD
+from pipeline.root import PROJECT_ROOT
 
 app = typer.Typer(
     add_completion=True,
@@ -186,6 +188,27 @@ def back_fill_command(
     """Run the workload for each span of a range, cloud.schedule.max_concurrent_runs at once."""
     chosen = schedule.Chosen(workload, sets or [], profile)
     raise typer.Exit(schedule.back_fill(chosen, first=first, last=last))
+
+
+@app.command("airflow")
+def airflow_command(
+    workload: Workload = DEFAULT_WORKLOAD,
+    sets: Sets = None,
+    profile: Profile = None,
+    folder: Annotated[Path, typer.Option("--dags", "-o", help="Folder of DAGs.")] = Path("dags"),
+    project: Annotated[
+        Path, typer.Option(help="Where Airflow's machines have this checkout.")
+    ] = PROJECT_ROOT,
+    python: Annotated[Path, typer.Option(help="The project's interpreter there.")] = Path(sys.executable),
+    output: Annotated[
+        Path, typer.Option(help="Folder there for everything that runs write.")
+    ] = DEFAULT_OUTPUT,
+    verbose: Verbose = False,
+) -> None:
+    """Write the workload as an Airflow DAG, one task for each node."""
+    place = Place(str(project.absolute()), str(python.absolute()), str(output.absolute()))
+    file = airflow.write_dag(workload, sets=sets or [], profile=profile, folder=folder, place=place)
+    sys.stdout.write(f"{file}\n")
 
 
 if __name__ == "__main__":

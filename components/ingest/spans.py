@@ -5,12 +5,12 @@ TFX counts days from 1970-01-01: with {YYYY}, {MM} and {DD} in a source, the spa
 
 import re
 from collections.abc import Iterable
-from datetime import date
+from datetime import date, timedelta
 from typing import Literal
 
 Kind = Literal["number", "date"]
 _EPOCH = date(1970, 1, 1)
-_NUMBER = re.compile(r"\{SPAN(?::\d+)?\}")
+_NUMBER = re.compile(r"\{SPAN(?::(\d+))?\}")
 _DATE = tuple(re.compile(rf"\{{{part}\}}") for part in ("YYYY", "MM", "DD"))
 
 
@@ -39,3 +39,17 @@ def span_number(span: int | str) -> int:
     if number < 0:
         raise ValueError(f"the span {span} lies before the first one")
     return number
+
+
+def at_span(pattern: str, number: int) -> str:
+    """A pattern with its span filled in, as TFX does it; a version stays.
+
+    Args:
+        pattern: with {SPAN}, {SPAN:WIDTH} or {YYYY}, {MM} and {DD}; another stays as it is.
+        number: of the span, at least 0.
+    """
+    pattern = _NUMBER.sub(lambda found: str(number).zfill(int(found[1] or 0)), pattern)
+    day = _EPOCH + timedelta(days=number) if any(part.search(pattern) for part in _DATE) else _EPOCH
+    for part, value in zip(_DATE, day.isoformat().split("-"), strict=True):
+        pattern = part.sub(value, pattern)
+    return pattern

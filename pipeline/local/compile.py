@@ -15,6 +15,7 @@ from tfx.dsl.compiler import compiler
 from tfx.orchestration.local import runner_utils
 from tfx.proto.orchestration import executable_spec_pb2, pipeline_pb2
 
+from components.ingest.spans import at_span
 from pipeline.errors import UsageError
 from pipeline.fingerprint import flatten_params
 from pipeline.local.graph import Graph, Node
@@ -247,11 +248,21 @@ def _input_patterns(values: Mapping[str, Any]) -> list[str]:
     base, config, imported = (values.get(key) for key in ("input_base", "input_config", "artifact_uri"))
     patterns = [imported, f"{imported}/**/*"] if isinstance(imported, str) else []
     if isinstance(base, str) and isinstance(config, Mapping):
-        # Which span or version is the latest is known to TFX alone: all of them count.
-        patterns += [
-            _PLACEHOLDER.sub("*", f"{base}/{split['pattern']}") for split in config.get("splits", [])
-        ]
+        # Which span or version is the latest is known to TFX alone: all of them count, unless one is named.
+        named = [f"{base}/{split['pattern']}" for split in config.get("splits", [])]
+        if (span := _one_span(values.get("range_config"))) is not None:
+            named = [at_span(pattern, span) for pattern in named]
+        patterns += [_PLACEHOLDER.sub("*", pattern) for pattern in named]
     return patterns
+
+
+def _one_span(range_config: Any) -> int | None:
+    """The span that an ExampleGen takes, where it is a single one that was named."""
+    if not isinstance(range_config, Mapping):
+        return None
+    ends = range_config.get("static_range", {})
+    first, last = (int(ends.get(key, -1)) for key in ("start_span_number", "end_span_number"))
+    return first if first == last and first >= 0 else None
 
 
 def _named_files(texts: Sequence[str]) -> list[str]:

@@ -94,13 +94,18 @@ def is_current(request: Request, plan: Plan, history: History, node_id: str) -> 
 
 
 def plan_only(request: Request) -> Plan:
-    """Decides what `execute` would do. TFX is imported only where the graph is not known yet."""
+    """Decides what `execute` would do."""
+    return make_plan(request, History(request.output), find_graph(request))
+
+
+def find_graph(request: Request) -> Graph:
+    """The graph of what is asked for. TFX is imported only where it is not known yet."""
     history = History(request.output)
     graph = known_graph(request, history)
     if graph is None:
         with history.scratch() as folder, Server(folder, temporary=folder / "tmp") as server:
             graph = compile_graph(request, server, history, folder=folder, run_id="plan", tick=lambda: None)
-    return make_plan(request, history, graph)
+    return graph
 
 
 def known_graph(request: Request, history: History) -> Graph | None:

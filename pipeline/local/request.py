@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, Self, TypedDict, Unpack
 
 from components.ingest.csv_heads import check_heads
-from components.ingest.source import SourceError, resolve_sources
-from pipeline.config import NodeConfig, WorkloadConfig, load_workload
+from components.ingest.source import SourceError, Sources, resolve_sources
+from components.ingest.spans import at_span, span_number
+from pipeline.config import DataConfig, NodeConfig, WorkloadConfig, load_workload
 from pipeline.errors import ConfigError, UsageError
 from pipeline.gate_settings import judges_age
 from pipeline.ingest_options import ingest_options, source_patterns
@@ -159,7 +160,9 @@ def workload_request(
         source = resolve_sources(
             source_patterns(config.data), root=PROJECT_ROOT, file_format=config.data.format
         )
-        columns = check_heads(source.files, label=config.data.label, options=ingest_options(config.data))
+        columns = check_heads(
+            _files_taken(config.data, source), label=config.data.label, options=ingest_options(config.data)
+        )
     except SourceError as error:
         raise ConfigError(error.message, hint=error.hint) from error
     if columns:
@@ -182,6 +185,15 @@ def workload_request(
         overrides=overrides,
         **options,
     )
+
+
+def _files_taken(data: DataConfig, source: Sources) -> Sequence[Path]:
+    """The files of the named span; all, where the latest is taken."""
+    if data.span is None:
+        return source.files
+    number = span_number(data.span)
+    patterns = {split: at_span(pattern, number) for split, pattern in source_patterns(data).items()}
+    return resolve_sources(patterns, root=PROJECT_ROOT, file_format=data.format).files
 
 
 def again(data: Mapping[str, Any], *, jobs: int | None) -> Request:

@@ -186,15 +186,16 @@ def finish(run_id: str, *, output: Path, display: RunDisplay) -> RunRecord:
                 node.state, node.error = "failed", dict(_LOST)
         if (path := history.folder(run_id) / _GRAPH).exists():  # else nothing had to run
             graph = Graph.from_json(json.loads(path.read_text(encoding="utf-8")))
-            _skip_rest(record, graph)
+            _skip_rest(record, graph, history)
             withhold(record, graph)
-        is_partial = any(node.why == _NOT_TAKEN for node in record.nodes)
+        has_failed = any(node.state == "failed" for node in record.nodes)
+        is_partial = not has_failed and any(node.why == _NOT_TAKEN for node in record.nodes)
         close(History(output), record, began=_began(record), interrupted=is_partial)
     display.ends(record)
     return record
 
 
-def _skip_rest(record: RunRecord, graph: Graph) -> None:
+def _skip_rest(record: RunRecord, graph: Graph, history: History) -> None:
     """Says of the nodes that did not run why; the first cause is passed on."""
     for node in graph.nodes:
         entry = record.node(node.id)
@@ -204,7 +205,7 @@ def _skip_rest(record: RunRecord, graph: Graph) -> None:
         for up in map(record.node, node.upstream):
             if up.state == "failed":
                 entry.why = f"{up.id} {'stopped the run' if up.is_stop else 'failed'}"
-            elif up.state == "skipped" and up.why != _NOT_TAKEN and up.id not in node.optional:
+            elif up.state == "skipped" and up.why != _NOT_TAKEN and not _is_unmet(up, history):
                 entry.why = up.why
             else:
                 continue
@@ -240,10 +241,14 @@ def _past(node: NodeRecord, history: History, *, is_new: bool) -> Decision:
 
     Only then can what an earlier run left of it stem from other results than those of this run.
     """
-    kept = history.recall(node.key) or {}
     if node.state == "skipped":
-        return Decision(node.id, "skip", node.why, is_unmet=bool(kept.get("unmet")))
+        return Decision(node.id, "skip", node.why, is_unmet=_is_unmet(node, history))
     return Decision(node.id, "run" if is_new and node.state == "complete" else "reuse", node.why)
+
+
+def _is_unmet(node: NodeRecord, history: History) -> bool:
+    """Whether a node that was skipped was left out because a condition was not met."""
+    return bool((history.recall(node.key) or {}).get("unmet"))
 
 
 def _began(record: RunRecord) -> float:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from components.ingest.spans import span_kind, span_number
+from components.ingest.spans import at_span, span_kind, span_number
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,16 @@ def test_days_are_counted_as_tfx_counts_them():
 def test_what_is_no_span_is_refused(span):
     with pytest.raises(ValueError, match=r".+"):
         span_number(span)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "filled"),
+    [
+        ("span-{SPAN}/*.csv", "span-20778/*.csv"),
+        ("span-{SPAN:7}/v{VERSION}/*.csv", "span-0020778/v{VERSION}/*.csv"),
+        ("{YYYY}/{MM}/{DD}.csv", "2026/11/21.csv"),
+        ("trips.csv", "trips.csv"),
+    ],
+)
+def test_pattern_is_filled_as_tfx_fills_it(pattern, filled):
+    assert at_span(pattern, span_number("2026-11-21")) == filled

@@ -1,0 +1,128 @@
+"""The workload taxi as an Airflow DAG: one task for each node of the pipeline.
+
+Written by `cloud_runner.py airflow`: change the workload file and write it anew, rather than this.
+Airflow's own environment needs no TensorFlow: each task calls the project's interpreter.
+"""
+
+import os
+from datetime import timedelta
+
+import pendulum
+from airflow.providers.standard.hooks.subprocess import SubprocessHook
+from airflow.sdk import DAG, BaseOperator, CronTriggerTimetable
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+PROJECT = "/opt/slipway"
+PYTHON = "/opt/slipway/.venv/bin/python"
+OUTPUT = "/data/slipway"
+WORKLOAD = ["workloads/taxi/workload.yaml", "--profile", "prod"]
+TIME_ZONE = "Europe/Berlin"
+# Exit codes after which another try would end alike.
+FINAL = {2: "wrong usage or a wrong workload file", 3: "a gate stopped the run"}
+
+
+class Step(BaseOperator):
+    """One step of a run, in a process of the project's own interpreter."""
+
+    process = None
+
+    def words(self, context):
+        """The step and its arguments."""
+        raise NotImplementedError
+
+    def execute(self, context):
+        """Runs it; what it says goes to the task's log."""
+        # Airflow's settings hold its secrets, and its Python path is not the project's.
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(("AIRFLOW_", "_AIRFLOW_", "PYTHON"))}
+        self.process = SubprocessHook()
+        command = [PYTHON, "local_runner.py", "step", *self.words(context), "--output", OUTPUT]
+        ended = self.process.run_command(command, cwd=PROJECT, env=kept)
+        if ended.exit_code in FINAL:
+            raise AirflowFailException(f"{FINAL[ended.exit_code]}: the log above says more")
+        if ended.exit_code != 0:
+            raise AirflowException(f"it ended with code {ended.exit_code}: the log above says more")
+        return ended.output
+
+    def on_kill(self):
+        """Passes on that the task is to end: what it has begun is saved."""
+        if self.process is not None:
+            self.process.send_sigterm()
+
+
+class Begin(Step):
+    """Makes and plans a run; its id is the task's result."""
+
+    def words(self, context):
+        """With what is run, as on the command line."""
+        return ["begin", *WORKLOAD, *span(context)]
+
+
+class Node(Step):
+    """Runs one node of the run; one that is cached is done at once."""
+
+    def words(self, context):
+        """With the node, which the task is named after."""
+        return ["node", context["ti"].xcom_pull(task_ids="begin"), self.task_id]
+
+
+class Finish(Step):
+    """Closes the run, and fails where it did not achieve what it should."""
+
+    def words(self, context):
+        """With the run, if it has begun."""
+        return ["finish", context["ti"].xcom_pull(task_ids="begin") or ""]
+
+
+def span(context):
+    """The span of the day for which the run is scheduled less 1 days; one started by hand takes the latest."""
+    day = context.get("logical_date")
+    if day is None:
+        return []
+    day = day.in_timezone(TIME_ZONE).subtract(days=1)
+    return ["--set", f"data.span='{day.to_date_string()}'"]
+
+
+with DAG(
+    dag_id="taxi",
+    description="Whether the tip of a Chicago taxi trip exceeds 20% of the fare.",
+    schedule=CronTriggerTimetable("30 4 * * 1-5", timezone=TIME_ZONE),
+    start_date=pendulum.datetime(2027, 1, 1, tz=TIME_ZONE),
+    catchup=True,
+    max_active_runs=1,
+    tags=["slipway"],
+) as dag:
+    begin = Begin(task_id="begin")
+    ingest = Node(task_id="Ingest")
+    statistics_gen = Node(
+        task_id="StatisticsGen",
+        retries=1,
+        retry_delay=timedelta(seconds=0.5),
+        retry_exponential_backoff=2,
+        max_retry_delay=timedelta(seconds=600),
+    )
+    transform = Node(
+        task_id="Transform",
+        execution_timeout=timedelta(seconds=1500),
+    )
+    trainer = Node(
+        task_id="Trainer",
+        retries=2,
+        retry_delay=timedelta(seconds=60),
+        retry_exponential_backoff=2,
+        max_retry_delay=timedelta(seconds=600),
+        execution_timeout=timedelta(seconds=8100),
+    )
+    evaluator = Node(task_id="Evaluator")
+    serving_check = Node(task_id="ServingCheck")
+    pusher = Node(task_id="Pusher")
+    # Whatever has become of the others.
+    finish = Finish(task_id="finish", trigger_rule="all_done")
+
+    begin >> ingest
+    ingest >> statistics_gen
+    statistics_gen >> transform
+    transform >> trainer
+    trainer >> evaluator
+    trainer >> serving_check
+    [evaluator, serving_check] >> pusher
+    [task for task in dag.tasks if task is not finish] >> finish
