@@ -107,7 +107,7 @@ _OF_THE_DAY = '''\
 
 
 def span(context):
-    """The span of the day for which the run is scheduled{less}; one started by hand takes the latest."""
+    """The span of the day{less} for which the run is scheduled; by hand, the latest."""
     day = context.get("logical_date")
     if day is None:
         return []
@@ -172,7 +172,7 @@ def _span_function(config: WorkloadConfig) -> str:
     if kind is None or lag_days is None:
         return _LATEST
     return _OF_THE_DAY.format(
-        less=f" less {lag_days} days" if lag_days else "",
+        less=f" (less {lag_days})" if lag_days else "",
         subtracted=f".subtract(days={lag_days})" if lag_days else "",
         value=_SPANS[kind],
     )

@@ -74,7 +74,7 @@ class Finish(Step):
 
 
 def span(context):
-    """The span of the day for which the run is scheduled less 1 days; one started by hand takes the latest."""
+    """The span of the day (less 1) for which the run is scheduled; by hand, the latest."""
     day = context.get("logical_date")
     if day is None:
         return []
