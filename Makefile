@@ -5,7 +5,7 @@ PYTHON := $(VENV)/bin/python
 READY := $(VENV)/.ready
 IMAGE := slipway
 
-.PHONY: run test setup jax lint lock schema image clean help
+.PHONY: run test setup jax lint lock schema image flink spark prism clean help
 
 run: setup ## The taxi workload, from raw trips to a pushed model
 	@$(PYTHON) local_runner.py run
@@ -43,6 +43,20 @@ lock: setup ## Resolves the dependencies anew into requirements.lock
 schema: setup ## Writes schemas/workload.schema.json from pipeline/config/
 	@$(PYTHON) -m pipeline.config.json_schema
 
+# Job servers of Beam with a whole engine inside, as one folder of jars each; BEAM_JAVA is the version tested.
+BEAM_JAVA := 2.62.0
+flink spark: ## Beam's job server with a Flink (a Spark) inside, from Maven into .engines/; needs Java and Maven
+	@command -v mvn >/dev/null || { echo "make $@ needs Maven: apt install maven" >&2; exit 1; }
+	@mvn --quiet --batch-mode -f engines/$@ -Dbeam.version=$(BEAM_JAVA) dependency:copy-dependencies jar:jar
+	@rm -rf .engines/$@ && mkdir -p .engines && mv engines/$@/target .engines/$@
+	@echo "ready: beam.runner: $@ ($$(du -sh .engines/$@ | cut -f1) in .engines/$@)"
+
+prism: setup ## Beam's Prism of the locked version, built by Go into .engines/
+	@command -v go >/dev/null || { echo "make prism needs Go: apt install golang" >&2; exit 1; }
+	@GOBIN=$(CURDIR)/.engines go install github.com/apache/beam/sdks/v2/go/cmd/prism@v$$($(PYTHON) -c \
+		'from importlib.metadata import version; print(version("apache-beam"))')
+	@echo "ready: beam.runner: prism"
+
 image: ## The container image for cloud runs; make image IMAGE=NAME:TAG TARGET=training-tpu
 	@docker build --tag $(IMAGE) $(if $(TARGET),--target $(TARGET)) .
 
@@ -51,4 +65,4 @@ clean: ## Removes the virtual environment and the tools' caches; keeps output/
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 help: ## This list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+	@grep -hE '^[a-z ]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'

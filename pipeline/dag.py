@@ -37,6 +37,8 @@ from components.model_gate.eval_config import eval_config
 from components.pusher.component import Pusher
 from components.reference_models.component import ReferenceModels
 from components.serving_check.component import ServingCheck
+from pipeline.beam_engine import beam_args
+from pipeline.beam_options import check_options
 from pipeline.config import WorkloadConfig
 from pipeline.gate_settings import data_gate_settings, model_gate_settings, reference_models_settings
 from pipeline.ingest_options import ingest_options, split_weights
@@ -72,7 +74,11 @@ def build_pipeline(
 
     Returns:
         The pipeline, not yet run. Its name is the workload's.
+
+    Raises:
+        ConfigError: `beam.options` holds a name that Beam does not know.
     """
+    check_options(config.beam)
     ingest = _ingest(config, data)
     examples = ingest.outputs["examples"]
 
@@ -174,6 +180,7 @@ def build_pipeline(
         pipeline_root=str(output / "artifacts" / config.name),
         components=nodes,
         metadata_connection_config=connection_config(config.metadata, output),
+        beam_pipeline_args=beam_args(config.beam, config.cloud),
         # The engine decides what to run again, from the content of data and code; TFX's own key sees neither.
         enable_cache=False,
     )

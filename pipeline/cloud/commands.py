@@ -96,6 +96,8 @@ def rehearse_workload(
     """
     request = workload_request(workload, sets=sets, profile=profile, output=output.absolute(), beam_args=())
     require_kfp()
+    if (runner := request.beam_runner) != "direct":
+        print(f"Beam's steps are rehearsed with its direct runner, not with {runner}.", file=sys.stderr)
     from pipeline.cloud.compare import compare_with_local
     from pipeline.cloud.rehearsal import rehearse
     from pipeline.local.progress import stderr_display

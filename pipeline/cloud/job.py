@@ -23,9 +23,6 @@ _BACKOFF_FACTOR = 2.0
 _MAX_BACKOFF = "600s"
 # Between SIGTERM and SIGKILL for a task that exceeds its time limit, as in the local engine.
 _GRACE_S = 10
-_RUNNER = "--runner"
-# Beam's own default first tries to download another runner.
-_LOCAL_RUNNER = "--runner=FnApiRunner"
 _TITLE = re.compile(r"^title: (\S+)", re.MULTILINE)
 # What TFX looks for where an artifact type is not one of its own: no artifact has it.
 _NO_TITLE = 'schema_title="tfx.Artifact"'
@@ -54,7 +51,6 @@ def complete(job: Job, config: WorkloadConfig, *, root: str) -> Job:
         task = tasks_of(spec)[name]
         container["resources"] = _resources(config.cloud, name)
         task["cachingOptions"] = {"enableCache": config.cloud.cache}
-        _complete_beam_args(container, config.cloud.beam_args)
         if name in config.nodes:
             _limit(task, container, config.nodes[name])
     _complete_dependencies(spec)
@@ -136,16 +132,6 @@ def _resources(cloud: CloudConfig, name: str) -> dict[str, Any]:
             "resourceCount": str(named.accelerator_count),
         }
     return found
-
-
-def _complete_beam_args(container: dict[str, Any], beam_args: tuple[str, ...]) -> None:
-    """The executor hands on what it does not know itself to Beam; the driver of ingest takes the same."""
-    for part in (container, container.get("lifecycle", {}).get("preCacheCheck")):
-        if part is not None:
-            args = part.setdefault("args", [])
-            args += [arg for arg in beam_args if arg not in args]
-            if not any(arg.startswith(_RUNNER) for arg in args):
-                args.append(_LOCAL_RUNNER)
 
 
 def _limit(task: dict[str, Any], container: dict[str, Any], limits: NodeConfig) -> None:

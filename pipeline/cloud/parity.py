@@ -143,7 +143,7 @@ def _examples(folder: Path) -> dict[str, Content]:
 def _statistics(folder: Path) -> dict[str, Content]:
     return {
         split.name.removeprefix("Split-"): _with_tolerance(
-            json_format.MessageToDict(
+            _by_feature(
                 statistics_pb2.DatasetFeatureStatisticsList.FromString(
                     (split / "FeatureStats.pb").read_bytes()
                 )
@@ -153,6 +153,17 @@ def _statistics(folder: Path) -> dict[str, Content]:
         )
         for split in sorted(folder.glob("Split-*"))
     }
+
+
+def _by_feature(statistics: statistics_pb2.DatasetFeatureStatisticsList) -> dict[str, Any]:
+    """Plain data with the features by name: in which order they are depends on Beam's runner."""
+    found: dict[str, Any] = json_format.MessageToDict(statistics)
+    for dataset in found.get("datasets", ()):
+        dataset["features"] = {
+            feature.get("name") or ".".join(feature["path"]["step"]): feature
+            for feature in dataset.get("features", ())
+        }
+    return found
 
 
 def _anomalies(folder: Path) -> dict[str, Content]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from pipeline.cloud.image import Image, image_environment, on_this_machine, read_image
 from pipeline.cloud.target import Target
 from pipeline.cloud.tpu_slices import tpu_slice
+from pipeline.config import BeamConfig, WorkloadConfig
 from pipeline.errors import UsageError
 from pipeline.fingerprint import Fingerprint
 from pipeline.local.engine import Engine
@@ -70,7 +71,7 @@ def rehearse(
         root=str(output / "artifacts" / request.workload),
         destination=str(output / "serving" / request.workload),
     )
-    target = _trained_here(target, image)
+    target = _trained_here(_with_beam_here(target), image)
     run_id = new_run_id()
     with locked(output, run_id=run_id):
         end_leftovers(output / "runs")
@@ -104,6 +105,11 @@ WITHOUT_IMAGE = "slipway:rehearsed"
 """Stands for the image where the workload names none: a rehearsal needs its files only."""
 
 
+def _with_beam_here(target: Target) -> Target:
+    """Beam's steps inside the tasks' processes: no other engine is sure to see this machine's disk."""
+    return replace(target, config=target.config.model_copy(update={"beam": BeamConfig()}))
+
+
 def _trained_here(target: Target, image: Image) -> Target:
     """A training that is for TPUs, on what this machine has; what no TPU takes is refused all the same."""
     train = target.config.train
@@ -118,8 +124,6 @@ def _trained_here(target: Target, image: Image) -> Target:
 
 
 def _named_image(request: Request) -> str | None:
-    from pipeline.config import WorkloadConfig
-
     return WorkloadConfig.model_validate_json(request.target["config"]).cloud.image
 
 

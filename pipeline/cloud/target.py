@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from components.ingest.source import GS, SourceError, resolve_sources
+from pipeline.beam_engine import check_cloud_engine
 from pipeline.cloud.image import Image
 from pipeline.cloud.training_job import training_job
 from pipeline.config import WorkloadConfig
@@ -85,6 +86,7 @@ class Target:
                 f"push.destination: {destination} is a folder of this machine, which a cloud run cannot see",
                 hint="name gs://BUCKET/PATH, for example in a profile: --profile prod",
             )
+        check_cloud_engine(config.beam, config.cloud)
         _refuse_missing_accelerator(config)
         target = cls.at(
             request,

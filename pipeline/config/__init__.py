@@ -4,6 +4,7 @@ The sections' models are the one description of the file: they refuse what is wr
 `schemas/workload.schema.json` (`.json_schema`), and their attributes are what the pipeline reads.
 """
 
+from pipeline.config.beam import BeamConfig
 from pipeline.config.cloud import CloudConfig
 from pipeline.config.data import DataConfig
 from pipeline.config.engine import DEFAULT_PORTS, MetadataConfig, NodeConfig
@@ -11,6 +12,7 @@ from pipeline.config.workload import WorkloadConfig, load_workload
 
 __all__ = [
     "DEFAULT_PORTS",
+    "BeamConfig",
     "CloudConfig",
     "DataConfig",
     "MetadataConfig",

@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from pipeline.config.cloud_services import KubeflowConfig, ScheduleConfig, Service, VertexConfig
 from pipeline.config.problems import KeyRuleError
-from pipeline.config.section import GsPath, LabelValue, Name, NodeId, Section, Text, Texts
+from pipeline.config.section import GsPath, LabelValue, Name, NodeId, Section, Text
 
 Cores = Annotated[float, Field(gt=0, le=1024)]
 Gigabytes = Annotated[float, Field(gt=0, le=65536)]
@@ -61,9 +61,6 @@ class CloudConfig(Section):
     )
     labels: dict[Name, LabelValue] = Field(
         default={}, max_length=32, description="Labels of the run, to find it and its costs by."
-    )
-    beam_args: Texts = Field(
-        default=(), description="Options for every Beam component, as --runner=DataflowRunner."
     )
     resources: ResourcesConfig = Field(
         default=ResourcesConfig(cpu=4, memory_gb=16), description="What the container of each task gets."

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 from pydantic import Field, JsonValue, field_validator, model_validator
 
+from pipeline.config.beam import BeamConfig
 from pipeline.config.cloud import CloudConfig
 from pipeline.config.data import DataConfig
 from pipeline.config.engine import MetadataConfig, NodeConfig
@@ -59,6 +60,7 @@ class WorkloadConfig(Section):
     nodes: dict[NodeId, NodeConfig] = Field(
         default={}, description="Retries and time limits per node id, for example {Trainer: {retries: 1}}."
     )
+    beam: BeamConfig = Field(default=BeamConfig(), description="What carries out the pipeline's Beam steps.")
     metadata: MetadataConfig | None = Field(
         default=None,
         description="Database server for ML Metadata; null: SQLite in the output directory.",

@@ -16,6 +16,7 @@ from tfx.orchestration.local import runner_utils
 from tfx.proto.orchestration import executable_spec_pb2, pipeline_pb2
 
 from components.ingest.spans import at_span
+from pipeline.beam_engine import NO_PACKAGE
 from pipeline.errors import UsageError
 from pipeline.fingerprint import flatten_params
 from pipeline.local.graph import Graph, Node
@@ -25,9 +26,6 @@ from pipeline.metadata_store import connection_config, prepare_server
 from schemas.artifacts import DataVerdict
 
 _IN_PROCESS = "--runner=FnApiRunner"
-# Where a Beam component has any option, TFX packs itself up (1.2 s of CPU) for workers elsewhere, unless one
-# says what they run. Workers in this process need neither, and look at no image.
-_NO_PACKAGE = "--sdk_container_image=none"
 _RESOLVER = "tfx.dsl.components.common.resolver.Resolver"
 _PLACEHOLDER = re.compile(r"\{(?:SPAN|VERSION|YYYY|MM|DD)(?::\d+)?\}")
 _BASELINE_STRATEGY = "LatestBlessedModelStrategy"
@@ -136,8 +134,8 @@ def _complete_beam_args(spec: executable_spec_pb2.BeamExecutableSpec, beam_args:
     if not any(arg.startswith("--runner") for arg in [*own, *wanted]):
         # Beam's default tries to download the Prism runner first: slower where it can, stuck where it cannot.
         wanted.append(_IN_PROCESS)
-    if _IN_PROCESS in [*own, *wanted]:
-        wanted.append(_NO_PACKAGE)
+    if _IN_PROCESS in [*own, *wanted] and NO_PACKAGE not in own:
+        wanted.append(NO_PACKAGE)
     spec.beam_pipeline_args.extend(wanted)
     # The launcher reads these alone: the same arguments, as expressions.
     for arg in wanted:

@@ -23,6 +23,7 @@ from components.trainer.devices.evidence import LOOKED_FOR, Evidence, find_evide
 from components.trainer.devices.hosts import find_hosts
 from components.trainer.devices.machine import cpu_has_bfloat16, usable_cores
 from components.trainer.input.plan import available_memory_bytes
+from pipeline.beam_engine import engine_programs, engine_remedy
 from pipeline.root import PROJECT_ROOT
 
 PACKAGES = ("tfx", "tensorflow", "keras", "apache-beam", "tensorflow-transform", "numpy")
@@ -240,6 +241,9 @@ def _programs(environment: Mapping[str, str]) -> Iterator[Finding]:
     yield _program(group, "PostgreSQL", postgres, "apt install postgresql, to keep metadata in a server here")
     java = shutil.which("java") or ""
     yield _program(group, "Java", java, "apt install default-jre-headless, for Beam on Flink or Spark here")
+    for name, path in engine_programs().items():
+        there = str(path) if path.exists() else ""
+        yield _program(group, f"Beam on {name.capitalize()}", there, engine_remedy(name))
     docker = shutil.which("docker") or ""
     found = docker
     socket = Path(environment.get("DOCKER_HOST", "unix:///var/run/docker.sock").removeprefix("unix://"))

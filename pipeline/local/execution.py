@@ -98,6 +98,7 @@ def _run(
     """Plans and runs; True when the user interrupted."""
     if is_all_known(request, history, record, display):
         return False
+    request.check_engine()
     folder = history.folder(record.run_id)
     with temporary_folder(folder) as temporary, Server(folder, temporary=temporary, warm=warm) as server:
         plan = prepare(request, history, record, display, server)

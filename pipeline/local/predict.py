@@ -21,6 +21,8 @@ from components.pusher.manifest import Manifest
 from components.pusher.shelf import shelf_at
 from components.saved_model.arguments import argument_names
 from components.saved_model.signatures import SERVE_RAW, SERVING_DEFAULT, Signature
+from pipeline.beam_engine import beam_args as workload_beam_args
+from pipeline.beam_engine import check_engine
 from pipeline.config import WorkloadConfig
 from pipeline.errors import UsageError
 from pipeline.ingest_options import ingest_options
@@ -107,16 +109,18 @@ def predict(
         to: gets the predictions; must be new or empty. None: a new folder in OUTPUT/predictions/NAME.
         version: which; None: the newest.
         file_format: csv, jsonl, parquet or tfrecord; None: by the files' names.
-        beam_args: options of the Beam pipeline.
+        beam_args: options of the Beam pipeline, over the workload's.
 
     Raises:
-        UsageError: no version, no file, or `to` holds something.
+        UsageError: the Beam engine is not there, no version, no file, or `to` holds something.
         ComponentError: the version is damaged, a file cannot be read, or the model refuses every row.
     """
     shelf = shelf_at(serving_base(config, output.absolute()))
     numbers = shelf.numbers()
     if not numbers or version not in (None, *numbers):
         raise UsageError(f"{shelf.base} holds no version{f' {version}' if version else ''}.")
+    engine = [*workload_beam_args(config.beam, config.cloud), *beam_args]
+    check_engine(engine)
     number = version or numbers[-1]
     files = _files(source, file_format or config.data.format)
     options = _options(config, file_format or _format_of(files[0].name, config.data.format))
@@ -126,7 +130,7 @@ def predict(
     partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
         with shelf.fetched(number) as model:
-            counts = _predict(shelf.manifest(number), model, files, options, partial, beam_args)
+            counts = _predict(shelf.manifest(number), model, files, options, partial, engine)
         summary = {
             "workload": config.name,
             "version": number,
@@ -162,7 +166,7 @@ def _predict(
         model_folder=model,
         folder=folder,
         read=reader,
-        beam_args=["--runner=FnApiRunner", *beam_args],
+        beam_args=beam_args,
     )
 
 

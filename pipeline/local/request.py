@@ -11,6 +11,7 @@ from typing import Any, Self, TypedDict, Unpack
 from components.ingest.csv_heads import check_heads
 from components.ingest.source import SourceError, Sources, resolve_sources
 from components.ingest.spans import at_span, span_number
+from pipeline.beam_engine import beam_args, check_engine
 from pipeline.config import DataConfig, NodeConfig, WorkloadConfig, load_workload
 from pipeline.errors import ConfigError, UsageError
 from pipeline.gate_settings import judges_age
@@ -98,6 +99,21 @@ class Request:
     def deploys(self) -> bool:
         """Whether what it pushes is deployed to an endpoint."""
         return "config" in self.target and self._config.push.endpoint is not None
+
+    @property
+    def beam_runner(self) -> str:
+        """The workload's Beam engine."""
+        return self._config.beam.runner
+
+    def check_engine(self) -> None:
+        """Refuses what could not carry out the Beam steps.
+
+        Raises:
+            ConfigError: as `beam_engine.check_engine`.
+        """
+        config = self._config if "config" in self.target else None
+        own = beam_args(config.beam, config.cloud) if config else []
+        check_engine([*own, *self.beam_args])
 
     @property
     def _config(self) -> WorkloadConfig:

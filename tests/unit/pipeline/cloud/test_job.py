@@ -86,15 +86,6 @@ def test_caching_is_said_for_every_container_labels_and_root_for_the_run(job, co
     assert job["runtimeConfig"] == {"gcsOutputDirectory": ROOT}
 
 
-def test_beam_options_reach_executor_and_driver_once_and_a_runner_is_always_named(job, configured):
-    ingest, trainer = containers(complete(copy.deepcopy(job), configured(), root=ROOT))
-    assert trainer["args"] == ["{{$}}", "--runner=FnApiRunner"]
-    config = configured("cloud.beam_args=['--runner=DataflowRunner', '--region=x']")
-    ingest, _ = containers(complete(job, config, root=ROOT))
-    assert ingest["args"] == ["{{$}}", "--runner=DataflowRunner", "--region=x"]
-    assert ingest["lifecycle"]["preCacheCheck"]["args"] == ingest["args"]
-
-
 def test_task_waits_for_whoever_makes_its_inputs(job, configured):
     complete(job, configured(), root=ROOT)
     assert tasks(job)["Baseline"]["dependentTasks"] == ["Ingest"]

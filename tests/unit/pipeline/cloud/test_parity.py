@@ -40,6 +40,7 @@ def write_statistics(folder, mean):
     (folder / "Split-train").mkdir()
     statistics = statistics_pb2.DatasetFeatureStatisticsList()
     feature = statistics.datasets.add().features.add()
+    feature.path.step.append("fare")
     feature.num_stats.mean = mean
     feature.num_stats.common_stats.num_non_missing = 7
     (folder / "Split-train" / "FeatureStats.pb").write_bytes(statistics.SerializeToString())
@@ -136,9 +137,23 @@ def test_statistics_agree_within_rounding_and_a_difference_is_named_with_its_pla
     assert differences("ExampleStatistics", write_statistics, 0.1 + 0.2, 0.3) == []
 
 
+def test_order_of_the_features_in_statistics_does_not_count(differences):
+    def write(folder, names):
+        (folder / "Split-train").mkdir(exist_ok=True)
+        statistics = statistics_pb2.DatasetFeatureStatisticsList()
+        dataset = statistics.datasets.add()
+        for name in names:
+            feature = dataset.features.add(name=name)
+            feature.num_stats.mean = len(name)
+        (folder / "Split-train" / "FeatureStats.pb").write_bytes(statistics.SerializeToString())
+
+    assert differences("ExampleStatistics", write, ["a", "bb"], ["bb", "a"]) == []
+    assert len(differences("ExampleStatistics", write, ["a", "bb"], ["bb", "c"])) == 2
+
+
 def test_difference_in_statistics_is_named_with_its_place(differences):
     [told] = differences("ExampleStatistics", write_statistics, 0.5, 0.6)
-    assert told == "train.datasets[0].features[0].numStats.mean: 0.5 locally, 0.6 rehearsed"
+    assert told == "train.datasets[0].features.fare.numStats.mean: 0.5 locally, 0.6 rehearsed"
 
 
 @pytest.mark.parametrize(

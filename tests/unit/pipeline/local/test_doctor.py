@@ -29,6 +29,9 @@ def test_machine_packages_and_programs_are_named_in_seconds(tmp_path):
         "GPU",
         "Docker",
         "Java",
+        "Beam on Flink",
+        "Beam on Spark",
+        "Beam on Prism",
         "PostgreSQL",
     } <= names
     assert json.loads(json.dumps(diagnosis.to_json()))["findings"][0]["name"] == "system"

@@ -1,0 +1,34 @@
+"""The workload file's `beam`: what carries out the pipeline's Beam steps."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, field_validator
+
+from pipeline.config.problems import KeyRuleError
+from pipeline.config.section import Section, SnakeName, Text, Texts
+
+BeamRunner = Literal["direct", "prism", "flink", "spark", "dataflow"]
+BeamOption = Annotated[bool | int | float | Text | Texts, Field(union_mode="left_to_right")]
+
+
+class BeamConfig(Section):
+    """What carries out the Beam steps: Ingest, StatisticsGen, Transform, Evaluator and predictions."""
+
+    runner: BeamRunner = Field(
+        default="direct",
+        description="direct: inside each node's process; prism: Beam's own engine for one machine; "
+        "flink, spark: on this machine, or where options say; dataflow: Google's service.",
+    )
+    options: dict[SnakeName, BeamOption] = Field(
+        default={},
+        description="Beam's pipeline options by name, without dashes; true is a switch, a list repeats the "
+        "option.",
+        examples=[{"parallelism": 4}],
+    )
+
+    @field_validator("options")
+    @classmethod
+    def _runner_has_its_own_key(cls, options: dict[str, Any]) -> dict[str, Any]:
+        if "runner" in options:
+            raise KeyRuleError("is not given here but as beam.runner", "runner")
+        return options
