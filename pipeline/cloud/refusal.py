@@ -78,6 +78,29 @@ def _words(answer: Answer, project: str) -> tuple[str, str]:
     return said, ""
 
 
+def kubeflow_refusal(status: int, said: str, *, doing: str, token_env: str) -> PipelineError:
+    """The error for an answer of Kubeflow Pipelines that is no success.
+
+    Args:
+        status: of HTTP.
+        said: by the service.
+        doing: what was asked for.
+        token_env: the environment variable with the token.
+    """
+    said = _first_line(said)
+    if status == 401:
+        message, hint = f"no valid token ({said})", f"set {token_env} to a token of the installation"
+    elif status == 403:
+        message, hint = f"not allowed ({said})", "check cloud.kubeflow.namespace, and that you belong to it"
+    elif status == 404:
+        message, hint = f"not found ({said})", "check cloud.kubeflow.host: it is the address of the API"
+    elif status == 429 or status >= 500:
+        message, hint = f"the service cannot answer now, {status} ({said})", "run the command again later"
+    else:
+        message, hint = said, ""
+    return PipelineError(f"{doing} failed: {message}", hint=hint)
+
+
 def no_credentials(said: str) -> PipelineError:
     """The error where no credentials were found."""
     return PipelineError(

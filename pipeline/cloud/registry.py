@@ -60,13 +60,13 @@ def find_image(name: str, *, credentials: Any) -> bool | str:
 
     Args:
         name: of the image.
-        credentials: of google.auth, with a token.
+        credentials: of google.auth, with a token; None: nobody is shown one.
     """
     import requests
 
     image = ImageName.parse(name)
     headers = {"Accept": ", ".join(_KINDS)}
-    if image.takes_google_tokens:
+    if image.takes_google_tokens and credentials is not None:
         headers["Authorization"] = f"Bearer {credentials.token}"
     try:
         status = requests.head(

@@ -10,7 +10,7 @@ from components.ingest.spans import span_kind
 from pipeline.cloud.commands import cloud_target, compiled_job
 from pipeline.cloud.following import ending, finish, new_record, update
 from pipeline.cloud.job import Job
-from pipeline.cloud.scheduled_span import check_spans, fix_time, follow_schedule
+from pipeline.cloud.scheduled_span import check_spans
 from pipeline.cloud.service import Schedule, Service
 from pipeline.cloud.submit import run_name, say, service_of
 from pipeline.cloud.target import Target
@@ -91,7 +91,7 @@ def create(chosen: Chosen) -> Schedule:
     for note in service.check(root=target.root, image=target.image):
         say(note)
     when = target.config.cloud.schedule
-    job = service.request(follow_schedule(compiled_job(target), when))
+    job = service.request(compiled_job(target), when=when)
     return service.create_schedule(job, name=name, when=when)
 
 
@@ -103,9 +103,8 @@ def listed(chosen: Chosen) -> Iterator[str]:
         yield f"no schedules at {service.title}"
     width = max((len(schedule.name) for schedule in schedules), default=0)
     for schedule in schedules:
-        at = f"next {schedule.next_run:%Y-%m-%d %H:%M} UTC" if schedule.next_run else "no next run"
-        if schedule.state != "active":
-            at = ""
+        is_due = schedule.next_run is not None and schedule.state == "active"
+        at = f"next {schedule.next_run:%Y-%m-%d %H:%M} UTC" if is_due else ""
         words = (f"{schedule.name:<{width}}", f"{schedule.state:<9}", schedule.cron, at, schedule.link)
         yield "  ".join(word for word in words if word)
 
@@ -145,8 +144,8 @@ def run_now(chosen: Chosen) -> str:
     """Starts what a schedule starts, at once, and returns the link to the run."""
     config = chosen.config()
     service = service_of(config)
-    job = service.scheduled_job(chosen.schedule_at(service))
-    return service.submit(fix_time(job, datetime.now(UTC)), run_id=run_name(config)).link
+    job = service.scheduled_job(chosen.schedule_at(service), at=datetime.now(UTC))
+    return service.submit(job, run_id=run_name(config)).link
 
 
 def back_fill(chosen: Chosen, *, first: str, last: str) -> int:

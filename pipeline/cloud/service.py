@@ -97,8 +97,8 @@ class Service(Protocol):
     def check(self, *, root: str, image: str) -> Iterable[str]:
         """Refuses where something is missing that a run needs; returns in words what is not sure."""
 
-    def request(self, job: Job) -> Job:
-        """A compiled job with what the service must know beside it, as the methods below take it."""
+    def request(self, job: Job, *, when: ScheduleConfig | None = None) -> Job:
+        """A compiled job as this service takes it; with `when`, its runs take the span of their day."""
 
     def submit(self, job: Job, *, run_id: str) -> Submitted:
         """Starts a run; an answer that is lost on the way does not start a second one."""
@@ -121,5 +121,5 @@ class Service(Protocol):
     def delete(self, schedule: Schedule) -> None:
         """Removes a schedule; its runs stay."""
 
-    def scheduled_job(self, schedule: Schedule) -> Job:
-        """The job that a schedule starts."""
+    def scheduled_job(self, schedule: Schedule, *, at: datetime) -> Job:
+        """The job that a schedule starts, for a run at that moment."""

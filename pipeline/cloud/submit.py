@@ -10,7 +10,7 @@ from pipeline.cloud.following import ending, finish, new_record, update
 from pipeline.cloud.job import Job
 from pipeline.cloud.service import Service, Submitted
 from pipeline.config import WorkloadConfig
-from pipeline.errors import PipelineError, UsageError
+from pipeline.errors import PipelineError
 from pipeline.local.execution import INTERRUPTED, RunDisplay
 from pipeline.local.history import new_run_id
 from pipeline.local.printable import printable
@@ -51,10 +51,12 @@ def service_of(config: WorkloadConfig) -> Service:
         UsageError: a setting that it needs is missing.
         PipelineError: it does not know us.
     """
+    if config.cloud.service == "kubeflow":
+        from pipeline.cloud.kubeflow import Kubeflow
+
+        return Kubeflow(config)
     from pipeline.cloud.vertex import Vertex
 
-    if config.cloud.service != "vertex":
-        raise UsageError(f"cloud.service: runs cannot be submitted to {config.cloud.service} yet")
     return Vertex(config)
 
 

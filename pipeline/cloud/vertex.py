@@ -21,6 +21,7 @@ from pipeline.cloud.request import (
     vertex_place,
     vertex_request,
 )
+from pipeline.cloud.scheduled_span import fix_time, follow_schedule
 from pipeline.cloud.service import JobPhase, JobState, Schedule, Submitted, TaskState
 from pipeline.config import WorkloadConfig
 from pipeline.config.cloud_services import ScheduleConfig
@@ -77,9 +78,9 @@ class Vertex:
         )
         yield from check_image(image, credentials=self._credentials)
 
-    def request(self, job: Job) -> Job:
+    def request(self, job: Job, *, when: ScheduleConfig | None = None) -> Job:
         """A compiled job with account, network, key and policy; see `Service`."""
-        return vertex_request(job, self._cloud)
+        return vertex_request(follow_schedule(job, when) if when else job, self._cloud)
 
     def submit(self, job: Job, *, run_id: str) -> Submitted:
         """Starts a run; an answer that was lost on the way does not start a second one."""
@@ -145,7 +146,7 @@ class Vertex:
             )
             operation.result(timeout=_RETRY_S)
 
-    def scheduled_job(self, schedule: Schedule) -> Job:
+    def scheduled_job(self, schedule: Schedule, *, at: datetime) -> Job:
         """The job that a schedule starts; see `Service`."""
         from google.cloud.aiplatform_v1.types import PipelineJob
 
@@ -153,7 +154,7 @@ class Vertex:
             found = self._schedules.get_schedule(name=self._schedule_name(schedule), **self._patience)
         kept = found.create_pipeline_job_request.pipeline_job
         job: Job = json.loads(PipelineJob.to_json(kept, always_print_fields_with_no_presence=False))
-        return job
+        return fix_time(job, at)
 
     @cached_property
     def _pipelines(self) -> Any:

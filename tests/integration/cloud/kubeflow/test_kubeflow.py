@@ -1,0 +1,199 @@
+"""Runs and recurring runs at Kubeflow Pipelines, against the API's own models on loopback."""
+
+import io
+from datetime import UTC, datetime
+
+import pytest
+
+from pipeline.cloud import schedule
+from pipeline.cloud.submit import follow, submit_workload
+from pipeline.errors import ConfigError, PipelineError, UsageError
+from pipeline.local.progress import LineDisplay
+
+pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
+
+RUN_ID = "taxi-20270101-020304-ab12"
+
+
+@pytest.fixture
+def submit(client, golden):
+    return lambda: client.submit(client.request(golden), run_id=RUN_ID)
+
+
+def test_run_carries_what_the_profile_says(service, submit):
+    submitted = submit()
+    (run,) = service.runs.values()
+    (experiment,) = service.experiments.values()
+    assert (experiment["display_name"], experiment["namespace"]) == ("slipway", "rides")
+    assert (run["display_name"], run["experiment_id"]) == (RUN_ID, experiment["experiment_id"])
+    assert run["service_account"] == "pipeline-runner"
+    assert run["runtime_config"]["pipeline_root"] == "gs://bucket/pipelines"
+    assert (submitted.name, submitted.link) == ("r0", f"{service.address}/#/runs/details/r0")
+
+
+def test_experiment_is_made_once(service, submit, client, golden):
+    submit()
+    client.submit(client.request(golden), run_id="taxi-2")
+    assert len(service.experiments) == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (400, "starting the run failed: it broke"),
+        (401, "no valid token"),
+        (403, r"not allowed \(it broke\)"),
+        (404, "not found"),
+        (429, "cannot answer now, 429"),
+    ],
+)
+def test_refusal_is_told_in_words_and_asked_once(service, submit, code, words):
+    service.fails("POST /runs", code, times=9)
+    with pytest.raises(PipelineError, match=words):
+        submit()
+    assert service.requests.count("POST /runs") == 1
+
+
+def test_missing_token_is_told(service, submit, monkeypatch):
+    monkeypatch.delenv("KUBEFLOW_TOKEN")
+    with pytest.raises(PipelineError, match="no valid token") as caught:
+        submit()
+    assert caught.value.hint == "set KUBEFLOW_TOKEN to a token of the installation"
+
+
+@pytest.mark.parametrize("code", [500, 503])
+def test_fault_that_passes_is_outlived(service, submit, code):
+    service.fails("POST /runs", code)
+    service.fails("GET /experiments", code, times=2)
+    assert submit().name == "r0"
+
+
+def test_fault_that_stays_is_told(service, submit):
+    service.fails("POST /runs", 503, "try later", times=9)
+    with pytest.raises(PipelineError, match=r"the service cannot answer now, 503 \(try later\)"):
+        submit()
+
+
+def test_silent_service_is_told(service, submit, monkeypatch):
+    monkeypatch.setattr("pipeline.cloud.kubeflow._TIMEOUT_S", (0.2, 0.2))
+    monkeypatch.setattr("pipeline.cloud.kubeflow._TRIES", 1)
+    service.fails("", 0, delay_s=0.6, times=99)
+    with pytest.raises(PipelineError, match=r"looking for the experiment slipway failed: .* does not answer"):
+        submit()
+
+
+@pytest.mark.parametrize("fault", [{"loses_answer": True}, {"delay_s": 0.6}])
+def test_lost_answer_does_not_start_a_second_run(service, submit, monkeypatch, fault):
+    monkeypatch.setattr("pipeline.cloud.kubeflow._TIMEOUT_S", (0.4, 0.4))
+    monkeypatch.setattr("pipeline.cloud.kubeflow._WAIT_S", 0.1)
+    service.fails("POST /runs", 0, **fault)
+    assert submit().name == "r0"
+    assert service.requests.count("POST /runs") == 1
+
+
+@pytest.mark.parametrize(
+    ("life", "code", "words"),
+    [
+        ({"state": "SUCCEEDED"}, 0, "Done: taxi"),
+        ({"state": "FAILED", "error": {"message": "pod deleted"}}, 1, "Failed: pod deleted"),
+        ({"state": "CANCELED"}, 1, "Cancelled: no cause was told"),
+        (
+            {
+                "state": "FAILED",
+                "run_details": {
+                    "task_details": [
+                        {"display_name": "Ingest", "state": "SUCCEEDED"},
+                        {
+                            "display_name": "DataGate",
+                            "state": "FAILED",
+                            "error": {"message": "exit status 3"},
+                        },
+                    ]
+                },
+            },
+            3,
+            "Stopped: DataGate",
+        ),
+    ],
+)
+def test_run_is_followed_to_its_end(service, client, golden, submit, monkeypatch, capsys, life, code, words):
+    monkeypatch.setattr("pipeline.cloud.submit._FIRST_LOOK_S", 0.01)
+    monkeypatch.setattr("pipeline.cloud.submit._TICK_S", 0.01)
+    service.lives = [{"state": "RUNNING"}, life]
+    job = client.request(golden)
+    assert follow(client, job, submit(), display=LineDisplay(io.StringIO())) == code
+    assert words in capsys.readouterr().err
+
+
+def test_job_with_resolvers_is_refused_before_the_service_does(service, workload, project, golden):
+    from pipeline.cloud.kubeflow import Kubeflow
+    from pipeline.config import load_workload
+
+    sets = ["cloud.kubeflow.without_baseline=false"]
+    client = Kubeflow(load_workload(workload, sets=sets, profile="prod", root=project))
+    with pytest.raises(ConfigError, match="cannot look up the last blessed model") as caught:
+        client.request(golden)
+    assert "without_baseline=true" in caught.value.hint
+    assert service.requests == []
+
+
+def test_missing_address_is_named_with_the_way_to_one(service, workload):
+    with pytest.raises(ConfigError, match=r"cloud\.kubeflow\.host is not set") as caught:
+        submit_workload(workload, sets=["cloud.kubeflow.host=null"], profile="prod", wait=False)
+    assert "port-forward" in caught.value.hint
+
+
+def test_recurring_run_is_made_as_the_profile_says(service, chosen):
+    made = schedule.create(
+        chosen(
+            "cloud.schedule={cron: 30 2 * * 7, time_zone: Europe/Berlin, start: '2027-01-01'}",
+            "cloud.schedule.catch_up=true",
+            "cloud.schedule.max_concurrent_runs=2",
+        )
+    )
+    (kept,) = service.recurring.values()
+    assert kept["trigger"]["cron_schedule"] == {
+        "cron": "TZ=Europe/Berlin 0 30 2 * * 0",
+        "start_time": "2026-12-31T23:00:00+00:00",
+    }
+    assert (kept["max_concurrency"], kept["no_catchup"], kept["mode"]) == ("2", False, "ENABLE")
+    assert (made.name, made.state) == ("taxi", "active")
+    assert made.link == f"{service.address}/#/recurringrun/details/s0"
+    with pytest.raises(UsageError, match="there is a schedule 'taxi' already"):
+        schedule.create(chosen())
+
+
+def test_recurring_runs_are_listed_over_all_pages(service, chosen):
+    for name in ("a", "b", "c"):
+        schedule.create(chosen(name=name))
+    assert [line.split()[:2] for line in schedule.listed(chosen())] == [
+        ["c", "active"], ["b", "active"], ["a", "active"],
+    ]  # fmt: skip
+
+
+def test_recurring_run_is_paused_resumed_and_deleted(service, chosen):
+    schedule.create(chosen())
+    schedule.pause(chosen())
+    assert service.recurring["s0"]["status"] == "DISABLED"
+    with pytest.raises(UsageError, match="was made with catch_up false"):
+        schedule.resume(chosen(), catch_up=True)
+    schedule.resume(chosen(), catch_up=None)
+    assert service.recurring["s0"]["status"] == "ENABLED"
+    schedule.delete(chosen())
+    assert service.recurring == {}
+
+
+def test_span_of_the_day_is_a_macro_that_run_now_fills_in(service, chosen):
+    source = "data.source=gs://my-bucket/trips/{YYYY}-{MM}-{DD}/*.csv"
+    by_day = chosen(source, "cloud.schedule.lag_days=0")
+    golden = schedule.compiled_job(None)
+    task = golden["pipelineSpec"]["root"]["dag"]["tasks"]["Ingest"]
+    text = '{"splits": [{"name": "all", "pattern": "{YYYY}-{MM}-{DD}/*.csv"}]}'
+    task["inputs"]["parameters"]["input_config"] = {"runtimeValue": {"constant": text}}
+    schedule.create(by_day)
+    asked = service.recurring["s0"]["runtime_config"]["parameters"]["input_config"]
+    assert "[[ScheduledTime.2006]]-[[ScheduledTime.01]]-[[ScheduledTime.02]]/*.csv" in asked
+    schedule.run_now(by_day)
+    given = service.runs["r0"]["runtime_config"]["parameters"]["input_config"]
+    assert f"{datetime.now(UTC):%Y-%m-}" in given
+    assert "[[" not in given
