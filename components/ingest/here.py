@@ -43,7 +43,7 @@ def run_tasks(
         tasks: their outputs are on this machine's disk where there are several workers.
         options: how.
         known: types of columns that need not be inferred.
-        workers: processes, >= 1; see `worker_count`.
+        workers: processes with this one, >= 1; see `worker_count`.
         clear: takes away what was written, before it is written anew.
 
     Returns:
@@ -109,16 +109,17 @@ def _open(path: str) -> BinaryIO:
 
 @contextmanager
 def _mapper(tasks: Sequence[Task], workers: int) -> Iterator[Any]:
-    """A function that applies another to each task, in order."""
+    """A function that applies another to each task and gives the results in order."""
     if workers == 1:
         _share([0] * (2 * len(tasks)))
         yield lambda work: map(work, tasks)
         return
     context = multiprocessing.get_context("spawn")  # a fork of a process with TensorFlow's threads may hang
     shared = context.Array("q", 2 * len(tasks), lock=False)
-    with ProcessPoolExecutor(workers, context, initializer=_share, initargs=(shared,)) as pool:
+    _share(shared)
+    with ProcessPoolExecutor(workers - 1, context, initializer=_share, initargs=(shared,)) as pool:
         try:
-            yield lambda work: pool.map(work, tasks)
+            yield lambda work: _map_beside(pool, work, tasks)
         except BrokenProcessPool as error:
             raise ComponentError(
                 f"one of the {workers} processes of Ingest died",
@@ -126,6 +127,13 @@ def _mapper(tasks: Sequence[Task], workers: int) -> Iterator[Any]:
             ) from error
         finally:
             pool.shutdown(cancel_futures=True)  # waits for those that work, e.g. until nothing is written
+
+
+def _map_beside(pool: ProcessPoolExecutor, work: Callable[[Task], Any], tasks: Sequence[Task]) -> list[Any]:
+    """The work on each task: the pool begins with the first, this process with the last, until they meet."""
+    begun = [pool.submit(work, task) for task in tasks]
+    here = {index: work(tasks[index]) for index in reversed(range(len(tasks))) if begun[index].cancel()}
+    return [here[index] if index in here else future.result() for index, future in enumerate(begun)]
 
 
 def _share(done: Any) -> None:
