@@ -14,7 +14,7 @@ from components.pusher.artifact_folder import on_this_machine
 from components.pusher.destination import deployment_at, push
 from components.pusher.endpoint import EndpointSettings
 from components.pusher.hook import run_hook
-from components.pusher.provenance import provenance, read_data, read_schema, read_verdict
+from components.pusher.provenance import provenance, read_data, read_exports, read_schema, read_verdict
 from components.pusher.shelf import thin_out
 from components.saved_model.reading import read_signatures
 from schemas.artifacts import DataVerdict, Quarantine
@@ -80,6 +80,7 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
             data=read_data(here(quarantine.uri) if quarantine else None, span=_span(examples)),
             schema=read_schema(here(schema.uri) / "schema.pbtxt"),
             signatures={name: each.to_json() for name, each in read_signatures(folder).items()},
+            exports=read_exports(here(f"{model.uri}/exports")),
         )
         published = push(folder, base=base, papers=papers)
     pushed_model.set_int_custom_property("pushed", 1)

@@ -27,6 +27,7 @@ def model_card(papers: Mapping[str, Any]) -> str:
         _purpose(papers),
         _data(papers),
         _metrics(papers),
+        _exports(papers),
         _limits(papers),
         _call(papers),
         _made(papers),
@@ -99,6 +100,27 @@ def _chart(papers: Mapping[str, Any]) -> Iterator[str]:
     yield "~~~~"
     if chart.left_out:
         yield f"and {chart.left_out} slices more; manifest.json has them all."
+
+
+def _exports(papers: Mapping[str, Any]) -> Iterator[str]:
+    """The smaller forms, which lie beside the model that was trained, with what each costs."""
+    report = _mapping(papers.get("exports"))
+    forms = [_mapping(form) for form in _list(report.get("exports"))]
+    if not forms:
+        return
+    metrics = _numbers(report.get("metrics"))
+    yield "## Smaller forms"
+    yield ""
+    rows = _text(report.get("rows", "?"))
+    yield f"The part after the transform, measured on {rows} rows; in brackets the difference to the model:"
+    yield ""
+    yield f"| form | kB | {' | '.join(map(_text, metrics))} |"
+    yield f"| --- | --- |{' --- |' * len(metrics)}"
+    for form in forms:
+        size = _numbers(form).get("size_bytes", 0) / 1000
+        own, change = _numbers(form.get("metrics")), _numbers(form.get("change"))
+        cells = [f"{own[name]:.4g} ({change.get(name, 0.0):+.2g})" if name in own else "" for name in metrics]
+        yield f"| {_text(form.get('kind', ''))} | {size:,.0f} | {' | '.join(cells)} |"
 
 
 def _limits(papers: Mapping[str, Any]) -> Iterator[str]:

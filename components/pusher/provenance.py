@@ -29,6 +29,7 @@ def provenance(
     data: Mapping[str, Any],
     schema: Mapping[str, Any],
     signatures: Mapping[str, Any],
+    exports: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The papers of a version, as its manifest keeps them and its card shows them.
 
@@ -40,6 +41,7 @@ def provenance(
         data: `digest`, `span`, `rows_in`, `rows_out`, `rows_rejected`; any may be missing.
         schema: `digest` of its file, and `columns`: the type of each raw column by name.
         signatures: of the model, by name, as plain data.
+        exports: the `exports.json` of the model's smaller forms; None: there are none.
     """
     papers = {
         "workload": about.get("workload", ""),
@@ -57,6 +59,7 @@ def provenance(
         "schema": dict(schema),
         **{key: verdict.get(key, {}) for key in ("metrics", "baseline_metrics", "slices")},
         "gate": {key: verdict.get(key, []) for key in ("reasons", "checks", "overrides")},
+        "exports": dict(exports or {}),
         "stack": stack_versions(),
     }
     return {key: value for key, value in papers.items() if value not in ("", {}, None)}
@@ -77,6 +80,11 @@ def _data_gate(verdict: Mapping[str, Any]) -> dict[str, Any]:
 def read_verdict(folder: Path) -> dict[str, Any]:
     """The `verdict.json` beside a blessing; empty where there is none that can be read."""
     return _read_mapping(folder / "verdict.json")
+
+
+def read_exports(folder: Path) -> dict[str, Any]:
+    """What the Trainer says of the smaller forms of a model in this folder; empty where there are none."""
+    return _read_mapping(folder / "exports.json")
 
 
 def read_data(quarantine: Path | None, *, span: Any) -> dict[str, Any]:

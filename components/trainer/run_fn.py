@@ -4,6 +4,7 @@ Lays out the training job, has a process of its own carry it out, and exports th
 that come back.
 """
 
+import json
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
@@ -54,12 +55,13 @@ def run_fn(fn_args: Any) -> None:
     settings, machines = read_settings(fn_args.custom_config)
     require_tensorflow_backend()
     transform = tft.TFTransformOutput(fn_args.transform_output)
+    tuned = tuned_values(fn_args.hyperparameters)
     with tempfile.TemporaryDirectory(prefix="training-") as folder:
         job = lay_out(
             settings,
             files=(fn_args.train_files, fn_args.eval_files),
             transform=transform,
-            hyperparameters=settings["hyperparameters"] | tuned_values(fn_args.hyperparameters),
+            hyperparameters=settings["hyperparameters"] | tuned,
             folder=Path(folder),
         )
         job = replace(
@@ -68,7 +70,7 @@ def run_fn(fn_args: Any) -> None:
             log_dir=f"{fn_args.model_run_dir}/{LOG_FOLDER}",
         )
         # While it starts and trains, build what will be exported: the same model, not yet trained.
-        served, _ = carry_out(
+        served, result = carry_out(
             job,
             interpreter=settings["interpreter"],
             meanwhile=lambda: _served_model(job, transform, fn_args.schema_path, settings["raw_label"]),
@@ -76,16 +78,25 @@ def run_fn(fn_args: Any) -> None:
         )
         load_weights(served.model, Path(folder, WEIGHTS_FILE))
         tf.io.gfile.makedirs(fn_args.model_run_dir)
-        for name in (JOB_FILE, HISTORY_FILE, RESULT_FILE, WEIGHTS_FILE):
+        for name in (JOB_FILE, HISTORY_FILE, WEIGHTS_FILE):
             tf.io.gfile.copy(str(Path(folder, name)), f"{fn_args.model_run_dir}/{name}", overwrite=True)
     served.save(fn_args.serving_model_dir)
-    if settings["exports"]:
-        _write_exports(job, served.model, settings["exports"], fn_args.serving_model_dir)
+    exports = _write_exports(job, served.model, settings["exports"], fn_args.serving_model_dir)
+    with tf.io.gfile.GFile(f"{fn_args.model_run_dir}/{RESULT_FILE}", "w") as file:
+        file.write(json.dumps({**result, "tuned": tuned, "exports": exports}, indent=2) + "\n")
     forget_checkpoints(job)
 
 
-def _write_exports(job: TrainingJob, model: Any, kinds: Sequence[str], serving_model_dir: str) -> None:
-    """Smaller forms of the model, beside the folder that is served: what serves reads that one only."""
+def _write_exports(
+    job: TrainingJob, model: Any, kinds: Sequence[str], serving_model_dir: str
+) -> list[dict[str, Any]]:
+    """Smaller forms of the model, beside the folder that is served: what serves reads that one only.
+
+    Returns:
+        For each of them its kind, file, size_bytes, metrics and change, as `exports.write_exports` tells.
+    """
+    if not kinds:
+        return []
     from components.trainer.exports import CALIBRATION_ROWS, EVAL_LIMIT_ROWS, Trained, write_exports
 
     if not job.eval_files:
@@ -97,7 +108,8 @@ def _write_exports(job: TrainingJob, model: Any, kinds: Sequence[str], serving_m
     )
     progress.report("exports " + ", ".join(kinds))
     artifact = serving_model_dir.rstrip("/").rpartition("/")[0]
-    write_exports(trained, kinds, f"{artifact}/{EXPORTS_FOLDER}")
+    written: list[dict[str, Any]] = write_exports(trained, kinds, f"{artifact}/{EXPORTS_FOLDER}")["exports"]
+    return written
 
 
 def serving_columns(schema: schema_pb2.Schema, raw_label: str) -> tuple[str, ...]:

@@ -37,6 +37,7 @@ from pipeline.local.wording import (
     step_lines,
     stop_hints,
     stop_lines,
+    training_lines,
 )
 from pipeline.root import PROJECT_ROOT
 
@@ -281,6 +282,7 @@ def show_text(record: RunRecord) -> str:
         lines.append(f"metrics   {metrics_line(record.metrics)}")
     if record.training.get("verdict"):
         lines.append(f"training  {record.training['verdict']}")
+    lines += training_lines(record.training)
     if record.blessed is not None:
         lines.append(f"blessed   {'yes' if record.blessed else 'no'}: {'; '.join(record.blessing_reasons)}")
     lines += verdict_lines(read_verdict(record))

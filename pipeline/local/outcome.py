@@ -10,6 +10,7 @@ from pipeline.local.record import NodeRecord, RunRecord, verdict_path
 
 GATE_STOPPED = 3
 NODE_FAILED = 1
+TRAINING_FACTS = ("verdict", "speed", "time", "tuned", "exports")
 
 
 def complete_outcome(record: RunRecord) -> None:
@@ -65,12 +66,12 @@ def read_verdicts(record: RunRecord) -> list[dict[str, Any]]:
 
 
 def _training_in(folder: Path) -> dict[str, Any]:
-    """What our Trainer says about its speed; empty for another one's run."""
+    """What our Trainer says about its speed, its exports and what was tuned; empty for another one's run."""
     path = folder / "result.json"
     if not path.is_file():
         return {}
     result = json.loads(path.read_text(encoding="utf-8"))
-    return {name: result[name] for name in ("verdict", "speed", "time") if name in result}
+    return {name: result[name] for name in TRAINING_FACTS if result.get(name)}
 
 
 def _verdict_in(folder: Path) -> dict[str, Any]:

@@ -74,7 +74,7 @@ class RunRecord:
         blessed: the model gate's answer; None where no gate ran.
         blessing_reasons: that answer in words.
         pushed: `{version, path}` of the served version; None where nothing was pushed.
-        training: `{verdict, speed, time}` of the trained model; empty for a pipeline without our Trainer.
+        training: `{verdict, speed, time, tuned, exports}` of the trained model; empty without our Trainer.
         overrides: why this run may pass a gate whatever that finds, by a key of `OVERRIDES`.
         reference: what the data that passed its gate before this run's own depended on; see
             `plan.reference_key`.

@@ -100,6 +100,15 @@ def summary(
     yield f"hint: {_next_step(record)}"
 
 
+def training_lines(training: Mapping[str, Any]) -> Iterator[str]:
+    """What the Tuner found, and the smaller forms with what each costs; `training` is the run record's."""
+    if tuned := training.get("tuned"):
+        yield f"tuned     {', '.join(f'{name} {value}' for name, value in tuned.items())}"
+    for form in training.get("exports", ()):
+        change = ", ".join(f"{name} {value:+.2g}" for name, value in form["change"].items())
+        yield f"export    {form['kind']} {form['size_bytes'] / 1000:,.0f} kB, {change}"
+
+
 def _failure(record: RunRecord) -> Iterator[str]:
     failed = [node for node in record.nodes if node.state == "failed"]
     done = _count(record, "complete", "cached")

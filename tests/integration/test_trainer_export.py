@@ -69,6 +69,43 @@ ASK = """
 """
 
 
+# In a process of its own that ends at once: Beam and TensorFlow Transform together crash now and then while
+# Python takes them down, after the tests have passed.
+TRANSFORM = """
+    import os, sys
+    import apache_beam as beam
+    import tensorflow_transform as tft
+    import tensorflow_transform.beam as tft_beam
+    from google.protobuf import text_format
+    from tensorflow_metadata.proto.v0 import schema_pb2
+    from tensorflow_transform.tf_metadata import dataset_metadata, metadata_io
+    from tfx_bsl.public import tfxio
+
+    from workloads.taxi.preprocessing import preprocessing_fn
+
+    examples, schema_file, folder = sys.argv[1:]
+    schema = text_format.Parse(open(schema_file, encoding="utf-8").read(), schema_pb2.Schema())
+    source = tfxio.TFExampleRecord(examples, schema=schema, telemetry_descriptors=["test"])
+    with beam.Pipeline() as pipeline, tft_beam.Context(temp_dir=f"{folder}/tmp"):
+        data = (pipeline | source.BeamSource(), source.TensorAdapterConfig())
+        (rows, metadata), transform_fn = data | tft_beam.AnalyzeAndTransformDataset(preprocessing_fn)
+        coder = tft.coders.ExampleProtoCoder(metadata.schema)
+        _ = (
+            rows
+            | beam.Map(coder.encode)
+            | beam.io.WriteToTFRecord(f"{folder}/rows", file_name_suffix=".gz")
+        )
+        _ = transform_fn | tft_beam.WriteTransformFn(f"{folder}/transform")
+    # The Transform component's executor writes this one beside the transform.
+    metadata_io.write_metadata(
+        dataset_metadata.DatasetMetadata(schema),
+        f"{folder}/transform/{tft.TFTransformOutput.RAW_METADATA_DIR}",
+    )
+    sys.stdout.flush()
+    os._exit(0)
+"""
+
+
 @pytest.fixture(scope="module")
 def taxi_examples(tmp_path_factory):
     """A TFRecord file of the first trips of the sample; an empty cell is an absent feature."""
@@ -98,37 +135,13 @@ def taxi_examples(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def fn_args(taxi_examples, tmp_path_factory):
+def fn_args(taxi_examples, tmp_path_factory, project):
     """What the Trainer hands to run_fn, after a transform of the real trips."""
-    os.environ.setdefault("TF_USE_LEGACY_KERAS", "0")
-    import apache_beam as beam
-    import tensorflow_transform as tft
-    import tensorflow_transform.beam as tft_beam
-    from google.protobuf import text_format
-    from tensorflow_metadata.proto.v0 import schema_pb2
-    from tensorflow_transform.tf_metadata import dataset_metadata, metadata_io
-    from tfx_bsl.public import tfxio
-
-    from workloads.taxi.preprocessing import preprocessing_fn
-
     folder = tmp_path_factory.mktemp("run")
-    schema = text_format.Parse(SCHEMA.read_text(encoding="utf-8"), schema_pb2.Schema())
-    source = tfxio.TFExampleRecord(str(taxi_examples), schema=schema, telemetry_descriptors=["test"])
-    with beam.Pipeline() as pipeline, tft_beam.Context(temp_dir=str(folder / "tmp")):
-        data = (pipeline | source.BeamSource(), source.TensorAdapterConfig())
-        (rows, metadata), transform_fn = data | tft_beam.AnalyzeAndTransformDataset(preprocessing_fn)
-        coder = tft.coders.ExampleProtoCoder(metadata.schema)
-        _ = (
-            rows
-            | beam.Map(coder.encode)
-            | beam.io.WriteToTFRecord(str(folder / "rows"), file_name_suffix=".gz")
-        )
-        _ = transform_fn | tft_beam.WriteTransformFn(str(folder / "transform"))
-    # The Transform component's executor writes this one beside the transform.
-    metadata_io.write_metadata(
-        dataset_metadata.DatasetMetadata(schema),
-        str(folder / "transform" / tft.TFTransformOutput.RAW_METADATA_DIR),
-    )
+    command = [sys.executable, "-c", textwrap.dedent(TRANSFORM), str(taxi_examples), str(SCHEMA), str(folder)]
+    environment = {**os.environ, "TF_USE_LEGACY_KERAS": "0", "PYTHONPATH": str(project)}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr[-3000:]
     return SimpleNamespace(
         transform_output=str(folder / "transform"),
         schema_path=str(SCHEMA),
@@ -170,6 +183,21 @@ def test_smaller_form_lies_beside_the_served_folder_with_what_it_costs(trained):
     assert (exports / int8["file"]).stat().st_size == int8["size_bytes"]
     assert set(int8["change"]) == {"loss", "auc", "accuracy"}
     assert report["rows"] == ROWS
+    assert json.loads(Path(trained.model_run_dir, "result.json").read_text())["exports"] == report["exports"]
+
+
+def test_what_a_tuner_found_goes_into_the_training_and_its_result(fn_args, tmp_path):
+    from components.trainer.run_fn import run_fn
+
+    folders = {"serving_model_dir": str(tmp_path / "model"), "model_run_dir": str(tmp_path / "run")}
+    found = {"values": {"hidden_units": "[4, 3]", "learning_rate": 0.02}}
+    settings = {**SETTINGS, "exports": [], "profile_steps": None, "epochs": 1}
+    changed = {**vars(fn_args), **folders, "custom_config": settings, "hyperparameters": found}
+    run_fn(SimpleNamespace(**changed))
+    job = json.loads((tmp_path / "run" / "job.json").read_text())
+    tuned = {"hidden_units": [4, 3], "learning_rate": 0.02}
+    assert job["hyperparameters"] == tuned  # the workload's own say [16]
+    assert json.loads((tmp_path / "run" / "result.json").read_text())["tuned"] == tuned
 
 
 def test_scalars_and_profile_can_be_read_by_tensorboard(trained):

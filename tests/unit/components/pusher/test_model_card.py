@@ -126,3 +126,13 @@ def test_text_of_anybody_does_nothing_in_the_card(place):
 @pytest.mark.parametrize("papers", [{}, {"metrics": 3, "slices": [], "gate": None, "data": "x", "model": 1}])
 def test_papers_that_say_little_or_nonsense_make_a_short_card(papers):
     assert model_card(papers).startswith("# A model")
+
+
+def test_card_tells_the_size_of_each_smaller_form_and_what_it_loses():
+    form = {"kind": "litert_int8", "size_bytes": 54321, "metrics": {"auc": 0.93}, "change": {"auc": -0.02}}
+    report = {"rows": 355, "metrics": {"auc": 0.95}, "exports": [form]}
+    card = model_card({**PAPERS, "exports": report})
+    assert "## Smaller forms" in card
+    assert "measured on 355 rows" in card
+    assert "| form | kB | auc |\n| --- | --- | --- |\n| litert\\_int8 | 54 | 0.93 (-0.02) |" in card
+    assert "Smaller forms" not in model_card(PAPERS)

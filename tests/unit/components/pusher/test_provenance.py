@@ -2,7 +2,14 @@
 
 import json
 
-from components.pusher.provenance import code_digests, provenance, read_data, read_schema, read_verdict
+from components.pusher.provenance import (
+    code_digests,
+    provenance,
+    read_data,
+    read_exports,
+    read_schema,
+    read_verdict,
+)
 
 
 def test_papers_leave_out_what_nobody_knows(monkeypatch):
@@ -87,3 +94,13 @@ def test_code_digest_changes_with_the_code_and_not_with_the_place(tmp_path, monk
 
 def test_code_that_cannot_be_found_is_left_out():
     assert set(code_digests(["no_such_package.model.build", "", "plain"])) == {"components"}
+
+
+def test_smaller_forms_are_read_from_beside_the_model(tmp_path):
+    report = {"rows": 3, "exports": [{"kind": "litert"}]}
+    (tmp_path / "exports.json").write_text(json.dumps(report), encoding="utf-8")
+    papers = provenance(
+        about={}, verdict={}, data={}, schema={}, signatures={}, exports=read_exports(tmp_path)
+    )
+    assert papers["exports"] == report
+    assert read_exports(tmp_path / "none") == {}

@@ -54,6 +54,17 @@ def test_training_tells_its_verdict(tmp_path):
     assert outcome(trainer).training == {}
 
 
+def test_training_tells_what_was_tuned_and_its_smaller_forms(tmp_path):
+    forms = [{"kind": "litert_int8", "size_bytes": 54000, "change": {"accuracy": -0.001}}]
+    result = {"verdict": "compute-bound", "tuned": {"units": 32}, "exports": forms, "steps": 5}
+    (tmp_path / "result.json").write_text(json.dumps(result), encoding="utf-8")
+    trainer = NodeRecord(
+        "Trainer", type="Trainer", state="complete", outputs={"model_run": [artifact("ModelRun", tmp_path)]}
+    )
+    told = outcome(trainer).training
+    assert (told["tuned"], told["exports"]) == ({"units": 32}, forms)
+
+
 def test_pushed_version_is_named_with_its_path():
     record = outcome(pusher(pushed=1, pushed_destination="/srv/taxi/17", pushed_version="17"))
     assert record.pushed == {"version": "17", "path": "/srv/taxi/17"}

@@ -7,7 +7,7 @@ import pytest
 
 from pipeline.local.progress import LineDisplay, TableDisplay, choose_display
 from pipeline.local.record import NodeRecord, RunRecord
-from pipeline.local.wording import DONE_BEFORE, node_line, seconds, summary
+from pipeline.local.wording import DONE_BEFORE, node_line, seconds, summary, training_lines
 
 
 def record(state="complete", **values):
@@ -243,3 +243,12 @@ def test_evaluator_that_fails_beside_a_baseline_names_how_to_retire_it():
     assert "    hint: python local_runner.py baseline --clear --output /data/output" in summary(run)
     run.nodes[2].outputs = {}
     assert "baseline --clear" not in text(run)
+
+
+def test_tuned_values_and_smaller_forms_are_told_one_a_line():
+    form = {"kind": "litert_int8", "size_bytes": 54321, "change": {"accuracy": -0.0012, "loss": 0.03}}
+    assert list(training_lines({"tuned": {"units": 32, "rate": 0.01}, "exports": [form]})) == [
+        "tuned     units 32, rate 0.01",
+        "export    litert_int8 54 kB, accuracy -0.0012, loss +0.03",
+    ]
+    assert list(training_lines({})) == []
