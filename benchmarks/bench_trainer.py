@@ -139,7 +139,7 @@ def job_of(source: dict, folder: Path, *, batch_size: int, epochs: int, backend:
     job = TrainingJob(
         train_files=tuple(sorted(source["train_files"])),
         eval_files=(),
-        features=features_of(transform.transformed_metadata.schema),
+        features=features_of(transform.transformed_metadata.schema, images=source.get("images")),
         label=source["label"],
         model=source["model"],
         hyperparameters=source["hyperparameters"],
@@ -294,6 +294,7 @@ def workload_source(name: str, output: Path) -> dict:
         "transform": str(next((transform / "transform_graph").iterdir())),
         "train_files": [str(p) for p in transform.glob("transformed_examples/*/Split-train/*")],
         "label": config.transform.label,
+        "images": config.train.images,
         "model": config.train.model,
         "hyperparameters": config.train.hyperparameters,
         "batch_size": config.train.batch_size,

@@ -15,6 +15,7 @@ from tensorflow_metadata.proto.v0 import schema_pb2
 
 from components.saved_model.arguments import argument_names
 from components.serving_check.perturbations import Column, Kind
+from components.trainer.pixels import model_input
 from components.trainer.run_fn import serving_columns
 from components.trainer.trained_model import load_trained_model
 
@@ -65,10 +66,7 @@ class TrainingSide:
         transformed = layer(tf.io.parse_example(tf.constant(list(rows)), self._spec))
         job, model = load_trained_model(self._model_run)
         inputs = {
-            name: tf.cast(
-                tf.reshape(transformed[name], [-1, *feature.shape]),
-                tf.float32 if feature.dtype == "float32" else tf.int32,
-            )
+            name: tf.reshape(model_input(transformed[name], feature), [-1, *feature.shape])
             for name, feature in job.inputs.items()
         }
         outputs = model(inputs, training=False)
@@ -76,7 +74,12 @@ class TrainingSide:
         answers = np.concatenate([np.asarray(each).reshape(len(rows), -1) for each in flat], axis=1)
         return TrainingAnswers(
             answers=answers.astype(np.float64),
-            features={name: np.asarray(transformed[name]) for name in job.inputs},
+            # Raw images are bytes, not numbers that could be apart.
+            features={
+                name: np.asarray(transformed[name])
+                for name, feature in job.inputs.items()
+                if feature.dtype != "uint8"
+            },
         )
 
 

@@ -17,6 +17,7 @@ import tensorflow as tf
 from components.errors import ComponentError
 from components.saved_model.arguments import argument_names
 from components.trainer.features import Feature
+from components.trainer.pixels import model_input
 
 EMPTY_INTEGER = -(2**63)
 """Stands for an empty cell in an integer column of `serve_raw`: the lowest int64."""
@@ -81,10 +82,7 @@ class ServedModel(tf.Module):  # type: ignore[misc]
 
     def _predict(self, raw: dict[str, Any]) -> dict[str, tf.Tensor]:
         transformed = self._transform(raw)
-        inputs = {
-            name: tf.cast(transformed[name], tf.float32 if feature.dtype == "float32" else tf.int32)
-            for name, feature in self._features.items()
-        }
+        inputs = {name: model_input(transformed[name], feature) for name, feature in self._features.items()}
         return {"outputs": self.model(inputs, training=False)}
 
     def _transform(self, raw: dict[str, Any]) -> dict[str, tf.Tensor]:

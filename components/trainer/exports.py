@@ -130,9 +130,7 @@ def _keras_predict(model: Any) -> Predict:
 
 def _litert(trained: Trained, name: str, *, calibrated: bool, quantized: bool) -> tuple[str, bytes, Predict]:
     specs = {
-        feature.name: tf.TensorSpec(
-            [None, *feature.shape], tf.float32 if feature.dtype == "float32" else tf.int32, name=feature.name
-        )
+        feature.name: tf.TensorSpec([None, *feature.shape], feature.model_dtype, name=feature.name)
         for feature in trained.features.values()
     }
 

@@ -6,7 +6,8 @@ from typing import Any, Literal, get_args
 
 from components.errors import ComponentError
 
-Dtype = Literal["float32", "int64"]
+Dtype = Literal["float32", "int64", "uint8"]
+_MODEL_DTYPES = {"float32": "float32", "int64": "int32", "uint8": "uint8"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,8 +16,8 @@ class Feature:
 
     Attributes:
         name: the column's name in the transformed examples.
-        dtype: "float32" or "int64". Training and serving feed "int64" to the model as int32, which every
-            device has.
+        dtype: "float32", "int64", or "uint8": an image that the examples hold as its raw bytes. Training and
+            serving feed "int64" to the model as int32, which every device has.
         shape: of one example, without the batch; every dimension >= 1. A scalar column has the shape (1,).
         categories: for an integer column whose values are 0 .. categories - 1, their number; else None.
 
@@ -35,7 +36,8 @@ class Feature:
         if self.dtype not in get_args(Dtype):
             raise ComponentError(
                 f"feature {self.name}: dtype {self.dtype!r} is none of {', '.join(get_args(Dtype))}",
-                hint="let preprocessing_fn turn strings into integers, with tft.compute_and_apply_vocabulary",
+                hint="let preprocessing_fn turn strings into integers (tft.compute_and_apply_vocabulary), "
+                "or name images that are raw bytes in train.images",
             )
         if not self.shape or any(not isinstance(size, int) or size < 1 for size in self.shape):
             raise ComponentError(f"feature {self.name}: shape {self.shape} must hold whole numbers >= 1")
@@ -45,6 +47,11 @@ class Feature:
             raise ComponentError(
                 f"feature {self.name}: categories ({self.categories}) must be >= 1, of an int64 column"
             )
+
+    @property
+    def model_dtype(self) -> str:
+        """The type of what the model gets."""
+        return _MODEL_DTYPES[self.dtype]
 
     def to_json(self) -> dict[str, Any]:
         """Returns the feature as plain JSON values; `from_json` reads them back."""

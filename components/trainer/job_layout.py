@@ -1,7 +1,7 @@
 """The training job as TFX's components ask for it: their settings, the transform's features, the files."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ SETTINGS = frozenset(
         "seed",
         "interpreter",
         "exports",
+        "images",
         "label",
         "raw_label",
     }
@@ -67,7 +68,7 @@ def lay_out(
     return TrainingJob(
         train_files=_matching(train_files),
         eval_files=_matching(eval_files),
-        features=features_of(transform.transformed_metadata.schema),
+        features=features_of(transform.transformed_metadata.schema, images=settings["images"]),
         label=settings["label"],
         model=settings["model"],
         hyperparameters=dict(hyperparameters),
@@ -99,13 +100,33 @@ def first_rows(
     return {name: values.numpy() for name, values in features.items()}, label.numpy()
 
 
-def features_of(schema: schema_pb2.Schema) -> tuple[Feature, ...]:
+def features_of(
+    schema: schema_pb2.Schema, *, images: Mapping[str, Sequence[int]] | None = None
+) -> tuple[Feature, ...]:
     """The features that a transformed schema describes.
 
+    Args:
+        schema: of the transformed examples.
+        images: by the name of a column of bytes, the shape of the image in it, [height, width, channels].
+
     Raises:
-        ComponentError: a column is a string or sparse, which no accelerator takes.
+        ComponentError: a column is a string or sparse, which no accelerator takes; or an image is no column
+            of bytes.
     """
-    return tuple(_feature(column) for column in schema.feature)
+    images = images or {}
+    texts = {column.name for column in schema.feature if column.type == schema_pb2.BYTES}
+    if wrong := sorted(set(images) - texts):
+        raise ComponentError(
+            f"train.images names {wrong[0]}, which is no transformed column of bytes; there are "
+            f"{', '.join(sorted(texts)) or 'none'}",
+            hint="let preprocessing_fn return components.trainer.pixels.raw_pixels(image)",
+        )
+    return tuple(
+        Feature(name=column.name, dtype="uint8", shape=tuple(images[column.name]))
+        if column.name in images
+        else _feature(column)
+        for column in schema.feature
+    )
 
 
 def _feature(column: schema_pb2.Feature) -> Feature:

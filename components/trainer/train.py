@@ -119,6 +119,7 @@ def train(job: TrainingJob, preemption: Preemption) -> dict[str, Any]:
 
     from components.trainer.compiled_model import dtype_policy
     from components.trainer.input.examples import input_advice, open_examples
+    from components.trainer.loop.execution import takes_blocks
     from components.trainer.loop.fit import Input, fit
     from components.trainer.loop.waiting import constant_batch_step_s
 
@@ -139,10 +140,15 @@ def train(job: TrainingJob, preemption: Preemption) -> dict[str, Any]:
         "parameters": model.count_params(),
     }
     emit("start", **facts)
+    in_one_call = model.steps_per_execution if takes_blocks(model, devices) else None
     data = Input(
         steps_per_epoch=steps_per_epoch,
+        in_blocks=in_one_call is not None,
         batches_from=lambda step, rollbacks: examples.training(
-            steps_per_epoch=steps_per_epoch, first_step=step, seed=job.seed + rollbacks
+            steps_per_epoch=steps_per_epoch,
+            first_step=step,
+            seed=job.seed + rollbacks,
+            in_one_call=in_one_call,
         ),
         eval_batches=eval_examples.evaluation() if eval_examples else None,
     )

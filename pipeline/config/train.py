@@ -11,6 +11,11 @@ from pipeline.config.train_loop import BlowUpConfig, CheckpointConfig, Exports
 Axes = Annotated[tuple[Literal["batch", "model"] | None, ...], Field(strict=False, min_length=1)]
 
 
+ImageShape = Annotated[
+    tuple[Annotated[int, Field(ge=1)], ...], Field(strict=False, min_length=2, max_length=3)
+]
+
+
 class TransformConfig(Section):
     """How raw columns become features."""
 
@@ -116,6 +121,12 @@ class TrainConfig(Section):
     )
     learning_rate: LearningRateConfig = Field(
         default=LearningRateConfig(), description="How the learning rate follows the batch size."
+    )
+    images: dict[Text, ImageShape] = Field(
+        default={},
+        description="Height, width and channels of transformed columns that are images as raw bytes "
+        "(components.trainer.pixels.raw_pixels).",
+        examples=[{"image": [28, 28, 1]}],
     )
     input: InputConfig = Field(
         default=InputConfig(), description="Where the parsed examples are kept between epochs."

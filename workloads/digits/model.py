@@ -9,6 +9,7 @@ import keras
 from components.trainer.features import Feature
 
 CLASSES = 10
+WHITE_TO_BLACK = 255.0
 
 
 @dataclass(frozen=True)
@@ -28,8 +29,8 @@ def build_model(features: Mapping[str, Feature], hyperparameters: Mapping[str, A
         hyperparameters: fields of `Hyperparameters`; what is left out keeps its default.
     """
     settings = Hyperparameters(**hyperparameters)
-    image = keras.Input(features["image"].shape, dtype="float32", name="image")
-    hidden = keras.layers.Flatten()(image)
+    image = keras.Input(features["image"].shape, dtype=features["image"].model_dtype, name="image")
+    hidden = keras.layers.Flatten()(keras.layers.Rescaling(1 / WHITE_TO_BLACK)(image))
     hidden = keras.layers.Dense(settings.units, activation="relu")(hidden)
     hidden = keras.layers.Dropout(settings.dropout)(hidden)
     output = keras.layers.Dense(CLASSES, activation="softmax", dtype="float32", name="digit")(hidden)

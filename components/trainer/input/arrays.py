@@ -4,6 +4,7 @@ The shuffle is over the whole set, costs 0.3 microseconds a row, and the batches
 and n alone: a training goes on within an epoch without reading what came before.
 """
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -99,7 +100,7 @@ class FileRows:
 
     def take(self, numbers: tf.Tensor) -> Columns:
         """The rows with these numbers."""
-        dtypes = [tf.float32 if each.dtype == "float32" else tf.int32 for each in self._features]
+        dtypes = [tf.as_dtype(each.model_dtype) for each in self._features]
         values = tf.numpy_function(self._read, [numbers], dtypes, stateful=False)
         shapes = [(numbers.shape[0], *each.shape) for each in self._features]
         return {
@@ -146,6 +147,7 @@ def training_batches(
     steps_per_epoch: int,
     first_step: int = 0,
     hosts: Hosts | None = None,
+    block_steps: int | None = None,
 ) -> tf.data.Dataset:
     """Batches of static shape, `steps_per_epoch` of them an epoch, epoch after epoch without end.
 
@@ -159,9 +161,12 @@ def training_batches(
         steps_per_epoch: at most rows.count // batch_size.
         first_step: how many steps are left out at the beginning, >= 0.
         hosts: which part is this one's; None: there is one host.
+        block_steps: so many batches, or a divisor of it where an epoch's rest asks for that, are one element;
+            a divisor of steps_per_epoch. None: each batch is.
 
     Returns:
-        A dataset of (features by name [batch, ...], label float32 [batch, ...]).
+        A dataset of (features by name [batch, ...], label float32 [batch, ...]), or of these in blocks, with
+        one more dimension in front.
     """
     place = hosts or Hosts()
     first_epoch, first_step_in_epoch = divmod(first_step, steps_per_epoch)
@@ -174,21 +179,25 @@ def training_batches(
         left_out = tf.where(epoch == first_epoch, first_step_in_epoch, 0)
         return tf.data.Dataset.from_tensor_slices(batches[left_out:, place.index])
 
+    # No block is cut short at the end of an epoch.
+    block = math.gcd(block_steps, steps_per_epoch - first_step_in_epoch) if block_steps else None
+    together = block or max(1, min(MAX_TAKEN_TOGETHER, TAKEN_TOGETHER_BYTES // (part * rows.row_bytes)))
+
     def take(numbers: tf.Tensor) -> Any:
         columns = rows.take(tf.reshape(numbers, [-1]))
         return split_label(
-            {name: tf.reshape(values, [-1, part, *values.shape[1:]]) for name, values in columns.items()},
+            {
+                name: tf.reshape(values, [block or -1, part, *values.shape[1:]])
+                for name, values in columns.items()
+            },
             label,
         )
 
-    together = max(1, min(MAX_TAKEN_TOGETHER, TAKEN_TOGETHER_BYTES // (part * rows.row_bytes)))
-    epochs = tf.data.Dataset.counter(start=first_epoch)
-    return (
-        epochs.flat_map(lambda epoch: epoch_order(epoch).batch(together))
-        .map(take, tf.data.AUTOTUNE, deterministic=True)
-        .unbatch()
-        .prefetch(tf.data.AUTOTUNE)
+    portions = tf.data.Dataset.counter(start=first_epoch).flat_map(
+        lambda epoch: epoch_order(epoch).batch(together, drop_remainder=block is not None)
     )
+    taken = portions.map(take, tf.data.AUTOTUNE, deterministic=True)
+    return taken.prefetch(2) if block else taken.unbatch().prefetch(tf.data.AUTOTUNE)
 
 
 def eval_batches(
@@ -238,5 +247,4 @@ def _parsed_batches(files: Sequence[str], features: Sequence[Feature]) -> Any:
 
 
 def _record(features: Sequence[Feature]) -> np.dtype[Any]:
-    kinds = {"float32": np.float32, "int64": np.int32}
-    return np.dtype([(each.name, kinds[each.dtype], each.shape) for each in features])
+    return np.dtype([(each.name, each.model_dtype, each.shape) for each in features])

@@ -14,6 +14,7 @@ from components.trainer.input.parsing import count_records
 from components.trainer.input.plan import (
     MEMORY_SHARE,
     available_memory_bytes,
+    block_steps,
     files_of_host,
     row_bytes,
     window,
@@ -34,8 +35,10 @@ class Examples(Protocol):
     words: str
     full_batches: int
 
-    def training(self, *, steps_per_epoch: int, first_step: int, seed: int) -> tf.data.Dataset:
-        """Shuffled batches without end, from a step on."""
+    def training(
+        self, *, steps_per_epoch: int, first_step: int, seed: int, in_one_call: int | None = None
+    ) -> tf.data.Dataset:
+        """Shuffled batches without end, from a step on; in blocks where so many are taken in one call."""
 
     def evaluation(self) -> tf.data.Dataset:
         """Batches of one pass, in order."""
@@ -79,8 +82,11 @@ class HeldExamples:
         self.count, self.words = rows.count, rows.words
         self.full_batches = rows.count // job.batch_size
 
-    def training(self, *, steps_per_epoch: int, first_step: int, seed: int) -> tf.data.Dataset:
+    def training(
+        self, *, steps_per_epoch: int, first_step: int, seed: int, in_one_call: int | None = None
+    ) -> tf.data.Dataset:
         """Every epoch another permutation of all rows."""
+        batch_bytes = self._job.batch_size * self._rows.row_bytes
         return arrays.training_batches(
             self._rows,
             label=self._job.label,
@@ -89,6 +95,7 @@ class HeldExamples:
             steps_per_epoch=steps_per_epoch,
             first_step=first_step,
             hosts=self._devices.hosts,
+            block_steps=block_steps(in_one_call, batch_bytes=batch_bytes) if in_one_call else None,
         )
 
     def evaluation(self) -> tf.data.Dataset:
@@ -124,9 +131,11 @@ class StreamedExamples:
         self.count = own * hosts.count
         self.words = f"{self.count:,} examples streamed, shuffled by {self._window.rows * hosts.count:,}"
 
-    def training(self, *, steps_per_epoch: int, first_step: int, seed: int) -> tf.data.Dataset:
+    def training(
+        self, *, steps_per_epoch: int, first_step: int, seed: int, in_one_call: int | None = None
+    ) -> tf.data.Dataset:
         """Every epoch another order of files, and another within each window."""
-        return stream.training_batches(
+        batches = stream.training_batches(
             self._files,
             self._features,
             label=self._job.label,
@@ -135,6 +144,8 @@ class StreamedExamples:
             steps_per_epoch=steps_per_epoch,
             first_step=first_step,
         )
+        # Larger blocks would gain nothing here: what takes its time is parsing.
+        return batches.batch(1, drop_remainder=True) if in_one_call else batches
 
     def evaluation(self) -> Any:
         """All rows; only full batches where devices divide them."""

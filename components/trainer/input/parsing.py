@@ -7,16 +7,25 @@ import tensorflow as tf
 
 from components.errors import ComponentError
 from components.trainer.features import Feature
+from components.trainer.pixels import model_input
 
 Columns = dict[str, tf.Tensor]
 
 
 def parsed(records: tf.data.Dataset, features: Sequence[Feature], *, rows: int) -> tf.data.Dataset:
-    """Records, `rows` at a time, as one tensor a feature [rows, *feature.shape], float32 or int32."""
-    spec = {each.name: tf.io.FixedLenFeature(each.shape, each.dtype) for each in features}
-    return records.batch(rows).map(
-        lambda batch: _narrow(tf.io.parse_example(batch, spec)), tf.data.AUTOTUNE, deterministic=True
-    )
+    """Records, `rows` at a time, as one tensor a feature [rows, *feature.shape], of its `model_dtype`."""
+    spec = {
+        each.name: tf.io.FixedLenFeature([], tf.string)
+        if each.dtype == "uint8"
+        else tf.io.FixedLenFeature(each.shape, each.dtype)
+        for each in features
+    }
+
+    def columns(batch: tf.Tensor) -> Columns:
+        found = tf.io.parse_example(batch, spec)
+        return {each.name: model_input(found[each.name], each) for each in features}
+
+    return records.batch(rows).map(columns, tf.data.AUTOTUNE, deterministic=True)
 
 
 def records_of(file: tf.Tensor) -> tf.data.Dataset:
@@ -51,11 +60,3 @@ def wrong_examples(error: Any) -> ComponentError:
     return ComponentError(
         f"an example does not have the transformed features: {error.message.splitlines()[0]}"
     )
-
-
-def _narrow(columns: Columns) -> Columns:
-    """int64 to int32: tf.Examples know only the former, accelerators want the latter."""
-    return {
-        name: tf.cast(values, tf.int32) if values.dtype == tf.int64 else values
-        for name, values in columns.items()
-    }

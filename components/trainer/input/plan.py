@@ -15,12 +15,25 @@ PARSED_TOGETHER_ROWS = 256
 less."""
 MAX_WINDOW_BYTES = 2**28
 """Two or three windows are in memory at a time. Not by what is free: the order must not depend on that."""
-_BYTES = {"float32": 4, "int64": 4}  # as in memory: int64 becomes int32
+MAX_BLOCK_BYTES = 2**24
+"""Of the batches that are handed over together: so large that it costs nothing, small against memory."""
+_BYTES = {"float32": 4, "int64": 4, "uint8": 1}  # as in memory: int64 becomes int32
 
 
 def row_bytes(features: Sequence[Feature]) -> int:
     """Bytes of one parsed example."""
     return sum(_BYTES[each.dtype] * math.prod(each.shape) for each in features)
+
+
+def block_steps(steps: int, *, batch_bytes: int) -> int:
+    """How many batches are handed over together: the largest divisor of `steps` within `MAX_BLOCK_BYTES`.
+
+    Args:
+        steps: of one call of the compiled function, >= 1.
+        batch_bytes: of one batch, > 0.
+    """
+    most = max(1, MAX_BLOCK_BYTES // batch_bytes)
+    return next(each for each in range(min(steps, most), 0, -1) if steps % each == 0)
 
 
 def available_memory_bytes(*, root: Path = Path("/")) -> int:

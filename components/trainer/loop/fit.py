@@ -10,6 +10,7 @@ from components.trainer.checkpoint_storage import storage
 from components.trainer.events import emit
 from components.trainer.job import TrainingJob
 from components.trainer.loop.blow_up import BlownUpError, LossGuard
+from components.trainer.loop.execution import train_in_blocks
 from components.trainer.loop.preemption import Preemption
 from components.trainer.loop.progress import Progress
 from components.trainer.loop.record import Keeping, Record
@@ -25,12 +26,14 @@ class Input:
 
     Attributes:
         steps_per_epoch: full batches in one pass over the examples.
+        in_blocks: whether the batches come in blocks, as `execution.train_in_blocks` wants them.
         batches_from: called with the number of steps that are complete and the number of rollbacks; gives
             the batches that follow. Another number of rollbacks brings them in another order.
         eval_batches: for the metrics after each epoch; None: no such metrics.
     """
 
     steps_per_epoch: int
+    in_blocks: bool
     batches_from: Callable[[int, int], Any]
     eval_batches: Any | None
 
@@ -133,7 +136,9 @@ def _fit_from(begin: Checkpoint, model: Any, job: TrainingJob, data: Input, keep
 
     def run(epoch: int, until: int, *, done: int) -> None:
         batches = data.batches_from(epoch * steps + done, begin.rollbacks)
-        if begin.metrics and done:
+        if data.in_blocks:
+            train_in_blocks(model, batches)
+        elif begin.metrics and done:
             build_metrics(model, next(iter(batches)))
         model.fit(
             batches,

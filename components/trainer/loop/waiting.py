@@ -9,7 +9,7 @@ from components.trainer.loop.stepping import Stepping
 
 PROBE_SHARE = 0.02
 """How long the probe lasts, as a share of the seconds of all steps."""
-MIN_PROBE_S = 0.05
+MIN_PROBE_S = 0.2
 MAX_PROBE_S = 5.0
 
 

@@ -19,6 +19,7 @@ class Hyperparameters:
         classes: of the label, >= 2.
         image_shape: [height, width] or [height, width, channels] where the feature is a flat list of pixels.
         scale: pixels are multiplied with it; None: 1/255 for whole numbers, 1 for others.
+        augment: how images are changed each time they are trained on, see `augmentation.Augmentation`.
         filters: of each pair of convolutions; the image is halved after each.
         units: of the dense layer.
         dropout: share of the dense layer's inputs and outputs that a step leaves out, 0 .. 1.
@@ -28,6 +29,7 @@ class Hyperparameters:
     classes: int = 10
     image_shape: tuple[int, ...] | None = None
     scale: float | None = None
+    augment: Mapping[str, Any] | None = None
     filters: tuple[int, ...] = (16, 32)
     units: int = 64
     dropout: float = 0.3
@@ -45,7 +47,9 @@ def build_model(features: Mapping[str, Feature], hyperparameters: Mapping[str, A
         ComponentError: the feature is no image of that shape.
     """
     settings = Hyperparameters(**hyperparameters)
-    inputs, hidden = image_input(features, shape=settings.image_shape, scale=settings.scale)
+    inputs, hidden = image_input(
+        features, shape=settings.image_shape, scale=settings.scale, augment=settings.augment
+    )
     for filters in settings.filters:
         hidden = keras.layers.Conv2D(filters, 3, padding="same", activation="relu")(hidden)
         hidden = keras.layers.Conv2D(filters, 3, padding="same", activation="relu")(hidden)

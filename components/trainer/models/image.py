@@ -8,13 +8,18 @@ import keras
 
 from components.errors import ComponentError
 from components.trainer.features import Feature
+from components.trainer.models.augmentation import augmented
 
 BYTE_SCALE = 1 / 255
 """What whole-number pixels are multiplied with: images of bytes."""
 
 
 def image_input(
-    features: Mapping[str, Feature], *, shape: Sequence[int] | None, scale: float | None
+    features: Mapping[str, Feature],
+    *,
+    shape: Sequence[int] | None,
+    scale: float | None,
+    augment: Mapping[str, Any] | None = None,
 ) -> tuple[dict[str, Any], Any]:
     """The input of the one image feature, and its pixels.
 
@@ -23,6 +28,7 @@ def image_input(
         shape: [height, width] or [height, width, channels] of the image where the feature is a flat list of
             its pixels; None: the feature's own shape.
         scale: pixels are multiplied with it, > 0; None: 1/255 for whole numbers, 1 for others.
+        augment: fields of `augmentation.Augmentation`; None: images stay as they are.
 
     Returns:
         The inputs by name, and float pixels [rows, height, width, channels].
@@ -43,7 +49,7 @@ def image_input(
             hint="set train.hyperparameters.image_shape to [height, width] or [height, width, channels]",
         )
     if scale is None:
-        scale = BYTE_SCALE if feature.dtype == "int64" else 1.0
-    entry = keras.Input(feature.shape, dtype="int32" if feature.dtype == "int64" else "float32", name=name)
+        scale = 1.0 if feature.dtype == "float32" else BYTE_SCALE
+    entry = keras.Input(feature.shape, dtype=feature.model_dtype, name=name)
     pixels = keras.layers.Reshape(size if len(size) == 3 else (*size, 1))(entry)
-    return {name: entry}, keras.layers.Rescaling(scale)(pixels)
+    return {name: entry}, augmented(keras.layers.Rescaling(scale)(pixels), augment)

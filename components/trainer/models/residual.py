@@ -23,6 +23,7 @@ class Hyperparameters:
         classes: of the label, >= 2.
         image_shape: [height, width] or [height, width, channels] where the feature is a flat list of pixels.
         scale: pixels are multiplied with it; None: 1/255 for whole numbers, 1 for others.
+        augment: how images are changed each time they are trained on, see `augmentation.Augmentation`.
         filters: of each stage; the image is halved between stages.
         blocks: residual blocks a stage, >= 1.
         learning_rate: of Adam.
@@ -31,6 +32,7 @@ class Hyperparameters:
     classes: int = 10
     image_shape: tuple[int, ...] | None = None
     scale: float | None = None
+    augment: Mapping[str, Any] | None = None
     filters: tuple[int, ...] = (16, 32, 64)
     blocks: int = 2
     learning_rate: float = 1e-3
@@ -47,7 +49,9 @@ def build_model(features: Mapping[str, Feature], hyperparameters: Mapping[str, A
         ComponentError: the feature is no image of that shape.
     """
     settings = Hyperparameters(**hyperparameters)
-    inputs, hidden = image_input(features, shape=settings.image_shape, scale=settings.scale)
+    inputs, hidden = image_input(
+        features, shape=settings.image_shape, scale=settings.scale, augment=settings.augment
+    )
     hidden = keras.layers.Conv2D(settings.filters[0], 3, padding="same", use_bias=False)(hidden)
     for stage, filters in enumerate(settings.filters):
         for block in range(settings.blocks):

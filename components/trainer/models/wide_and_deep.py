@@ -49,8 +49,7 @@ def build_model(features: Mapping[str, Feature], hyperparameters: Mapping[str, A
     settings = Hyperparameters(**hyperparameters)
     inputs, wide, deep = {}, [], []
     for name, feature in features.items():
-        dtype = "int32" if feature.dtype == "int64" else "float32"
-        inputs[name] = keras.Input(feature.shape, dtype=dtype, name=name)
+        inputs[name] = keras.Input(feature.shape, dtype=feature.model_dtype, name=name)
         values = keras.layers.Flatten()(inputs[name]) if len(feature.shape) > 1 else inputs[name]
         if feature.categories is None:
             deep.append(keras.ops.cast(values, "float32"))

@@ -100,7 +100,13 @@ def test_smaller_forms_are_read_from_beside_the_model(tmp_path):
     report = {"rows": 3, "exports": [{"kind": "litert"}]}
     (tmp_path / "exports.json").write_text(json.dumps(report), encoding="utf-8")
     papers = provenance(
-        about={}, verdict={}, data={}, schema={}, signatures={}, exports=read_exports(tmp_path)
+        about={},
+        verdict={},
+        data_verdict={},
+        data={},
+        schema={},
+        signatures={},
+        exports=read_exports(tmp_path),
     )
     assert papers["exports"] == report
     assert read_exports(tmp_path / "none") == {}

@@ -30,6 +30,14 @@ TABLE = {
 }
 
 
+RAW_IMAGE = {"image": Feature(name="image", dtype="uint8", shape=(SIZE, SIZE, 1))}
+
+
+def raw_images():
+    rows, labels = images()
+    return {"image": rows["image"][..., None].astype("uint8")}, labels
+
+
 def images():
     """A bright square at the left is class 0, in the middle 1, at the right 2."""
     random = np.random.default_rng(0)
@@ -68,6 +76,17 @@ def build(module, features, **hyperparameters):
     [
         ("cnn", IMAGE, images, {"classes": 3, "filters": [8], "units": 16}),
         ("residual", IMAGE, images, {"classes": 3, "filters": [4, 8], "blocks": 1, "learning_rate": 0.01}),
+        (
+            "cnn",
+            RAW_IMAGE,
+            raw_images,
+            {
+                "classes": 3,
+                "filters": [8],
+                "units": 16,
+                "augment": {"shift": 0.05, "zoom": 0.05, "brightness": 0.05, "contrast": 0.05},
+            },
+        ),
         ("wide_and_deep", TABLE, table, {"hidden_units": [16], "learning_rate": 0.03, "dropout": 0.0}),
     ],
 )

@@ -64,6 +64,20 @@ def test_training_that_goes_on_sees_the_batches_it_would_have_seen(rows):
         assert numbers(training(rows, first_step=step), 12 - step) == undisturbed[step:]
 
 
+def test_blocks_hold_the_same_batches_and_none_is_cut_short(rows):
+    settings = {"batch_size": 4, "steps_per_epoch": 12}
+    singles = numbers(training(rows, **settings), 36)
+    for first_step, size in ((0, 6), (6, 6), (9, 3), (11, 1)):
+        blocks = training(rows, **settings, first_step=first_step, block_steps=6)
+        assert blocks.element_spec[0]["x"].shape == (size, 4, 1)
+        taken = [
+            batch[:, 0].tolist()
+            for features, _ in blocks.take((36 - first_step) // size)
+            for batch in features["x"].numpy()
+        ]
+        assert taken == singles[first_step:]
+
+
 def test_hosts_share_every_batch(rows):
     whole = numbers(training(rows), 4)
     parts = [numbers(training(rows, hosts=Hosts(index=index, count=2)), 4) for index in range(2)]

@@ -5,8 +5,10 @@ import pytest
 from components.errors import ComponentError
 from components.trainer.features import Feature
 from components.trainer.input.plan import (
+    MAX_BLOCK_BYTES,
     MAX_WINDOW_BYTES,
     available_memory_bytes,
+    block_steps,
     files_of_host,
     row_bytes,
     window,
@@ -55,3 +57,10 @@ def test_window_holds_whole_batches_and_no_more_than_memory_allows():
 @pytest.mark.parametrize(("rows", "steps"), [(31, 0), (32, 1), (128, 4), (1000, 31), (128 + 40, 5)])
 def test_window_counts_the_steps_of_an_epoch(rows, steps):
     assert window(32, 128, row_bytes=8).steps(rows) == steps
+
+
+@pytest.mark.parametrize(
+    ("steps", "batches_that_fit", "expected"), [(50, 1000, 50), (50, 30, 25), (7, 5, 1), (12, 0.5, 1)]
+)
+def test_block_is_the_largest_divisor_of_a_call_that_memory_holds(steps, batches_that_fit, expected):
+    assert block_steps(steps, batch_bytes=round(MAX_BLOCK_BYTES / batches_that_fit)) == expected

@@ -1,0 +1,71 @@
+"""docs/training.md: each practice has a key that exists and a test that exists."""
+
+import json
+import re
+
+import pytest
+
+HEAD = "| practice or system | key | test |"
+# What the seeds of the project name; each stands in a row of the table.
+PRACTICES = (
+    "TPUEstimator",
+    "TPUClusterResolver",
+    "TPUStrategy",
+    "Colab",
+    "memory growth",
+    "batching",
+    "shuffling",
+    "compression",
+    "caching",
+    "prefetch",
+    "mixed precision",
+    "gradient accumulation",
+    "data parallelism",
+    "model parallelism",
+    "quantization",
+    "checkpoints",
+    "monitoring",
+    "TensorBoard",
+    "model architecture",
+    "hyperparameters",
+    "augmentation",
+)
+
+
+@pytest.fixture(scope="module")
+def rows(project):
+    text = (project / "docs/training.md").read_text(encoding="utf-8")
+    lines = text.partition(HEAD)[2].split("\n\n", 1)[0].strip().splitlines()[1:]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def test_every_practice_of_the_seeds_has_a_row(rows):
+    practices = " ".join(practice for practice, _, _ in rows)
+    assert [name for name in PRACTICES if name not in practices] == []
+
+
+def test_every_test_that_is_named_exists_and_holds_tests(rows, project):
+    for practice, _, test in rows:
+        names = re.findall(r"`([\w/]+\.py)`", test)
+        assert names or test.startswith("none: "), practice
+        for name in names:
+            found = list((project / "tests").rglob(name))
+            assert found, f"{practice}: {name}"
+            assert all("def test_" in path.read_text(encoding="utf-8") for path in found), name
+
+
+def test_every_key_that_is_named_exists(rows, project):
+    schema = json.loads((project / "schemas/workload.schema.json").read_text(encoding="utf-8"))
+    definitions = schema["$defs"]
+    known = {*schema["properties"], *definitions["TrainConfig"]["properties"]}
+    sections = {
+        f"{key}.{name}"
+        for key, section in (("input", "InputConfig"), ("checkpoint", "CheckpointConfig"))
+        for name in definitions[section]["properties"]
+    }
+    for practice, key, _ in rows:
+        if practice in ("TPUEstimator", "monitoring: memory, processor, throughput, input"):
+            continue  # in prose, and a command
+        names = [name for name in re.findall(r"`([^`]+)`", key) if name != "augment"]
+        missing = [n for n in names if n.partition(":")[0] not in known | sections]
+        assert missing == [], practice

@@ -1,0 +1,101 @@
+"""Raw bytes of images: written by the transform, decoded a whole batch at a time, kept as bytes."""
+
+import numpy as np
+import pytest
+
+from components.errors import ComponentError
+from components.trainer.features import Feature
+
+pytestmark = [
+    pytest.mark.slow,
+    # TensorFlow's own imports warn of what they will change in themselves.
+    pytest.mark.filterwarnings("default"),
+]
+
+SHAPE = (4, 3, 2)
+FEATURES = (Feature(name="image", dtype="uint8", shape=SHAPE), Feature(name="y", dtype="int64"))
+
+
+@pytest.fixture
+def images():
+    return np.random.default_rng(0).integers(0, 256, (10, *SHAPE)).astype("uint8")
+
+
+@pytest.fixture
+def file(images, tmp_path):
+    import tensorflow as tf
+
+    from components.trainer.pixels import raw_pixels
+
+    with tf.io.TFRecordWriter(str(tmp_path / "rows")) as writer:
+        for number, raw in enumerate(raw_pixels(tf.constant(images, tf.int64)).numpy()):
+            example = tf.train.Example()
+            example.features.feature["image"].bytes_list.value.append(raw)
+            example.features.feature["y"].int64_list.value.append(number)
+            writer.write(example.SerializeToString())
+    return str(tmp_path / "rows")
+
+
+def test_raw_pixels_are_the_bytes_of_the_array(images):
+    import tensorflow as tf
+
+    from components.trainer.pixels import decoded_pixels, raw_pixels
+
+    raw = raw_pixels(tf.constant(images, tf.int64))
+    assert raw.numpy().tolist() == [image.tobytes() for image in images]
+    for strings in (raw, raw[:, tf.newaxis]):
+        np.testing.assert_array_equal(decoded_pixels(strings, SHAPE), images)
+
+
+def test_numbers_that_are_no_bytes_become_the_nearest():
+    import tensorflow as tf
+
+    from components.trainer.pixels import raw_pixels
+
+    strange = tf.constant([[-(2**62), -1, 0, 255, 256, 2**62]], tf.int64)
+    assert raw_pixels(strange).numpy().tolist() == [bytes([0, 0, 0, 255, 255, 255])]
+
+
+@pytest.mark.parametrize("kept", ["memory", "file"])
+def test_images_stay_bytes_and_batches_hold_them(images, file, kept, tmp_path):
+    from components.trainer.input.arrays import FileRows, eval_batches, load_rows
+
+    if kept == "memory":
+        rows = load_rows((file,), FEATURES)
+    else:
+        FileRows.write(tmp_path / "train.rows", (file,), FEATURES)
+        rows = FileRows(tmp_path / "train.rows", FEATURES)
+    assert rows.row_bytes == 4 * 3 * 2 + 4
+    [(features, label)] = eval_batches(rows, label="y", batch_size=10)
+    assert features["image"].dtype.name == "uint8"
+    np.testing.assert_array_equal(features["image"], images)
+    assert label.numpy().ravel().tolist() == list(range(10))
+
+
+def test_image_of_another_size_is_told(file):
+    from components.trainer.input.arrays import load_rows
+
+    wrong = (Feature(name="image", dtype="uint8", shape=(2, 3, 2)), FEATURES[1])
+    with pytest.raises(ComponentError, match="does not have the transformed features"):
+        load_rows((file,), wrong)
+
+
+def test_columns_of_bytes_are_images_only_where_they_are_named():
+    from google.protobuf import text_format
+    from tensorflow_metadata.proto.v0 import schema_pb2
+
+    from components.trainer.job_layout import features_of
+
+    text = """
+        feature { name: "image" type: BYTES shape {} }
+        feature { name: "y" type: INT shape {} }
+    """
+    schema = text_format.Parse(text, schema_pb2.Schema())
+    assert features_of(schema, images={"image": [4, 3, 2]}) == FEATURES
+    with pytest.raises(ComponentError, match="dtype 'BYTES' is none of float32") as caught:
+        features_of(schema)
+    assert "train.images" in caught.value.hint
+    with pytest.raises(
+        ComponentError, match="names y, which is no transformed column of bytes; there are im"
+    ):
+        features_of(schema, images={"y": [1, 1]})
