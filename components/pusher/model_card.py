@@ -108,7 +108,7 @@ def _exports(papers: Mapping[str, Any]) -> Iterator[str]:
     forms = [_mapping(form) for form in _list(report.get("exports"))]
     if not forms:
         return
-    metrics = _numbers(report.get("metrics"))
+    metrics = numbers(report.get("metrics"))
     yield "## Smaller forms"
     yield ""
     rows = _text(report.get("rows", "?"))
@@ -117,8 +117,8 @@ def _exports(papers: Mapping[str, Any]) -> Iterator[str]:
     yield f"| form | kB | {' | '.join(map(_text, metrics))} |"
     yield f"| --- | --- |{' --- |' * len(metrics)}"
     for form in forms:
-        size = _numbers(form).get("size_bytes", 0) / 1000
-        own, change = _numbers(form.get("metrics")), _numbers(form.get("change"))
+        size = numbers(form).get("size_bytes", 0) / 1000
+        own, change = numbers(form.get("metrics")), numbers(form.get("change"))
         cells = [f"{own[name]:.4g} ({change.get(name, 0.0):+.2g})" if name in own else "" for name in metrics]
         yield f"| {_text(form.get('kind', ''))} | {size:,.0f} | {' | '.join(cells)} |"
 
