@@ -1,5 +1,6 @@
 """Rows at hand: every row at most once an epoch, in an order of its own, in batches of one shape."""
 
+import time
 from itertools import chain
 
 import pytest
@@ -76,6 +77,30 @@ def test_blocks_hold_the_same_batches_and_none_is_cut_short(rows):
             for batch in features["x"].numpy()
         ]
         assert taken == singles[first_step:]
+
+
+@pytest.mark.parametrize("block_steps", [None, 3])
+def test_next_batches_are_made_while_one_is_trained_on(rows, block_steps):
+    import tensorflow as tf
+
+    taken = []
+
+    class Counted:
+        count, row_bytes, words = rows.count, 2**20, rows.words  # so large that none are taken together
+
+        def take(self, numbers):
+            def note(given):
+                taken.append(len(given))
+                return given
+
+            return rows.take(tf.ensure_shape(tf.numpy_function(note, [numbers], tf.int64), numbers.shape))
+
+    batches = iter(training(Counted(), block_steps=block_steps))
+    next(batches)
+    until = time.monotonic() + 10
+    while len(taken) < 3 and time.monotonic() < until:
+        time.sleep(0.01)
+    assert len(taken) >= 3  # nobody has asked for the second yet
 
 
 def test_hosts_share_every_batch(rows):
