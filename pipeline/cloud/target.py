@@ -151,7 +151,7 @@ def _train(config: WorkloadConfig, root: str) -> TrainConfig:
 
 def _source(request: Request, config: WorkloadConfig, image: Image) -> tuple[str, Mapping[str, str]]:
     source: Mapping[str, Any] = request.target["source"]
-    if source["directory"].startswith(GS):
+    if config.data.query is not None or source["directory"].startswith(GS):
         return source["directory"], source["patterns"]
     try:
         found = resolve_sources(source_patterns(config.data), root=image.root, file_format=config.data.format)

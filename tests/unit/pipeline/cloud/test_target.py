@@ -44,6 +44,12 @@ def test_data_on_gs_is_taken_as_it_is(target):
     )
 
 
+def test_query_needs_no_file_in_the_image(target):
+    query = "SELECT * FROM `project.trips.all`"
+    made = target(**{"data.format": "bigquery", "data.source": "null", "data.query": query})
+    assert (made.config.data.query, made.source[1]) == (query, {})
+
+
 @pytest.mark.parametrize("key", CLOUD)
 def test_what_a_cloud_run_needs_is_asked_for(target, key):
     with pytest.raises(ConfigError, match=f"{key} is not set, and a cloud run needs it"):
