@@ -91,11 +91,7 @@ def run(
         no_cache=no_cache,
         jobs=jobs,
         fail_fast=fail_fast,
-        overrides={
-            name: reason
-            for name, reason in (("accept_data", accept_data), ("bless", bless))
-            if reason is not None
-        },
+        overrides=_overrides(accept_data, bless),
     )
     raise typer.Exit(commands.run(asked))
 
@@ -111,6 +107,8 @@ def plan(
     profile: Profile = None,
     pipeline: Pipeline = None,
     beam: Beam = None,
+    accept_data: AcceptData = None,
+    bless: Bless = None,
     as_json: Json = False,
     verbose: Verbose = False,
 ) -> None:
@@ -125,6 +123,7 @@ def plan(
         start=start,
         end=end,
         no_cache=no_cache,
+        overrides=_overrides(accept_data, bless),
     )
     decided = commands.plan(asked)
     _print(decided.to_json() if as_json else decided.text())
@@ -374,6 +373,11 @@ def serve(
     from pipeline.local.serve import serve as serve_versions
 
     serve_versions(pushed.workload_config(workload, profile=profile), output, host=host, port=port)
+
+
+def _overrides(accept_data: str | None, bless: str | None) -> dict[str, str]:
+    given = {"accept_data": accept_data, "bless": bless}
+    return {name: reason for name, reason in given.items() if reason is not None}
 
 
 def _print(result: object) -> None:

@@ -30,6 +30,7 @@ from tfx.types.standard_artifacts import Model, ModelBlessing
 import tensorflow_data_validation as tfdv  # isort: skip  (after tfx, which patches what it imports)
 
 from components.data_gate.component import DataGate
+from components.data_gate.span_strategy import SpanStrategy
 from components.ingest.component import Ingest
 from components.ingest.spans import span_number
 from components.model_gate.component import ModelGate
@@ -40,6 +41,7 @@ from components.serving_check.component import ServingCheck
 from pipeline.beam_engine import beam_args
 from pipeline.beam_options import check_options
 from pipeline.config import WorkloadConfig
+from pipeline.config.gates import LAST_BLESSED, LAST_PASSED, span_of
 from pipeline.gate_settings import data_gate_settings, model_gate_settings, reference_models_settings
 from pipeline.ingest_options import ingest_options, split_weights
 from pipeline.metadata_store import connection_config
@@ -89,17 +91,16 @@ def build_pipeline(
         schema_gen = ImportSchemaGen(schema_file=config.schema_path)
     schema = schema_gen.with_id("SchemaGen").outputs["schema"]
     validator = ExampleValidator(statistics=statistics_gen.outputs["statistics"], schema=schema)
-    reference = Resolver(strategy_class=LatestArtifactStrategy, verdict=Channel(type=DataVerdict)).with_id(
-        "Reference"
-    )
+    # Rows of a query have none.
+    quarantine = {name: ingest.outputs[name] for name in ("quarantine",) if name in ingest.outputs}
+    reference, compared_with = _reference(config.data_gate.reference)
     data_gate = DataGate(
         examples=examples,
-        # Rows of a query have none.
-        **({"quarantine": ingest.outputs["quarantine"]} if "quarantine" in ingest.outputs else {}),
+        **quarantine,
         statistics=statistics_gen.outputs["statistics"],
         schema=schema,
         anomalies=validator.outputs["anomalies"],
-        reference=reference.outputs["verdict"],
+        **compared_with,
         accept_data=(overrides or {}).get("accept_data", ""),
         day=today,
         **data_gate_settings(config),
@@ -129,11 +130,7 @@ def build_pipeline(
         custom_config=settings,
     )
 
-    baseline = Resolver(
-        strategy_class=LatestBlessedModelStrategy,
-        model=Channel(type=Model),
-        model_blessing=Channel(type=ModelBlessing),
-    ).with_id("Baseline")
+    baseline = _latest_blessed("Baseline")
     evaluator = Evaluator(
         examples=examples,
         model=trainer.outputs["model"],
@@ -152,6 +149,11 @@ def build_pipeline(
         **({"references": references.outputs["report"]} if references else {}),
         model=trainer.outputs["model"],
         evaluation=evaluator.outputs["evaluation"],
+        statistics=statistics_gen.outputs["statistics"],
+        examples=examples,
+        **quarantine,
+        raw_label=config.data.label,
+        sample_rows=config.data_gate.sample_rows,
         bless=(overrides or {}).get("bless", ""),
         **model_gate_settings(config.evaluate),
     )
@@ -161,8 +163,7 @@ def build_pipeline(
         blessing=gate.outputs["blessing"],
         data_verdict=data_gate.outputs["verdict"],
         examples=examples,
-        # Rows of a query have none.
-        **({"quarantine": ingest.outputs["quarantine"]} if "quarantine" in ingest.outputs else {}),
+        **quarantine,
         schema=schema,
         base=serving_base(config, output),
         keep=config.push.keep or 0,
@@ -172,8 +173,8 @@ def build_pipeline(
     )
 
     nodes: list[BaseNode] = [
-        ingest, statistics_gen, schema_gen, validator, reference, data_gate, transform,
-        trainer, baseline, evaluator, *(node for node in (tuner, serving, references) if node), gate, pusher,
+        ingest, statistics_gen, schema_gen, validator, data_gate, transform, trainer, baseline, evaluator,
+        *(node for node in (reference, tuner, serving, references) if node), gate, pusher,
     ]  # fmt: skip
     return Pipeline(
         pipeline_name=config.name,
@@ -184,6 +185,29 @@ def build_pipeline(
         # The engine decides what to run again, from the content of data and code; TFX's own key sees neither.
         enable_cache=False,
     )
+
+
+def _reference(wanted: str) -> tuple[BaseNode | None, dict[str, Channel]]:
+    """Who finds the data that the next is compared with (None: nobody has to), and the DataGate's input."""
+    span = span_of(wanted)
+    if wanted == LAST_BLESSED:
+        node = _latest_blessed("Reference")
+        return node, {"blessing": node.outputs["model_blessing"]}
+    if span is None and wanted != LAST_PASSED:
+        return None, {}
+    strategy = {"strategy_class": LatestArtifactStrategy}
+    if span is not None:
+        strategy = {"strategy_class": SpanStrategy, "config": {"span": span}}
+    node = Resolver(**strategy, verdict=Channel(type=DataVerdict)).with_id("Reference")
+    return node, {"reference": node.outputs["verdict"]}
+
+
+def _latest_blessed(name: str) -> BaseNode:
+    return Resolver(
+        strategy_class=LatestBlessedModelStrategy,
+        model=Channel(type=Model),
+        model_blessing=Channel(type=ModelBlessing),
+    ).with_id(name)
 
 
 def _serving_check(

@@ -8,7 +8,7 @@ from components.model_gate.check import OVERALL
 from components.model_gate.metrics import METRICS
 from pipeline.config import WorkloadConfig
 from pipeline.config.evaluate import EvaluateConfig
-from pipeline.config.gates import LAST_PASSED, NO_REFERENCE
+from pipeline.config.gates import reference_folder
 from pipeline.ingest_options import ingest_options
 from pipeline.root import PROJECT_ROOT
 
@@ -27,8 +27,7 @@ def data_gate_settings(config: WorkloadConfig) -> dict[str, Any]:
         "label": config.data.label,
         "limits": json.dumps({"max_bad_share": config.data.max_bad_share, **limits}, sort_keys=True),
         "options": ingest_options(config.data).to_json(),
-        "use_reference": int(gate.reference != NO_REFERENCE),
-        "reference_folder": "" if gate.reference in (LAST_PASSED, NO_REFERENCE) else gate.reference,
+        "reference_folder": reference_folder(gate.reference),
         "serving_folder": gate.serving_statistics or "",
         "schema_file": _shown(config.schema_path),
         "sample_rows": gate.sample_rows,

@@ -1,9 +1,8 @@
 """DataGate: the one component that decides whether the data goes on."""
 
-import hashlib
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,20 +10,21 @@ from tfx.dsl.component.experimental.annotations import InputArtifact, OutputArti
 from tfx.dsl.component.experimental.decorators import component
 from tfx.dsl.io import fileio
 from tfx.types.artifact_utils import decode_split_names
-from tfx.types.standard_artifacts import ExampleAnomalies, Examples, ExampleStatistics, Schema
+from tfx.types.standard_artifacts import ExampleAnomalies, Examples, ExampleStatistics, ModelBlessing, Schema
 
 from components.data_gate.limits import Limits
 from components.data_gate.protos import anomalies as read_anomalies
-from components.data_gate.protos import schema_features, split_statistics
+from components.data_gate.protos import schema_features
 from components.data_gate.raw_rows import with_rows
-from components.data_gate.read_sample import read_sample
+from components.data_gate.reference import find_reference, read_statistics
 from components.data_gate.rules.rows import BadRows
-from components.data_gate.statistics import Statistics
-from components.data_gate.verdict import Evidence, Verdict, judge
-from components.errors import ComponentError, GateStopError
+from components.data_gate.span_strategy import SPAN
+from components.data_gate.verdict import BLESSED, Evidence, Verdict, judge
+from components.data_profile.profile import BLESSED_DATA, Profile, data_digest, keep_profile
+from components.data_profile.sample import read_sample
+from components.errors import GateStopError
 from schemas.artifacts import DataVerdict, Quarantine
 
-_STATISTICS = "FeatureStats.pb"
 _ANOMALIES = "SchemaDiff.pb"
 
 
@@ -40,7 +40,7 @@ def DataGate(  # noqa: N802 (component constructors are nouns)
     options: Parameter[str],
     quarantine: InputArtifact[Quarantine] = None,
     reference: InputArtifact[DataVerdict] = None,
-    use_reference: Parameter[int] = 1,
+    blessing: InputArtifact[ModelBlessing] = None,
     reference_folder: Parameter[str] = "",
     serving_folder: Parameter[str] = "",
     schema_file: Parameter[str] = "",
@@ -60,9 +60,9 @@ def DataGate(  # noqa: N802 (component constructors are nouns)
         limits: JSON of `limits.Limits`.
         options: JSON of Ingest's `Options`, to find rows in the raw files again.
         quarantine: Ingest's; None where another component makes the examples.
-        reference: the verdict that let data pass last; None where there is none.
-        use_reference: 0 where the data is compared with nothing, else 1.
-        reference_folder: statistics to compare with instead; empty: those of `reference`.
+        reference: the verdict about earlier data that is to be compared with; None where there is none.
+        blessing: the ModelGate's of a model whose data is to be compared with; None where there is none.
+        reference_folder: statistics to compare with instead; empty: those of `reference` or `blessing`.
         serving_folder: statistics of what the model is asked; empty: unknown.
         schema_file: the schema as the user knows it; empty where it is inferred from the data.
         sample_rows: how many examples are read at most.
@@ -75,15 +75,24 @@ def DataGate(  # noqa: N802 (component constructors are nouns)
     del day
     splits = decode_split_names(statistics.split_names)
     summary = json.loads(_text(f"{quarantine.uri}/summary.json")) if quarantine else {}
-    digest = summary.get("digest") or _digest(statistics.uri, splits)
-    then, then_uri = _reference(reference if use_reference else None, reference_folder, digest)
+    digest = data_digest(statistics.uri, quarantine.uri if quarantine else "")
+    then = find_reference(
+        [
+            (reference_folder, reference_folder),
+            (BLESSED, f"{blessing.uri}/{BLESSED_DATA}" if blessing else ""),
+            ("the data that passed last", f"{reference.uri}/statistics" if reference else ""),
+            ("the data that passed before it", f"{reference.uri}/reference" if reference else ""),
+        ],
+        digest=digest,
+    )
+    now_s = time.time()
     sample = read_sample(examples.uri, splits, rows=sample_rows)
     [schema_name] = fileio.listdir(schema.uri)
     evidence = Evidence(
-        statistics=_statistics(statistics.uri),
+        statistics=read_statistics(statistics.uri),
         label=label,
         limits=Limits.from_json(limits),
-        now_s=time.time(),
+        now_s=now_s,
         schema=schema_features(_text(f"{schema.uri}/{schema_name}")),
         schema_file=schema_file,
         anomalies=[
@@ -91,8 +100,10 @@ def DataGate(  # noqa: N802 (component constructors are nouns)
             for split in splits
             for anomaly in read_anomalies(_bytes(f"{anomalies.uri}/Split-{split}/{_ANOMALIES}"), split=split)
         ],
-        reference=_statistics(then_uri) if then_uri else {},
-        reference_name=then,
+        reference=then.statistics,
+        reference_name=then.name,
+        reference_label_score=then.profile.label_score,
+        reference_at_s=then.profile.at_s,
         serving=_serving(serving_folder),
         bad=_bad_rows(summary),
         sample=sample.columns,
@@ -110,22 +121,17 @@ def DataGate(  # noqa: N802 (component constructors are nouns)
     _write(answer, verdict.uri)
     if not answer.passed:
         raise GateStopError(answer.message, verdict=answer.to_json())
-    _copy(statistics.uri, f"{verdict.uri}/statistics")
-    if then_uri:
-        _copy(then_uri, f"{verdict.uri}/reference")
+    keep_profile(
+        statistics.uri, f"{verdict.uri}/statistics", Profile(digest, now_s, label_score=answer.label_score)
+    )
+    if then.folder:
+        keep_profile(then.folder, f"{verdict.uri}/reference", then.profile)
     verdict.set_int_custom_property("passed", 1)
     verdict.set_int_custom_property("findings", len(answer.findings))
     verdict.set_string_custom_property("data", digest)
+    verdict.set_int_custom_property(SPAN, examples.get_int_custom_property(SPAN))
     if answer.accepted and answer.stopping:
         verdict.set_string_custom_property("accepted", answer.accepted)
-
-
-def _digest(uri: str, splits: Sequence[str]) -> str:
-    """Stands for the data where nothing else does: the SHA-256 of its statistics."""
-    found = hashlib.sha256()
-    for split in splits:
-        found.update(_bytes(f"{uri}/Split-{split}/{_STATISTICS}"))
-    return found.hexdigest()
 
 
 def _bad_rows(summary: Mapping[str, Any]) -> BadRows:
@@ -134,38 +140,10 @@ def _bad_rows(summary: Mapping[str, Any]) -> BadRows:
     return BadRows(summary["rows_in"], summary["rejected"], tuple(summary["first_rejected"]))
 
 
-def _reference(reference: Any, folder: str, digest: str) -> tuple[str, str]:
-    """What the data is compared with, in words, and the folder of its statistics; both may be empty."""
-    if folder:
-        return folder, folder
-    if reference is None:
-        return "", ""
-    if reference.get_string_custom_property("data") != digest:
-        last = f"{reference.uri}/statistics"
-        return ("the data that passed last", last) if fileio.exists(last) else ("", "")
-    # The same data again: it is compared with what it was compared with then, not with itself.
-    before = f"{reference.uri}/reference"
-    return ("the data that passed before it", before) if fileio.exists(before) else ("", "")
-
-
-def _statistics(uri: str) -> Statistics:
-    found = (name.strip("/") for name in fileio.listdir(uri) if name.startswith("Split-"))
-    folders = sorted(found, key=lambda name: (name != "Split-train", name))
-    if not folders:
-        raise ComponentError(
-            f"{uri} holds no statistics: there is no Split-*/{_STATISTICS} in it",
-            hint="name the folder of an artifact of StatisticsGen",
-        )
-    return {
-        name.removeprefix("Split-"): split_statistics(_bytes(f"{uri}/{name}/{_STATISTICS}"))
-        for name in folders
-    }
-
-
 def _serving(folder: str) -> Any:
     if not folder:
         return None
-    found = _statistics(folder)
+    found = read_statistics(folder)
     return next(iter(found.values()))
 
 
@@ -175,14 +153,6 @@ def _write(answer: Verdict, uri: str) -> None:
         file.write(json.dumps(document, indent=2, ensure_ascii=False))
     with fileio.open(f"{uri}/verdict.txt", "w") as file:
         file.write("\n".join([answer.message, *answer.lines()]) + "\n")
-
-
-def _copy(source: str, target: str) -> None:
-    for name in fileio.listdir(source):
-        if name.startswith("Split-"):
-            fileio.makedirs(f"{target}/{name.strip('/')}")
-            path = f"{name.strip('/')}/{_STATISTICS}"
-            fileio.copy(f"{source}/{path}", f"{target}/{path}", overwrite=True)
 
 
 def _text(path: str) -> str:

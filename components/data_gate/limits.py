@@ -11,17 +11,19 @@ SECTION = "data_gate"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Freshness:
-    """What the newest value of a time column must be.
+    """What the values of a time column must be.
 
     Attributes:
         column: holds seconds since 1970, or ISO 8601 dates.
         max_age_days: how old the newest may be; None: any age.
-        max_behind_days: how much older than the reference's newest it may be.
+        max_behind_days: how much older than the reference's newest it may be, and the median than its median.
+        max_ahead_days: how much further than the clock it may have moved on since the reference was judged.
     """
 
     column: str
     max_age_days: float | None = None
     max_behind_days: float = 1.0
+    max_ahead_days: float = 31.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +46,8 @@ class Limits:
         max_label_missing_share: rows without a label.
         max_label_shift: between the label now and in the reference, and between the splits.
         max_label_score: how well one feature alone may predict the label.
+        max_label_score_drop: how much less of the label all other columns together may explain than in the
+            reference, as a share of what they explain there.
         max_bad_share: rows in quarantine, of all.
         freshness: None: no column is looked at.
         features: limits of single features, by name and by the limit's name.
@@ -64,6 +68,7 @@ class Limits:
     max_label_missing_share: float = 0.0
     max_label_shift: float = 0.05
     max_label_score: float = 0.98
+    max_label_score_drop: float = 0.1
     max_bad_share: float = 0.001
     freshness: Freshness | None = None
     features: Mapping[str, Mapping[str, float]] = field(default_factory=dict)

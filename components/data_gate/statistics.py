@@ -2,14 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-# The values of a feature, one a row: float64 with NaN, or objects (text) with None, where there is none.
-Column = npt.NDArray[Any]
+from components.data_profile.columns import Floats
+
 Kind = Literal["int", "float", "text", "other"]
 
 

@@ -6,15 +6,23 @@ from typing import Any
 
 from components.data_gate.finding import Finding
 from components.data_gate.limits import Limits
+from components.data_gate.rules.changed_columns import find_changed_columns
 from components.data_gate.rules.drift import find_drift, find_serving_skew, find_skew
 from components.data_gate.rules.freshness import find_staleness
 from components.data_gate.rules.label import find_label_faults
+from components.data_gate.rules.label_noise import find_label_noise
 from components.data_gate.rules.leak import find_leaks
-from components.data_gate.rules.missing import find_lost_columns, find_missing
+from components.data_gate.rules.missing import find_missing
 from components.data_gate.rules.rows import BadRows, find_bad_rows, find_duplicates, find_row_counts
 from components.data_gate.rules.schema import Context, find_anomalies
 from components.data_gate.schema import Anomaly, FeatureSchema
-from components.data_gate.statistics import Column, SplitStatistics, Statistics, total_rows
+from components.data_gate.statistics import SplitStatistics, Statistics, total_rows
+from components.data_profile.columns import Column
+from components.data_profile.label_score import LabelScore, label_score
+from components.data_profile.single_scores import single_scores
+
+# How the data of the last blessed model is called: the next model will be compared with that model.
+BLESSED = "the data of the last blessed model"
 
 # The order in which findings are told: what makes the others follow comes first.
 _ORDER = (
@@ -37,6 +45,8 @@ class Evidence:
         anomalies: ExampleValidator's, of all splits.
         reference: the statistics of data that passed before; empty where there is none.
         reference_name: what that is, in words.
+        reference_label_score: how well its columns explained its label; None where unknown.
+        reference_at_s: when it was judged, in seconds since 1970; None where unknown.
         serving: the statistics of what the model is asked; None where unknown.
         bad: what Ingest's quarantine says.
         sample: columns of some rows by name.
@@ -53,6 +63,8 @@ class Evidence:
     anomalies: Sequence[Anomaly] = ()
     reference: Statistics = field(default_factory=dict)
     reference_name: str = ""
+    reference_label_score: LabelScore | None = None
+    reference_at_s: float | None = None
     serving: SplitStatistics | None = None
     bad: BadRows = field(default_factory=BadRows)
     sample: Mapping[str, Column] = field(default_factory=dict)
@@ -69,6 +81,7 @@ class Verdict:
         rows: of all splits.
         features: how many columns.
         reference_name: what the data was compared with; empty: nothing.
+        label_score: how well its columns explain its label; None where that cannot be told.
         accepted: the reason why the data passes whatever was found; empty: it has to pass by itself.
     """
 
@@ -76,6 +89,7 @@ class Verdict:
     rows: int
     features: int
     reference_name: str = ""
+    label_score: LabelScore | None = None
     accepted: str = ""
 
     @property
@@ -126,22 +140,29 @@ def judge(evidence: Evidence, *, accepted: str = "") -> Verdict:
         evidence: what is known.
         accepted: the reason of `--accept-data`; empty without.
     """
-    found = sorted(_find(evidence), key=lambda finding: (not finding.stops, _ORDER.index(finding.rule)))
+    scores = single_scores(evidence.sample, evidence.label)
+    explained = label_score(evidence.sample, evidence.label, scores)
+    found = sorted(
+        _find(evidence, scores, explained),
+        key=lambda finding: (not finding.stops, _ORDER.index(finding.rule)),
+    )
     names = {name for split in evidence.statistics.values() for name in split.features}
     return Verdict(
         findings=tuple(found),
         rows=total_rows(evidence.statistics),
         features=len(names),
         reference_name=evidence.reference_name if evidence.reference else "",
+        label_score=explained,
         accepted=accepted,
     )
 
 
-def _find(e: Evidence) -> Iterator[Finding]:
+def _find(e: Evidence, scores: Mapping[str, float], explained: LabelScore | None) -> Iterator[Finding]:
     yield from find_bad_rows(e.bad, e.limits)
     yield from find_row_counts(e.statistics, e.reference, e.limits)
     yield from find_duplicates(e.repeated, e.sampled, e.limits)
     yield from find_label_faults(e.statistics, e.reference, e.label, e.limits)
+    yield from find_label_noise(explained, e.reference_label_score, e.label, e.limits)
     found = find_missing(e.statistics, e.reference, e.schema, e.limits, schema_file=e.schema_file)
     missing = [finding for finding in found if finding.feature != e.label]
     yield from missing
@@ -150,11 +171,16 @@ def _find(e: Evidence) -> Iterator[Finding]:
     from_schema = list(find_anomalies(e.anomalies, context))
     yield from from_schema
     lost = {finding.feature for finding in from_schema}
-    yield from (f for f in find_lost_columns(e.statistics, e.reference) if f.feature not in lost)
+    is_blessed = e.reference_name == BLESSED
+    changed = find_changed_columns(e.statistics, e.reference, skip=lost | {e.label}, is_blessed=is_blessed)
+    yield from changed
     # The label has a rule of its own, and time goes on: no later data is distributed as the earlier.
     skip = {e.label} | ({e.limits.freshness.column} if e.limits.freshness else set())
     yield from find_drift(e.statistics, e.reference, e.limits, skip=skip)
     yield from find_skew(e.statistics, e.limits, skip=skip)
     yield from find_serving_skew(e.statistics, e.serving, e.limits, skip=skip)
-    yield from find_leaks(e.sample, e.label, e.limits)
-    yield from find_staleness(e.statistics, e.reference, e.limits.freshness, now_s=e.now_s)
+    yield from find_leaks(scores, e.label, e.limits)
+    elapsed_s = None if e.reference_at_s is None else e.now_s - e.reference_at_s
+    yield from find_staleness(
+        e.statistics, e.reference, e.limits.freshness, now_s=e.now_s, elapsed_s=elapsed_s
+    )

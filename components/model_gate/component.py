@@ -1,20 +1,26 @@
 """ModelGate: the one component that blesses a model."""
 
 import json
+import time
 from typing import Any
 
 from tfx.dsl.component.experimental.annotations import InputArtifact, OutputArtifact, Parameter
 from tfx.dsl.component.experimental.decorators import component
 from tfx.dsl.io import fileio
-from tfx.types.standard_artifacts import Model, ModelBlessing, ModelEvaluation
+from tfx.types.artifact_utils import decode_split_names
+from tfx.types.standard_artifacts import Examples, ExampleStatistics, Model, ModelBlessing, ModelEvaluation
 
+from components.data_profile.label_score import label_score
+from components.data_profile.profile import BLESSED_DATA, Profile, data_digest, keep_profile
+from components.data_profile.sample import read_sample
+from components.data_profile.single_scores import single_scores
 from components.model_gate.check import OVERALL, conclude
 from components.model_gate.evaluation import read_evaluation
 from components.model_gate.reference_rules import reference_checks
 from components.model_gate.rules import Limits, Measured, threshold_checks
 from components.model_gate.serving_rules import ServingLimits, serving_checks
 from components.model_gate.trivial_rules import trivial_checks, trivial_document
-from schemas.artifacts import ReferenceReport, ServingReport
+from schemas.artifacts import Quarantine, ReferenceReport, ServingReport
 
 
 @component
@@ -30,6 +36,11 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
     serving: InputArtifact[ServingReport] = None,
     serving_limits: Parameter[dict[str, float]] = None,
     references: InputArtifact[ReferenceReport] = None,
+    statistics: InputArtifact[ExampleStatistics] = None,
+    examples: InputArtifact[Examples] = None,
+    quarantine: InputArtifact[Quarantine] = None,
+    raw_label: Parameter[str] = "",
+    sample_rows: Parameter[int] = 50_000,
 ) -> None:
     """Judges the candidate by its evaluation and writes the blessing, with the reasons in `verdict.json`.
 
@@ -37,7 +48,8 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
         model: the candidate.
         evaluation: the Evaluator's metrics of the candidate and, where there is one, of the baseline.
         blessing: gets the file that stock components look for (`BLESSED` or `NOT_BLESSED`), the properties
-            by which the resolver finds the latest blessed model, and `verdict.json`.
+            by which the resolver finds the latest blessed model, and `verdict.json`; with BLESSED, also what
+            the DataGate compares later data with.
         metrics: the names that were asked for.
         thresholds: slices (`overall`, `all`, a column's, one) -> metric -> fields of `rules.Limits`.
         min_slice_rows: slices with fewer rows are not judged.
@@ -46,6 +58,11 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
         serving: what ServingCheck measured; None where the workload wants no such check.
         serving_limits: fields of `serving_rules.ServingLimits`; one that is left out is no limit.
         references: the scores of other models on the same examples; None where the workload wants none.
+        statistics: of the raw examples; None: nothing is kept of the data.
+        examples: the raw ones; a sample of them is read where the model is blessed.
+        quarantine: Ingest's; None where another component makes the examples.
+        raw_label: the raw column that the label comes from.
+        sample_rows: how many examples are read at most.
     """
     slices = read_evaluation(evaluation.uri).slices()
     overall = slices.get(OVERALL, Measured({}, {}, None))
@@ -80,6 +97,12 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
     }
     _write(f"{blessing.uri}/{'BLESSED' if verdict.blessed else 'NOT_BLESSED'}", "")
     _write(f"{blessing.uri}/verdict.json", json.dumps(document, indent=2))
+    if verdict.blessed and statistics and examples:
+        sample = read_sample(examples.uri, decode_split_names(statistics.split_names), rows=sample_rows)
+        explained = label_score(sample.columns, raw_label, single_scores(sample.columns, raw_label))
+        digest = data_digest(statistics.uri, quarantine.uri if quarantine else "")
+        profile = Profile(digest, time.time(), explained)
+        keep_profile(statistics.uri, f"{blessing.uri}/{BLESSED_DATA}", profile)
     blessing.set_int_custom_property("blessed", int(verdict.blessed))
     blessing.set_int_custom_property("current_model_id", model.id)
     blessing.set_string_custom_property("current_model", model.uri)

@@ -1,17 +1,19 @@
 """The workload file's `data_gate`: what data may be trained on."""
 
+import re
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from pipeline.config.section import Column, Section, Text
 
-LAST_PASSED, NO_REFERENCE = "last_passed", "none"
+LAST_BLESSED, LAST_PASSED, NO_REFERENCE = "last_blessed", "last_passed", "none"
+_SPAN = re.compile(r"span (\d+)")
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class FreshnessConfig(Section):
-    """What the newest value of a time column must be; it may never lie in the future."""
+    """What the values of a time column must be; the newest may never lie in the future."""
 
     column: Column = Field(
         description="A column of seconds since 1970 or of ISO 8601 dates; it is not compared for drift.",
@@ -21,7 +23,15 @@ class FreshnessConfig(Section):
         default=None, gt=0, description="How many days old the newest value may be; null: any age."
     )
     max_behind_days: float = Field(
-        default=1.0, ge=0, description="How many days older than the reference's newest it may be."
+        default=1.0,
+        ge=0,
+        description="How many days older than in the reference the newest value may be, and the median.",
+    )
+    max_ahead_days: float = Field(
+        default=31.0,
+        ge=0,
+        description="How many days further it may have moved on from the reference's than have passed since "
+        "that was judged.",
     )
 
 
@@ -101,6 +111,11 @@ class DataGateConfig(Section):
     max_label_score: Share = Field(
         default=0.98, description="How well one feature alone may predict the label; 1 is perfect."
     )
+    max_label_score_drop: Share = Field(
+        default=0.1,
+        description="How much less of the label the other columns together may explain than in the "
+        "reference, as a share of that: wrong labels break the connection.",
+    )
     max_bad_share: Share | None = Field(
         default=None,
         description="Share of the rows that may be in quarantine; null: data.max_bad_share, at which Ingest "
@@ -114,9 +129,11 @@ class DataGateConfig(Section):
         description="Limits of single features by name, for example {company: {max_drift_l_infinity: 0.3}}.",
     )
     reference: Text = Field(
-        default=LAST_PASSED,
-        description="What the data is compared with: last_passed, the data that passed this gate last; none; "
-        "or a folder of statistics (Split-*/FeatureStats.pb), relative to the project's root.",
+        default=LAST_BLESSED,
+        description="What the data is compared with: last_blessed, the data of the last blessed model; "
+        "last_passed, the data that passed this gate last; span N, the data of that span that passed last; "
+        "none; or a folder of statistics (Split-*/FeatureStats.pb), relative to the project's root.",
+        examples=["last_blessed", "span 12"],
     )
     serving_statistics: Text | None = Field(
         default=None,
@@ -128,3 +145,15 @@ class DataGateConfig(Section):
         ge=1_000,
         description="Examples that are read to find repeated rows and leaks, at most.",
     )
+
+
+def span_of(reference: str) -> int | None:
+    """The span that `data_gate.reference` names; None for anything else."""
+    found = _SPAN.fullmatch(reference)
+    return int(found[1]) if found else None
+
+
+def reference_folder(reference: str) -> str:
+    """The folder that `data_gate.reference` names; empty for anything else."""
+    named = reference in (LAST_BLESSED, LAST_PASSED, NO_REFERENCE) or span_of(reference) is not None
+    return "" if named else reference

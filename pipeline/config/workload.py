@@ -11,7 +11,7 @@ from pipeline.config.cloud import CloudConfig
 from pipeline.config.data import DataConfig
 from pipeline.config.engine import MetadataConfig, NodeConfig
 from pipeline.config.evaluate import EvaluateConfig
-from pipeline.config.gates import LAST_PASSED, NO_REFERENCE, DataGateConfig
+from pipeline.config.gates import DataGateConfig, reference_folder
 from pipeline.config.layers import NOT_IN_A_PROFILE, Layer, Layers, profile_layer, read_layer, set_layer
 from pipeline.config.problems import KeyRuleError, Problem, find_problems, problem_at, raise_problems
 from pipeline.config.push import PushConfig
@@ -167,10 +167,9 @@ def _with_absolute_paths(config: WorkloadConfig, root: Path) -> WorkloadConfig:
 
     push = config.push.model_copy(update={"destination": absolute(config.push.destination)})
     gate = config.data_gate
-    named = gate.reference not in (LAST_PASSED, NO_REFERENCE)
     gate = gate.model_copy(
         update={
-            "reference": absolute(gate.reference) if named else gate.reference,
+            "reference": absolute(reference_folder(gate.reference) or None) or gate.reference,
             "serving_statistics": absolute(gate.serving_statistics),
         }
     )

@@ -5,7 +5,7 @@ Imports TFX: runs in the fork server only.
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,8 @@ _IN_PROCESS = "--runner=FnApiRunner"
 _RESOLVER = "tfx.dsl.components.common.resolver.Resolver"
 _PLACEHOLDER = re.compile(r"\{(?:SPAN|VERSION|YYYY|MM|DD)(?::\d+)?\}")
 _BASELINE_STRATEGY = "LatestBlessedModelStrategy"
-_REFERENCE_STRATEGY = "LatestArtifactStrategy"
+_PASSED_STRATEGY = "LatestArtifactStrategy"
+_SPAN_STRATEGY = "SpanStrategy"
 _DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 
 
@@ -162,8 +163,7 @@ def _node(node: pipeline_pb2.PipelineNode, deployment: Any) -> Node:
         files=tuple(sorted(set(_named_files(texts)))),
         is_resolver=node.node_info.type.name == _RESOLVER,
         finds_baseline=_strategies(node) == {_BASELINE_STRATEGY},
-        finds_reference=_strategies(node) == {_REFERENCE_STRATEGY}
-        and _takes(node) == {DataVerdict.TYPE_NAME},
+        finds_reference=_finds_reference(node),
         outputs={key: spec.artifact_spec.type.name for key, spec in node.outputs.outputs.items()},
         optional=_optional(node),
         retries=max(options.max_execution_retries, 0),
@@ -181,6 +181,16 @@ def _optional(node: pipeline_pb2.PipelineNode) -> tuple[str, ...]:
     return tuple(sorted(set(node.upstream_nodes) - needed))
 
 
+def _finds_reference(node: pipeline_pb2.PipelineNode) -> str:
+    """By what a resolver of verdicts chooses one; empty for every other node."""
+    if _takes(node) != {DataVerdict.TYPE_NAME}:
+        return ""
+    for step in _steps(node):
+        if step.op_type.endswith(f".{_SPAN_STRATEGY}"):
+            return f"span {step.kwargs['span'].value.field_value.int_value}"
+    return "passed" if _strategies(node) == {_PASSED_STRATEGY} else ""
+
+
 def _takes(node: pipeline_pb2.PipelineNode) -> set[str]:
     """The types of the artifacts that a node reads."""
     channels = (channel for spec in node.inputs.inputs.values() for channel in spec.channels)
@@ -188,21 +198,30 @@ def _takes(node: pipeline_pb2.PipelineNode) -> set[str]:
 
 
 def _with_gates(nodes: Sequence[Node], ir: pipeline_pb2.Pipeline) -> tuple[Node, ...]:
-    """The nodes, each with those upstream that judge and give it nothing."""
+    """The nodes, each with those upstream that judge and give it nothing.
+
+    The resolver of the latest blessed model that a judge asks finds the data of that model.
+    """
     judges = {node.id for node in nodes if DataVerdict.TYPE_NAME in node.outputs.values()}
+    asked = {up for node in nodes if node.id in judges for up in node.upstream}
     found = []
     for node, each in zip(nodes, ir.nodes, strict=True):
         inputs = each.pipeline_node.inputs.inputs.values()
         givers = {channel.producer_node_query.id for spec in inputs for channel in spec.channels}
-        found.append(replace(node, gates=tuple(sorted(judges.intersection(node.upstream) - givers))))
+        changed = replace(node, gates=tuple(sorted(judges.intersection(node.upstream) - givers)))
+        if node.finds_baseline and node.id in asked:
+            changed = replace(changed, finds_baseline=False, finds_reference="blessed")
+        found.append(changed)
     return tuple(found)
 
 
 def _strategies(node: pipeline_pb2.PipelineNode) -> set[str]:
     """The class names of the strategies by which a resolver chooses; empty for another node."""
-    graphs = node.inputs.input_graphs.values()
-    operations = (step.op_node.op_type for graph in graphs for step in graph.nodes.values())
-    return {operation.rpartition(".")[2] for operation in operations if operation}
+    return {step.op_type.rpartition(".")[2] for step in _steps(node) if step.op_type}
+
+
+def _steps(node: pipeline_pb2.PipelineNode) -> Iterator[Any]:
+    return (step.op_node for graph in node.inputs.input_graphs.values() for step in graph.nodes.values())
 
 
 def _class_path(executor: Any) -> str:

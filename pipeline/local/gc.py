@@ -44,6 +44,14 @@ _BLESSED = """
       ON model.artifact_id = Artifact.id AND model.name = 'current_model'
     ORDER BY Artifact.id
 """
+# What the DataGate knows of the data of each span that it let pass.
+_PASSED = """
+    SELECT Artifact.uri, span.int_value FROM Artifact
+    JOIN Type ON Type.id = Artifact.type_id AND Type.name = 'schemas.DataVerdict'
+    LEFT JOIN ArtifactProperty AS span
+      ON span.artifact_id = Artifact.id AND span.name = 'span'
+    ORDER BY Artifact.id
+"""
 
 
 def collect(output: Path, *, keep: int = DEFAULT_KEEP, dry_run: bool = False) -> Sweep:
@@ -106,7 +114,7 @@ def find_unneeded(output: Path, *, keep: int) -> Sweep:
     entries = list(_entries(output / "cache"))
     # What the cache answers a kept run with need not be what that run made: `--no-cache` makes it anew.
     answers = [history.recall(path.stem) or {} for path in entries if path.stem in keys]
-    named = _uris(run for run in runs if run.run_id in kept) | _blessed_uris(output / "metadata.db")
+    named = _uris(run for run in runs if run.run_id in kept) | _found_uris(output / "metadata.db")
     named |= {artifact["uri"] for answer in answers for artifact in _artifacts(answer.get("outputs", {}))}
     artifacts = _Artifacts(
         needed=places.all(named),
@@ -196,10 +204,11 @@ def _entries(cache: Path) -> Iterator[Path]:
     return (path for path in _children(cache) if path.suffix == ".json" and _KEY.fullmatch(path.stem))
 
 
-def _blessed_uris(store: Path) -> set[str]:
-    """The latest blessing of each gate in the SQLite store and its model: what a Resolver answers with.
+def _found_uris(store: Path) -> set[str]:
+    """What a Resolver answers with: of each gate the latest blessing and its model, and the latest verdict.
 
-    Also where the run's record is lost: with its model gone, no later model could be evaluated, or blessed.
+    Verdicts are kept of every span, for any can be named. Also where the run's record is lost: with its model
+    gone, no later model could be evaluated, or blessed.
     """
     if not store.exists():
         return set()
@@ -209,13 +218,15 @@ def _blessed_uris(store: Path) -> set[str]:
         ) as connection:
             if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'Artifact'").fetchone():
                 return set()
-            rows = connection.execute(_BLESSED).fetchall()
+            blessed = connection.execute(_BLESSED).fetchall()
+            passed = connection.execute(_PASSED).fetchall()
     except sqlite3.Error as error:
         raise UsageError(
             f"{store} cannot be read: {error}.", hint="gc knows the tables of ML Metadata 1.17 to 1.21"
         ) from error
-    latest = {Path(uri).parent: (uri, model or "") for uri, model in rows}
-    return {uri for found in latest.values() for uri in found}
+    latest = {Path(uri).parent: (uri, model or "") for uri, model in blessed}
+    verdicts = {(Path(uri).parent, span): uri for uri, span in passed}
+    return {uri for found in latest.values() for uri in found} | set(verdicts.values())
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ class Node:
         files: other files that its settings name, e.g. a schema.
         is_resolver: True where the outcome depends on what the metadata store holds.
         finds_baseline: True for the resolver of the latest blessed model, whose answer can be foreseen.
-        finds_reference: True for the resolver of the data that passed its gate last, which can be, too.
+        finds_reference: for the resolver of the data that a gate compares with, whose answer can be, too:
+            `passed`, `blessed` or `span N`, see `plan.reference_key`; empty for every other node.
         gates: those of `upstream` that only let it run: they give it nothing, so its outcome does not depend
             on what they found.
         outputs: output key -> artifact type name.
@@ -42,7 +43,7 @@ class Node:
     files: tuple[str, ...] = ()
     is_resolver: bool = False
     finds_baseline: bool = False
-    finds_reference: bool = False
+    finds_reference: str = ""
     gates: tuple[str, ...] = ()
     outputs: Mapping[str, str] = field(default_factory=dict)
     optional: tuple[str, ...] = ()

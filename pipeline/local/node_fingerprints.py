@@ -65,13 +65,13 @@ def fingerprint_nodes(
         if node.is_resolver:
             # It looks only at what its own pipeline has made.
             parts["external:pipeline"] = graph.name
-        if node.finds_baseline:
+        if node.finds_reference:
+            parts["external:data to compare with"] = f"{node.finds_reference}: {reference}"
+        elif node.finds_baseline:
             parts["external:latest blessed model"] = baseline
         elif node.type == _QUERY:
             # The tables behind it may have changed, and nothing here can tell.
             parts["external:content of BigQuery"] = str(time.time_ns())
-        elif node.finds_reference:
-            parts["external:data that passed last"] = reference
         elif node.is_resolver:
             # What it will find cannot be foreseen, so no two looks count as the same.
             parts["external:content of the metadata store"] = str(time.time_ns())

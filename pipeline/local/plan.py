@@ -1,6 +1,6 @@
 """Decides for each node whether it has to run, and says why. Pure: what earlier runs left is handed in."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -147,12 +147,19 @@ def baseline_key(
 
 
 def _is_retired(run: RunRecord, retired: Collection[str]) -> bool:
-    artifacts = (each for node in run.nodes for made in node.outputs.values() for each in made)
+    artifacts = (each for node in run.nodes for each in _outputs(node))
     return any(each["type"] == "ModelBlessing" and each["uri"] in retired for each in artifacts)
 
 
-def reference_key(runs: Iterable[RunRecord], *, workload: str, data: str) -> str:
-    """What the data that passed its gate last depends on, for the fingerprint of the resolver that finds it.
+def reference_key(
+    runs: Iterable[RunRecord],
+    *,
+    workload: str,
+    data: str,
+    wanted: str = "passed",
+    retired: Collection[str] = (),
+) -> str:
+    """What the data that a gate compares with depends on, for the fingerprint of the resolver that finds it.
 
     Data is compared with the latest other data, or a rerun would compare it with itself.
 
@@ -160,16 +167,33 @@ def reference_key(runs: Iterable[RunRecord], *, workload: str, data: str) -> str
         runs: the newest first; read no further than needed.
         workload: the pipeline's name.
         data: the key of the node that makes the statistics now.
+        wanted: `passed`: the data that passed its gate last; `span N`: that of the span; `blessed`: the data
+            of the last blessed model.
+        retired: addresses of blessings that a user has retired; only `blessed` looks at them.
 
     Returns:
-        The key of the statistics of that data; `none` where no other ever passed.
+        The key of the statistics of that data; `none` where there is no other.
     """
     for run in runs:
-        if run.workload == workload and any(makes(node, "schemas.DataVerdict") for node in run.nodes):
+        if run.workload == workload and _is_wanted(run, wanted, retired):
             key = next((node.key for node in run.nodes if makes(node, "ExampleStatistics")), "")
-            if key:
-                return key if key != data else run.reference or "none"
+            if key and key != data:
+                return key
+            if key and not (wanted == "blessed" and retired):  # it may be the retired one's
+                return run.reference or "none"
     return "none"
+
+
+def _is_wanted(run: RunRecord, wanted: str, retired: Collection[str]) -> bool:
+    if wanted == "blessed":
+        return bool(run.blessed) and not _is_retired(run, retired)
+    made = (each for node in run.nodes if not node.is_resolver for each in _outputs(node))
+    verdicts = [each.get("properties", {}) for each in made if each["type"] == "schemas.DataVerdict"]
+    return any(wanted in ("passed", f"span {properties.get('span')}") for properties in verdicts)
+
+
+def _outputs(node: NodeRecord) -> Iterator[Mapping[str, Any]]:
+    return (artifact for artifacts in node.outputs.values() for artifact in artifacts)
 
 
 def makes_model(node: NodeRecord) -> bool:

@@ -45,15 +45,17 @@ def make_plan(request: Request, history: History, graph: Graph, *, resumed: RunR
     roots = request.code_roots
     baseline = reference = ""
     prints = fingerprint_nodes(graph, roots=roots, memo=memo, baseline=baseline)
-    if any(node.finds_reference for node in graph.nodes):
+    retired = retired_blessings(request.output, graph.name)
+    for wanted in (node.finds_reference for node in graph.nodes if node.finds_reference):
         statistics = _maker(graph, "ExampleStatistics")
         data = prints[statistics].key if statistics else ""
-        reference = reference_key(history.runs(), workload=graph.name, data=data)
+        reference = reference_key(
+            history.runs(), workload=graph.name, data=data, wanted=wanted, retired=retired
+        )
         prints = fingerprint_nodes(graph, roots=roots, memo=memo, baseline=baseline, reference=reference)
     if any(node.finds_baseline for node in graph.nodes):
         trainer = _maker(graph, "Model")
         candidate = prints[trainer].key if trainer else ""
-        retired = retired_blessings(request.output, graph.name)
         baseline = baseline_key(history.runs(), workload=graph.name, candidate=candidate, retired=retired)
         prints = fingerprint_nodes(graph, roots=roots, memo=memo, baseline=baseline, reference=reference)
     selected = graph.select(start=request.start, end=request.end)

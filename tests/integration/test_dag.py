@@ -16,7 +16,7 @@ UPSTREAM = {
     "Baseline": set(),
     "Evaluator": {"Ingest", "SchemaGen", "Trainer", "Baseline"},
     "ServingCheck": {"Ingest", "SchemaGen", "Transform", "Trainer"},
-    "ModelGate": {"Trainer", "Evaluator", "ServingCheck"},
+    "ModelGate": {"Ingest", "StatisticsGen", "Trainer", "Evaluator", "ServingCheck"},
     "Pusher": {"Ingest", "SchemaGen", "Trainer", "ModelGate"},
 }
 
@@ -50,8 +50,21 @@ def test_transform_waits_for_the_data_gate_and_does_not_depend_on_what_that_foun
     assert [node.id for node in graph.nodes if node.gates] == ["Transform"]
 
 
-def test_reference_of_the_data_gate_can_be_foreseen(graph):
-    assert [node.id for node in graph.nodes if node.finds_reference] == ["Reference"]
+def test_reference_of_the_data_gate_can_be_foreseen_and_is_not_taken_for_the_baseline(graph):
+    assert {node.id: node.finds_reference for node in graph.nodes if node.finds_reference} == {
+        "Reference": "blessed"
+    }
+    assert [node.id for node in graph.nodes if node.finds_baseline] == ["Baseline"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"), [("last_passed", ["passed"]), ("span 12", ["span 12"]), ("none", []), ("folder", [])]
+)
+def test_what_the_data_is_compared_with_is_looked_up_or_left_alone(compiled, wanted, found):
+    graph = compiled(f"data_gate.reference={wanted}").graph
+    assert [node.finds_reference for node in graph.nodes if node.finds_reference] == found
+    assert ("Reference" in graph["DataGate"].upstream) == bool(found)
+    assert ("folder" in graph["DataGate"].params["reference_folder"]) == (wanted == "folder")
 
 
 def test_limits_of_the_data_gate_are_settings_of_its_own(compiled):

@@ -1,8 +1,10 @@
-"""The newest value of a time column: not too old, not in the future, not older than before."""
+"""A time column: its newest value not too old, not in the future; the column as a whole not moved."""
 
 import math
 from collections.abc import Iterator
 from datetime import UTC, datetime
+
+import numpy as np
 
 from components.data_gate.finding import Finding
 from components.data_gate.limits import SECTION, Freshness
@@ -15,15 +17,21 @@ _NEWEST_S = 253_402_300_799.0  # the end of the year 9999
 
 
 def find_staleness(
-    statistics: Statistics, reference: Statistics, wanted: Freshness | None, *, now_s: float
+    statistics: Statistics,
+    reference: Statistics,
+    wanted: Freshness | None,
+    *,
+    now_s: float,
+    elapsed_s: float | None = None,
 ) -> Iterator[Finding]:
-    """What is wrong with the newest value.
+    """What is wrong with the times.
 
     Args:
         statistics: of the data.
         reference: what it is compared with; empty: nothing.
         wanted: the column and its limits; None: nothing is looked at.
         now_s: the time, in seconds since 1970.
+        elapsed_s: since the reference was judged; None where unknown: that the times ran ahead is not seen.
     """
     if wanted is None:
         return
@@ -53,8 +61,15 @@ def find_staleness(
             remedy=f"bring newer data, or raise {SECTION}.freshness.max_age_days",
         )
     before_s = newest(reference, wanted.column)
-    behind_days = (before_s - newest_s) / _DAY_S if before_s is not None else 0.0
-    if before_s is not None and behind_days > wanted.max_behind_days:
+    if before_s is not None:
+        yield from _moved(newest_s, before_s, wanted, elapsed_s)
+        if before_s - newest_s <= wanted.max_behind_days * _DAY_S:
+            yield from _median_fell(statistics, reference, wanted)
+
+
+def _moved(newest_s: float, before_s: float, wanted: Freshness, elapsed_s: float | None) -> Iterator[Finding]:
+    behind_days = (before_s - newest_s) / _DAY_S
+    if behind_days > wanted.max_behind_days:
         yield _finding(
             wanted.column,
             f"the newest value, {_date(newest_s)}, is {_days(behind_days)} older than the reference's, "
@@ -64,6 +79,54 @@ def find_staleness(
             key=f"{SECTION}.freshness.max_behind_days",
             remedy=f"look whether this is the right file; else raise {SECTION}.freshness.max_behind_days",
         )
+    if elapsed_s is None:
+        return
+    # What comes later is later by as much as time went by, unless the source had fallen behind.
+    ahead_days = (newest_s - before_s - max(elapsed_s, 0.0)) / _DAY_S
+    if ahead_days > wanted.max_ahead_days:
+        yield _finding(
+            wanted.column,
+            f"the newest value went from {_date(before_s)} in the reference to {_date(newest_s)}, "
+            f"{_days(ahead_days)} more than went by since that was judged",
+            measured=ahead_days,
+            limit=wanted.max_ahead_days,
+            key=f"{SECTION}.freshness.max_ahead_days",
+            remedy="look whether the times were shifted; if earlier data is read faster than it was made, "
+            f"raise {SECTION}.freshness.max_ahead_days above {ahead_days:,.0f}",
+        )
+
+
+def _median_fell(statistics: Statistics, reference: Statistics, wanted: Freshness) -> Iterator[Finding]:
+    """Whether the middle of the times is surely older than it was, while the newest value is not."""
+    now, then = (_median(each, wanted.column) for each in (statistics, reference))
+    if now is None or then is None:
+        return
+    behind_days = (then[0] - now[1]) / _DAY_S
+    if behind_days > wanted.max_behind_days:
+        yield _finding(
+            wanted.column,
+            f"half of the values are older than {_date(now[1])}, in the reference than {_date(then[0])}: "
+            f"{_days(behind_days)} earlier",
+            measured=behind_days,
+            limit=wanted.max_behind_days,
+            key=f"{SECTION}.freshness.max_behind_days",
+            remedy="look whether times were shifted, or old rows came in again; else raise "
+            f"{SECTION}.freshness.max_behind_days above {behind_days:,.0f}",
+        )
+
+
+def _median(statistics: Statistics, column: str) -> tuple[float, float] | None:
+    """Between which times the median surely lies: the quantiles four standard errors of a half around it."""
+    features = (split.features.get(column) for split in statistics.values())
+    found = [feature for feature in features if feature is not None and feature.distribution is not None]
+    if not found:
+        return None
+    largest = max(found, key=lambda feature: feature.present)
+    if largest.distribution is None:
+        return None
+    margin = 2 / math.sqrt(largest.present)
+    low, high = largest.distribution.quantiles(np.array([max(0.5 - margin, 0.0), min(0.5 + margin, 1.0)]))
+    return float(low), float(high)
 
 
 def newest(statistics: Statistics, column: str) -> float | None:

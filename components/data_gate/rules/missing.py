@@ -38,21 +38,6 @@ def find_missing(
             yield finding
 
 
-def find_lost_columns(statistics: Statistics, reference: Statistics) -> Iterator[Finding]:
-    """Features that the reference had and the data lacks."""
-    there = {name for split in statistics.values() for name in split.features}
-    before = {name: None for split in reference.values() for name in split.features}
-    for name in before:
-        if name not in there:
-            yield Finding(
-                rule="columns",
-                feature=name,
-                splits=tuple(statistics),
-                what="the reference has this column, the data has not",
-                remedy="put the column back; without it, what is made of it cannot be computed",
-            )
-
-
 def _by_feature(statistics: Statistics) -> dict[str, dict[str, FeatureStatistics]]:
     found: dict[str, dict[str, FeatureStatistics]] = {}
     for split, of_split in statistics.items():

@@ -215,27 +215,50 @@ def test_baseline_of_any_candidate_is_the_same_after_gc(folder, seeds):
     assert baselines() == before
 
 
-def test_blessed_model_that_only_the_metadata_store_knows_stays(folder):
+@pytest.fixture
+def store(folder):
+    """Adds an artifact to a metadata store that has the tables of ML Metadata."""
+    folder.path.mkdir(parents=True, exist_ok=True)
+    connection = sqlite3.connect(folder.path / "metadata.db")
+    for table in (
+        "Type (id INT, name TEXT)",
+        "Artifact (id INT, type_id INT, uri TEXT)",
+        "ArtifactProperty (artifact_id INT, name TEXT, int_value INT, string_value TEXT)",
+    ):
+        connection.execute(f"CREATE TABLE {table}")
+    names = ("ModelBlessing", "schemas.DataVerdict")
+    connection.executemany("INSERT INTO Type VALUES (?, ?)", enumerate(names))
+
+    def add(number, type_name, uri, **properties):
+        connection.execute("INSERT INTO Artifact VALUES (?, ?, ?)", (number, names.index(type_name), uri))
+        for name, value in properties.items():
+            row = (number, name, value, None) if isinstance(value, int) else (number, name, None, value)
+            connection.execute("INSERT INTO ArtifactProperty VALUES (?, ?, ?, ?)", row)
+        connection.commit()
+
+    yield add
+    connection.close()
+
+
+def test_blessed_model_that_only_the_metadata_store_knows_stays(folder, store):
     model = folder.artifact("Trainer")["uri"]
     older = folder.artifact("Trainer")["uri"]
-    with sqlite3.connect(folder.path / "metadata.db") as store:
-        store.execute("CREATE TABLE Artifact (id INT, uri TEXT)")
-        store.execute(
-            "CREATE TABLE ArtifactProperty (artifact_id INT, name TEXT, int_value INT, string_value TEXT)"
-        )
-        for number, current in ((1, older), (2, model)):
-            store.execute(
-                "INSERT INTO Artifact VALUES (?, ?)", (number, f"{folder.path}/artifacts/gate/{number}")
-            )
-            store.execute("INSERT INTO ArtifactProperty VALUES (?, 'blessed', 1, NULL)", (number,))
-            store.execute(
-                "INSERT INTO ArtifactProperty VALUES (?, 'current_model', NULL, ?)", (number, current)
-            )
-    store.close()
+    for number, current in ((1, older), (2, model)):
+        uri = f"{folder.path}/artifacts/gate/{number}"
+        store(number, "ModelBlessing", uri, blessed=1, current_model=current)
     folder.run(0)
     collect(folder.path, keep=1)
     assert Path(model).exists()
     assert not Path(older).exists()
+
+
+def test_latest_verdict_about_each_span_stays_to_be_compared_with(folder, store):
+    uris = [folder.artifact("DataGate", type_name="schemas.DataVerdict")["uri"] for _ in range(4)]
+    for number, span in enumerate((3, 3, 4, 4)):
+        store(number, "schemas.DataVerdict", uris[number], passed=1, span=span)
+    folder.run(0)
+    collect(folder.path, keep=1)
+    assert [Path(uri).exists() for uri in uris] == [False, True, False, True]
 
 
 def test_resolver_of_a_pipeline_of_the_users_own_finds_the_latest_model(folder):

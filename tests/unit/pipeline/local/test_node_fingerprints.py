@@ -125,7 +125,9 @@ def test_verdict_of_a_gate_is_no_part_of_what_only_waits_for_it(project):
 
 def test_reference_that_was_found_is_part_of_its_resolver(project):
     def key(reference):
-        graph = Graph("taxi", (Node("Reference", "Resolver", (), is_resolver=True, finds_reference=True),))
+        graph = Graph(
+            "taxi", (Node("Reference", "Resolver", (), is_resolver=True, finds_reference="passed"),)
+        )
         prints = fingerprint_nodes(graph, roots=(project,), memo=None, baseline="none", reference=reference)
         return prints["Reference"].key
 

@@ -197,15 +197,20 @@ def test_gate_that_judges_anew_makes_nothing_run_again_that_only_waits_for_it():
     assert running(decided) == {"Gate"}
 
 
-def passed(data, *, reference="", workload="taxi", gate_state="complete"):
-    """A run whose data gate came to a verdict about that data."""
-    verdict = {"verdict": [{"type": "schemas.DataVerdict"}]} if gate_state != "failed" else {}
+def passed(data, *, reference="", workload="taxi", gate_state="complete", span=0, blessed=None):
+    """A run whose data gate came to a verdict about that data, and maybe its model gate as well."""
+    properties = {"span": span}
+    verdict = [{"type": "schemas.DataVerdict", "properties": properties}] if gate_state != "failed" else []
+    verdict = {"verdict": verdict}
     statistics = {"statistics": [{"type": "ExampleStatistics"}]}
     nodes = [
         NodeRecord("StatisticsGen", key=data, outputs=statistics),
         NodeRecord("DataGate", state=gate_state, outputs=verdict),
     ]
-    return RunRecord(f"run-{data}", workload, nodes=nodes, reference=reference)
+    if blessed is not None:
+        blessing = {"uri": f"blessing/{data}", "type": "ModelBlessing", "properties": {}}
+        nodes.append(NodeRecord("ModelGate", type="ModelGate", outputs={"blessing": [blessing]}))
+    return RunRecord(f"run-{data}", workload, nodes=nodes, reference=reference, blessed=blessed)
 
 
 @pytest.mark.parametrize(
@@ -223,3 +228,31 @@ def passed(data, *, reference="", workload="taxi", gate_state="complete"):
 )
 def test_reference_is_the_latest_other_data_that_passed(runs, key):
     assert reference_key(runs, workload="taxi", data="now") == key
+
+
+@pytest.mark.parametrize(
+    ("runs", "retired", "key"),
+    [
+        ([], [], "none"),
+        ([passed("refused", blessed=False), passed("before", blessed=True)], [], "before"),
+        ([passed("unfinished"), passed("before", blessed=True)], [], "before"),
+        ([passed("now", blessed=True, reference="before")], [], "before"),
+        ([passed("now", blessed=True)], [], "none"),
+        ([passed("bad", blessed=True), passed("before", blessed=True)], ["blessing/bad"], "before"),
+        ([passed("bad", blessed=True)], ["blessing/bad"], "none"),
+        # What it was compared with may be what was retired since.
+        (
+            [passed("now", blessed=True, reference="bad"), passed("before", blessed=True)],
+            ["blessing/bad"],
+            "before",
+        ),
+    ],
+)
+def test_reference_is_the_data_of_the_latest_blessed_model_that_still_counts(runs, retired, key):
+    assert reference_key(runs, workload="taxi", data="now", wanted="blessed", retired=retired) == key
+
+
+def test_reference_is_the_latest_data_of_the_span_that_was_named():
+    runs = [passed("newest", span=12), passed("second", span=3), passed("first", span=3)]
+    assert reference_key(runs, workload="taxi", data="now", wanted="span 3") == "second"
+    assert reference_key(runs, workload="taxi", data="now", wanted="span 4") == "none"

@@ -1,5 +1,6 @@
 """The newest value of a time column."""
 
+import numpy as np
 import pytest
 
 from components.data_gate.limits import Freshness
@@ -9,11 +10,11 @@ DAY = 86_400
 NOW = 1_795_000_000  # 18 November 2026
 
 
-def stale(split, values, *, before=None, **limits):
+def stale(split, values, *, before=None, elapsed_days=None, **limits):
     reference = {"train": split(t=before)} if before is not None else {}
-    return list(
-        find_staleness({"train": split(t=values)}, reference, Freshness(column="t", **limits), now_s=NOW)
-    )
+    elapsed_s = None if elapsed_days is None else elapsed_days * DAY
+    wanted = Freshness(column="t", **limits)
+    return list(find_staleness({"train": split(t=values)}, reference, wanted, now_s=NOW, elapsed_s=elapsed_s))
 
 
 @pytest.mark.parametrize(
@@ -46,6 +47,42 @@ def test_data_that_ends_before_the_reference_is_found(split, behind_days, is_fou
     before = NOW - 100 * DAY
     findings = stale(split, [before - behind_days * DAY], before=[before])
     assert bool(findings) == is_found
+
+
+@pytest.mark.parametrize(
+    ("ahead_days", "elapsed_days", "is_found"),
+    [
+        (0, 0, False), (31, 0, False), (32, 0, True), (365, 365, False), (730, 365, True), (1, 400, False),
+        (730, None, False),
+    ],
+)  # fmt: skip
+def test_data_cannot_move_on_faster_than_time_does(split, ahead_days, elapsed_days, is_found):
+    before = NOW - 1000 * DAY
+    findings = stale(split, [before + ahead_days * DAY], before=[before], elapsed_days=elapsed_days)
+    assert bool(findings) == is_found
+    if is_found:
+        assert findings[0].key == "data_gate.freshness.max_ahead_days"
+        assert findings[0].measured == ahead_days - elapsed_days
+
+
+def times(seed, *, rows=5000, old=0.0):
+    """A year of times up to 10 days ago, of which a share was moved two years back."""
+    rng = np.random.default_rng(seed)
+    found = NOW - rng.uniform(10, 375, rows) * DAY
+    moved = rng.random(rows) < old
+    found[moved] -= 730 * DAY
+    return [*found, NOW - 10 * DAY]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_random_samples_of_the_same_times_pass(split, seed):
+    assert not stale(split, times(seed), before=times(seed + 100), elapsed_days=0)
+
+
+def test_rows_moved_into_the_past_are_found_though_the_newest_is_there(split):
+    [finding] = stale(split, times(1, old=0.2), before=times(2))
+    assert "half of the values are older than" in finding.what
+    assert finding.key == "data_gate.freshness.max_behind_days"
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import pytest
 
 from components.data_gate.limits import Limits
 from components.data_gate.rules.leak import find_leaks
+from components.data_profile.single_scores import single_scores
 
 ROWS = 4000
 
@@ -52,7 +53,7 @@ CLASS_HELPS = {
 
 
 def leaks(label, feature, **limits):
-    return list(find_leaks({"x": feature, "y": label}, "y", Limits(**limits)))
+    return list(find_leaks(single_scores({"x": feature, "y": label}, "y"), "y", Limits(**limits)))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -114,4 +115,4 @@ def test_rows_without_a_label_are_left_out_and_a_missing_label_is_no_fault_here(
     label = np.random.default_rng(0).normal(size=ROWS)
     label[::3] = np.nan
     assert leaks(label, label)
-    assert not list(find_leaks({"x": label}, "y", Limits()))
+    assert single_scores({"x": label}, "y") == {}

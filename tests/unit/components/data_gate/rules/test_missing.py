@@ -3,7 +3,7 @@
 import pytest
 
 from components.data_gate.limits import Limits
-from components.data_gate.rules.missing import find_lost_columns, find_missing
+from components.data_gate.rules.missing import find_missing
 from components.data_gate.schema import FeatureSchema
 
 ROWS = 1000
@@ -75,10 +75,3 @@ def test_feature_is_told_once_by_its_worst_split(split):
     [finding] = find_missing(statistics, {}, {}, Limits(max_missing_share=0.05))
     assert finding.splits == ("eval",)
     assert finding.headline == "fare (eval): 50 of 100 rows (50%) have no value; limit 0.05"
-
-
-def test_column_that_the_reference_had_is_missed(split):
-    reference = {"train": split(fare=[1.0, 2.0], miles=[1.0, 2.0])}
-    [finding] = find_lost_columns({"train": split(fare=[1.0, 2.0])}, reference)
-    assert (finding.rule, finding.feature) == ("columns", "miles")
-    assert not list(find_lost_columns({"train": split(fare=[1.0], more=[1.0])}, {"train": split(fare=[1.0])}))

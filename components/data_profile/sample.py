@@ -10,7 +10,7 @@ import tensorflow as tf
 from tfx.dsl.io import fileio
 from tfx_bsl.coders.example_coder import ExamplesToRecordBatchDecoder
 
-from components.data_gate.statistics import Column
+from components.data_profile.columns import Column
 
 # Text longer than this on average is a document or an image: nothing is predicted from it as a category.
 _LONG_BYTES = 1_000
@@ -21,7 +21,7 @@ class Sample:
     """Rows from all splits.
 
     Attributes:
-        columns: those with at most one value a row, by name; see `statistics.Column`.
+        columns: those with at most one value a row, by name; see `columns.Column`.
         rows: how many.
         repeated: how many of them repeat an earlier one.
     """

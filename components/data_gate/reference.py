@@ -1,0 +1,69 @@
+"""What the data is compared with: read from what an earlier run, or the user, has left in a folder."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tfx.dsl.io import fileio
+
+from components.data_gate.protos import split_statistics
+from components.data_gate.statistics import Statistics
+from components.data_profile.profile import STATISTICS, Profile, read_profile
+from components.errors import ComponentError
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Earlier data.
+
+    Attributes:
+        name: what it is, in words; empty where there is none.
+        folder: where it is kept.
+        statistics: by split.
+        profile: what the statistics do not hold.
+    """
+
+    name: str = ""
+    folder: str = ""
+    statistics: Statistics = field(default_factory=dict)
+    profile: Profile = field(default_factory=Profile)
+
+
+def find_reference(candidates: Sequence[tuple[str, str]], *, digest: str) -> Reference:
+    """The first of some folders that is there and holds other data than this.
+
+    The same data again is compared with what it was compared with before, not with itself.
+
+    Args:
+        candidates: what each is, in words, and its folder.
+        digest: stands for the data at hand.
+    """
+    for name, folder in candidates:
+        if folder and fileio.exists(folder):
+            profile = read_profile(folder)
+            if profile.digest != digest:
+                return Reference(name, folder, read_statistics(folder), profile)
+    return Reference()
+
+
+def read_statistics(folder: str) -> Statistics:
+    """The statistics of a folder with `Split-*/FeatureStats.pb`, train first.
+
+    Raises:
+        ComponentError: there are none.
+    """
+    found = (name.strip("/") for name in fileio.listdir(folder) if name.startswith("Split-"))
+    splits = sorted(found, key=lambda name: (name != "Split-train", name))
+    if not splits:
+        raise ComponentError(
+            f"{folder} holds no statistics: there is no Split-*/{STATISTICS} in it",
+            hint="name the folder of an artifact of StatisticsGen",
+        )
+    return {
+        name.removeprefix("Split-"): split_statistics(_bytes(f"{folder}/{name}/{STATISTICS}"))
+        for name in splits
+    }
+
+
+def _bytes(path: str) -> bytes:
+    with fileio.open(path, "rb") as file:
+        return bytes(file.read())

@@ -1,0 +1,60 @@
+"""Columns that the reference had and the data lacks, or that hold another kind of value now."""
+
+from collections.abc import Collection, Iterator
+
+from components.data_gate.finding import Finding
+from components.data_gate.statistics import Kind, Statistics
+
+_KINDS: dict[Kind, str] = {"int": "whole numbers", "float": "numbers", "text": "text"}
+_RETIRE = (
+    "if it is meant, the last blessed model cannot be evaluated on such rows: retire it as the baseline "
+    "with `python local_runner.py baseline --clear`"
+)
+
+
+def find_changed_columns(
+    statistics: Statistics, reference: Statistics, *, skip: Collection[str], is_blessed: bool
+) -> Iterator[Finding]:
+    """What a model of the reference would not find in the data, or could not read.
+
+    The blessed model reads the new rows when it is compared with the next one, hours of training later; it
+    fails on a lost column, or on one of another kind, so both are told before.
+
+    Args:
+        statistics: of the data.
+        reference: what it is compared with; empty: nothing.
+        skip: columns that are told already, and the label.
+        is_blessed: whether the reference is the data of the last blessed model. Only then another kind of
+            value is a finding: a schema of the user's would have refused it.
+    """
+    now, before = _kinds(statistics), _kinds(reference)
+    for name, kind in before.items():
+        if name in skip:
+            continue
+        if name not in now:
+            remedy = "put the column back; without it, what is made of it cannot be computed"
+            yield Finding(
+                rule="columns",
+                feature=name,
+                splits=tuple(statistics),
+                what="the reference has this column, the data has not",
+                remedy=f"{remedy}; {_RETIRE}" if is_blessed else remedy,
+            )
+        elif is_blessed and kind in _KINDS and now[name] in _KINDS and kind != now[name]:
+            yield Finding(
+                rule="columns",
+                feature=name,
+                splits=tuple(statistics),
+                what=f"it holds {_KINDS[now[name]]}, in the reference {_KINDS[kind]}",
+                remedy=f"bring the old kind back, or declare it in the schema; {_RETIRE}",
+            )
+
+
+def _kinds(statistics: Statistics) -> dict[str, Kind]:
+    """What the values of each column are; a column without any is not judged by what it might hold."""
+    found: dict[str, Kind] = {}
+    for split in statistics.values():
+        for name, feature in split.features.items():
+            if name not in found or found[name] == "other":
+                found[name] = feature.kind if feature.present else "other"
+    return found

@@ -1,0 +1,42 @@
+"""Labels that lost their connection with the other columns: flipped, shuffled or shifted by a row."""
+
+import math
+from collections.abc import Iterator
+
+from components.data_gate.finding import Finding, percent
+from components.data_gate.limits import Limits, key
+from components.data_profile.label_score import LabelScore
+
+# As for the other comparisons: what chance alone reaches once in 30,000 times.
+_STANDARD_ERRORS = 4.0
+
+
+def find_label_noise(
+    now: LabelScore | None, then: LabelScore | None, label: str, limits: Limits
+) -> Iterator[Finding]:
+    """Whether the other columns tell the label surely less well than in the reference.
+
+    Args:
+        now: of the data.
+        then: of the reference; either may be None: nothing is compared.
+        label: its column.
+        limits: `max_label_score_drop`.
+    """
+    if now is None or then is None or then.score <= 0:
+        return
+    limit, drop = limits.max_label_score_drop, then.score - now.score
+    chance = _STANDARD_ERRORS * math.hypot(now.error, then.error)
+    if drop <= limit * then.score + chance:
+        return
+    name, measured = key("max_label_score_drop"), drop / then.score
+    yield Finding(
+        rule="label",
+        feature=label,
+        splits=(),
+        what=f"the other columns explain {percent(max(now.score, 0.0))} of it, {percent(then.score)} in the "
+        f"reference, {percent(measured)} less: labels are wrong, or mixed up",
+        measured=measured,
+        limit=limit,
+        key=name,
+        remedy=f"look at where these labels come from; if they are right, raise {name} above {measured:.3f}",
+    )

@@ -1,0 +1,44 @@
+"""Columns of rows as classes: which values are missing, which bin or category each falls into. Pure."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+# The values of a feature, one a row: float64 with NaN, or objects (text) with None, where there is none.
+Column = npt.NDArray[Any]
+Codes = npt.NDArray[np.int64]
+
+# A column of numbers with at most this many different ones holds classes.
+_MOST_CLASSES = 20
+
+
+def is_missing(column: Column) -> npt.NDArray[np.bool_]:
+    """Which rows have no value: bool [rows]."""
+    if column.dtype == object:
+        return np.array([value is None for value in column], dtype=np.bool_)
+    return np.isnan(column)
+
+
+def are_classes(label: Column) -> bool:
+    """Whether a label without missing values is one of a few classes, and no amount."""
+    return label.dtype == object or len(np.unique(label)) <= _MOST_CLASSES
+
+
+def categories(values: Column) -> Codes:
+    """A number from 0 on for each different value; a missing text is a value of its own."""
+    if values.dtype == object:
+        values = np.array(["\0" if value is None else value for value in values], dtype=str)
+    return np.unique(values, return_inverse=True)[1].astype(np.int64)
+
+
+def binned(column: Column, *, bins: int) -> Codes:
+    """A number for each text, or for each bin of about as many rows; missing values have their own."""
+    if column.dtype == object:
+        return categories(column)
+    missing = np.isnan(column)
+    values = np.where(missing, np.inf, column)
+    ordered = np.sort(values)
+    edges = np.unique(ordered[np.linspace(0, len(ordered) - 1, bins + 1).astype(np.intp)][:-1])
+    return np.where(missing, len(edges) + 1, np.searchsorted(edges, values, side="right")).astype(np.int64)

@@ -1,0 +1,103 @@
+"""How much of the label the other columns tell: where that falls, labels are wrong or mixed up. Pure.
+
+Labels that were flipped or shuffled leave every distribution as it was. What they break is their connection
+with the other columns, so that is measured, on rows kept aside, and compared with the reference's.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from components.data_profile.columns import Column, Floats, are_classes, binned, is_missing
+
+Matrix = npt.NDArray[np.float32]
+
+# So many columns, those that tell most alone, and rows are looked at: 0.3 s for 15,000 rows of 18 columns.
+_MOST_COLUMNS, _MOST_ROWS, _LEAST_ROWS = 30, 20_000, 500
+_MOST_CATEGORIES = 16
+# Ridge: as if ten rows more of each category told nothing. Rare categories are not learned by heart.
+_PENALTY = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class LabelScore:
+    """How well the label can be told.
+
+    Attributes:
+        score: share of the label's spread that the other columns explain on rows kept aside (R squared); 1 is
+            all, 0 or less is nothing.
+        error: its standard error.
+    """
+
+    score: float
+    error: float
+
+
+def label_score(sample: Mapping[str, Column], label: str, single: Mapping[str, float]) -> LabelScore | None:
+    """Explains the label by a ridge regression on the categories and bins of the other columns.
+
+    Classes are explained as 0 or 1 each, numbers by their ranks: a few huge ones would decide all else. Each
+    half of the rows is judged by what was learned from the other one.
+
+    Args:
+        sample: columns of equal length by name.
+        label: the column to explain.
+        single: how well each alone predicts it, from `single_scores`; the best 30 are looked at.
+
+    Returns:
+        None where there are under 500 labelled rows, no columns, or only one label.
+    """
+    columns = sorted(single, key=lambda name: -single[name])[:_MOST_COLUMNS]
+    if label not in sample or not columns:
+        return None
+    step = -(-len(sample[label]) // _MOST_ROWS) or 1
+    target = sample[label][::step]
+    known = ~is_missing(target)
+    if known.sum() < _LEAST_ROWS:
+        return None
+    wanted = _wanted(target[known])
+    if float(wanted.std(axis=0).max()) == 0:
+        return None
+    given = np.concatenate([_one_hot(sample[name][::step][known]) for name in columns], axis=1)
+    even, odd = slice(0, None, 2), slice(1, None, 2)
+    left, spread = np.empty(len(wanted)), np.empty(len(wanted))
+    for learn, ask in ((even, odd), (odd, even)):
+        middle, answers = _fitted(given[learn], wanted[learn], given[ask])
+        left[ask] = ((wanted[ask] - answers) ** 2).sum(axis=1)
+        spread[ask] = ((wanted[ask] - middle) ** 2).sum(axis=1)
+    unexplained = float(left.sum() / spread.sum())
+    # The standard error of a ratio of two means (delta method).
+    influence = (left - unexplained * spread) / spread.mean()
+    return LabelScore(1 - unexplained, float(influence.std() / math.sqrt(len(influence))))
+
+
+def _wanted(label: Column) -> Matrix:
+    if are_classes(label):
+        return _one_hot(label)
+    # Equal numbers share the middle of their ranks.
+    _, inverse, counts = np.unique(label, return_inverse=True, return_counts=True)
+    ranks: Floats = np.cumsum(counts) - (counts + 1) / 2
+    return (ranks[inverse] / len(label))[:, None].astype(np.float32)
+
+
+def _one_hot(column: Column) -> Matrix:
+    """float32 [rows, categories]: the most frequent texts and one for the rest, or bins of a number."""
+    found = binned(column, bins=_MOST_CATEGORIES)
+    values, inverse, counts = np.unique(found, return_inverse=True, return_counts=True)
+    if len(values) > _MOST_CATEGORIES + 1:
+        place = np.full(len(values), _MOST_CATEGORIES, dtype=np.int64)
+        place[np.argsort(-counts, kind="stable")[:_MOST_CATEGORIES]] = np.arange(_MOST_CATEGORIES)
+        inverse = place[inverse]
+    return np.eye(int(inverse.max()) + 1, dtype=np.float32)[inverse]
+
+
+def _fitted(given: Matrix, wanted: Matrix, asked: Matrix) -> tuple[Floats, Floats]:
+    """The mean that was learned, and the answers for the rows that are asked."""
+    centre, middle = given.mean(axis=0), wanted.mean(axis=0)
+    centred = given - centre
+    product = centred.T @ centred + _PENALTY * np.eye(centred.shape[1], dtype=np.float32)
+    weights = np.linalg.solve(product, centred.T @ (wanted - middle))
+    return middle.astype(np.float64), ((asked - centre) @ weights + middle).astype(np.float64)

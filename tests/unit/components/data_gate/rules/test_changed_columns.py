@@ -1,0 +1,43 @@
+"""Columns that went, or hold another kind of value than those that a model was trained on."""
+
+import pytest
+
+from components.data_gate.rules.changed_columns import find_changed_columns
+
+NUMBERS, WHOLE, TEXT = [1.5, 2.5], [1.0, 2.0], {"a": 2}
+
+
+def changed(split, now, before, *, is_blessed=True, skip=()):
+    statistics, reference = ({"train": split(2, **each)} for each in (now, before))
+    return list(find_changed_columns(statistics, reference, skip=skip, is_blessed=is_blessed))
+
+
+@pytest.mark.parametrize("is_blessed", [True, False])
+def test_column_that_the_reference_had_is_missed(split, is_blessed):
+    [finding] = changed(split, {"fare": NUMBERS}, {"fare": NUMBERS, "miles": WHOLE}, is_blessed=is_blessed)
+    assert (finding.rule, finding.feature) == ("columns", "miles")
+    assert ("baseline --clear" in finding.remedy) == is_blessed
+    assert not changed(split, {"fare": NUMBERS}, {"fare": NUMBERS, "miles": WHOLE}, skip={"miles"})
+
+
+@pytest.mark.parametrize(
+    ("now", "before", "words"),
+    [
+        (NUMBERS, WHOLE, "it holds numbers, in the reference whole numbers"),
+        (TEXT, WHOLE, "it holds text, in the reference whole numbers"),
+        (WHOLE, TEXT, "it holds whole numbers, in the reference text"),
+    ],
+)
+def test_values_that_the_blessed_model_cannot_read_are_told_with_how_to_retire_it(split, now, before, words):
+    [finding] = changed(split, {"x": now}, {"x": before})
+    assert finding.what == words
+    assert "baseline --clear" in finding.remedy
+    assert not changed(split, {"x": now}, {"x": before}, is_blessed=False)
+
+
+def test_column_without_any_value_is_of_no_other_kind(split):
+    assert not changed(split, {"x": [], "y": WHOLE}, {"x": TEXT, "y": WHOLE})
+
+
+def test_new_column_and_equal_ones_are_let_pass(split):
+    assert not changed(split, {"fare": NUMBERS, "more": TEXT}, {"fare": NUMBERS})

@@ -1,0 +1,47 @@
+"""Labels that the other columns tell less well than before."""
+
+import pytest
+
+from components.data_gate.limits import Limits
+from components.data_gate.rules.label_noise import find_label_noise
+from components.data_profile.label_score import LabelScore
+
+
+def noise(now, then, *, error=0.01, **limits):
+    found = find_label_noise(LabelScore(now, error), LabelScore(then, error), "tips", Limits(**limits))
+    return list(found)
+
+
+@pytest.mark.parametrize(
+    ("now", "then", "error", "is_found"),
+    [
+        (0.71, 0.89, 0.005, True),  # taxi with one label in twenty flipped
+        (0.89, 0.89, 0.005, False),
+        (0.95, 0.89, 0.005, False),
+        (0.82, 0.89, 0.001, False),  # within the limit of a tenth
+        (0.79, 0.89, 0.001, True),
+        (0.79, 0.89, 0.01, False),  # chance may have done it
+        (0.40, 0.89, 0.05, True),
+        (0.0, 0.02, 0.01, False),  # there was nothing to lose
+        (-0.5, -0.1, 0.01, False),
+    ],
+)
+def test_score_that_surely_fell_by_more_than_a_tenth_is_found(now, then, error, is_found):
+    assert bool(noise(now, then, error=error)) == is_found
+
+
+def test_finding_says_both_scores_and_which_limit_would_let_it_pass():
+    [finding] = noise(0.70, 0.90)
+    assert finding.headline == (
+        "tips: the other columns explain 70% of it, 90% in the reference, 22.22% less: labels are wrong, "
+        "or mixed up; limit 0.1"
+    )
+    assert finding.key == "data_gate.max_label_score_drop"
+    assert finding.remedy.endswith("raise data_gate.max_label_score_drop above 0.222")
+    assert not noise(0.70, 0.90, max_label_score_drop=0.2223)
+
+
+def test_nothing_is_compared_where_one_score_is_unknown():
+    known = LabelScore(0.9, 0.01)
+    assert not list(find_label_noise(LabelScore(0.1, 0.01), None, "tips", Limits()))
+    assert not list(find_label_noise(None, known, "tips", Limits()))
