@@ -42,7 +42,12 @@ from pipeline.beam_engine import beam_args
 from pipeline.beam_options import check_options
 from pipeline.config import WorkloadConfig
 from pipeline.config.gates import LAST_BLESSED, LAST_PASSED, span_of
-from pipeline.gate_settings import data_gate_settings, model_gate_settings, reference_models_settings
+from pipeline.gate_settings import (
+    data_gate_settings,
+    model_gate_settings,
+    needs_standard_errors,
+    reference_models_settings,
+)
 from pipeline.ingest_options import ingest_options, split_weights
 from pipeline.metadata_store import connection_config
 from pipeline.serving import about_model, endpoint_settings, serving_base
@@ -140,6 +145,7 @@ def build_pipeline(
             label=config.transform.label,
             metrics=config.evaluate.metrics,
             slices=config.evaluate.slices,
+            with_errors=needs_standard_errors(config.evaluate),
         ),
     )
     serving = _serving_check(config, trainer, transform, examples, schema)

@@ -8,7 +8,7 @@ from components.model_gate.check import OVERALL
 from components.model_gate.metrics import METRICS
 from pipeline.config import WorkloadConfig
 from pipeline.config.evaluate import EvaluateConfig
-from pipeline.config.gates import reference_folder
+from pipeline.config.gates import reference_folder, span_of
 from pipeline.ingest_options import ingest_options
 from pipeline.root import PROJECT_ROOT
 
@@ -28,6 +28,7 @@ def data_gate_settings(config: WorkloadConfig) -> dict[str, Any]:
         "limits": json.dumps({"max_bad_share": config.data.max_bad_share, **limits}, sort_keys=True),
         "options": ingest_options(config.data).to_json(),
         "reference_folder": reference_folder(gate.reference),
+        **({} if (span := span_of(gate.reference)) is None else {"reference_span": span}),
         "serving_folder": gate.serving_statistics or "",
         "schema_file": _shown(config.schema_path),
         "sample_rows": gate.sample_rows,
@@ -51,6 +52,13 @@ def model_gate_settings(evaluate: EvaluateConfig) -> dict[str, Any]:
         "beat_trivial": evaluate.beat_trivial,
         "serving_limits": serving.model_dump(exclude_none=True, exclude=_MEASURING) if serving else {},
     }
+
+
+def needs_standard_errors(evaluate: EvaluateConfig) -> bool:
+    """Whether a confidence is asked for a metric whose bounds no formula gives from the value alone."""
+    groups = [evaluate.thresholds, *evaluate.slice_thresholds.values()]
+    asked = (name for group in groups for name, limits in group.items() if limits.confidence is not None)
+    return any(METRICS[name].interval is None for name in asked)
 
 
 def reference_models_settings(evaluate: EvaluateConfig) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from components.data_gate.span_strategy import SPAN
 from components.data_gate.verdict import BLESSED, Evidence, Verdict, judge
 from components.data_profile.profile import BLESSED_DATA, Profile, data_digest, keep_profile
 from components.data_profile.sample import read_sample
-from components.errors import GateStopError
+from components.errors import ComponentError, GateStopError
 from schemas.artifacts import DataVerdict, Quarantine
 
 _ANOMALIES = "SchemaDiff.pb"
@@ -42,6 +42,7 @@ def DataGate(  # noqa: N802 (component constructors are nouns)
     reference: InputArtifact[DataVerdict] = None,
     blessing: InputArtifact[ModelBlessing] = None,
     reference_folder: Parameter[str] = "",
+    reference_span: Parameter[int] = -1,
     serving_folder: Parameter[str] = "",
     schema_file: Parameter[str] = "",
     sample_rows: Parameter[int] = 50_000,
@@ -63,6 +64,7 @@ def DataGate(  # noqa: N802 (component constructors are nouns)
         reference: the verdict about earlier data that is to be compared with; None where there is none.
         blessing: the ModelGate's of a model whose data is to be compared with; None where there is none.
         reference_folder: statistics to compare with instead; empty: those of `reference` or `blessing`.
+        reference_span: the span that `reference` has to be about; -1: it may be missing.
         serving_folder: statistics of what the model is asked; empty: unknown.
         schema_file: the schema as the user knows it; empty where it is inferred from the data.
         sample_rows: how many examples are read at most.
@@ -70,9 +72,15 @@ def DataGate(  # noqa: N802 (component constructors are nouns)
         day: not read; a result is not taken for one of another day where freshness counts.
 
     Raises:
+        ComponentError: the span that was named has never passed.
         GateStopError: the data does not pass; carries the verdict.
     """
     del day
+    if reference_span >= 0 and reference is None:
+        raise ComponentError(
+            f"data_gate.reference names span {reference_span}, of which no data has passed this gate yet",
+            hint="run that span first, with data_gate.reference=none",
+        )
     splits = decode_split_names(statistics.split_names)
     summary = json.loads(_text(f"{quarantine.uri}/summary.json")) if quarantine else {}
     digest = data_digest(statistics.uri, quarantine.uri if quarantine else "")

@@ -38,7 +38,7 @@ def gate(libraries, tmp_path_factory):
     }
     function = DataGate.EXECUTOR_SPEC.executor_class._FUNCTION
 
-    def call(validated, *, reference=None, accepted="", limits=SETTINGS):
+    def call(validated, *, reference=None, accepted="", limits=SETTINGS, span=-1):
         inputs = {name: made() for name, made in types.items()}
         for name, artifact in inputs.items():
             artifact.uri = str(getattr(validated, name))
@@ -49,8 +49,8 @@ def gate(libraries, tmp_path_factory):
         try:
             function(
                 **inputs, verdict=verdict, reference=reference, label="tips", limits=json.dumps(limits),
-                options=Options(label="tips").to_json(), reference_folder="",
-                serving_folder="", schema_file="schemas/taxi.pbtxt", sample_rows=50_000,
+                options=Options(label="tips").to_json(), blessing=None, reference_folder="",
+                reference_span=span, serving_folder="", schema_file="schemas/taxi.pbtxt", sample_rows=50_000,
                 accept_data=accepted, day="",
             )  # fmt: skip
             found = json.loads((Path(verdict.uri) / "verdict.json").read_text())
@@ -186,6 +186,16 @@ def test_clean_trips_pass_however_they_are_split(gate, validate, trips, clean, s
 def test_clean_trips_pass_without_a_reference_and_in_two_seconds(clean):
     assert (clean.passed, clean.findings, clean.reference) == (True, [], "")
     assert clean.took_s < 2
+
+
+def test_span_that_was_named_and_never_passed_is_no_silent_pass(gate):
+    from components.errors import ComponentError
+
+    nothing = SimpleNamespace(
+        **dict.fromkeys(("examples", "quarantine", "statistics", "schema", "anomalies"))
+    )
+    with pytest.raises(ComponentError, match="names span 7, of which no data has passed this gate yet"):
+        gate(nothing, span=7)
 
 
 def test_same_trips_again_are_not_compared_with_themselves(gate, validate, trips, clean):
