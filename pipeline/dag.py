@@ -45,7 +45,6 @@ from pipeline.config.gates import LAST_BLESSED, LAST_PASSED, span_of
 from pipeline.gate_settings import (
     data_gate_settings,
     model_gate_settings,
-    needs_standard_errors,
     reference_models_settings,
 )
 from pipeline.ingest_options import ingest_options, split_weights
@@ -145,7 +144,6 @@ def build_pipeline(
             label=config.transform.label,
             metrics=config.evaluate.metrics,
             slices=config.evaluate.slices,
-            with_errors=needs_standard_errors(config.evaluate),
         ),
     )
     serving = _serving_check(config, trainer, transform, examples, schema)

@@ -54,13 +54,6 @@ def model_gate_settings(evaluate: EvaluateConfig) -> dict[str, Any]:
     }
 
 
-def needs_standard_errors(evaluate: EvaluateConfig) -> bool:
-    """Whether a confidence is asked for a metric whose bounds no formula gives from the value alone."""
-    groups = [evaluate.thresholds, *evaluate.slice_thresholds.values()]
-    asked = (name for group in groups for name, limits in group.items() if limits.confidence is not None)
-    return any(METRICS[name].interval is None for name in asked)
-
-
 def reference_models_settings(evaluate: EvaluateConfig) -> dict[str, Any]:
     """The ReferenceModels' settings: which to fit, what for, and the metrics to hold beside the network's."""
     of_classes = any(METRICS[name].trivial in _OF_CLASSES for name in evaluate.metrics)

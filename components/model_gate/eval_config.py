@@ -13,7 +13,7 @@ BASELINE = "baseline"
 
 
 def eval_config(
-    *, label: str, metrics: Sequence[str], slices: Sequence[Sequence[str]], with_errors: bool = False
+    *, label: str, metrics: Sequence[str], slices: Sequence[Sequence[str]]
 ) -> config_pb2.EvalConfig:
     """The Evaluator's configuration.
 
@@ -25,10 +25,8 @@ def eval_config(
         metrics: names in `metrics.METRICS`, e.g. `auc`, `binary_accuracy`.
         slices: groups of raw feature names; the metrics are computed for each combination of their values,
             and always overall.
-        with_errors: whether standard errors are estimated too, by the jackknife: it computes every metric
-            twenty times more.
     """
-    config = config_pb2.EvalConfig(
+    return config_pb2.EvalConfig(
         model_specs=[_model_spec(CANDIDATE, label), _model_spec(BASELINE, label)],
         slicing_specs=[
             config_pb2.SlicingSpec(),
@@ -46,10 +44,6 @@ def eval_config(
             )
         ],
     )
-    if with_errors:
-        config.options.compute_confidence_intervals.value = True
-        config.options.confidence_intervals.method = config_pb2.ConfidenceIntervalOptions.JACKKNIFE
-    return config
 
 
 def _model_spec(name: str, label: str) -> config_pb2.ModelSpec:

@@ -1,7 +1,7 @@
 """Reads the Evaluator's output back into plain numbers."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import tensorflow_model_analysis as tfma
 from tensorflow_model_analysis.proto import metrics_for_slice_pb2
@@ -18,12 +18,10 @@ class Evaluation:
     Attributes:
         candidate: slice name (`overall`, `payment_type=Cash`) -> metric name -> value.
         baseline: the same for the latest blessed model; empty when there was none.
-        errors: their standard errors, by model, slice and metric; empty where they were not asked for.
     """
 
     candidate: dict[str, dict[str, float]]
     baseline: dict[str, dict[str, float]]
-    errors: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)
 
     def slices(self) -> dict[str, Measured]:
         """The evaluation of each slice, the statistics of the labels apart from the metrics."""
@@ -32,8 +30,6 @@ class Evaluation:
                 metrics={key: value for key, value in found.items() if not key.startswith(LABEL_PREFIX)},
                 baseline=self.baseline.get(name, {}),
                 labels=LabelStatistics.from_metrics(found),
-                errors=self.errors.get(CANDIDATE, {}).get(name, {}),
-                baseline_errors=self.errors.get(BASELINE, {}).get(name, {}),
             )
             for name, found in self.candidate.items()
         }
@@ -42,21 +38,17 @@ class Evaluation:
 def read_evaluation(uri: str) -> Evaluation:
     """Reads what the Evaluator wrote to `uri`; metrics that are no number (plots, matrices) are left out."""
     by_model: dict[str, dict[str, dict[str, float]]] = {CANDIDATE: {}, BASELINE: {}}
-    errors: dict[str, dict[str, dict[str, float]]] = {CANDIDATE: {}, BASELINE: {}}
     for record in tfma.load_metrics(uri):
         slice_name = _slice_name(record.slice_key)
         for entry in record.metric_keys_and_values:
             if entry.key.is_diff or not entry.value.HasField("double_value"):
                 continue
             # With one model TFMA leaves the model's name empty.
-            name = entry.key.model_name or CANDIDATE
+            model = by_model[entry.key.model_name or CANDIDATE]
             value = entry.value.double_value.value
             if not math.isnan(value):
-                by_model[name].setdefault(slice_name, {})[entry.key.name] = value
-            if entry.HasField("confidence_interval"):
-                error = entry.confidence_interval.standard_error.double_value.value
-                errors[name].setdefault(slice_name, {})[entry.key.name] = error
-    return Evaluation(candidate=by_model[CANDIDATE], baseline=by_model[BASELINE], errors=errors)
+                model.setdefault(slice_name, {})[entry.key.name] = value
+    return Evaluation(candidate=by_model[CANDIDATE], baseline=by_model[BASELINE])
 
 
 def _slice_name(key: metrics_for_slice_pb2.SliceKey) -> str:

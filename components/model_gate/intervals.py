@@ -49,22 +49,6 @@ def auc_bounds(auc: float, positives: float, negatives: float, *, confidence: fl
     return max(0.0, auc - half), min(1.0, auc + half)
 
 
-def mean_bounds(value: float, error: float, *, confidence: float) -> tuple[float, float]:
-    """Bounds of any metric from its standard error, as TensorFlow Model Analysis estimates it.
-
-    Args:
-        value: the metric over all rows.
-        error: its standard error by the jackknife over 20 parts of the rows, so with 19 degrees of freedom.
-        confidence: of each bound by itself.
-
-    Source: the quantile of Student's t by M. Abramowitz and I. A. Stegun, Handbook of Mathematical Functions
-    (1964), equation 26.7.5, whose first three terms are right to 0.002 here.
-    """
-    z, freedom = normal_quantile(confidence), 19
-    t = z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
-    return value - t * error, value + t * error
-
-
 def auc_of_chance(positives: float, negatives: float, *, confidence: float) -> float:
     """The largest area that answers drawn at random reach, at that confidence.
 

@@ -1,10 +1,10 @@
 """The workload's thresholds, held against what was measured. Pure: numbers in, checks in words out."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from components.model_gate.check import OVERALL, Check
-from components.model_gate.intervals import auc_bounds, least_difference, mean_bounds, proportion_bounds
+from components.model_gate.intervals import auc_bounds, least_difference, proportion_bounds
 from components.model_gate.metrics import METRICS
 from components.model_gate.trivial import LabelStatistics, slice_columns
 
@@ -41,15 +41,11 @@ class Measured:
         metrics: the candidate's, by name.
         baseline: those of the latest blessed model; empty where there is none.
         labels: the slice's labels; None where they are not known.
-        errors: standard errors of the candidate's metrics, of those that were asked for.
-        baseline_errors: likewise of the baseline's.
     """
 
     metrics: Mapping[str, float]
     baseline: Mapping[str, float]
     labels: LabelStatistics | None
-    errors: Mapping[str, float] = field(default_factory=dict)
-    baseline_errors: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def rows(self) -> float:
@@ -100,10 +96,8 @@ def threshold_checks(
     return checks, notes + _not_there(thresholds, slices)
 
 
-def bounds(
-    metric: str, value: float, at: Measured, confidence: float, *, of_baseline: bool = False
-) -> tuple[float, float]:
-    """The one-sided bounds of a value at that confidence; the value itself where its error is not known."""
+def bounds(metric: str, value: float, at: Measured, confidence: float) -> tuple[float, float]:
+    """The one-sided bounds of a value at that confidence; the value itself where no formula is known."""
     kind = METRICS[metric].interval if metric in METRICS else None
     if kind == "proportion" and at.rows > 0:
         return proportion_bounds(min(max(value, 0.0), 1.0), at.rows, confidence=confidence)
@@ -111,8 +105,7 @@ def bounds(
     if kind == "auc" and labels and labels.is_binary:
         positives = round(labels.positives)
         return auc_bounds(value, positives, round(labels.rows) - positives, confidence=confidence)
-    error = (at.baseline_errors if of_baseline else at.errors).get(metric)
-    return (value, value) if error is None else mean_bounds(value, error, confidence=confidence)
+    return value, value
 
 
 def _keys_of(name: str) -> tuple[str, ...]:
@@ -179,7 +172,7 @@ def _against_baseline(metric: str, limits: Limits, name: str, at: Measured) -> l
     if limits.confidence is None:
         return [(required, got >= limit if falls else got <= limit, "")]
     ours = (got, *bounds(metric, got, at, limits.confidence))
-    theirs = (baseline, *bounds(metric, baseline, at, limits.confidence, of_baseline=True))
+    theirs = (baseline, *bounds(metric, baseline, at, limits.confidence))
     worse_by = least_difference(theirs, ours) if falls else least_difference(ours, theirs)
     note = f"chance explains no more than a part: worse by at least {worse_by:.4g}"
     return [(f"{required} but for chance, {100 * limits.confidence:g} %", worse_by <= allowed, note)]

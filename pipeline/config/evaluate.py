@@ -33,8 +33,7 @@ class Threshold(Section):
         gt=0.5,
         lt=1,
         description="How sure it must be, for example 0.95: min and max are then met by the bound of the "
-        "value, and a drop counts as far as chance does not explain it. Of metrics other than "
-        "accuracies and AUC it makes the Evaluator compute everything twenty times more.",
+        "value, and a drop counts as far as chance does not explain it. For accuracies and AUC.",
     )
 
     @model_validator(mode="after")
@@ -156,6 +155,9 @@ class EvaluateConfig(Section):
         for key, better, other in (("max_drop", "lower", "max_rise"), ("max_rise", "higher", "max_drop")):
             if getattr(threshold, key) is not None and known.better == better:
                 raise KeyRuleError(f"of {metric} {better} is better; use {other}", *path, key)
+        if threshold.confidence is not None and known.interval is None:
+            sure = ", ".join(name for name, each in METRICS.items() if each.interval)
+            raise KeyRuleError(f"there is no formula for {metric}; there is for {sure}", *path, "confidence")
 
 
 def _is_one_of(name: str, columns: str) -> bool:

@@ -128,28 +128,6 @@ def test_labels_are_counted_for_each_slice_beside_the_metrics(tmp_path):
     assert set(overall.metrics) == set(overall.baseline) == {"auc", "example_count"}
 
 
-def test_standard_errors_are_estimated_where_they_are_asked_for(tmp_path):
-    import numpy as np
-    import pandas as pd
-    import tensorflow_model_analysis as tfma
-    from tensorflow_model_analysis.proto import config_pb2
-
-    from components.model_gate.eval_config import eval_config
-    from components.model_gate.evaluation import read_evaluation
-
-    rng = np.random.default_rng(0)
-    rows = pd.DataFrame({"label": rng.normal(size=300), "guess": np.zeros(300)})
-    config = eval_config(label="label", metrics=["mean_absolute_error"], slices=[], with_errors=True)
-    del config.model_specs[:]
-    config.model_specs.append(config_pb2.ModelSpec(prediction_key="guess", label_key="label"))
-    tfma.analyze_raw_data(rows, config, output_path=str(tmp_path))
-    found = read_evaluation(str(tmp_path)).slices()["overall"]
-    losses = rows["label"].abs()
-    assert found.metrics["mean_absolute_error"] == pytest.approx(losses.mean(), abs=1e-4)
-    assert found.errors["mean_absolute_error"] == pytest.approx(losses.std() / 300**0.5, rel=0.5)
-    assert found.labels.rows == 300
-
-
 def test_model_that_has_not_learned_is_refused_though_it_meets_its_threshold(tmp_path, judged):
     import pandas as pd
     import tensorflow_model_analysis as tfma

@@ -4,9 +4,8 @@ import json
 
 import pytest
 
-from pipeline.config.evaluate import EvaluateConfig
 from pipeline.config.gates import DataGateConfig, reference_folder, span_of
-from pipeline.gate_settings import data_gate_settings, model_gate_settings, needs_standard_errors
+from pipeline.gate_settings import data_gate_settings, model_gate_settings
 
 
 @pytest.mark.parametrize(
@@ -23,22 +22,6 @@ from pipeline.gate_settings import data_gate_settings, model_gate_settings, need
 def test_reference_is_a_name_a_span_or_a_folder(reference, span, folder):
     config = DataGateConfig(reference=reference)
     assert (span_of(config.reference), reference_folder(config.reference)) == (span, folder)
-
-
-@pytest.mark.parametrize(
-    ("metric", "limits", "is_needed"),
-    [
-        ("auc", {"min": 0.9, "confidence": 0.95}, False),
-        ("mean_absolute_error", {"max": 0.9}, False),
-        ("mean_absolute_error", {"max": 0.9, "confidence": 0.95}, True),
-    ],
-)
-@pytest.mark.parametrize("of_slices", [False, True])
-def test_standard_errors_are_estimated_only_for_a_confidence_without_a_formula(
-    metric, limits, is_needed, of_slices
-):
-    asked = {"slice_thresholds": {"all": {metric: limits}}} if of_slices else {"thresholds": {metric: limits}}
-    assert needs_standard_errors(EvaluateConfig.model_validate({"metrics": [metric], **asked})) is is_needed
 
 
 def test_gates_get_every_limit_of_the_workload_and_nothing_else(project):

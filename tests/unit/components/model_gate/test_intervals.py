@@ -8,7 +8,6 @@ from components.model_gate.intervals import (
     auc_bounds,
     auc_of_chance,
     least_difference,
-    mean_bounds,
     normal_quantile,
     proportion_bounds,
 )
@@ -67,9 +66,3 @@ def test_chance_reaches_its_limit_as_often_as_it_says():
 def test_perfect_model_is_not_perfectly_sure(rows):
     assert proportion_bounds(1.0, rows, confidence=0.95)[0] < 1
     assert auc_bounds(1.0, rows, rows, confidence=0.95)[0] < 1
-
-
-# Student's t with 19 degrees of freedom, from the tables.
-@pytest.mark.parametrize(("confidence", "t"), [(0.9, 1.328), (0.95, 1.729), (0.975, 2.093), (0.99, 2.539)])
-def test_bounds_from_a_standard_error_are_those_of_student(confidence, t):
-    assert mean_bounds(10.0, 2.0, confidence=confidence) == pytest.approx((10 - 2 * t, 10 + 2 * t), abs=0.005)

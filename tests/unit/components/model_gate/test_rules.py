@@ -190,21 +190,3 @@ def test_verdict_is_plain_json():
     assert document["metrics"] == {"auc": 0.95}
     assert document["checks"][0]["required"] == "at least 0.9"
     assert {"blessed", "reasons", "warnings", "notes", "overrides", "baseline_metrics"} <= document.keys()
-
-
-@pytest.mark.parametrize(
-    ("got", "error", "limits", "is_blessed"),
-    [
-        (0.80, 0.01, Limits(max=0.82, confidence=0.95), True),  # at most 0.8173, surely
-        (0.81, 0.01, Limits(max=0.82, confidence=0.95), False),
-        (0.81, 0.01, Limits(max=0.82), True),
-        (0.86, 0.05, Limits(max_rise=0.0, confidence=0.95), True),  # chance may have done it
-        (0.86, 0.01, Limits(max_rise=0.0, confidence=0.95), False),
-        (0.86, math.nan, Limits(max_rise=0.5, confidence=0.95), False),  # what is not known does not pass
-    ],
-)
-def test_metric_without_a_formula_is_as_sure_as_its_standard_error(got, error, limits, is_blessed):
-    name = "mean_absolute_error"
-    at = Measured({name: got}, {name: 0.80}, None, errors={name: error}, baseline_errors={name: error})
-    checks, _ = threshold_checks({"overall": {name: limits}}, {"overall": at}, min_slice_rows=1)
-    assert conclude(checks, metrics={}, baseline_metrics={name: 0.8}).blessed is is_blessed

@@ -337,6 +337,7 @@ def test_mistake_of_the_file_is_told_once_however_many_profiles(lines_of):
         ("evaluate: {metrics: [mean_absolute_error], thresholds: {mean_absolute_error: {max_drop: 1}}}", "w.yaml:9: evaluate.thresholds.mean_absolute_error.max_drop = 1: of mean_absolute_error lower is better; use max_rise"),
         ("evaluate: {thresholds: {auc: {max_rise: 1}}}", "w.yaml:9: evaluate.thresholds.auc.max_rise = 1: of auc higher is better; use max_drop"),
         ("evaluate: {thresholds: {auc: {min: 0.9, confidence: 0.5}}}", "w.yaml:9: evaluate.thresholds.auc.confidence = 0.5: must be above 0.5"),
+        ("evaluate: {metrics: [hinge], thresholds: {hinge: {max: 1, confidence: 0.9}}}", "w.yaml:9: evaluate.thresholds.hinge.confidence = 0.9: there is no formula for hinge; there is for accuracy, auc"),
         ("evaluate: {slice_thresholds: {hour: {auc: {min: 0.9}}}}", "w.yaml:9: evaluate.slice_thresholds.hour: not a slice of evaluate.slices; there are: all"),
         ("evaluate: {slices: [[hour]], slice_thresholds: {day=3: {auc: {min: 0.9}}}}", "w.yaml:9: evaluate.slice_thresholds.'day=3': not a slice of evaluate.slices; there are: all, hour, hour=VALUE"),
         ("evaluate: {slices: [[hour]], slice_thresholds: {hour=3: {loss: {min: 0.9}}}}", "w.yaml:9: evaluate.slice_thresholds.'hour=3'.loss: not one of evaluate.metrics"),
