@@ -45,6 +45,7 @@ DEAD_AFTER = timedelta(hours=1)
 _CLAIMS = ".claims"
 _STAGING = ".staging"
 _UPLOADS_AT_ONCE = 8
+_READ_AT_ONCE = 4
 _TOMBSTONE = "slipway-tombstone"
 
 _log = logging.getLogger(__name__)
@@ -90,8 +91,11 @@ def _publish(
     remove_dead_locks(folder, seen, dead_after=DEAD_AFTER)
     if there := _found(folder, seen, model, sizes):
         return there
-    entries = {name: FileEntry(sha256(model / name), size) for name, size in sizes.items()}
-    files = {name: _File(model / name, crc32c_of(model / name)) for name in sizes}
+    with ThreadPoolExecutor(_READ_AT_ONCE) as pool:
+        digests = dict(zip(sizes, pool.map(lambda name: sha256(model / name), sizes), strict=True))
+        checksums = dict(zip(sizes, pool.map(lambda name: crc32c_of(model / name), sizes), strict=True))
+    entries = {name: FileEntry(digests[name], size) for name, size in sizes.items()}
+    files = {name: _File(model / name, checksums[name]) for name in sizes}
     for name, content in sealed(entries, papers).items():
         files[name] = _File(content, crc32c_of(content))
     with model_locked(folder, Manifest(entries).model_digest, dead_after=DEAD_AFTER):

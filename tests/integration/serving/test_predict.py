@@ -1,12 +1,18 @@
 """Batch prediction over the formats of tables: every row is predicted or rejected, in order."""
 
+import gc
+import io
 import json
+import re
+from functools import partial
+from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from components.errors import ComponentError
+from components.errors import ComponentError, SlipwayError
 from pipeline.config import WorkloadConfig
 from pipeline.errors import UsageError
 from pipeline.local.predict import predict
@@ -134,3 +140,80 @@ def test_missing_version_file_and_taken_folder_are_wrong_usage(run, pushed, tmp_
         run(tmp_path / "nowhere.csv")
     with pytest.raises(UsageError, match="is there already"):
         run(tmp_path / "in.csv", to=tmp_path)
+
+
+def parquet(rows):
+    sink = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(rows), sink)
+    return sink.getvalue()
+
+
+ROWS = [{"fare": float(number), "company": "a"} for number in range(100)]
+NOISE = bytes(np.random.default_rng(7).integers(0, 256, 50_000, dtype=np.uint8))
+HOSTILE_FILES = {
+    "noise.csv": NOISE,
+    "empty.csv": b"",
+    "nul.csv": b"fare,company\n1\x00,a\n",
+    "types.csv": b"fare,company\nx,a\n0x10,c\n--1,d\n",
+    "twice.csv": b"fare,fare,company\n1,2,a\n",
+    "long.csv": b'fare,company\n"' + b"a" * 20_000_000,
+    "noise.jsonl": NOISE,
+    "wrong.jsonl": b'{"fare": 1\nnull\n[1]\n"x"\n{"fare": {"a": 1}}\n{"fare": "x"}\n{"fare": [[1]]}\n',
+    "deep.jsonl": b'{"fare": ' + b"[" * 200_000 + b"\n",
+    "noise.parquet": NOISE,
+    "framed.parquet": b"PAR1" + NOISE + b"\xff\xff\x00\x00PAR1",
+    "cut.parquet": parquet(ROWS)[:-40],
+    "texts.parquet": parquet([{"fare": "x", "company": "a"}]),
+    "noise.tfrecord": NOISE,
+    "length.tfrecord": b"\xff" * 8 + NOISE,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE_FILES)
+def test_hostile_file_is_refused_or_its_rows_are_and_nothing_half_is_left(run, pushed, tmp_path, name):
+    pushed(3)
+    (tmp_path / name).write_bytes(HOSTILE_FILES[name])
+    done, error = None, None
+    try:
+        done = run(tmp_path / name, to=tmp_path / "out")
+    except SlipwayError as refused:
+        error = refused
+    if error:
+        assert name in error.message
+        assert len(error.message) < 1000
+        assert not (tmp_path / "out").exists()
+        assert not list(tmp_path.glob(".out*"))
+    else:
+        assert done.summary["predicted"] == 0
+        assert len(lines(done.folder, "rejects")) == sum(done.summary["rejected"].values())
+    (tmp_path / "good.csv").write_text("fare,company\n1,a\n", encoding="utf-8")
+    assert predictions(run(tmp_path / "good.csv")) == [(0, [3.0])]
+
+
+def test_prediction_that_is_no_number_is_null(run, pushed, tmp_path):
+    pushed(3)
+    (tmp_path / "in.csv").write_text("fare,company\n1e999,a\n2,b\n", encoding="utf-8")
+    assert predictions(run(tmp_path / "in.csv")) == [(0, [None]), (1, [6.0])]
+
+
+def peak_bytes(work):
+    """The most memory that this process held while it did the work."""
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # forgets the peak so far
+    work()
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) * 1024
+
+
+def test_memory_does_not_grow_with_the_rows(run, pushed, tmp_path):
+    pushed(3)
+    line = f"1,{'a' * 500}\n"
+    peaks = []
+    for rows in (20_000, 20_000, 300_000):
+        file = tmp_path / "in.csv"
+        file.write_text("fare,company\n" + rows * line, encoding="utf-8")
+        gc.collect()
+        target = tmp_path / f"out-{len(peaks)}"
+        peaks.append(peak_bytes(partial(run, file, to=target)))
+        assert json.loads((target / "summary.json").read_text(encoding="utf-8"))["predicted"] == rows
+    # 150 MB of rows; the first time warms up what is made once.
+    assert peaks[2] - peaks[1] < 50 * 2**20

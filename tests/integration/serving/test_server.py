@@ -86,6 +86,7 @@ HUGE = b'{"instances": [' + b"1," * 3_000_000 + b"1]}"
         (b'{"a":' * 50_000, "JSON Parse error"),
         (b"9" * 10_000, "JSON Parse error"),
         (b"null", "must be a JSON object"),
+        (HUGE, "'examples' must be texts"),
         ({"instances": ["no example"]}, "Could not parse example input"),
         ({"instances": [{"b64": "AAAA"}]}, "Could not parse example input"),
         ({"instances": [""]}, "fare"),
