@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
+import click
 import typer
 
 from pipeline.command_line import Profile, Sets, Verbose, Workload, call
@@ -15,6 +16,7 @@ from pipeline.local.gc import DEFAULT_KEEP
 from pipeline.local.invocation import DEFAULT_OUTPUT
 from pipeline.local.printable import printable
 from pipeline.local.request import DEFAULT_WORKLOAD
+from pipeline.root import PROJECT_ROOT
 from pipeline.serving import serving_base
 
 app = typer.Typer(
@@ -373,6 +375,32 @@ def serve(
     from pipeline.local.serve import serve as serve_versions
 
     serve_versions(pushed.workload_config(workload, profile=profile), output, host=host, port=port)
+
+
+@app.command()
+def new(
+    name: Annotated[str, typer.Argument(help="Of the new workload: lower-case letters, digits, - and _.")],
+    data: Annotated[
+        str, typer.Option(help="A file, folder, glob or gs:// address of rows: CSV, JSON Lines or Parquet.")
+    ],
+    label: Annotated[str | None, typer.Option(help="The column to predict; asked for if left out.")] = None,
+    task: Annotated[str, typer.Option(help="auto, binary, multiclass or regression.")] = "auto",
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="A feature, whatever speaks against. Repeatable."),
+    ] = None,
+    verbose: Verbose = False,
+) -> None:
+    """Begin a workload from a file of rows: schema, preprocessing, model and test, as code of your own."""
+    from pipeline.start.command import new as begin
+
+    def ask(question: str, answers: list[str]) -> str:
+        if not sys.stdin.isatty():
+            raise UsageError(f"{question} Nobody can be asked here.", hint=f"one of {', '.join(answers)}")
+        return str(typer.prompt(question, type=click.Choice(answers)))
+
+    begun = begin(name, data=data, label=label, task=task, keep=keep or [], root=PROJECT_ROOT, ask=ask)
+    _print(begun.text())
 
 
 def _overrides(accept_data: str | None, bless: str | None) -> dict[str, str]:

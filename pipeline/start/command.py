@@ -1,0 +1,150 @@
+"""`new`: look, decide, write, and say what was decided."""
+
+import re
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+
+from components.data_gate.limits import Limits
+from components.data_gate.rules.leak import find_leaks
+from pipeline.config.section import PATTERN_WORDS
+from pipeline.config.section import Name as NamePattern
+from pipeline.errors import UsageError
+from pipeline.local.invocation import command
+from pipeline.start.deciding import Plan, Task, decide, decide_task
+from pipeline.start.facts import facts_of
+from pipeline.start.reading import Table, read_table
+from pipeline.start.writing import files_of, write_files
+
+TASKS = ("auto", *get_args(Task))
+# From here on, somebody should ask whether the column is known before the label is.
+_SUSPICIOUS_SCORE = 0.8
+
+# Asked with a question and the answers that it may have; raises where nobody is there to answer.
+Ask = Callable[[str, list[str]], str]
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A new workload.
+
+    Attributes:
+        name: of the workload.
+        files: that were written, relative to the project's root.
+        plan: what was decided.
+        rows: that were looked at.
+        rejected: rows that could not be read.
+    """
+
+    name: str
+    files: tuple[str, ...]
+    plan: Plan
+    rows: int
+    rejected: int
+
+    def text(self) -> str:
+        """What was decided and why, what was written, and the next command."""
+        width = max(len(d.facts.name) for d in self.plan.decisions)
+        width = min(width, 30)
+        kinds = {"binary": "one of two classes", "multiclass": f"one of {len(self.plan.classes)} classes"}
+        lines = [f"{self.rows:,} rows, {len(self.plan.decisions)} columns."]
+        if self.rejected:
+            lines.append(f"{self.rejected:,} rows cannot be read: a run puts them into the quarantine.")
+        lines.append(f"To predict: {self.plan.label.name}, {kinds.get(self.plan.task, 'a number')}.")
+        lines.append("")
+        lines += [f"  {d.facts.name[:30]:{width}}  {d.role:8}  {d.why}" for d in self.plan.decisions]
+        lines += ["", *self.plan.notes] if self.plan.notes else []
+        lines += [
+            "",
+            "Written, and yours from now on:",
+            *(f"  {path}" for path in self.files if "__init__" not in path),
+        ]
+        lines.append(f"hint: {command('run', self.name)}")
+        return "\n".join(lines)
+
+
+def new(
+    name: str,
+    *,
+    data: str,
+    label: str | None,
+    task: str,
+    keep: Collection[str],
+    root: Path,
+    ask: Ask,
+) -> Begun:
+    """Begins a workload from files of examples.
+
+    Args:
+        name: of the workload.
+        data: file, folder, glob or gs:// address.
+        label: the column to predict; None: asked for.
+        task: one of TASKS.
+        keep: columns that become features whatever speaks against them.
+        root: the project's root.
+        ask: asks the user.
+
+    Raises:
+        UsageError: something of this cannot be; nothing is written.
+    """
+    _check_name(name)
+    if task not in TASKS:
+        raise UsageError(f"--task {task} is none of {', '.join(TASKS)}.")
+    table = read_table(data, root=root)
+    columns = [facts_of(column, table.kinds[column], values) for column, values in table.columns.items()]
+    facts = {column.name: column for column in columns}
+    for wanted in [*keep, *([label] if label is not None else [])]:
+        if wanted not in facts:
+            raise UsageError(f"{data} has no column {wanted!r}; there are: {', '.join(facts)}.")
+    if label is None:
+        label = ask("Which column is to be predicted? (--label)", list(facts))
+    decided = decide_task(facts[label], task) or _asked_task(label, ask)
+    leaks, suspicions = _leaks(table, label)
+    numbers = table.columns[label] if decided == "regression" else np.zeros(1)
+    plan = decide(
+        columns,
+        label=label,
+        task=decided,
+        leaks=leaks,
+        kept=keep,
+        label_moments=(float(np.nanmean(numbers)), float(np.nanstd(numbers))),
+        suspicions={column: why for column, why in suspicions.items() if column not in leaks},
+        lists=table.lists,
+    )
+    files = files_of(plan, table, name=name, source=_source(data, root))
+    write_files(files, root)
+    return Begun(name=name, files=tuple(files), plan=plan, rows=table.rows, rejected=table.rejected)
+
+
+def _check_name(name: str) -> None:
+    pattern = NamePattern.__metadata__[0].metadata[0].pattern  # type: ignore[attr-defined]
+    if not re.fullmatch(pattern, name):
+        raise UsageError(f"{name!r} is no name of a workload: {PATTERN_WORDS[pattern]}.")
+
+
+def _asked_task(label: str, ask: Ask) -> Task:
+    answer = ask(
+        f"{label} holds whole numbers. Are they classes (multiclass) or an amount (regression)? (--task)",
+        ["multiclass", "regression"],
+    )
+    return "multiclass" if answer == "multiclass" else "regression"
+
+
+def _leaks(table: Table, label: str) -> tuple[dict[str, str], dict[str, str]]:
+    """What the data gate would stop at, and what is close to it: column -> in words."""
+    limits = Limits()
+    found = list(find_leaks(table.columns, label, Limits(max_label_score=_SUSPICIOUS_SCORE)))
+    words = {finding.feature: (finding.what, finding.measured or 0.0) for finding in found if finding.feature}
+    sure = {column: what for column, (what, score) in words.items() if score > limits.max_label_score}
+    return sure, {column: what for column, (what, _) in words.items()}
+
+
+def _source(data: str, root: Path) -> str:
+    """Relative to the project's root where it lies there, so that the workload can move with it."""
+    if "://" in data:
+        return data
+    path = (root / data).absolute()
+    return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)

@@ -1,0 +1,285 @@
+"""What becomes of each column, and why. Pure."""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+from pipeline.errors import UsageError
+from pipeline.start.facts import Facts
+
+Task = Literal["binary", "multiclass", "regression"]
+
+
+class Role(StrEnum):
+    """What a column is to the model."""
+
+    LABEL = "label"
+    NUMBER = "number"  # scaled to mean 0 and variance 1
+    AMOUNT = "amount"  # its logarithm is: it runs over decades
+    CATEGORY = "category"  # one of a few values
+    MOMENT = "moment"  # taken apart into what comes back: month, day of the week, hour
+    LEFT_OUT = "left out"
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What becomes of a column.
+
+    Attributes:
+        facts: of the column.
+        role: what it is to the model.
+        why: in words.
+        feature: its name among the features: lower-case letters, digits and _.
+        values: of a category, how many are told apart; the rest share one.
+    """
+
+    facts: Facts
+    role: Role
+    why: str
+    feature: str = ""
+    values: int = 0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that the files are written from.
+
+    Attributes:
+        label: the column to predict.
+        task: what kind of prediction.
+        classes: the label's values in the order of their codes; empty for a regression.
+        mean: of the label, for a regression.
+        deviation: of the label, for a regression.
+        decisions: of every column, in the order of the file.
+        notes: what the user should know, a sentence each.
+    """
+
+    label: Facts
+    task: Task
+    classes: tuple[str | int | float, ...]
+    mean: float
+    deviation: float
+    decisions: tuple[Decision, ...]
+    notes: tuple[str, ...]
+
+    def with_role(self, *roles: Role) -> list[Decision]:
+        """The columns of some roles."""
+        return [decision for decision in self.decisions if decision.role in roles]
+
+    @property
+    def rows(self) -> int:
+        """Rows of the table."""
+        return self.label.rows
+
+
+# A label of whole numbers with at most so many values is a class; between this and 20 somebody should say.
+_SURE_CLASSES = 10
+_MOST_CLASSES = 100
+_MOST_CATEGORIES = 100
+# A category is learned from at least about so many rows.
+_ROWS_PER_CATEGORY = 10
+_MOSTLY_MISSING = 0.95
+_CODE_GAP, _LEAST_CODE = 50, 10_000
+_FREE_TEXT_WORDS = 3.5
+_ID_SHARE = 0.95
+_ID_NAME = re.compile(r"(^|_)(id|uuid|guid|key|index|nr|no|number)$|^unnamed|^$|^row", re.IGNORECASE)
+_AMOUNT_SPAN = 30.0
+_RARE_CLASS = 0.1
+
+
+def decide_task(label: Facts, asked: str) -> Task | None:
+    """What kind of prediction the label asks for; None where that is not clear and somebody should say.
+
+    Args:
+        label: the column.
+        asked: "auto", or a `Task` that is asked for.
+
+    Raises:
+        UsageError: the column cannot be a label of that kind.
+    """
+    if label.distinct < 2:
+        raise UsageError(
+            f"{label.name} holds {label.distinct} different value{'' if label.distinct == 1 else 's'}: "
+            "there is nothing to predict."
+        )
+    if asked == "regression" and label.kind == "text":
+        raise UsageError(
+            f"{label.name} holds text, as {next(iter(label.counts))!r}: a regression predicts numbers."
+        )
+    if asked == "binary" and label.distinct != 2:
+        raise UsageError(f"{label.name} holds {label.distinct} different values; binary needs two.")
+    if asked in ("binary", "multiclass") or (asked == "auto" and label.kind == "text"):
+        if label.distinct > _MOST_CLASSES:
+            raise UsageError(
+                f"{label.name} holds {label.distinct:,} different values: too many for classes.",
+                hint="name another label" if label.kind == "text" else "add --task regression",
+            )
+        return "binary" if label.distinct == 2 else "multiclass"
+    if asked == "regression":
+        return "regression"
+    if label.distinct == 2:
+        return "binary"
+    if label.kind == "float" or label.distinct > 2 * _SURE_CLASSES:
+        return "regression"
+    counts_up = label.least in (0, 1) and label.greatest - label.least == label.distinct - 1
+    return "multiclass" if label.distinct <= _SURE_CLASSES and counts_up else None
+
+
+def decide(
+    columns: Sequence[Facts],
+    *,
+    label: str,
+    task: Task,
+    leaks: Mapping[str, str],
+    kept: Collection[str] = (),
+    suspicions: Mapping[str, str] | None = None,
+    lists: Collection[str] = (),
+    label_moments: tuple[float, float] = (0.0, 1.0),
+) -> Plan:
+    """Decides about every column.
+
+    Args:
+        columns: in the order of the file.
+        label: name of the column to predict.
+        task: what kind of prediction.
+        leaks: columns that give the label away -> why, as the data gate says it.
+        kept: columns that the user wants as features, whatever speaks against it.
+        suspicions: columns that come close to giving the label away -> why.
+        lists: columns that are not read at all, because they hold several values a row.
+        label_moments: mean and standard deviation of the label, for a regression.
+    """
+    facts = {column.name: column for column in columns}
+    wanted = facts[label]
+    taken: set[str] = {_safe(label)}
+    decisions = [
+        Decision(column, Role.LABEL, "what is predicted", _safe(label))
+        if column.name == label
+        else _named(_decision(column, leaks, column.name in kept), taken)
+        for column in columns
+    ]
+    if all(decision.role in (Role.LABEL, Role.LEFT_OUT) for decision in decisions):
+        reasons = "; ".join(f"{d.facts.name}: {d.why}" for d in decisions if d.role is Role.LEFT_OUT)
+        raise UsageError(
+            f"No column is left to predict {label} from ({reasons or 'there is no other'}).",
+            hint="add --keep COLUMN for one that is a feature nevertheless",
+        )
+    classes = () if task == "regression" else tuple(sorted(wanted.counts))
+    return Plan(
+        label=wanted,
+        task=task,
+        classes=classes,
+        mean=label_moments[0],
+        deviation=label_moments[1] or 1.0,
+        decisions=tuple(decisions),
+        notes=tuple(_notes(wanted, task, suspicions or {}, lists)),
+    )
+
+
+def _decision(column: Facts, leaks: Mapping[str, str], is_kept: bool) -> Decision:
+    if not is_kept and (why := _reason_against(column, leaks)):
+        return Decision(column, Role.LEFT_OUT, why)
+    if column.moment:
+        words = {"date": "dates", "time": "dates with times", "seconds": "seconds since 1970"}
+        return Decision(column, Role.MOMENT, f"{words[column.moment]}, taken apart")
+    if column.kind == "text":
+        return _category(column, f"{column.distinct:,} different texts")
+    if column.kind == "int" and column.distinct <= min(
+        _MOST_CATEGORIES, column.present // _ROWS_PER_CATEGORY
+    ):
+        return _category(column, f"{column.distinct} different whole numbers, of which each may mean its own")
+    if column.kind == "int" and _are_codes(column):
+        return _category(column, f"{column.distinct:,} different codes, far apart")
+    if column.least >= 0 and column.greatest > _AMOUNT_SPAN * max(column.median, 1e-9):
+        return Decision(
+            column, Role.AMOUNT, f"from {column.least:g} to {column.greatest:g}, half below {column.median:g}"
+        )
+    return Decision(column, Role.NUMBER, f"numbers from {column.least:g} to {column.greatest:g}")
+
+
+def _category(column: Facts, words: str) -> Decision:
+    enough = [value for value, rows in column.counts.items() if rows >= _ROWS_PER_CATEGORY]
+    values = max(min(len(enough), _MOST_CATEGORIES), min(column.distinct, 2))
+    rest = column.distinct - values
+    why = words if not rest else f"{words}; the {rest:,} rarest share one category"
+    return Decision(column, Role.CATEGORY, why, values=values)
+
+
+def _reason_against(column: Facts, leaks: Mapping[str, str]) -> str:
+    if column.name in leaks:
+        return leaks[column.name]
+    if column.present == 0:
+        return "empty in every row"
+    if column.missing_share > _MOSTLY_MISSING:
+        return f"a value in {column.present:,} of {column.rows:,} rows only"
+    if column.distinct == 1:
+        return f"the same in every row: {next(iter(column.counts))!s:.40}"
+    is_unique = column.distinct >= _ID_SHARE * column.present
+    if column.kind == "text" and not column.moment:
+        # The names of fifty firms may be long, and are categories nevertheless.
+        if column.words > _FREE_TEXT_WORDS and column.distinct > column.present / _ROWS_PER_CATEGORY:
+            return f"free text, {column.words:.0f} words on average"
+        if is_unique or column.distinct > column.present / 2:
+            return f"an id: {column.distinct:,} different texts in {column.present:,} rows"
+    if column.kind == "int" and is_unique and (_ID_NAME.search(column.name) or _counts_rows(column)):
+        return f"an id: a number of its own in {column.distinct:,} of {column.present:,} rows"
+    return ""
+
+
+def _are_codes(column: Facts) -> bool:
+    """Whole numbers that come back, with wide gaps between them, as those of districts or firms do."""
+    gaps = (column.greatest - column.least) / max(column.distinct, 1)
+    comes_back = column.present / max(column.distinct, 1)
+    return gaps > _CODE_GAP and comes_back > _ROWS_PER_CATEGORY and column.least > _LEAST_CODE
+
+
+def _counts_rows(column: Facts) -> bool:
+    return column.distinct == column.present and column.greatest - column.least == column.distinct - 1
+
+
+def _named(decision: Decision, taken: set[str]) -> Decision:
+    if decision.role is Role.LEFT_OUT:
+        return decision
+    base = _safe(decision.facts.name)
+    name, number = base, 2
+    while name in taken:
+        name, number = f"{base}_{number}", number + 1
+    taken.add(name)
+    return Decision(decision.facts, decision.role, decision.why, name, decision.values)
+
+
+def _safe(name: str) -> str:
+    plain = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") or "column"
+    return plain if plain[0].isalpha() else f"x_{plain}"
+
+
+def _notes(label: Facts, task: Task, suspicions: Mapping[str, str], lists: Collection[str]) -> Sequence[str]:
+    notes = [
+        f"{column} nearly gives {label.name} away ({why}). Is it known before {label.name} is? If not, take "
+        "it out of data.columns and of preprocessing.py."
+        for column, why in suspicions.items()
+    ]
+    notes += [f"{column} holds several values a row: left out." for column in lists]
+    if label.missing:
+        notes.append(
+            f"{label.missing:,} of {label.rows:,} rows have no {label.name}: the data gate stops at them. "
+            "Take them out of the file, or raise data_gate.max_label_missing_share."
+        )
+    if task != "regression":
+        rarest, rows = min(label.counts.items(), key=lambda item: item[1])
+        if rows < _RARE_CLASS * label.present:
+            share = f"{rows / label.present:.1%}"
+            notes.append(
+                f"Only {share} of the rows have {label.name} {rarest}: accuracy says little, look at the "
+                "other metrics."
+            )
+        if rows < 2 * _ROWS_PER_CATEGORY:
+            notes.append(
+                f"{label.name} {rarest} stands in {rows} rows only: nothing sure is learned about it."
+            )
+    if label.rows < 1000:
+        notes.append(
+            f"{label.rows:,} rows are few: differences of a few percent between two models are luck."
+        )
+    return notes

@@ -1,0 +1,117 @@
+"""What a column holds, in numbers: what decisions about it are made of. Pure."""
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Values = npt.NDArray[Any]
+
+# 2024-03-01, 2024-03-01 10:20, 2024-03-01T10:20:30.5Z and the like: what TensorFlow can take apart, too.
+_MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}(?P<time>[T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?")
+# Seconds since 1970, from September 2001 to 2100.
+_EPOCH_SECONDS = (1e9, 4.1e9)
+_TIME_WORDS = ("time", "date", "_at", "_ts")
+_MOST_VALUES = 1000
+
+
+@dataclass(frozen=True)
+class Facts:
+    """One column.
+
+    Attributes:
+        name: of the column.
+        kind: "int", "float" or "text".
+        rows: of the table.
+        missing: rows without a value.
+        distinct: different values.
+        counts: value -> rows, the most frequent first, at most 1,000.
+        least: the smallest number; 0 for text.
+        greatest: the largest number; 0 for text.
+        median: of the numbers; 0 for text.
+        words: of a text, on average.
+        moment: "date", "time" (of the day, too) or "seconds" (since 1970) where it holds moments, else "".
+    """
+
+    name: str
+    kind: str
+    rows: int
+    missing: int
+    distinct: int
+    counts: dict[Any, int]
+    least: float = 0.0
+    greatest: float = 0.0
+    median: float = 0.0
+    words: float = 0.0
+    moment: str = ""
+
+    @property
+    def present(self) -> int:
+        """Rows that have a value."""
+        return self.rows - self.missing
+
+    @property
+    def missing_share(self) -> float:
+        """Rows without a value, of all, 0 to 1."""
+        return self.missing / self.rows if self.rows else 0.0
+
+
+def facts_of(name: str, kind: str, values: Values) -> Facts:
+    """Looks at a column.
+
+    Args:
+        name: of the column.
+        kind: "int", "float" or "text".
+        values: [rows], float64 with NaN or objects (str) with None.
+    """
+    if kind == "text":
+        present = [value for value in values.tolist() if value is not None]
+        counts = Counter(present)
+        return Facts(
+            name=name,
+            kind=kind,
+            rows=len(values),
+            missing=len(values) - len(present),
+            distinct=len(counts),
+            counts=_most_frequent(counts),
+            words=sum(len(text.split()) for text in counts) / max(len(counts), 1),
+            moment=_moment_of_texts(counts),
+        )
+    numbers = values[~np.isnan(values)]
+    found, rows = np.unique(numbers, return_counts=True)
+    cast = int if kind == "int" else float
+    counted = Counter({cast(value): int(count) for value, count in zip(found, rows, strict=True)})
+    return Facts(
+        name=name,
+        kind=kind,
+        rows=len(values),
+        missing=len(values) - len(numbers),
+        distinct=len(found),
+        counts=_most_frequent(counted),
+        least=float(found[0]) if len(found) else 0.0,
+        greatest=float(found[-1]) if len(found) else 0.0,
+        median=float(np.median(numbers)) if len(numbers) else 0.0,
+        moment=_moment_of_numbers(name, found),
+    )
+
+
+def _most_frequent(counts: Counter[Any]) -> dict[Any, int]:
+    # Equal counts in the order of the values, so that the same file gives the same code.
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))[:_MOST_VALUES])
+
+
+def _moment_of_texts(counts: Counter[str]) -> str:
+    matches = [_MOMENT.fullmatch(text) for text in counts]
+    if not matches or not all(matches):
+        return ""
+    return "time" if any(match and match["time"] for match in matches) else "date"
+
+
+def _moment_of_numbers(name: str, found: npt.NDArray[np.float64]) -> str:
+    """A number is taken for a moment only where its name says so, too."""
+    if not len(found) or not any(word in f"_{name.lower()}" for word in _TIME_WORDS):
+        return ""
+    return "seconds" if _EPOCH_SECONDS[0] <= found[0] and found[-1] <= _EPOCH_SECONDS[1] else ""

@@ -1,0 +1,147 @@
+"""The user's files as columns of values: read as ingest reads them, so that both see the same types."""
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from components.ingest.blocks import InputFile
+from components.ingest.column_types import Columns, ColumnType, merge
+from components.ingest.compression import open_stream
+from components.ingest.formats import format_of
+from components.ingest.options import Options
+from components.ingest.source import resolve_source
+from components.ingest.storage import fetched, list_files
+from components.ingest.typed_rows import typed_rows
+from pipeline.errors import UsageError
+
+# Enough to tell types, dates and rare categories; half a million rows of 20 columns are looked at in seconds.
+MOST_ROWS = 500_000
+_DELIMITERS = ",;\t|"
+_HEAD_BYTES = 65_536
+_SUFFIX_FORMATS = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".jsonl": "jsonl", ".parquet": "parquet"}
+_UNPACKED = (".gz", ".bz2", ".zst")
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns of equal length.
+
+    Attributes:
+        columns: by name; float64 with NaN, or objects (str) with None, where there is no value.
+        kinds: what the values are: "int", "float" or "text".
+        rows: how many were read.
+        is_whole: whether these are all.
+        rejected: rows that could not be read.
+        file_format: csv, jsonl or parquet.
+        delimiter: of a CSV.
+        lists: columns that hold several values a row, which nothing here uses.
+    """
+
+    columns: dict[str, npt.NDArray[Any]]
+    kinds: dict[str, str]
+    rows: int
+    is_whole: bool
+    rejected: int
+    file_format: str
+    delimiter: str = ","
+    lists: tuple[str, ...] = field(default=())
+
+
+def read_table(source: str, *, root: Path, most_rows: int = MOST_ROWS) -> Table:
+    """Reads the first rows of a file, folder or glob.
+
+    Args:
+        source: as `data.source` of a workload; on this machine or on gs://.
+        root: what a relative path is relative to.
+        most_rows: how many rows are read at most, about.
+
+    Raises:
+        ComponentError: it is not there, or cannot be read.
+        UsageError: no format is known for it, or it holds no row.
+    """
+    file_format = _format_of(source, root)
+    if source.startswith("gs://"):
+        pattern = source
+    else:
+        found = resolve_source(source, root=root, file_format=file_format)
+        pattern = str(Path(found.directory) / found.pattern)
+    files = list_files(pattern)
+    options = Options(format=file_format)
+    if file_format == "csv":
+        with fetched(files[0]) as file:
+            options = replace(options, delimiter=_delimiter(file))
+    kinds: Columns = {}
+    for stored in files:
+        with fetched(stored) as file:
+            kinds = merge(kinds, format_of(options).infer(file, options, {}))
+    parts: dict[str, list[pa.Array]] = {name: [] for name in kinds}
+    rows = rejected = 0
+    for stored in files:
+        if rows >= most_rows:
+            break
+        with fetched(stored) as file:
+            for block in format_of(options).read(file, options, kinds):
+                values, wrong = typed_rows(block, kinds)
+                rejected += len(block.rejects) + len(wrong)
+                for name, column in values.items():
+                    parts[name].append(column)
+                rows += block.rows
+                if rows >= most_rows:
+                    break
+    if not rows:
+        raise UsageError(f"{source} holds no row that can be read.")
+    joined = {name: pa.chunked_array(chunks).combine_chunks() for name, chunks in parts.items()}
+    lists = tuple(name for name, column in joined.items() if pa.types.is_large_list(column.type))
+    return Table(
+        columns={name: _numpy(column) for name, column in joined.items() if name not in lists},
+        kinds={name: _KINDS[kinds[name]] for name in joined if name not in lists},
+        rows=rows,
+        is_whole=rows < most_rows,
+        rejected=rejected,
+        file_format=file_format,
+        delimiter=options.delimiter,
+        lists=lists,
+    )
+
+
+_KINDS = {
+    ColumnType.UNKNOWN: "float",
+    ColumnType.INT: "int",
+    ColumnType.FLOAT: "float",
+    ColumnType.TEXT: "text",
+}
+
+
+def _numpy(column: pa.Array) -> npt.NDArray[Any]:
+    if pa.types.is_large_binary(column.type):
+        texts = [None if text is None else text.decode("utf-8", "replace") for text in column.to_pylist()]
+        return np.array(texts, dtype=object)
+    return np.asarray(pc.fill_null(column.cast(pa.float64()), float("nan")), dtype=np.float64)
+
+
+def _format_of(source: str, root: Path) -> str:
+    names = [source]
+    folder = root / source
+    if "://" not in source and folder.is_dir():
+        names = sorted(path.name for path in folder.iterdir())
+    for name in names:
+        path = Path(name)
+        suffix = Path(path.stem).suffix if path.suffix in _UNPACKED else path.suffix
+        if suffix.lower() in _SUFFIX_FORMATS:
+            return _SUFFIX_FORMATS[suffix.lower()]
+    raise UsageError(
+        f"{source}: no file whose name ends in {', '.join(_SUFFIX_FORMATS)}.",
+        hint="rename the files by what they hold; for images, copy workloads/digits",
+    )
+
+
+def _delimiter(file: InputFile) -> str:
+    """The one of the usual delimiters that stands most often in the first line, outside of quotes."""
+    head = open_stream(file).read(_HEAD_BYTES).split(b"\n", 1)[0].decode("utf-8", "replace")
+    outside = "".join(head.split('"')[::2])
+    return max(_DELIMITERS, key=lambda letter: outside.count(letter))
