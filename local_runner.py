@@ -379,7 +379,7 @@ def serve(
 
 @app.command()
 def new(
-    name: Annotated[str, typer.Argument(help="Of the new workload: lower-case letters, digits, - and _.")],
+    name: Annotated[str, typer.Argument(help="Of the new workload: lower-case letters, digits and _.")],
     data: Annotated[
         str, typer.Option(help="A file, folder, glob or gs:// address of rows: CSV, JSON Lines or Parquet.")
     ],

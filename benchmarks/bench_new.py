@@ -67,7 +67,7 @@ def main() -> None:
 def _line(project: Path, name: str) -> str:
     rows = _write_taxi(project) if name == "taxi" else _write_set(project, name)
     label = "big_tip" if name == "taxi" else "target"
-    workload = f"{name}-new"
+    workload = f"{name}_new"
     new_s = _command(project, "new", workload, "--data", f"{name}.csv", "--label", label)
     run_s = _command(project, "run", workload)
     shown = subprocess.run(

@@ -10,8 +10,7 @@ import numpy as np
 
 from components.data_gate.limits import Limits
 from components.data_gate.rules.leak import find_leaks
-from pipeline.config.section import PATTERN_WORDS
-from pipeline.config.section import Name as NamePattern
+from pipeline.config.section import PATTERN_WORDS, SnakeName
 from pipeline.errors import UsageError
 from pipeline.local.invocation import command
 from pipeline.start.deciding import Plan, Task, decide, decide_task
@@ -120,7 +119,7 @@ def new(
 
 
 def _check_name(name: str) -> None:
-    pattern = NamePattern.__metadata__[0].metadata[0].pattern  # type: ignore[attr-defined]
+    pattern = SnakeName.__metadata__[0].metadata[0].pattern  # type: ignore[attr-defined]
     if not re.fullmatch(pattern, name):
         raise UsageError(f"{name!r} is no name of a workload: {PATTERN_WORDS[pattern]}.")
 

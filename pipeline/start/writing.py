@@ -54,19 +54,18 @@ def files_of(plan: Plan, table: Table, *, name: str, source: str) -> dict[str, s
     Args:
         plan: what was decided.
         table: what it was decided from; a few rows become the test's.
-        name: of the workload: a letter, then lower-case letters, digits, - and _.
+        name: of the workload: a letter, then lower-case letters, digits and _.
         source: `data.source`.
     """
-    package = name.replace("-", "_")
-    values = _values(plan, table, name=name, package=package, source=source)
-    here = f"workloads/{package}"
+    values = _values(plan, table, name=name, source=source)
+    here = f"workloads/{name}"
     templates = {
         f"schemas/{name}.pbtxt": "schema.pbtxt",
         f"{here}/workload.yaml": "workload.yaml",
         f"{here}/preprocessing.py": "preprocessing.py",
         f"{here}/model.py": "model.py",
         f"{here}/README.md": "README.md",
-        f"tests/unit/workloads/test_{package}.py": "test.py",
+        f"tests/unit/workloads/test_{name}.py": "test.py",
     }
     environment = _environment()
     files = {
@@ -101,7 +100,7 @@ def write_files(files: Mapping[str, str], root: Path) -> None:
         raise UsageError(f"{error.filename} cannot be written: {error.strerror}; nothing is left.") from error
 
 
-def _values(plan: Plan, table: Table, *, name: str, package: str, source: str) -> dict[str, Any]:
+def _values(plan: Plan, table: Table, *, name: str, source: str) -> dict[str, Any]:
     label = plan.with_role(Role.LABEL)[0]
     moments = plan.with_role(Role.MOMENT)
     features = plan.with_role(Role.NUMBER, Role.AMOUNT, Role.CATEGORY, Role.MOMENT)
@@ -109,7 +108,6 @@ def _values(plan: Plan, table: Table, *, name: str, package: str, source: str) -
     what = {"binary": "whether", "multiclass": "which", "regression": "how much"}[plan.task]
     return {
         "name": name,
-        "package": package,
         "description": f"{what.capitalize()} {_line(plan.label.name)}, from {len(features)} columns.",
         "source": source,
         "file_format": table.file_format,

@@ -1,0 +1,198 @@
+import ast
+import csv
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from google.protobuf import text_format
+from tensorflow_metadata.proto.v0 import schema_pb2
+
+from pipeline.config import load_workload
+from pipeline.errors import UsageError
+from pipeline.start.command import new
+
+HOSTILE = [
+    'quote " and \\ backslash',
+    '""" import os; os.system("touch pwned") """',
+    "line\nbreak: [yaml]",
+    "{{ 7 * 7 }} {% raw %}",
+    "<script>alert(1)</script> | cell",
+    "名前 é",
+]
+
+
+def _refuse(question, answers):
+    raise UsageError(f"{question} Nobody can be asked here.", hint=", ".join(answers))
+
+
+@pytest.fixture
+def root(tmp_path):
+    (tmp_path / "workloads").mkdir()
+    (tmp_path / "workloads" / "__init__.py").write_text('"""Workloads."""\n')
+    (tmp_path / "schemas").mkdir()
+    return tmp_path
+
+
+def _write(root, columns, rows=300, name="data.csv", delimiter=","):
+    with (root / name).open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, delimiter=delimiter)
+        writer.writerow(columns)
+        writer.writerows([[column(row) for column in columns.values()] for row in range(rows)])
+
+
+NOISE = np.random.default_rng(3).normal(size=5000)
+COLUMNS = {
+    "id": lambda row: row + 1,
+    "age": lambda row: round(40 + 10 * NOISE[row], 3),
+    "plan": lambda row: ["basic", "pro", ""][row % 3],
+    "signed up": lambda row: f"2024-0{1 + row % 9}-1{row % 10} 0{row % 10}:30",
+    "churned": lambda row: ["no", "yes"][int(NOISE[row + 300] > 0)],
+}
+
+
+def _begin(root, name="customers", ask=_refuse, **options):
+    given = {"data": "data.csv", "label": "churned", "task": "auto", "keep": (), **options}
+    return new(name, root=root, ask=ask, **given)
+
+
+def test_a_table_becomes_a_workload_that_loads(root):
+    _write(root, COLUMNS)
+    begun = _begin(root)
+    config = load_workload(root / "workloads/customers/workload.yaml", root=root)
+    assert config.data.columns == ("age", "plan", "signed up", "churned")
+    assert config.data.source == "data.csv"
+    assert config.transform.label == "churned"
+    assert "id                left out" in begun.text() or "id         left out" in begun.text()
+    assert "hint: " in begun.text().splitlines()[-1]
+
+
+def test_the_schema_says_what_was_seen(root):
+    _write(root, COLUMNS)
+    _begin(root)
+    text = (root / "schemas/customers.pbtxt").read_text(encoding="utf-8")
+    schema = text_format.Parse(text, schema_pb2.Schema())
+    features = {feature.name: feature for feature in schema.feature}
+    assert list(features) == ["age", "plan", "signed up", "churned"]
+    assert features["age"].shape.dim[0].size == 1
+    assert features["plan"].value_count.max == 1
+    assert list(features["churned"].not_in_environment) == ["SERVING"]
+    assert {domain.name: list(domain.value) for domain in schema.string_domain} == {
+        "plan": ["basic", "pro"],
+        "churned": ["no", "yes"],
+    }
+
+
+def test_whatever_stands_in_names_and_values_stays_data(root):
+    columns = {name: (lambda row, k=k: [*HOSTILE, "x"][(row + k) % 7]) for k, name in enumerate(HOSTILE)}
+    _write(root, {**columns, "la`bel\r\n| x": COLUMNS["churned"]}, rows=700)
+    begun = _begin(root, label="la`bel\r\n| x")
+    config = load_workload(root / "workloads/customers/workload.yaml", root=root)
+    assert set(config.data.columns) == {*columns, "la`bel\r\n| x"}
+    schema = text_format.Parse(
+        (root / "schemas/customers.pbtxt").read_text(encoding="utf-8"), schema_pb2.Schema()
+    )
+    assert {feature.name for feature in schema.feature} == set(config.data.columns)
+    assert all(set(domain.value) <= {*HOSTILE, "x", "no", "yes"} for domain in schema.string_domain)
+    for path in begun.files:
+        if path.endswith(".py"):
+            ast.parse((root / path).read_text(encoding="utf-8"))
+    readme = (root / "workloads/customers/README.md").read_text(encoding="utf-8")
+    assert "<script>" not in readme
+
+
+def test_the_code_needs_no_formatter(root, project):
+    _write(root, COLUMNS)
+    _begin(root)
+    ours = 'lint.isort.known-first-party = ["pipeline", "components", "workloads"]'
+    config = ["--config", str(project / "pyproject.toml"), "--config", ours, "--ignore", "INP001"]
+    done = subprocess.run(
+        [sys.executable, "-m", "ruff", "check", *config],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize(
+    ("values", "metric"),
+    [
+        (lambda row: ["a", "b", "c"][row % 3], "sparse_categorical_accuracy"),
+        (lambda row: 100 + NOISE[row + 900], "root_mean_squared_error"),
+    ],
+)
+def test_the_label_decides_over_metrics(root, values, metric):
+    _write(root, {**COLUMNS, "churned": values})
+    _begin(root)
+    config = load_workload(root / "workloads/customers/workload.yaml", root=root)
+    assert config.evaluate.metrics[0] == metric
+
+
+def test_few_rows_get_a_linear_model_and_many_hidden_layers(root):
+    _write(root, COLUMNS)
+    _begin(root)
+    _write(root, COLUMNS, rows=2500, name="data.csv")
+    _begin(root, name="more")
+    few, many = (
+        load_workload(root / f"workloads/{name}/workload.yaml", root=root) for name in ("customers", "more")
+    )
+    assert few.train.hyperparameters["hidden_units"] == []
+    assert "hidden_units" not in many.train.hyperparameters
+
+
+def test_a_semicolon_is_found(root):
+    _write(root, COLUMNS, delimiter=";")
+    _begin(root)
+    assert load_workload(root / "workloads/customers/workload.yaml", root=root).data.delimiter == ";"
+
+
+def test_json_lines_are_read(root):
+    rows = [{name: column(row) for name, column in COLUMNS.items()} for row in range(300)]
+    (root / "data.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    _begin(root, data="data.jsonl")
+    assert load_workload(root / "workloads/customers/workload.yaml", root=root).data.format == "jsonl"
+
+
+def test_nothing_is_ever_overwritten(root):
+    _write(root, COLUMNS)
+    _begin(root)
+    before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    with pytest.raises(UsageError, match="there already; nothing is written"):
+        _begin(root)
+    assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"name": "big-name"}, "is no name of a workload"),
+        ({"name": "Big Name"}, "'Big Name' is no name of a workload"),
+        ({"name": "../up"}, "is no name of a workload"),
+        ({"label": "chrned"}, "has no column 'chrned'; there are: id, age"),
+        ({"keep": ["agee"]}, "has no column 'agee'"),
+        ({"task": "clustering"}, "--task clustering is none of auto, binary"),
+        ({"data": "data.xlsx"}, "no file whose name ends in"),
+        ({"label": None}, "Which column is to be predicted"),
+    ],
+)
+def test_what_cannot_be_is_refused_and_leaves_nothing(root, options, words):
+    _write(root, COLUMNS)
+    with pytest.raises(UsageError, match=words):
+        _begin(root, **options)
+    assert not (root / "workloads/customers").exists()
+
+
+def test_who_is_there_is_asked(root):
+    asked = []
+
+    def ask(question, answers):
+        asked.append(question)
+        return "churned" if "churned" in answers else "regression"
+
+    _write(root, {**COLUMNS, "churned": lambda row: 3 + 2 * (row % 4)})
+    begun = _begin(root, label=None, ask=ask)
+    assert len(asked) == 2
+    assert begun.plan.task == "regression"

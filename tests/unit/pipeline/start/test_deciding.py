@@ -1,0 +1,165 @@
+import numpy as np
+import pytest
+
+from pipeline.errors import UsageError
+from pipeline.start.deciding import Role, decide, decide_task
+from pipeline.start.facts import facts_of
+
+ROWS = 1000
+
+
+def _facts(name, values):
+    if any(isinstance(value, str) for value in values):
+        return facts_of(name, "text", np.array(values, dtype=object))
+    kind = "int" if all(value is not None and float(value).is_integer() for value in values) else "float"
+    numbers = [np.nan if value is None else value for value in values]
+    return facts_of(name, kind, np.array(numbers, dtype=np.float64))
+
+
+def _cycle(*values):
+    return [values[row % len(values)] for row in range(ROWS)]
+
+
+LABEL = _facts("churned", _cycle("no", "yes"))
+NOISE = np.random.default_rng(1).normal(size=ROWS)
+
+
+def _role(column, **options):
+    other = _facts("other", NOISE.tolist())
+    plan = decide(
+        [column, other, LABEL], label="churned", task="binary", leaks=options.pop("leaks", {}), **options
+    )
+    return plan.decisions[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "role", "why"),
+    [
+        ("size", NOISE.tolist(), Role.NUMBER, "numbers from"),
+        ("income", np.exp(3 * NOISE).tolist(), Role.AMOUNT, "half below"),
+        ("plan", _cycle("basic", "pro", "team"), Role.CATEGORY, "3 different texts"),
+        (
+            "firm",
+            _cycle(*(f"The firm of number {n} and sons" for n in range(50))),
+            Role.CATEGORY,
+            "50 different",
+        ),
+        ("weekday", _cycle(*range(7)), Role.CATEGORY, "7 different whole numbers"),
+        ("district", _cycle(*(17031000000 + 977 * n for n in range(90))), Role.CATEGORY, "90 different"),
+        ("tract", [17031000000 + 977 * (row % 95) for row in range(ROWS)], Role.CATEGORY, "95 different"),
+        ("born", _cycle("1990-01-01", "1991-05-06"), Role.MOMENT, "dates, taken apart"),
+        ("customer_id", list(range(5000, 5000 + 7 * ROWS, 7)), Role.LEFT_OUT, "an id"),
+        ("line", list(range(1, ROWS + 1)), Role.LEFT_OUT, "an id"),
+        ("code", [f"A{row:05}" for row in range(ROWS)], Role.LEFT_OUT, "an id"),
+        (
+            "remark",
+            [f"the {row}. thing that this person said" for row in range(ROWS)],
+            Role.LEFT_OUT,
+            "free text",
+        ),
+        ("country", _cycle("CH"), Role.LEFT_OUT, "the same in every row: CH"),
+        ("fax", [None] * (ROWS - 1) + ["1"], Role.LEFT_OUT, "a value in 1 of 1,000 rows only"),
+        ("nothing", [None] * ROWS, Role.LEFT_OUT, "empty in every row"),
+    ],
+)
+def test_each_kind_of_column_gets_its_role(name, values, role, why):
+    decision = _role(_facts(name, values))
+    assert decision.role is role
+    assert why in decision.why
+
+
+def test_a_number_that_is_different_in_each_row_is_no_id_unless_it_counts_or_is_called_one():
+    assert _role(_facts("weight_g", list(range(5000, 5000 + 7 * ROWS, 7)))).role is Role.NUMBER
+
+
+def test_a_column_that_gives_the_label_away_is_left_out_with_the_reason():
+    decision = _role(_facts("refund", NOISE.tolist()), leaks={"refund": "alone it predicts churned"})
+    assert (decision.role, decision.why) == (Role.LEFT_OUT, "alone it predicts churned")
+
+
+def test_what_is_to_be_kept_is_kept():
+    decision = _role(_facts("line", list(range(1, ROWS + 1))), kept=["line"])
+    assert decision.role is Role.NUMBER
+
+
+def test_rare_values_share_a_category():
+    values = ["common"] * 900 + ["second"] * 90 + [f"rare {row}" for row in range(10)]
+    decision = _role(_facts("plan", values))
+    assert decision.values == 2
+    assert "the 10 rarest share one category" in decision.why
+
+
+def test_features_get_plain_names_that_differ():
+    columns = [_facts(name, NOISE.tolist()) for name in ("Größe (cm)", "gr e cm", "2nd", "churned ")]
+    plan = decide([*columns, LABEL], label="churned", task="binary", leaks={})
+    assert [decision.feature for decision in plan.decisions] == [
+        "gr_e_cm",
+        "gr_e_cm_2",
+        "x_2nd",
+        "churned_2",
+        "churned",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "task"),
+    [
+        (["no", "yes"], "binary"),
+        (["a", "b", "c"], "multiclass"),
+        ([0, 1], "binary"),
+        ([0.0, 1.5], "binary"),
+        ([0, 1, 2], "multiclass"),
+        ([3, 5, 8], None),
+        (list(range(15)), None),
+        (list(range(100)), "regression"),
+        ([0.5, 1.5, 2.5], "regression"),
+    ],
+)
+def test_the_label_tells_the_task_where_it_is_clear(values, task):
+    assert decide_task(_facts("label", values), "auto") == task
+
+
+@pytest.mark.parametrize(
+    ("values", "asked", "words"),
+    [
+        (["yes", "yes"], "auto", "1 different value: there is nothing to predict"),
+        ([None, None], "auto", "0 different values"),
+        (["a", "b"], "regression", "holds text, as 'a'"),
+        (["a", "b", "c"], "binary", "3 different values; binary needs two"),
+        ([f"c{n}" for n in range(101)], "auto", "too many for classes"),
+    ],
+)
+def test_a_label_that_cannot_be_one_is_refused(values, asked, words):
+    with pytest.raises(UsageError, match=words):
+        decide_task(_facts("label", values), asked)
+
+
+def test_a_table_without_a_feature_is_refused_with_the_reasons():
+    with pytest.raises(UsageError, match=r"No column is left .*country: the same in every row") as refused:
+        decide([_facts("country", _cycle("CH")), LABEL], label="churned", task="binary", leaks={})
+    assert "--keep" in str(refused.value.hint)
+
+
+def test_classes_stand_in_the_order_of_their_values():
+    label = _facts("grade", _cycle(10, 2, 1))
+    plan = decide([_facts("x", NOISE.tolist()), label], label="grade", task="multiclass", leaks={})
+    assert plan.classes == (1, 2, 10)
+
+
+def test_notes_tell_what_the_user_should_know():
+    values = ["no"] * 980 + ["yes"] * 15 + [None] * 5
+    label = facts_of("churned", "text", np.array(values, dtype=object))
+    plan = decide(
+        [_facts("x", NOISE.tolist()), label],
+        label="churned",
+        task="binary",
+        leaks={},
+        suspicions={"x": "score 0.9"},
+        lists=["tags"],
+    )
+    notes = " ".join(plan.notes)
+    assert "5 of 1,000 rows have no churned" in notes
+    assert "Only 1.5% of the rows have churned yes" in notes
+    assert "stands in 15 rows only" in notes
+    assert "x nearly gives churned away (score 0.9)" in notes
+    assert "tags holds several values a row" in notes

@@ -1,0 +1,67 @@
+import numpy as np
+import pytest
+
+from pipeline.start.facts import facts_of
+
+
+def _texts(*values):
+    return np.array(values, dtype=object)
+
+
+def _numbers(*values):
+    return np.array(values, dtype=np.float64)
+
+
+def test_counts_values_and_empty_cells():
+    facts = facts_of("plan", "text", _texts("a", None, "b", "a"))
+    assert (facts.rows, facts.missing, facts.distinct, facts.present) == (4, 1, 2, 3)
+    assert list(facts.counts.items()) == [("a", 2), ("b", 1)]
+    assert facts.missing_share == 0.25
+
+
+def test_equal_counts_come_in_the_order_of_the_values():
+    assert list(facts_of("plan", "text", _texts("b", "a", "c")).counts) == ["a", "b", "c"]
+
+
+def test_numbers_have_a_range_and_a_median():
+    facts = facts_of("fare", "float", _numbers(1.5, np.nan, 9.0, 2.0))
+    assert (facts.missing, facts.least, facts.greatest, facts.median) == (1, 1.5, 9.0, 2.0)
+
+
+def test_whole_numbers_stay_whole():
+    assert list(facts_of("n", "int", _numbers(3, 1, 3)).counts) == [3, 1]
+
+
+@pytest.mark.parametrize("kind", ["int", "float", "text"])
+def test_an_empty_column_has_no_value(kind):
+    values = _texts(None, None) if kind == "text" else _numbers(np.nan, np.nan)
+    facts = facts_of("x", kind, values)
+    assert (facts.present, facts.distinct, facts.counts, facts.moment) == (0, 0, {}, "")
+
+
+@pytest.mark.parametrize(
+    ("values", "moment"),
+    [
+        (["2024-03-01", "1999-12-31"], "date"),
+        (["2024-03-01 10:20", "2024-03-02"], "time"),
+        (["2024-03-01T10:20:30.5Z", "2024-03-01T10:20:30+01:00"], "time"),
+        (["2024-03-01", "soon"], ""),
+        (["01.03.2024"], ""),
+        (["2024-03-01\nimport os"], ""),
+    ],
+)
+def test_texts_are_dates_only_where_all_of_them_are(values, moment):
+    assert facts_of("day", "text", _texts(*values)).moment == moment
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "moment"),
+    [
+        ("trip_start_timestamp", [1.4e9, 1.5e9], "seconds"),
+        ("created_at", [1.4e9], "seconds"),
+        ("population", [1.4e9], ""),
+        ("timestamp", [5, 17], ""),
+    ],
+)
+def test_numbers_are_moments_only_where_name_and_range_agree(name, values, moment):
+    assert facts_of(name, "int", _numbers(*values)).moment == moment
