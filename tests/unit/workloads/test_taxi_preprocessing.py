@@ -1,10 +1,8 @@
 """The taxi features of a handful of trips, computed by tf.Transform itself."""
 
-import os
-import tempfile
-from pathlib import Path
-
 import pytest
+
+from pipeline.testing.transform import transformed as transform
 
 pytestmark = [
     pytest.mark.slow,
@@ -50,20 +48,9 @@ TRIPS = {
 @pytest.fixture(scope="module")
 def transformed():
     """The transformed columns of each of TRIPS, each column a list of one value."""
-    os.environ.setdefault("TF_USE_LEGACY_KERAS", "0")
-    import tensorflow_transform.beam as tft_beam
-    from google.protobuf import text_format
-    from tensorflow_metadata.proto.v0 import schema_pb2
-    from tensorflow_transform.tf_metadata import dataset_metadata
-
     from workloads.taxi.preprocessing import preprocessing_fn
 
-    text = Path("schemas/taxi.pbtxt").read_text(encoding="utf-8")
-    metadata = dataset_metadata.DatasetMetadata(text_format.Parse(text, schema_pb2.Schema()))
-    with tempfile.TemporaryDirectory() as folder, tft_beam.Context(temp_dir=folder):
-        (rows, _), _ = (list(TRIPS.values()), metadata) | tft_beam.AnalyzeAndTransformDataset(
-            preprocessing_fn
-        )
+    rows = transform(preprocessing_fn, list(TRIPS.values()), schema="schemas/taxi.pbtxt")
     return dict(zip(TRIPS, rows, strict=True))
 
 
