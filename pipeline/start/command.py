@@ -9,7 +9,7 @@ from typing import get_args
 import numpy as np
 
 from components.data_gate.limits import Limits
-from components.data_gate.rules.leak import find_leaks
+from components.data_profile.single_scores import single_scores
 from pipeline.config.section import PATTERN_WORDS, SnakeName
 from pipeline.errors import UsageError
 from pipeline.local.invocation import command
@@ -110,7 +110,7 @@ def new(
         leaks=leaks,
         kept=keep,
         label_moments=(float(np.nanmean(numbers)), float(np.nanstd(numbers))),
-        suspicions={column: why for column, why in suspicions.items() if column not in leaks},
+        suspicions=suspicions,
         lists=table.lists,
     )
     files = files_of(plan, table, name=name, source=_source(data, root))
@@ -133,12 +133,15 @@ def _asked_task(label: str, ask: Ask) -> Task:
 
 
 def _leaks(table: Table, label: str) -> tuple[dict[str, str], dict[str, str]]:
-    """What the data gate would stop at, and what is close to it: column -> in words."""
-    limits = Limits()
-    found = list(find_leaks(table.columns, label, Limits(max_label_score=_SUSPICIOUS_SCORE)))
-    words = {finding.feature: (finding.what, finding.measured or 0.0) for finding in found if finding.feature}
-    sure = {column: what for column, (what, score) in words.items() if score > limits.max_label_score}
-    return sure, {column: what for column, (what, _) in words.items()}
+    """What the data gate would stop at, and what comes close to it: column -> in words."""
+    scores = single_scores(table.columns, label)
+    words = {
+        column: f"alone it predicts {label} with a score of {score:.3f} of 1"
+        for column, score in scores.items()
+        if score > _SUSPICIOUS_SCORE
+    }
+    sure = {column for column in words if scores[column] > Limits().max_label_score}
+    return {c: words[c] for c in words if c in sure}, {c: words[c] for c in words if c not in sure}
 
 
 def _source(data: str, root: Path) -> str:
