@@ -68,6 +68,7 @@ def begin(request: Request, *, display: RunDisplay, warm: Warm | None = None) ->
         folder = history.folder(record.run_id)
         try:
             if not is_all_known(request, history, record, display):
+                request.check_engine()
                 own = _step_folder(folder, "begin")
                 with (
                     temporary_folder(own) as temporary,
