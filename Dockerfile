@@ -1,6 +1,7 @@
 # The image that the tasks of a cloud run are executed in: `make image`, or
 #   docker build --tag NAME:TAG .
 #   docker build --tag NAME:TAG-tpu --target training-tpu .
+#   docker build --tag NAME:TAG-beam --target beam-worker .
 # Debian 13 (glibc 2.41) with the Python that the tests run on. .dockerignore says what is copied.
 ARG BASE=python:3.11-slim-trixie
 
@@ -35,6 +36,15 @@ USER root
 RUN uv pip install --quiet --no-cache --no-deps --require-hashes --compile-bytecode \
     --python /opt/venv/bin/python --requirement requirements-tpu.lock
 USER slipway
+
+# Workers of Beam outside the tasks (Dataflow, Flink, Spark): Beam's own launcher, which starts our packages.
+# Of the version that requirements.lock holds.
+FROM apache/beam_python3.11_sdk:2.77.0 AS beam
+
+FROM pipeline AS beam-worker
+ENV RUN_PYTHON_SDK_IN_DEFAULT_ENVIRONMENT=1
+COPY --from=beam /opt/apache/beam /opt/apache/beam
+ENTRYPOINT ["/opt/apache/beam/boot"]
 
 # What `docker build` makes when no target is named.
 FROM pipeline

@@ -68,11 +68,12 @@ def preprocessing_fn(inputs):
 def run_stage(stage: str, folder: Path) -> dict[str, float]:
     """Runs one stage in this process on what the stages before it left in `folder`, and measures it."""
     os.environ["TF_USE_LEGACY_KERAS"] = "0"
-    import tensorflow_data_validation as tfdv
     from tfx.dsl.components.base.base_beam_executor import BaseBeamExecutor
     from tfx.proto import example_gen_pb2
     from tfx.types import standard_artifacts
     from tfx.utils import proto_utils
+
+    import tensorflow_data_validation as tfdv  # isort: skip  (after tfx, which patches what it imports)
 
     def artifact(kind, name, **properties):
         found = kind()
