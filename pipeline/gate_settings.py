@@ -30,6 +30,8 @@ def data_gate_settings(config: WorkloadConfig) -> dict[str, Any]:
         "reference_folder": reference_folder(gate.reference),
         **({} if (span := span_of(gate.reference)) is None else {"reference_span": span}),
         "serving_folder": gate.serving_statistics or "",
+        "preprocessing_fn": config.transform.preprocessing_fn,
+        "label_feature": config.transform.label,
         "schema_file": _shown(config.schema_path),
         "sample_rows": gate.sample_rows,
     }

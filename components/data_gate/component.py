@@ -13,6 +13,7 @@ from tfx.types.artifact_utils import decode_split_names
 from tfx.types.standard_artifacts import ExampleAnomalies, Examples, ExampleStatistics, ModelBlessing, Schema
 
 from components.data_gate.limits import Limits
+from components.data_gate.made_label import made_label
 from components.data_gate.protos import anomalies as read_anomalies
 from components.data_gate.protos import schema_features
 from components.data_gate.raw_rows import with_rows
@@ -44,6 +45,8 @@ def DataGate(  # noqa: N802 (component constructors are nouns)
     reference_folder: Parameter[str] = "",
     reference_span: Parameter[int] = -1,
     serving_folder: Parameter[str] = "",
+    preprocessing_fn: Parameter[str] = "",
+    label_feature: Parameter[str] = "",
     schema_file: Parameter[str] = "",
     sample_rows: Parameter[int] = 50_000,
     accept_data: Parameter[str] = "",
@@ -66,6 +69,9 @@ def DataGate(  # noqa: N802 (component constructors are nouns)
         reference_folder: statistics to compare with instead; empty: those of `reference` or `blessing`.
         reference_span: the span that `reference` has to be about; -1: it may be missing.
         serving_folder: statistics of what the model is asked; empty: unknown.
+        preprocessing_fn: dotted path of what makes the features and the label; empty: only the raw label is
+            looked at.
+        label_feature: the label among its outputs.
         schema_file: the schema as the user knows it; empty where it is inferred from the data.
         sample_rows: how many examples are read at most.
         accept_data: the reason why the data passes whatever is found; empty: it has to pass by itself.
@@ -96,12 +102,18 @@ def DataGate(  # noqa: N802 (component constructors are nouns)
     now_s = time.time()
     sample = read_sample(examples.uri, splits, rows=sample_rows)
     [schema_name] = fileio.listdir(schema.uri)
+    schema_text = _text(f"{schema.uri}/{schema_name}")
+    made = None
+    if preprocessing_fn:
+        made = made_label(
+            sample.records, preprocessing_fn=preprocessing_fn, label=label_feature, schema=schema_text
+        )
     evidence = Evidence(
         statistics=read_statistics(statistics.uri),
         label=label,
         limits=Limits.from_json(limits),
         now_s=now_s,
-        schema=schema_features(_text(f"{schema.uri}/{schema_name}")),
+        schema=schema_features(schema_text),
         schema_file=schema_file,
         anomalies=[
             anomaly
@@ -114,6 +126,7 @@ def DataGate(  # noqa: N802 (component constructors are nouns)
         reference_at_s=then.profile.at_s,
         serving=_serving(serving_folder),
         bad=_bad_rows(summary),
+        made=made if made is None else (label_feature, made),
         sample=sample.columns,
         repeated=sample.repeated,
         sampled=sample.rows,

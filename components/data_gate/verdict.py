@@ -1,8 +1,10 @@
 """What decides whether the data passes: every rule, then one answer in words. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from components.data_gate.finding import Finding
 from components.data_gate.limits import Limits
@@ -50,6 +52,8 @@ class Evidence:
         serving: the statistics of what the model is asked; None where unknown.
         bad: what Ingest's quarantine says.
         sample: columns of some rows by name.
+        made: the label that the model learns, by its name among the transformed features, for the same rows;
+            None where it is not known.
         repeated: rows of the sample that repeat an earlier one.
         sampled: rows of the sample.
     """
@@ -68,6 +72,7 @@ class Evidence:
     serving: SplitStatistics | None = None
     bad: BadRows = field(default_factory=BadRows)
     sample: Mapping[str, Column] = field(default_factory=dict)
+    made: tuple[str, Column] | None = None
     repeated: int = 0
     sampled: int = 0
 
@@ -179,8 +184,20 @@ def _find(e: Evidence, scores: Mapping[str, float], explained: LabelScore | None
     yield from find_drift(e.statistics, e.reference, e.limits, skip=skip)
     yield from find_skew(e.statistics, e.limits, skip=skip)
     yield from find_serving_skew(e.statistics, e.serving, e.limits, skip=skip)
-    yield from find_leaks(scores, e.label, e.limits)
+    leaks = list(find_leaks(scores, e.label, e.limits))
+    yield from leaks
+    yield from _leaks_of_made(e, told={finding.feature for finding in leaks})
     elapsed_s = None if e.reference_at_s is None else e.now_s - e.reference_at_s
     yield from find_staleness(
         e.statistics, e.reference, e.limits.freshness, now_s=e.now_s, elapsed_s=elapsed_s
     )
+
+
+def _leaks_of_made(e: Evidence, *, told: Collection[str]) -> Iterator[Finding]:
+    """What gives away the label that preprocessing_fn makes; the raw label is no feature of the model."""
+    if e.made is None or e.label not in e.sample or np.array_equal(e.made[1], e.sample[e.label]):
+        return
+    name, column = e.made
+    features = {key: values for key, values in e.sample.items() if key not in (e.label, name)}
+    found = find_leaks(single_scores({**features, name: column}, name), name, e.limits)
+    yield from (finding for finding in found if finding.feature not in told)

@@ -24,11 +24,13 @@ class Sample:
         columns: those with at most one value a row, by name; see `columns.Column`.
         rows: how many.
         repeated: how many of them repeat an earlier one.
+        records: the same rows as they were read, serialized tf.Examples.
     """
 
     columns: dict[str, Column]
     rows: int
     repeated: int
+    records: Sequence[bytes]
 
 
 def read_sample(uri: str, splits: Sequence[str], *, rows: int) -> Sample:
@@ -43,7 +45,7 @@ def read_sample(uri: str, splits: Sequence[str], *, rows: int) -> Sample:
     records = [record for path in files for record in _read(path, -(-rows // len(files)))]
     digests = {hashlib.blake2b(record, digest_size=16).digest() for record in records}
     columns = _columns(ExamplesToRecordBatchDecoder().DecodeBatch(records)) if records else {}
-    return Sample(columns=columns, rows=len(records), repeated=len(records) - len(digests))
+    return Sample(columns=columns, rows=len(records), repeated=len(records) - len(digests), records=records)
 
 
 def _read(path: str, rows: int) -> Iterator[bytes]:

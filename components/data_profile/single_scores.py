@@ -17,7 +17,7 @@ from components.data_profile.columns import (
 _BINS = 32
 # More rows make the score no truer; fewer cannot tell near-perfect from lucky.
 _MOST_ROWS, _LEAST_ROWS = 5_000, 100
-_MOST_VALUES = 2_000_000
+_MOST_VALUES = 1_200_000
 # So many rows of the rarer classes are needed, and as many again to be kept aside.
 _LEAST_RARE = 10
 

@@ -50,6 +50,7 @@ def gate(libraries, tmp_path_factory):
             function(
                 **inputs, verdict=verdict, reference=reference, label="tips", limits=json.dumps(limits),
                 options=Options(label="tips").to_json(), blessing=None, reference_folder="",
+                preprocessing_fn="workloads.taxi.preprocessing.preprocessing_fn", label_feature="big_tip",
                 reference_span=span, serving_folder="", schema_file="schemas/taxi.pbtxt", sample_rows=50_000,
                 accept_data=accepted, day="",
             )  # fmt: skip
@@ -141,6 +142,12 @@ SPOILED = {
         lambda trips: trips.assign(trip_miles=trips["tips"]),
         ("leak", "trip_miles", "it gives the label away"),
     ),
+    "what is made of the label leaked into a feature": (
+        lambda trips: trips.assign(
+            trip_miles=(trips["tips"].map(float) > 0.2 * trips["fare"].map(float)) * 1.0
+        ),
+        ("leak", "trip_miles", "alone it predicts big_tip"),
+    ),
     "5% of the labels flipped": (
         flip_labels,
         ("label", "tips", "labels are wrong, or mixed up"),
@@ -196,6 +203,23 @@ def test_span_that_was_named_and_never_passed_is_no_silent_pass(gate):
     )
     with pytest.raises(ComponentError, match="names span 7, of which no data has passed this gate yet"):
         gate(nothing, span=7)
+
+
+def test_label_that_depends_on_what_transform_has_yet_to_find_is_not_guessed(validate, trips, project):
+    from components.data_gate.made_label import made_label
+    from components.data_profile.sample import read_sample
+
+    sample = read_sample(str(validate(trips).examples), ["train"], rows=2000)
+    schema = (project / "schemas/taxi.pbtxt").read_text(encoding="utf-8")
+
+    def made(label, function="workloads.taxi.preprocessing.preprocessing_fn"):
+        return made_label(sample.records, preprocessing_fn=function, label=label, schema=schema)
+
+    tips, fare = sample.columns["tips"], sample.columns["fare"]
+    assert (made("big_tip") == (np.round(tips * 100) * 5 > np.round(fare * 100))).all()
+    assert made("fare_scaled") is None, "its mean is not known yet"
+    assert made("nonsense") is None
+    assert made("big_tip", "workloads.taxi.model.build_model") is None
 
 
 def test_same_trips_again_are_not_compared_with_themselves(gate, validate, trips, clean):

@@ -58,6 +58,16 @@ def test_what_makes_the_others_follow_comes_first_and_notes_last(split, verdict)
     assert ", against the data that passed last" in answer.message
 
 
+def test_feature_that_gives_away_what_is_made_of_the_label_is_told_once(split, verdict):
+    fare, tips = RNG.lognormal(2, 0.5, 3000), RNG.lognormal(1, 0.5, 3000)
+    big = (tips > 0.5 * fare).astype(float)
+    sample = {"fare": fare, "flag": big, "copy": tips, "label": tips}
+    made = verdict(trips(split), sample=sample, made=("big_tip", big))
+    assert [(f.rule, f.feature) for f in made.findings] == [("leak", "copy"), ("leak", "flag")]
+    assert "predicts big_tip" in made.findings[1].what
+    assert [f.feature for f in verdict(trips(split), sample=sample).findings] == ["copy"]
+
+
 def test_time_column_and_label_are_not_compared_for_drift(split, verdict):
     then, now = trips(split, t=[1e9] * 3000), trips(split, t=[1.1e9] * 3000)
     drifted = verdict(now, reference=then)
@@ -126,7 +136,8 @@ def test_two_thousand_features_are_judged_in_a_second(split, verdict):
     statistics = {name: split(label=RNG.normal(size=1000), **values) for name in ("train", "eval")}
     sample = {f"x{i}": RNG.normal(size=10_000) for i in range(2000)} | {"label": RNG.normal(size=10_000)}
     began = time.process_time()
-    answer = verdict(statistics, reference=statistics, sample=sample)
-    # 0.6 s of one quiet core; twice that on a busy machine.
+    made = ("big", (sample["label"] > 1).astype(float))
+    answer = verdict(statistics, reference=statistics, sample=sample, made=made)
+    # 0.8 s of one quiet core; twice that on a busy machine.
     assert time.process_time() - began < 2.0
     assert answer.passed

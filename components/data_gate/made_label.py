@@ -1,0 +1,109 @@
+"""The label as the model learns it: what preprocessing_fn makes of the raw columns, where it needs no more.
+
+Before Transform has run, what depends on an analyzer (a vocabulary, a mean) is not known. Labels seldom do,
+so the part of the graph that makes the label is cut out and run on some rows.
+"""
+
+import importlib
+import logging
+import tempfile
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from google.protobuf import text_format
+from tensorflow_metadata.proto.v0 import schema_pb2
+from tensorflow_transform import analyzer_nodes, impl_helper
+from tensorflow_transform.tf_metadata import schema_utils
+
+from components.data_profile.columns import Column
+
+_log = logging.getLogger(__name__)
+
+
+def made_label(records: Sequence[bytes], *, preprocessing_fn: str, label: str, schema: str) -> Column | None:
+    """The transformed label of some rows; None where it depends on an analyzer, or cannot be computed here.
+
+    Args:
+        records: serialized tf.Examples.
+        preprocessing_fn: dotted path of the user's function.
+        label: which of its outputs.
+        schema: of the raw examples, in protobuf's text format.
+    """
+    spec = schema_utils.schema_as_feature_spec(text_format.Parse(schema, schema_pb2.Schema())).feature_spec
+    module, _, name = preprocessing_fn.rpartition(".")
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            graph, inputs, outputs = impl_helper.trace_preprocessing_function(
+                getattr(importlib.import_module(module), name),
+                {name: _type_of(feature) for name, feature in spec.items()},
+                use_tf_compat_v1=False,
+                base_temp_dir=folder,
+            )
+            return _answers(graph, inputs, outputs[label], records, spec)
+    except Exception as error:  # whatever is wrong in the user's function, Transform tells it
+        _log.warning("the label %s was not looked at: %s", label, error)
+        return None
+
+
+def _answers(graph: Any, inputs: Any, label: Any, records: Sequence[bytes], spec: Any) -> Column | None:
+    needed = _ancestors(label.op)
+    # Until they are known, TF.Transform traces what analyzers find as constants of no meaning.
+    analyzed = {each.tensor.op for each in graph.get_collection(analyzer_nodes.TENSOR_REPLACEMENTS)}
+    if analyzed & needed:
+        return None
+    parts = {name: tf.nest.flatten(tensor, expand_composites=True) for name, tensor in inputs.items()}
+    fed = {name: tensors for name, tensors in parts.items() if any(t.op in needed for t in tensors)}
+    known = {tensor.op for tensors in fed.values() for tensor in tensors}
+    if any(op.type == "Placeholder" and op not in known for op in needed):
+        return None
+    rows = tf.io.parse_example(list(records), {name: spec[name] for name in fed})
+    feed = {
+        tensor.name: value.numpy()
+        for name, tensors in fed.items()
+        for tensor, value in zip(tensors, tf.nest.flatten(rows[name], expand_composites=True), strict=True)
+        if tensor.op in needed
+    }
+    with tf.Graph().as_default() as part:
+        tf.graph_util.import_graph_def(_part(graph, needed), name="")
+    with tf.compat.v1.Session(graph=part) as session:
+        values = np.asarray(session.run(label.name, feed))
+    if values.size != len(records):
+        return None
+    flat = values.reshape(-1)
+    if flat.dtype == object:
+        return np.array([value.decode("utf-8", "replace") for value in flat], dtype=object)
+    return flat.astype(np.float64)
+
+
+def _type_of(feature: Any) -> Any:
+    if isinstance(feature, tf.io.FixedLenFeature):
+        return tf.TensorSpec([None, *feature.shape], feature.dtype)
+    if isinstance(feature, tf.io.VarLenFeature):
+        return tf.SparseTensorSpec([None, None], feature.dtype)
+    raise TypeError(f"{type(feature).__name__} features are not read here")
+
+
+def _ancestors(op: Any) -> set[Any]:
+    found, waiting = set(), [op]
+    while waiting:
+        each = waiting.pop()
+        if each not in found:
+            found.add(each)
+            waiting += [tensor.op for tensor in each.inputs]
+    return found
+
+
+def _part(graph: Any, needed: set[Any]) -> Any:
+    """The nodes that are needed, without waiting for others, e.g. for the tables of vocabularies."""
+    whole = graph.as_graph_def()
+    names = {op.name for op in needed}
+    part = tf.compat.v1.GraphDef(versions=whole.versions, library=whole.library)
+    for node in whole.node:
+        if node.name in names:
+            kept = [name for name in node.input if not name.startswith("^")]
+            del node.input[:]
+            node.input.extend(kept)
+            part.node.append(node)
+    return part
