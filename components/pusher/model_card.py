@@ -18,7 +18,7 @@ _EXAMPLES: Mapping[str, Any] = {"string": "", "bool": False, "float": 0.0, "doub
 
 
 def model_card(papers: Mapping[str, Any]) -> str:
-    """The card as Markdown: purpose, data, metrics by slice with a chart, limits, and how to call the model.
+    """The card as Markdown: purpose, data, metrics by slice with a picture, limits, how to call the model.
 
     Args:
         papers: as `components.pusher.provenance` gives them; sections without anything to say are left out.
