@@ -5,7 +5,7 @@ PYTHON := $(VENV)/bin/python
 READY := $(VENV)/.ready
 IMAGE := slipway
 
-.PHONY: run test setup jax lint lock schema image flink spark prism clean help
+.PHONY: run test setup jax airflow lint lock schema image flink spark prism clean help
 
 run: setup ## The taxi workload, from raw trips to a pushed model
 	@$(PYTHON) local_runner.py run
@@ -24,6 +24,12 @@ jax: $(VENV)-jax/.ready ## A second environment, .venv-jax, to train with Keras 
 $(VENV)-jax/.ready: requirements-jax.lock setup.sh
 	@bash setup.sh $(VENV)-jax requirements-jax.lock
 
+# Apart from .venv, because Airflow and TFX want different versions of the same packages.
+airflow: $(VENV)-airflow/.ready ## Airflow in an environment of its own, .venv-airflow, to try DAGs with
+
+$(VENV)-airflow/.ready: requirements-airflow.lock setup.sh
+	@bash setup.sh $(VENV)-airflow requirements-airflow.lock
+
 lint: setup ## Format, lint, types, layers
 	@$(VENV)/bin/ruff format --check .
 	@$(VENV)/bin/ruff check .
@@ -39,6 +45,9 @@ lock: setup ## Resolves the dependencies anew into requirements.lock
 	@printf 'tensorflow\nkeras\nnumpy\njax==0.10.2\n' | $(VENV)/bin/uv pip compile - --universal \
 		--python-version 3.11 --constraints requirements.lock --upgrade \
 		--generate-hashes --no-emit-index-url --no-annotate --no-header --quiet -o requirements-jax.lock
+	@printf 'apache-airflow-core\napache-airflow-providers-standard\n' | $(VENV)/bin/uv pip compile - --universal \
+		--python-version 3.11 --upgrade --generate-hashes --no-emit-index-url --no-annotate --no-header \
+		--quiet -o requirements-airflow.lock
 
 schema: setup ## Writes schemas/workload.schema.json from pipeline/config/
 	@$(PYTHON) -m pipeline.config.json_schema

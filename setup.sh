@@ -32,8 +32,8 @@ fi
 
 echo "setup: $("$python" -V), $(grep -c '==' "$lock") locked packages into $venv (1 to 3 minutes, up to 3.6 GB)" >&2
 "$python" -m venv "$venv"
-# The second environment is made with the first one's uv.
-uv=$(command -v uv || command -v "${venv%-jax}/bin/uv" || true)
+# The others are made with the first one's uv.
+uv=$(command -v uv || command -v "${venv%-*}/bin/uv" || true)
 if [ -z "$uv" ]; then
     # The one that the lock file pins, held to its hashes.
     sed -n '/^uv==/,/[^\\]$/p' requirements.lock >"$venv/uv.lock"

@@ -1,0 +1,232 @@
+"""The taxi workload as a DAG in a real Airflow, in an environment of its own without TensorFlow."""
+
+import importlib.util
+import json
+import os
+import secrets
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from components.ingest.spans import span_number
+from pipeline.local.history import History
+from pipeline.local.processes import RUN_VARIABLE, end_leftovers, leftovers
+
+pytestmark = pytest.mark.slow
+
+# The schedule has one time, in the past: with catch_up, the scheduler starts that run at once.
+DAY = "2025-01-02"
+SCHEDULE = f"cloud.schedule={{start: '{DAY}', end: '{DAY}T12:00', catch_up: true}}"
+# Another number than in the run of the other modules: what is before the Trainer is cached, and no more.
+EPOCHS = "train.epochs=4"
+# A gate that always stops, and may be tried again.
+NEVER_ENOUGH = ("data_gate.min_rows=1000000", "nodes.DataGate={retries: 2, backoff_s: 0}")
+PROCESSES = (("scheduler",), ("dag-processor",), ("api-server", "--host", "127.0.0.1", "--workers", "1"))
+LIMIT_S = 300.0
+
+
+class Airflow:
+    """One Airflow: its home, its SQLite database, its DAGs."""
+
+    def __init__(self, bin_folder, home):
+        self.home, self.dags = home, home / "dags"
+        self._program = bin_folder / "airflow"
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self._port = free.getsockname()[1]
+        kept = {name: os.environ[name] for name in ("HOME", "TMPDIR", "LANG") if name in os.environ}
+        self._environment = {
+            **kept,
+            "PATH": f"{bin_folder}:/usr/bin:/bin",
+            RUN_VARIABLE: str(home),  # by which whatever is left of it is found
+            "AIRFLOW_HOME": str(home),
+            "AIRFLOW__CORE__DAGS_FOLDER": str(self.dags),
+            "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+            "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
+            "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
+            "AIRFLOW__CORE__PARALLELISM": "4",
+            "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{self._port}/execution/",
+            "AIRFLOW__API_AUTH__JWT_SECRET": secrets.token_hex(32),
+            "AIRFLOW__SCHEDULER__SCHEDULER_HEARTBEAT_SEC": "1",
+            "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
+        }
+
+    def command(self, *words):
+        """Runs a command of Airflow's to its end."""
+        return subprocess.run(
+            [self._program, *words],
+            env=self._environment, capture_output=True, text=True, timeout=LIMIT_S, check=False,
+        )  # fmt: skip
+
+    @contextmanager
+    def running(self):
+        """Its processes, on this machine's loopback; none of them outlives this."""
+        started = []
+        try:
+            for words in PROCESSES:
+                port = ["--port", str(self._port)] if words[0] == "api-server" else []
+                with (self.home / f"{words[0]}.log").open("wb") as log:
+                    started.append(
+                        subprocess.Popen(
+                            [self._program, *words, *port],
+                            env=self._environment,
+                            stdout=log,
+                            stderr=log,
+                            start_new_session=True,
+                        )
+                    )
+            yield
+        finally:
+            for process in started:
+                process.terminate()
+            end_leftovers(self.home)
+            for process in started:
+                process.wait()
+
+    def knows(self, dag_id):
+        """Whether the file of a DAG has been read."""
+        return bool(self._ask("SELECT 1 FROM serialized_dag WHERE dag_id = ?", dag_id))
+
+    def state(self, dag_id, run_type):
+        """The state of a DAG's run of that type; None where there is none yet."""
+        rows = self._ask("SELECT state FROM dag_run WHERE dag_id = ? AND run_type = ?", dag_id, run_type)
+        return rows[0][0] if rows else None
+
+    def tasks(self, dag_id):
+        """The state and the number of tries of each task of a DAG that has run once."""
+        query = "SELECT task_id, state, try_number FROM task_instance WHERE dag_id = ?"
+        return {task: (state, tries) for task, state, tries in self._ask(query, dag_id)}
+
+    def _ask(self, query, *values):
+        with closing(sqlite3.connect(f"file:{self.home}/airflow.db?mode=ro", uri=True, timeout=30)) as store:
+            return store.execute(query, values).fetchall()
+
+
+@pytest.fixture(scope="module")
+def airflow(project, tmp_path_factory):
+    """An Airflow that is set up; nothing of it may be left."""
+    folder = project / ".venv-airflow" / "bin"
+    if not folder.exists():
+        if os.environ.get("CI"):
+            pytest.fail("there is no .venv-airflow; .ci/run makes it")
+        pytest.skip("there is no .venv-airflow: `make airflow` makes it")
+    made = Airflow(folder, tmp_path_factory.mktemp("airflow"))
+    migrated = made.command("db", "migrate")
+    assert migrated.returncode == 0, migrated.stderr
+    yield made
+    assert list(leftovers(made.home)) == []
+
+
+@pytest.fixture(scope="module")
+def write_dag(project, airflow, output):
+    """Writes a DAG as a user does."""
+
+    def write(*sets, profile=()):
+        words = [word for item in (SCHEDULE, EPOCHS, *sets) for word in ("--set", item)]
+        places = ["--dags", str(airflow.dags), "--output", str(output)]
+        finished = subprocess.run(
+            [sys.executable, str(project / "cloud_runner.py"), "airflow", "taxi", *profile, *words, *places],
+            cwd=airflow.home, capture_output=True, text=True, timeout=LIMIT_S, check=False,
+        )  # fmt: skip
+        assert finished.returncode == 0, finished.stderr
+        return Path(finished.stdout.strip())
+
+    return write
+
+
+@pytest.fixture(scope="module")
+def tested(first_run, airflow, write_dag):
+    """`airflow dags test`, after a local run with fewer epochs."""
+    write_dag()
+    return airflow.command("dags", "test", "taxi", DAY)
+
+
+def test_dag_runs_to_the_end_and_what_a_local_run_made_is_cached(tested, output):
+    assert tested.returncode == 0, tested.stdout[-5000:] + tested.stderr[-5000:]
+    record = next(History(output).runs())
+    states = {node.id: node.state for node in record.nodes}
+    assert (record.state, record.exit_code, record.in_steps) == ("complete", 0, True)
+    assert {states[name] for name in ("Ingest", "StatisticsGen", "Transform")} == {"cached"}
+    assert {states[name] for name in ("Trainer", "Evaluator", "ModelGate", "Pusher")} == {"complete"}
+    assert record.blessed
+    assert (Path(record.pushed["path"]) / "saved_model.pb").exists()
+
+
+def test_log_of_a_task_tells_how_its_node_went_and_no_secret(tested, airflow):
+    told = tested.stdout + tested.stderr
+    assert "✓ Trainer  complete" in told
+    assert "Pushed: taxi version" in told
+    assert airflow._environment["AIRFLOW__API_AUTH__JWT_SECRET"] not in told
+
+
+@pytest.fixture(scope="module")
+def days(airflow):
+    """Trips in one file a day."""
+    sample = Path(importlib.util.find_spec("tfx").origin).parent
+    lines = (sample / "examples/chicago_taxi_pipeline/data/simple/data.csv").read_text().splitlines()
+    for number, day in enumerate(("2025-01-01", "2025-01-02", "2025-01-03")):
+        rows = lines[1 + 60 * number : 61 + 60 * number]
+        (airflow.home / f"{day}.csv").write_text("\n".join([lines[0], *rows, ""]))
+    return f"{airflow.home}/{{YYYY}}-{{MM}}-{{DD}}.csv"
+
+
+@pytest.fixture(scope="module")
+def ended(tested, airflow, write_dag, days):
+    """The scheduler's run of the DAG, and beside it a back-fill of one that takes the day before."""
+    write_dag(
+        f"data.source={days}",
+        "cloud.schedule={lag_days: 1, catch_up: false, end: null}",
+        *NEVER_ENOUGH,
+        profile=("--profile", "prod"),
+    )
+    with airflow.running():
+        _wait(airflow, lambda: airflow.knows("taxi-prod"))
+        asked = airflow.command(
+            "backfill", "create", "--dag-id", "taxi-prod", "--from-date", DAY, "--to-date", f"{DAY}T12:00"
+        )
+        assert asked.returncode == 0, asked.stderr
+        runs = (("taxi", "scheduled"), ("taxi-prod", "backfill"))
+        _wait(airflow, lambda: {airflow.state(*run) for run in runs} <= {"success", "failed"})
+        return [airflow.state(*run) for run in runs]
+
+
+def test_scheduler_runs_the_dag_when_its_time_has_come(ended, airflow, output):
+    assert ended[0] == "success", _told(airflow)
+    record = next(record for record in History(output).runs() if record.state == "complete")
+    assert {node.state for node in record.nodes} == {"cached"}
+
+
+def test_gate_that_stops_is_tried_only_once_and_the_dag_fails(ended, airflow, output):
+    assert ended[1] == "failed", _told(airflow)
+    tasks = airflow.tasks("taxi-prod")
+    assert tasks["DataGate"] == ("failed", 1), _told(airflow)
+    assert tasks["Trainer"][0] == "upstream_failed"
+    assert tasks["finish"] == ("failed", 1)
+    record = next(record for record in History(output).runs() if record.state == "stopped")
+    assert record.exit_code == 3
+    assert record.node("Trainer").why == "DataGate stopped the run"
+
+
+def test_back_fill_takes_the_span_of_its_day_less_the_lag(ended, output):
+    record = next(record for record in History(output).runs() if record.state == "stopped")
+    [examples] = record.node("Ingest").outputs["examples"]
+    assert examples["properties"]["span"] == span_number("2025-01-01")
+
+
+def _wait(airflow, true):
+    until = time.monotonic() + LIMIT_S
+    while not true():
+        assert time.monotonic() < until, _told(airflow)
+        time.sleep(0.5)
+
+
+def _told(airflow):
+    """The ends of all logs, to be read where a test fails."""
+    files = [*airflow.home.glob("*.log"), *airflow.home.glob("logs/dag_id=*/**/*.log")]
+    return json.dumps({str(file): file.read_text()[-1500:] for file in files}, indent=1).replace("\\n", "\n")
