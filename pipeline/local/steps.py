@@ -34,14 +34,15 @@ from pipeline.local.record import NodeRecord, RunRecord, write_json
 from pipeline.local.request import Request
 from pipeline.local.server import Server
 from pipeline.local.shared_history import SharedHistory
+from pipeline.local.signals import answered_by, raise_interrupt
 from pipeline.local.temporary import temporary_folder
 from pipeline.local.warm import Warm
 
 DONE = 0
-# What a process of a step says that ended before it could say anything.
 # In the folder of a run: its graph, as `finish` needs it.
 _GRAPH = "graph.json"
 _NOT_TAKEN = "its step was not taken"
+# The error of a step whose process ended before it could say anything.
 _LOST = {"message": "its step was ended from outside", "hint": "", "where": ""}
 
 
@@ -71,6 +72,7 @@ def begin(request: Request, *, display: RunDisplay, warm: Warm | None = None) ->
                 request.check_engine()
                 own = _step_folder(folder, "begin")
                 with (
+                    answered_by(raise_interrupt),
                     temporary_folder(own) as temporary,
                     Server(own, temporary=temporary, warm=warm) as server,
                 ):
@@ -78,6 +80,9 @@ def begin(request: Request, *, display: RunDisplay, warm: Warm | None = None) ->
                 write_json(folder / _GRAPH, plan.graph.to_json())
         except PipelineError as error:
             give_up(history, record, error, began=began)
+            raise
+        except KeyboardInterrupt:
+            history.discard(record)
             raise
         history.save(record)
     return record
@@ -114,18 +119,17 @@ def run_node(
             display.changed(record, entry)
             return record, DONE
         folder = _step_folder(history.folder(run_id), node_id)
-        with locked(folder, run_id=run_id):
-            end_leftovers(folder)  # of an earlier try whose process was killed
-            check_store(output / "metadata.db")
-            with (
-                temporary_folder(folder) as temporary,
-                Server(folder, temporary=temporary, warm=warm) as server,
-            ):
-                tick = functools.partial(display.waiting, record, "importing TFX")
-                graph = compile_graph(
-                    request, server, history, folder=history.folder(run_id), run_id=run_id, tick=tick
-                )
-                _run(request, history, record, graph, node_id, server, display)
+        try:
+            with answered_by(raise_interrupt), locked(folder, run_id=run_id):
+                end_leftovers(folder)  # of an earlier try whose process was killed
+                check_store(output / "metadata.db")
+                with (
+                    temporary_folder(folder) as temporary,
+                    Server(folder, temporary=temporary, warm=warm) as server,
+                ):
+                    _run(request, history, record, node_id, server, display)
+        except KeyboardInterrupt:  # before the node began, or for the second time
+            return record, INTERRUPTED
     return record, _code(record.node(node_id))
 
 
@@ -133,11 +137,13 @@ def _run(
     request: Request,
     history: SharedHistory,
     record: RunRecord,
-    graph: Graph,
     node_id: str,
     server: Server,
     display: RunDisplay,
 ) -> None:
+    tick = functools.partial(display.waiting, record, "importing TFX")
+    folder = history.folder(record.run_id)
+    graph = compile_graph(request, server, history, folder=folder, run_id=record.run_id, tick=tick)
     prints = read_fingerprints(history.folder(record.run_id)) or {}
     needed = graph.upstream_of([node_id])
     record.nodes = [node for node in record.nodes if node.id in needed]

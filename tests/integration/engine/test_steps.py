@@ -102,6 +102,20 @@ def test_steps_taken_at_the_same_time_all_find_their_way_into_the_record(steps, 
     assert in_process.node("Sleep2").why == "its step was not taken"
 
 
+def test_step_that_is_told_to_end_lets_its_node_save_and_can_be_taken_again(steps, in_process):
+    run = steps("hang")
+    assert run.node("Make") == 0
+    process = in_process.start("step", "node", run.run_id, "Hang")
+    in_process.begins("hangs")
+    process.terminate()
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert in_process.lines("saved") == ["saved"]
+    assert (in_process.node("Hang").state, in_process.node("Hang").why) == ("skipped", "interrupted")
+    in_process.get_well()
+    assert run.node("Hang") == 0
+
+
 def _in_a_process(toy, run_id, node_id):
     return toy.command("step", "node", run_id, node_id).returncode
 
