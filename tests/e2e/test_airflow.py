@@ -4,12 +4,13 @@ import importlib.util
 import json
 import os
 import secrets
+import signal
 import socket
 import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,6 @@ SCHEDULE = f"cloud.schedule={{start: '{DAY}', end: '{DAY}T12:00', catch_up: true
 EPOCHS = "train.epochs=4"
 # A gate that always stops, and may be tried again.
 NEVER_ENOUGH = ("data_gate.min_rows=1000000", "nodes.DataGate={retries: 2, backoff_s: 0}")
-PROCESSES = (("scheduler",), ("dag-processor",), ("api-server", "--host", "127.0.0.1", "--workers", "1"))
 LIMIT_S = 300.0
 
 
@@ -53,7 +53,7 @@ class Airflow:
             "AIRFLOW__CORE__PARALLELISM": "4",
             "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{self._port}/execution/",
             "AIRFLOW__API_AUTH__JWT_SECRET": secrets.token_hex(32),
-            "AIRFLOW__SCHEDULER__SCHEDULER_HEARTBEAT_SEC": "1",
+            "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": "60",  # its default of 5 s is short beside a training
             "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
         }
 
@@ -69,25 +69,42 @@ class Airflow:
         """Its processes, on this machine's loopback; none of them outlives this."""
         started = []
         try:
-            for words in PROCESSES:
-                port = ["--port", str(self._port)] if words[0] == "api-server" else []
-                with (self.home / f"{words[0]}.log").open("wb") as log:
-                    started.append(
-                        subprocess.Popen(
-                            [self._program, *words, *port],
-                            env=self._environment,
-                            stdout=log,
-                            stderr=log,
-                            start_new_session=True,
-                        )
-                    )
+            started.append(
+                self._start("api-server", "--host", "127.0.0.1", "--port", str(self._port), "--workers", "1")
+            )
+            # Tasks ask it what to do, and fail where nobody answers.
+            _wait(self, self._answers)
+            # Without its server of logs, which would listen on every address.
+            started.append(self._start("scheduler", "--skip-serve-logs"))
+            started.append(self._start("dag-processor"))
             yield
         finally:
             for process in started:
                 process.terminate()
-            end_leftovers(self.home)
+            for process in started:
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(timeout=10)
+            self._end(process.pid for process in started)
             for process in started:
                 process.wait()
+
+    def _end(self, sessions):
+        """Kills what is left: of its sessions, whose processes write over their environment, and of tasks."""
+        for session in sessions:
+            for pid in _of_session(session):
+                os.kill(pid, signal.SIGKILL)
+        end_leftovers(self.home)
+
+    def _start(self, *words):
+        with (self.home / f"{words[0]}.log").open("wb") as log:
+            return subprocess.Popen(
+                [self._program, *words],
+                env=self._environment, stdout=log, stderr=log, start_new_session=True,
+            )  # fmt: skip
+
+    def _answers(self):
+        with closing(socket.socket()) as line:
+            return line.connect_ex(("127.0.0.1", self._port)) == 0
 
     def knows(self, dag_id):
         """Whether the file of a DAG has been read."""
@@ -181,7 +198,7 @@ def ended(tested, airflow, write_dag, days):
     """The scheduler's run of the DAG, and beside it a back-fill of one that takes the day before."""
     write_dag(
         f"data.source={days}",
-        "cloud.schedule={lag_days: 1, catch_up: false, end: null}",
+        "cloud.schedule={lag_days: 1, catch_up: false}",
         *NEVER_ENOUGH,
         profile=("--profile", "prod"),
     )
@@ -217,6 +234,16 @@ def test_back_fill_takes_the_span_of_its_day_less_the_lag(ended, output):
     record = next(record for record in History(output).runs() if record.state == "stopped")
     [examples] = record.node("Ingest").outputs["examples"]
     assert examples["properties"]["span"] == span_number("2025-01-01")
+
+
+def _of_session(session):
+    """The processes of a session that are alive."""
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            # proc(5): after the name in parentheses come state, parent, group, session.
+            state, _, _, found = path.read_text(errors="replace").rpartition(")")[2].split()[:4]
+            if int(found) == session and state != "Z":
+                yield int(path.parent.name)
 
 
 def _wait(airflow, true):
