@@ -11,6 +11,7 @@ PROBE_SHARE = 0.02
 """How long the probe lasts, as a share of the seconds of all steps."""
 MIN_PROBE_S = 0.2
 MAX_PROBE_S = 5.0
+"""Seconds that it lasts at least and at most: a shorter one says little beside other work."""
 
 
 def constant_batch_step_s(model: Any, batches: Any, stepping: Clock) -> float | None:
