@@ -219,6 +219,20 @@ def accept_schema(
 
 
 @app.command()
+def report(
+    run: Run = None,
+    index: Annotated[bool, typer.Option("--index", help="All runs on one page, with their trends.")] = False,
+    to: Annotated[
+        Path | None, typer.Option("-o", "--to", metavar="FILE", help="The file; else beside the run.")
+    ] = None,
+    output: Output = DEFAULT_OUTPUT,
+    verbose: Verbose = False,
+) -> None:
+    """Write a run as one HTML page that opens from disk, and print its path."""
+    _print(str(commands.report(run, output, index=index, path=to)))
+
+
+@app.command()
 def diff(
     old: Annotated[str, typer.Argument(metavar="RUN", help="A run's id, the start of it, or latest.")],
     new: Annotated[str, typer.Argument(metavar="RUN", help="The run to compare with it.")],

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pipeline.config import load_workload
-from pipeline.errors import UsageError
+from pipeline.errors import PipelineError, UsageError
 from pipeline.local.baseline import Baseline, clear_baseline, set_baseline, show_baseline
 from pipeline.local.diff import Difference, compare, read_fingerprints
 from pipeline.local.gc import collect
@@ -199,6 +199,24 @@ def _tell_killed(record: RunRecord, output: Path) -> RunRecord:
             if node.state in ("running", "waiting"):
                 node.state, node.why = "skipped", "the run was killed"
     return record
+
+
+def report(name: str | None, output: Path, *, index: bool, path: Path | None) -> Path:
+    """Writes the page of a run, or with `index` that of all runs; returns the file.
+
+    Raises:
+        UsageError: there is no such run.
+        PipelineError: the page cannot be written, or the run's files cannot be read.
+    """
+    from pipeline.report.page import write_page
+
+    if index:
+        raise UsageError("not yet")
+    record = find(name, output)
+    try:
+        return write_page(record, output.absolute(), path)
+    except (OSError, ValueError) as error:
+        raise PipelineError(f"The page of {record.run_id} cannot be written: {error}") from error
 
 
 def diff(old: str, new: str, output: Path) -> Difference:

@@ -1,6 +1,7 @@
 """A local run from beginning to end: lock, plan, run, outcome. What the command line and notebooks call."""
 
 import functools
+import sys
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
@@ -12,6 +13,7 @@ from pipeline.local.invocation import command
 from pipeline.local.lock import check_store, locked
 from pipeline.local.outcome import complete_outcome, exit_code, file_sizes
 from pipeline.local.planning import Plan, compile_graph, is_current, known_graph, make_plan
+from pipeline.local.printable import printable
 from pipeline.local.processes import default_jobs, end_leftovers
 from pipeline.local.record import NodeRecord, RunRecord
 from pipeline.local.request import IR_NAME, Request
@@ -181,7 +183,7 @@ def _begin_nodes(history: History, record: RunRecord, plan: Plan) -> None:
     for node in plan.graph.nodes:
         decision = plan.decisions[node.id]
         entry = earlier.get(node.id) or NodeRecord(id=node.id)
-        entry.type, entry.why = node.type, decision.why
+        entry.type, entry.why, entry.upstream = node.type, decision.why, list(node.upstream)
         entry.key = plan.prints[node.id].key
         if decision.source is not None:
             own = decision.source["run_id"] == record.run_id
@@ -246,3 +248,16 @@ def _close(history: History, record: RunRecord, began: float, *, state: Any, cod
             f"{folder} cannot be written: {error.strerror}. What is finished is kept.",
             hint=f"make room, then {command('resume', record.run_id, output=history.output)}",
         ) from error
+    _write_page(history, record)
+
+
+def _write_page(history: History, record: RunRecord) -> None:
+    """The run's page. Whatever goes wrong with it, the run has ended as it has."""
+    try:
+        from pipeline.report.page import write_page
+
+        write_page(record, history.output)
+    except Exception as error:
+        again = command("report", record.run_id, output=history.output)
+        message = f"warning: no report was written: {type(error).__name__}: {error}; again: {again}"
+        print(printable(" ".join(message.split())), file=sys.stderr)

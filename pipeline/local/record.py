@@ -30,6 +30,7 @@ class NodeRecord:
         key: its fingerprint's key.
         execution_id: of the execution in the metadata store that made its outputs.
         outputs: output key -> artifacts, each `{uri, type, properties}`.
+        upstream: the nodes that must be done before it.
         error: `{message, hint, where}` of a failure.
         is_stop: whether that failure is a gate that said no; its verdict is kept with the run.
         log: its log file, relative to the run's folder.
@@ -47,6 +48,7 @@ class NodeRecord:
     key: str = ""
     execution_id: int | None = None
     outputs: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    upstream: list[str] = field(default_factory=list)
     error: dict[str, str] | None = None
     is_stop: bool = False
     log: str = ""

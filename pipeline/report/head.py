@@ -1,0 +1,139 @@
+"""The top of the page: the verdict in one sentence, the numbers that matter, what to do next."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from components.model_gate.metrics import METRICS
+from pipeline.local.outcome import read_stops, read_verdict
+from pipeline.local.record import OVERRIDES, RunRecord
+from pipeline.local.wording import metrics_line, rollback_line, seconds, summary
+
+COUNT = "example_count"
+"""How many rows a metric was measured on, as the Evaluator calls it."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One number at the top.
+
+    Attributes:
+        name: what it is.
+        value: in words, with its unit.
+        note: what it is compared with; may be empty.
+        is_better: whether the change is one for the better; None where nothing changed or nobody knows.
+    """
+
+    name: str
+    value: str
+    note: str = ""
+    is_better: bool | None = None
+
+
+@dataclass(frozen=True)
+class Head:
+    """The top of the page.
+
+    Attributes:
+        workload: the pipeline's name.
+        run_id: the run's.
+        state: of the run, one of `RunState`.
+        started_at: ISO 8601, UTC.
+        verdict: what came of it, in one sentence.
+        lines: the rest of the summary, as the terminal shows it.
+        facts: the key numbers.
+        overrides: option and reason for each gate that was told to let this run pass.
+    """
+
+    workload: str
+    run_id: str
+    state: str
+    started_at: str
+    verdict: str
+    lines: tuple[str, ...]
+    facts: tuple[Fact, ...]
+    overrides: tuple[tuple[str, str], ...]
+
+
+def head(record: RunRecord) -> Head:
+    """The top of the page of a run.
+
+    Raises:
+        OSError, ValueError: a verdict's file cannot be read.
+    """
+    verdict = read_verdict(record)
+    lines = list(summary(record, stops=read_stops(record), verdict=verdict))
+    if record.rollback:
+        lines = [rollback_line(record)]
+    return Head(
+        workload=record.workload,
+        run_id=record.run_id,
+        state=record.state,
+        started_at=record.started_at,
+        verdict=lines[0],
+        lines=tuple(lines[1:]),
+        facts=(*metric_facts(record.metrics, verdict.get("baseline_metrics", {})), *_run_facts(record)),
+        overrides=tuple((OVERRIDES.get(name, name), why) for name, why in record.overrides.items()),
+    )
+
+
+def metric_facts(metrics: Mapping[str, float], baseline: Mapping[str, float]) -> list[Fact]:
+    """The candidate's metrics, each with its change against the last blessed model on the same rows."""
+    facts = []
+    for name, value in metrics.items():
+        if name == COUNT:
+            continue
+        before = baseline.get(name)
+        if before is None:
+            note = "no blessed model to compare with"
+            facts.append(Fact(name, f"{value:.4g}", note))
+            continue
+        change = value - before
+        facts.append(Fact(name, f"{value:.4g}", _change(change), _is_better(name, change)))
+    if COUNT in metrics:
+        facts.append(Fact("rows evaluated", f"{metrics[COUNT]:,.0f}"))
+    return facts
+
+
+def _change(change: float) -> str:
+    if change == 0:
+        return "as the last blessed model"
+    return f"{change:+.4g} against the last blessed model"
+
+
+def _is_better(name: str, change: float) -> bool | None:
+    known = METRICS.get(name)
+    if known is None or known.better is None or change == 0 or math.isnan(change):
+        return None
+    return (change > 0) == (known.better == "higher")
+
+
+def _run_facts(record: RunRecord) -> list[Fact]:
+    counts = [
+        f"{sum(n.state == state for n in record.nodes)} {word}"
+        for state, word in (
+            ("complete", "ran"), ("cached", "cached"), ("failed", "failed"), ("skipped", "skipped"),
+        )
+        if any(n.state == state for n in record.nodes)
+    ]  # fmt: skip
+    facts = [Fact("wall time", seconds(record.wall_s), ", ".join(counts))]
+    if record.pushed:
+        facts.append(Fact("pushed version", str(record.pushed["version"]), str(record.pushed["path"])))
+    goodput = _goodput(record.training)
+    if goodput is not None:
+        facts.append(Fact("goodput of the training", f"{goodput:.0%}", "steps that count, of its wall time"))
+    return facts
+
+
+def _goodput(training: Mapping[str, Any]) -> float | None:
+    value = (training.get("time") or {}).get("goodput")
+    return float(value) if isinstance(value, int | float) else None
+
+
+def one_line(record: RunRecord) -> str:
+    """What came of a run, for a list of runs."""
+    if record.rollback:
+        return rollback_line(record)
+    pushed = f"pushed {record.pushed['version']}" if record.pushed else ""
+    return ", ".join(filter(None, [metrics_line(record.metrics), pushed]))

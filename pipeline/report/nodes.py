@@ -1,0 +1,170 @@
+"""What the page tells of each node: what went in and came out, why it ran, the end of its log."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pipeline.fingerprint import Fingerprint
+from pipeline.local.printable import printable
+from pipeline.local.record import NodeRecord, RunRecord
+from pipeline.local.wording import MARKS, seconds
+
+_LOG_BYTES = 3_000
+_FAILED_LOG_BYTES = 8_000
+_SHOWN_PARAMETERS = 60
+_SHOWN_ARTIFACTS = 20
+_VALUE_LENGTH = 300
+
+
+@dataclass(frozen=True)
+class Output:
+    """One artifact.
+
+    Attributes:
+        key: of the output.
+        type: of the artifact.
+        uri: where it lies.
+        properties: name and value, without those that every artifact has.
+    """
+
+    key: str
+    type: str
+    uri: str
+    properties: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class NodeCard:
+    """One node.
+
+    Attributes:
+        anchor: its place in the page; made by us, as ids may hold anything.
+        id: the node's name.
+        type: its component's.
+        state: as in the run's record.
+        mark: the state as a shape.
+        time: how long it took, in words; empty where it did not run.
+        why: why it ran or did not.
+        upstream: the nodes it needs.
+        outputs: what it made, at most 20.
+        parameters: name and value, at most 60.
+        more_parameters: how many are left out.
+        log: the end of its log.
+        log_path: where the rest is.
+        error: `{message, hint, where}` of a failure; empty without one.
+        facts: attempts, memory and the like, in words.
+    """
+
+    anchor: str
+    id: str
+    type: str
+    state: str
+    mark: str
+    time: str
+    why: str
+    upstream: tuple[str, ...]
+    outputs: tuple[Output, ...]
+    parameters: tuple[tuple[str, str], ...]
+    more_parameters: int
+    log: str
+    log_path: str
+    error: Mapping[str, str]
+    facts: str
+
+
+def node_cards(record: RunRecord, folder: Path, prints: Mapping[str, Fingerprint]) -> tuple[NodeCard, ...]:
+    """The run's nodes in their order.
+
+    Args:
+        record: the run.
+        folder: the run's own.
+        prints: its fingerprints by node id; they hold the parameters.
+    """
+    return tuple(_card(index, node, folder, prints.get(node.id)) for index, node in enumerate(record.nodes))
+
+
+def upstream_of(node: NodeRecord, own: Fingerprint | None) -> tuple[str, ...]:
+    """The nodes that one needs; of a run from before these were recorded, what its fingerprint tells."""
+    if node.upstream or own is None:
+        return tuple(node.upstream)
+    return tuple(part.removeprefix("upstream:") for part in own.parts if part.startswith("upstream:"))
+
+
+def _card(index: int, node: NodeRecord, folder: Path, own: Fingerprint | None) -> NodeCard:
+    named = own.parts.items() if own else ()
+    parameters = [(k.removeprefix("param:"), _cut(v)) for k, v in named if k.startswith("param:")]
+    limit = _FAILED_LOG_BYTES if node.state == "failed" else _LOG_BYTES
+    return NodeCard(
+        anchor=f"node-{index}",
+        id=node.id,
+        type=node.type,
+        state=node.state,
+        mark=MARKS[node.state],
+        time=seconds(node.wall_s) if node.state in ("complete", "failed") else "",
+        why=node.why,
+        upstream=upstream_of(node, own),
+        outputs=tuple(_outputs(node)),
+        parameters=tuple(parameters[:_SHOWN_PARAMETERS]),
+        more_parameters=max(len(parameters) - _SHOWN_PARAMETERS, 0),
+        log=_tail(folder, node.log, limit_bytes=limit),
+        log_path=node.log,
+        error=node.error or {},
+        facts=_facts(node),
+    )
+
+
+def _outputs(node: NodeRecord) -> list[Output]:
+    made = [(key, artifact) for key, artifacts in node.outputs.items() for artifact in artifacts]
+    return [_output(key, artifact) for key, artifact in made[:_SHOWN_ARTIFACTS]]
+
+
+def _output(key: str, artifact: Mapping[str, Any]) -> Output:
+    told = {k: v for k, v in artifact["properties"].items() if k not in ("tfx_version", "is_external")}
+    properties = tuple((name, _cut(str(value))) for name, value in told.items() if value != "")
+    return Output(key, artifact["type"], artifact["uri"], properties)
+
+
+def _facts(node: NodeRecord) -> str:
+    facts = []
+    if node.attempts > 1:
+        facts.append(f"{node.attempts} attempts")
+    if node.preemptions:
+        facts.append(f"preempted {node.preemptions} times")
+    if node.peak_bytes:
+        facts.append(f"{node.peak_bytes / 2**20:,.0f} MiB at most")
+    return ", ".join(facts)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _VALUE_LENGTH else f"{text[:_VALUE_LENGTH]}…"
+
+
+def _tail(folder: Path, name: str, *, limit_bytes: int) -> str:
+    """The last whole lines of a log within the run's folder; empty where there is none."""
+    path = (folder / name).resolve()
+    if not name or not path.is_relative_to(folder.resolve()) or not path.is_file():
+        return ""
+    with path.open("rb") as stream:
+        size = path.stat().st_size
+        stream.seek(max(size - limit_bytes, 0))
+        text = stream.read(limit_bytes).decode("utf-8", "replace")
+    if size > limit_bytes:
+        text = text.partition("\n")[2] or text
+    return printable(text.replace("\r\n", "\n").replace("\t", "    ").rstrip("\n"))
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object from a file; empty where the file is not there.
+
+    Raises:
+        ValueError: it is no JSON object.
+        OSError: it cannot be read.
+    """
+    if not path.is_file():
+        return {}
+    document = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(document, dict):
+        raise ValueError(f"{path.name} holds no JSON object")  # noqa: TRY004
+    return document

@@ -1,0 +1,100 @@
+"""Writes the pages: templates, colours and the policy that keeps a page to itself."""
+
+import base64
+import hashlib
+import os
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from pipeline.local.record import RunRecord
+from pipeline.local.wording import MARKS, seconds
+from pipeline.report import graph_layout
+from pipeline.report.palette import DARK, LIGHT
+from pipeline.report.run_page import gather
+
+PAGE_NAME = "report.html"
+
+
+def write_page(record: RunRecord, output: Path, path: Path | None = None) -> Path:
+    """Writes the page of a run, whole or not at all.
+
+    Args:
+        record: the run; it need not be over.
+        output: the folder that holds `runs/`.
+        path: the file; by default `report.html` in the run's folder.
+
+    Returns:
+        The file.
+
+    Raises:
+        OSError: it cannot be written, or a file of the run cannot be read.
+        ValueError: a file of the run is damaged.
+    """
+    path = path or output / "runs" / record.run_id / PAGE_NAME
+    _write(path, render("run.html.j2", page=gather(record, output)))
+    return path
+
+
+def render(template: str, **values: Any) -> str:
+    """A page as HTML; every value is escaped."""
+    style, script = _style(), _source("page.js")
+    return (
+        _environment()
+        .get_template(template)
+        .render(**values, style=style, script=script, policy=_policy(style, script))
+    )
+
+
+def _policy(style: str, script: str) -> str:
+    """What the page may do: nothing but its own style and script, each by its digest."""
+    return (
+        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+@cache
+def _style() -> str:
+    schemes = {"light": LIGHT, "dark": DARK}
+    return _environment().get_template("page.css.j2").render(schemes=schemes)
+
+
+@cache
+def _source(name: str) -> str:
+    environment = _environment()
+    assert environment.loader is not None  # noqa: S101
+    return environment.loader.get_source(environment, name)[0]
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("pipeline.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["seconds"] = seconds
+    environment.globals.update(
+        marks=MARKS, box_width=graph_layout.BOX_WIDTH_PX, box_height=graph_layout.BOX_HEIGHT_PX
+    )
+    return environment
+
+
+def _write(path: Path, text: str) -> None:
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        # Names of files and columns may hold bytes that are no text.
+        partial.write_text(text, encoding="utf-8", errors="backslashreplace")
+        partial.replace(path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,84 @@
+"""All that the page of one run shows, gathered from the run's files."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from google.protobuf.message import DecodeError
+
+from pipeline.errors import PipelineError
+from pipeline.fingerprint import Fingerprint
+from pipeline.local.diff import read_fingerprints
+from pipeline.local.record import RunRecord
+from pipeline.report.graph_layout import Drawing, lay_out
+from pipeline.report.head import Head, head
+from pipeline.report.nodes import NodeCard, node_cards, upstream_of
+from pipeline.report.timeline import Timeline, timeline
+
+_Part = TypeVar("_Part")
+
+
+@dataclass(frozen=True)
+class RunPage:
+    """The page's data, part by part; None for a part that the run has not, or that cannot be read.
+
+    Attributes:
+        head: what came of it.
+        nodes: each node.
+        drawing: where each is drawn.
+        timeline: when each ran.
+        problems: what could not be read, in words.
+    """
+
+    head: Head
+    nodes: tuple[NodeCard, ...]
+    drawing: Drawing | None
+    timeline: Timeline | None
+    problems: tuple[str, ...]
+
+    @property
+    def failed(self) -> tuple[NodeCard, ...]:
+        """The nodes that failed, or are gates that stopped the run."""
+        return tuple(node for node in self.nodes if node.state == "failed")
+
+
+class _Reader:
+    """Reads part after part; one that cannot be read is told, and leaves the others as they are."""
+
+    def __init__(self) -> None:
+        self.problems: list[str] = []
+
+    def read(self, what: str, part: Callable[[], _Part], otherwise: _Part) -> _Part:
+        try:
+            return part()
+        except (OSError, ValueError, LookupError, TypeError, AttributeError, DecodeError, PipelineError) as e:
+            # Files of other versions, or damaged ones: the rest of the page is worth having.
+            self.problems.append(f"{what} cannot be shown: {type(e).__name__}: {e}")
+            return otherwise
+
+
+def gather(record: RunRecord, output: Path) -> RunPage:
+    """Reads what the page of a run shows.
+
+    Args:
+        record: the run.
+        output: the folder that holds `runs/`.
+
+    Raises:
+        OSError, ValueError: not even a verdict can be read.
+    """
+    folder = output / "runs" / record.run_id
+    reader = _Reader()
+    no_prints: dict[str, Fingerprint] = {}
+    prints = reader.read("Fingerprints", lambda: read_fingerprints(folder) or no_prints, no_prints)
+    for node in record.nodes:
+        node.upstream = list(upstream_of(node, prints.get(node.id)))
+    needs = {node.id: node.upstream for node in record.nodes}
+    return RunPage(
+        head=head(record),
+        nodes=reader.read("The nodes", lambda: node_cards(record, folder, prints), ()),
+        drawing=reader.read("The graph", lambda: lay_out(needs), None) if record.nodes else None,
+        timeline=reader.read("The timeline", lambda: timeline(record.nodes), None),
+        problems=tuple(reader.problems),
+    )

@@ -1,0 +1,37 @@
+"use strict";
+/* Only comfort: without it, everything can be read. A header's button sorts its table; a link opens details. */
+function key(row, column) {
+  const cell = row.cells[column];
+  const number = parseFloat(cell.dataset.value ?? cell.textContent);
+  return Number.isNaN(number) ? cell.textContent.trim() : number;
+}
+function sort(button) {
+  const header = button.closest("th"), table = header.closest("table"), column = header.cellIndex;
+  const up = header.getAttribute("aria-sort") !== "ascending";
+  for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+  header.setAttribute("aria-sort", up ? "ascending" : "descending");
+  const rows = Array.from(table.tBodies[0].rows);
+  rows.sort((first, second) => {
+    const a = key(first, column), b = key(second, column);
+    const order = typeof a === typeof b ? (a < b ? -1 : a > b ? 1 : 0) : typeof a === "number" ? -1 : 1;
+    return up ? order : -order;
+  });
+  table.tBodies[0].append(...rows);
+}
+for (const header of document.querySelectorAll("table.sortable thead th")) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.append(...header.childNodes);
+  header.append(button);
+  button.addEventListener("click", () => sort(button));
+}
+function reveal() {
+  const target = location.hash && document.getElementById(location.hash.slice(1));
+  for (let at = target; at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true;
+  if (target) target.scrollIntoView();
+}
+addEventListener("hashchange", reveal);
+addEventListener("beforeprint", () => {
+  for (const part of document.querySelectorAll("details")) part.open = true;
+});
+reveal();

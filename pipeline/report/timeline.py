@@ -1,0 +1,79 @@
+"""Who ran when, and which nodes the run's length hung on. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pipeline.local.record import NodeRecord
+from pipeline.local.wording import DONE_BEFORE
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One node that ran.
+
+    Attributes:
+        node_id: the node.
+        state: how it ended.
+        start_s: seconds since the first node could start.
+        wall_s: how long it took.
+        is_critical: whether the end of the run hung on it.
+        peak_bytes: the most memory its process held; 0 where unknown.
+    """
+
+    node_id: str
+    state: str
+    start_s: float
+    wall_s: float
+    is_critical: bool
+    peak_bytes: int
+
+    @property
+    def end_s(self) -> float:
+        """When it was done."""
+        return self.start_s + self.wall_s
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """The nodes that ran in this attempt, by their start.
+
+    Attributes:
+        bars: one a node.
+        span_s: from 0 to the end of the last one.
+        busy_s: the times of all nodes together; more than `span_s` where they ran side by side.
+    """
+
+    bars: tuple[Bar, ...]
+    span_s: float
+    busy_s: float
+
+
+def timeline(nodes: Sequence[NodeRecord]) -> Timeline:
+    """The times of the nodes; those from the cache, or done before a resume, took none here."""
+    ran = [
+        n
+        for n in nodes
+        if n.started_s is not None and n.state in ("complete", "failed") and n.why != DONE_BEFORE
+    ]
+    critical = critical_path(ran)
+    bars = [
+        Bar(n.id, n.state, n.started_s or 0.0, n.wall_s, n.id in critical, n.peak_bytes)
+        for n in sorted(ran, key=lambda n: n.started_s or 0.0)
+    ]
+    return Timeline(tuple(bars), max((b.end_s for b in bars), default=0.0), sum(b.wall_s for b in bars))
+
+
+def critical_path(ran: Sequence[NodeRecord]) -> list[str]:
+    """From the node that ended last back to the first: each time the needed node that ended last.
+
+    Making any other node faster would not have ended the run sooner, as long as there are free places.
+    """
+    ends = {node.id: (node.started_s or 0.0) + node.wall_s for node in ran}
+    by_id = {node.id: node for node in ran}
+    path: list[str] = []
+    current = max(ends, key=ends.__getitem__, default=None)
+    while current is not None:
+        path.append(current)
+        before = [up for up in by_id[current].upstream if up in ends and up not in path]
+        current = max(before, key=ends.__getitem__, default=None)
+    return path[::-1]

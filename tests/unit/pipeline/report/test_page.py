@@ -1,0 +1,186 @@
+import json
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from pipeline.fingerprint import Fingerprint
+from pipeline.local.history import History
+from pipeline.local.record import NodeRecord, RunRecord
+from pipeline.report.page import write_page
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "'-alert(1)-'",
+    "</style></title></textarea><svg onload=alert(1)>",
+    "{{ 7 * 7 }}{% raw %}",
+    "]]><!--",
+    "\x00\x1b[31mred\x07\u202e\ufeff",
+    "javascript:alert(1)",
+)
+
+
+class Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.append((tag, dict(attrs)))
+
+
+def tags(text: str) -> list[tuple[str, dict[str, str | None]]]:
+    parser = Tags()
+    parser.feed(text)
+    return parser.seen
+
+
+@pytest.fixture
+def run(tmp_path: Path):
+    """A run in whose every text stands what is given, failed at its last node."""
+
+    def make(text: str = "plain", state: str = "failed") -> RunRecord:
+        history = History(tmp_path)
+        record = history.new_run(text, {"workload": text, "output": str(tmp_path)})
+        record.nodes = [
+            NodeRecord("first" + text, type=text, state="complete", why=text, started_s=0.0, wall_s=2.0),
+            NodeRecord(
+                "last" + text,
+                type=text,
+                state="failed" if state == "failed" else "complete",
+                why=text,
+                started_s=2.0,
+                wall_s=1.0,
+                upstream=["first" + text],
+                error={"message": text, "hint": text, "where": text} if state == "failed" else None,
+                outputs={text: [{"uri": text, "type": text, "properties": {text: text}}]},
+                log="logs/last.log",
+            ),
+        ]
+        record.state, record.metrics, record.overrides = state, {text: 0.5}, {"bless": text}
+        (history.folder(record.run_id) / "logs" / "last.log").write_text(text * 3, encoding="utf-8")
+        history.save_fingerprints(record.run_id, {"last" + text: Fingerprint({f"param:{text}": text})})
+        history.save(record)
+        return record
+
+    return make
+
+
+def page_of(record: RunRecord, tmp_path: Path) -> str:
+    return write_page(record, tmp_path).read_text(encoding="utf-8")
+
+
+def test_a_failed_run_begins_with_what_went_wrong(run, tmp_path):
+    text = page_of(run(), tmp_path)
+
+    assert "<h1>Failed: lastplain, after 1 of 2 nodes." in text
+    assert text.index("What went wrong</h2>") < text.index("In numbers</h2>") < text.index("Timeline</h2>")
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+@pytest.mark.parametrize("state", ["failed", "complete"])
+def test_text_of_others_stays_text(run, tmp_path, hostile, state):
+    plain = [(tag, sorted(attributes)) for tag, attributes in tags(page_of(run("plain", state), tmp_path))]
+    found = tags(page_of(run(hostile, state), tmp_path))
+
+    assert [(tag, sorted(attributes)) for tag, attributes in found] == plain
+    assert all(a["href"].startswith(("#", "data:,")) for _, a in found if a.get("href"))
+
+
+def test_the_page_needs_and_may_do_nothing_outside_itself(run, tmp_path):
+    found = tags(page_of(run(), tmp_path))
+
+    policy = next(a["content"] for tag, a in found if a.get("http-equiv") == "Content-Security-Policy")
+    assert policy.startswith("default-src 'none'; ")
+    assert "unsafe" not in policy
+    assert not [a for _, a in found if "src" in a or "style" in a or any(name.startswith("on") for name in a)]
+
+
+def test_every_link_leads_to_a_place_in_the_page_and_ids_are_unique(run, tmp_path):
+    found = tags(page_of(run(), tmp_path))
+
+    ids = [a["id"] for _, a in found if a.get("id")]
+    targets = {a["href"][1:] for tag, a in found if tag == "a"}
+    labels = {a["aria-labelledby"] for _, a in found if a.get("aria-labelledby")}
+    assert len(set(ids)) == len(ids)
+    assert targets | labels <= set(ids)
+
+
+def test_a_damaged_file_is_told_and_leaves_the_rest(run, tmp_path):
+    record = run()
+    (tmp_path / "runs" / record.run_id / "fingerprints.json").write_text("{", encoding="utf-8")
+
+    text = page_of(record, tmp_path)
+
+    assert "Fingerprints cannot be shown" in text
+    assert "Timeline</h2>" in text
+
+
+def test_a_log_outside_the_run_is_not_shown(run, tmp_path):
+    record = run()
+    (tmp_path / "secret.txt").write_text("do not show", encoding="utf-8")
+    record.nodes[1].log = "../../secret.txt"
+
+    assert "do not show" not in page_of(record, tmp_path)
+
+
+def test_the_command_writes_the_page_without_importing_tfx_or_tensorflow(run, tmp_path, project):
+    record = run("plain", "complete")
+    code = (
+        "import sys; from pathlib import Path; from pipeline.local import commands;"
+        "print(commands.report(None, Path(sys.argv[1]), index=False, path=None));"
+        "print([m for m in ('tfx', 'tensorflow', 'apache_beam', 'tensorflow_data_validation', 'pandas')"
+        " if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)],
+        cwd=project,
+        env={**os.environ, "PYTHONPATH": str(project)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert done.stdout.splitlines() == [str(tmp_path / "runs" / record.run_id / "report.html"), "[]"]
+
+
+def test_the_page_is_written_whole_or_not_at_all(run, tmp_path, monkeypatch):
+    record = run()
+    path = write_page(record, tmp_path)
+    before = path.read_bytes()
+
+    def full(self, target):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(OSError, match="No space"):
+        write_page(record, tmp_path)
+
+    assert path.read_bytes() == before
+    assert not list(path.parent.glob(".report*"))
+
+
+def test_style_and_script_are_the_ones_the_policy_names(run, tmp_path):
+    import base64
+    import hashlib
+
+    text = page_of(run(), tmp_path)
+
+    for tag in ("style", "script"):
+        inside = re.search(f"<{tag}>(.*?)</{tag}>", text, re.DOTALL).group(1)
+        digest = base64.b64encode(hashlib.sha256(inside.encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}'" in text.replace("&#39;", "'")
+
+
+def test_records_from_before_upstream_was_kept_are_read(tmp_path):
+    record = RunRecord.from_json(
+        json.loads('{"run_id": "r", "workload": "w", "nodes": [{"id": "a", "state": "cached"}]}')
+    )
+    (tmp_path / "runs" / "r").mkdir(parents=True)
+
+    assert "a: cached" in page_of(record, tmp_path)
