@@ -27,11 +27,7 @@ from sklearn.preprocessing import StandardScaler
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from components.ingest.blocks import InputFile
-from components.ingest.example_records import infer, read
-from components.ingest.options import Options
 from components.ingest.source import resolve_source
-from components.ingest.typed_rows import typed_rows
 
 PROJECT = Path(__file__).resolve().parent.parent
 PARTS = ("pipeline", "components", "schemas", "workloads", "local_runner.py")
@@ -127,15 +123,13 @@ def _peer(project: Path, workload: str, label: str, name: str) -> float:
 
 
 def _split(project: Path, workload: str, split: str) -> dict[str, Any]:
-    options = Options(format="tfrecord")
+    import tensorflow as tf
+
+    files = sorted(map(str, (project / "output").glob(f"**/{workload}/Ingest/examples/*/Split-{split}/*")))
     found: dict[str, list[float]] = {}
-    files = sorted((project / "output").glob(f"**/{workload}/Ingest/examples/*/Split-{split}/*"))
-    for path in files[-1:] or sys.exit(f"no examples of the split {split} below {project / 'output'}"):
-        file = InputFile(name=str(path), path=path)
-        columns = infer(file, options, {})
-        for block in read(file, options, columns):
-            for column, values in typed_rows(block, columns)[0].items():
-                found.setdefault(column, []).extend(values.to_pylist())
+    for record in tf.data.TFRecordDataset(files, "GZIP").as_numpy_iterator():
+        for column, feature in tf.train.Example.FromString(record).features.feature.items():
+            found.setdefault(column, []).extend(feature.float_list.value or feature.int64_list.value)
     return {column: np.array(values, dtype=np.float64) for column, values in found.items()}
 
 
