@@ -5,7 +5,6 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import click
 import typer
 
 from pipeline.command_line import Profile, Sets, Verbose, Workload, call
@@ -411,7 +410,9 @@ def new(
     def ask(question: str, answers: list[str]) -> str:
         if not sys.stdin.isatty():
             raise UsageError(f"{question} Nobody can be asked here.", hint=f"one of {', '.join(answers)}")
-        return str(typer.prompt(question, type=click.Choice(answers)))
+        while (answer := typer.prompt(f"{question}\n{', '.join(answers)}")) not in answers:
+            _print(f"{answer!r} is none of these.")
+        return str(answer)
 
     begun = begin(name, data=data, label=label, task=task, keep=keep or [], root=PROJECT_ROOT, ask=ask)
     _print(begun.text())

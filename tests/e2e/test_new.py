@@ -65,3 +65,21 @@ def test_a_table_becomes_a_pushed_model_without_an_edit(copy):
     assert run["metrics"]["sparse_categorical_accuracy"] >= peer.mean() - 0.04
 
     assert "2 passed" in _call(copy, "-m", "pytest", "-q", "tests/unit/workloads/test_wine.py")
+
+
+def test_on_a_terminal_what_is_ambiguous_is_asked(copy):
+    (copy / "steps.csv").write_text(
+        "size,grade\n" + "".join(f"{n / 7},{3 + 2 * (n % 4)}\n" for n in range(300))
+    )
+    ours, theirs = os.openpty()
+    command = [sys.executable, "local_runner.py", "new", "steps", "--data", "steps.csv"]
+    with subprocess.Popen(
+        command, cwd=copy, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        os.close(theirs)
+        os.write(ours, b"grad\ngrade\nregression\n")
+        told = process.communicate(timeout=60)[0]
+    os.close(ours)
+    assert process.returncode == 0, told
+    assert "'grad' is none of these" in told
+    assert "To predict: grade, a number." in told
