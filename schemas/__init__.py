@@ -1,12 +1,11 @@
 """The schemas of the data, that of the workload file, and artifact types of our own."""
 
+from importlib import import_module
 from typing import Any
 
 
 def __getattr__(name: str) -> Any:
     """The artifact types: not before they are asked for, because they import TFX."""
-    if name.startswith("_"):
+    if name.startswith("_") or name == "artifacts":  # the module itself is asked for before it is imported
         raise AttributeError(name)
-    from schemas import artifacts
-
-    return getattr(artifacts, name)
+    return getattr(import_module("schemas.artifacts"), name)

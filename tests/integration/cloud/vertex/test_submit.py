@@ -1,6 +1,8 @@
 """`cloud_runner.py submit` with Vertex AI on loopback."""
 
 import re
+import time
+from importlib import import_module
 
 import pytest
 
@@ -108,3 +110,16 @@ def test_submitted_run_is_followed_to_its_end(google, workload, cloud_runner):
     assert any(line.startswith("Done: taxi") for line in lines)
     made = google.jobs[name]
     assert made.runtime_config.gcs_output_directory == "gs://my-bucket/pipelines"
+
+
+@pytest.mark.slow
+def test_submitting_takes_under_five_seconds_beyond_imports(google, workload):
+    import_module("pipeline.cloud.compile")
+    import_module("google.cloud.aiplatform_v1.services.pipeline_service")
+    import_module("google.cloud.storage")
+    began = time.monotonic()
+    assert submit(workload) == 0
+    took_s = time.monotonic() - began
+    print(f"submitted in {took_s:.2f} s")
+    assert took_s < 5
+    assert len(google.jobs) == 1

@@ -1,0 +1,36 @@
+"""Ingest as a container of Kubeflow Pipelines starts it: a process of its own, and no driver before it."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from pipeline.cloud.image import on_this_machine
+from pipeline.cloud.job import component_of, executor_of, tasks_of
+
+pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
+pytestmark = pytest.mark.slow
+
+
+def test_ingest_needs_no_driver(client, golden, project, tmp_path):
+    text = json.dumps(client.request(golden)["pipelineSpec"])
+    spec = json.loads(on_this_machine(text, staged=project))
+    parameters = tasks_of(spec)["Ingest"]["inputs"]["parameters"]
+    declared = component_of(spec, "Ingest")["outputDefinitions"]["artifacts"]
+    made = {
+        name: {"artifacts": [{"name": name, "uri": str(tmp_path / name), "type": output["artifactType"]}]}
+        for name, output in declared.items()
+    }
+    given = {
+        "inputs": {"parameterValues": {k: v["runtimeValue"]["constant"] for k, v in parameters.items()}},
+        "outputs": {"artifacts": made, "outputFile": str(tmp_path / "output.json")},
+    }
+    words = executor_of(spec, "Ingest")["container"]["args"]
+    words = [json.dumps(given) if word == "{{$}}" else word for word in words]
+    command = [sys.executable, "-m", "pipeline.cloud.container", *words]
+    finished = subprocess.run(command, cwd=project, capture_output=True, text=True, timeout=300, check=False)
+    assert finished.returncode == 0, finished.stderr[-2000:]
+    (examples,) = json.loads((tmp_path / "output.json").read_text())["artifacts"]["examples"]["artifacts"]
+    assert json.loads(examples["metadata"]["split_names"]) == ["train", "eval"]
+    assert list((tmp_path / "examples" / "Split-train").iterdir())
