@@ -40,6 +40,7 @@ def _call(copy, *words):
     return done.stdout
 
 
+@pytest.mark.filterwarnings("ignore:scipy.optimize:DeprecationWarning")  # scikit-learn's own call of it
 def test_a_table_becomes_a_pushed_model_without_an_edit(copy):
     wine = datasets.load_wine(as_frame=True)
     frame = wine.frame
