@@ -135,7 +135,7 @@ def _check_names(file: Path, header: list[str]) -> None:
         if not name.strip():
             raise SourceError(
                 f"{shown(file)}: column {index + 1} has no name",
-                hint="name it in the header, or leave it out",
+                hint="name it in the header, or leave it out (pandas: to_csv(..., index=False))",
             )
         if name in header[:index]:
             raise SourceError(

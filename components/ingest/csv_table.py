@@ -136,7 +136,7 @@ class _Table:
             if not name.strip():
                 raise FileError(
                     f"{self._file.name}: column {index + 1} has no name",
-                    hint="name it in the header, or name all columns with data.column_names",
+                    hint="name it in the header, or leave it out (pandas: to_csv(..., index=False))",
                 )
             if name in names[:index]:
                 places = f"{names.index(name) + 1} and {index + 1}"

@@ -165,6 +165,8 @@ def decide(
             f"No column is left to predict {label} from ({reasons or 'there is no other'}).",
             hint="add --keep COLUMN for one that is a feature nevertheless",
         )
+    used = {decision.facts.name for decision in decisions if decision.role is not Role.LEFT_OUT}
+    suspicious = {column: why for column, why in (suspicions or {}).items() if column in used}
     classes = () if task == "regression" else tuple(sorted(wanted.counts))
     return Plan(
         label=wanted,
@@ -173,7 +175,7 @@ def decide(
         mean=label_moments[0],
         deviation=label_moments[1] or 1.0,
         decisions=tuple(decisions),
-        notes=tuple(_notes(wanted, task, suspicions or {}, lists)),
+        notes=tuple(_notes(wanted, task, suspicious, lists)),
     )
 
 

@@ -150,11 +150,11 @@ def test_notes_tell_what_the_user_should_know():
     values = ["no"] * 980 + ["yes"] * 15 + [None] * 5
     label = facts_of("churned", "text", np.array(values, dtype=object))
     plan = decide(
-        [_facts("x", NOISE.tolist()), label],
+        [_facts("x", NOISE.tolist()), _facts("line", list(range(1, ROWS + 1))), label],
         label="churned",
         task="binary",
         leaks={},
-        suspicions={"x": "score 0.9"},
+        suspicions={"x": "score 0.9", "line": "score 0.9"},
         lists=["tags"],
     )
     notes = " ".join(plan.notes)
@@ -162,4 +162,5 @@ def test_notes_tell_what_the_user_should_know():
     assert "Only 1.5% of the rows have churned yes" in notes
     assert "stands in 15 rows only" in notes
     assert "x nearly gives churned away (score 0.9)" in notes
+    assert "line nearly" not in notes, "it is an id, and left out"
     assert "tags holds several values a row" in notes
