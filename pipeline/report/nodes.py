@@ -1,6 +1,5 @@
 """What the page tells of each node: what went in and came out, why it ran, the end of its log."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -153,18 +152,3 @@ def _tail(folder: Path, name: str, *, limit_bytes: int) -> str:
     if size > limit_bytes:
         text = text.partition("\n")[2] or text
     return printable(text.replace("\r\n", "\n").replace("\t", "    ").rstrip("\n"))
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object from a file; empty where the file is not there.
-
-    Raises:
-        ValueError: it is no JSON object.
-        OSError: it cannot be read.
-    """
-    if not path.is_file():
-        return {}
-    document = json.loads(path.read_text(encoding="utf-8"))
-    if not isinstance(document, dict):
-        raise ValueError(f"{path.name} holds no JSON object")  # noqa: TRY004
-    return document

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+import markupsafe
 
+from pipeline.local.printable import printable
 from pipeline.local.record import RunRecord
 from pipeline.local.wording import MARKS, seconds
 from pipeline.report import graph_layout
@@ -78,6 +80,7 @@ def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("pipeline.report"),
         autoescape=True,
+        finalize=_shown,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -89,11 +92,17 @@ def _environment() -> jinja2.Environment:
     return environment
 
 
+def _shown(value: Any) -> Any:
+    """Control characters written out: some turn the direction of what follows. Markup is ours already."""
+    if isinstance(value, str) and not isinstance(value, markupsafe.Markup) and not value.isprintable():
+        return printable(value)
+    return value
+
+
 def _write(path: Path, text: str) -> None:
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        # Names of files and columns may hold bytes that are no text.
-        partial.write_text(text, encoding="utf-8", errors="backslashreplace")
+        partial.write_text(text, encoding="utf-8")
         partial.replace(path)
     except BaseException:
         partial.unlink(missing_ok=True)

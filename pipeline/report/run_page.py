@@ -11,10 +11,14 @@ from pipeline.errors import PipelineError
 from pipeline.fingerprint import Fingerprint
 from pipeline.local.diff import read_fingerprints
 from pipeline.local.record import RunRecord
+from pipeline.report.data import Data, data
 from pipeline.report.graph_layout import Drawing, lay_out
 from pipeline.report.head import Head, head
+from pipeline.report.lineage import Lineage, lineage
+from pipeline.report.model import Model, model
 from pipeline.report.nodes import NodeCard, node_cards, upstream_of
 from pipeline.report.timeline import Timeline, timeline
+from pipeline.report.training import Training, training
 
 _Part = TypeVar("_Part")
 
@@ -28,6 +32,10 @@ class RunPage:
         nodes: each node.
         drawing: where each is drawn.
         timeline: when each ran.
+        data: what went in.
+        model: what came out.
+        training: how it was made.
+        lineage: where it comes from.
         problems: what could not be read, in words.
     """
 
@@ -35,6 +43,10 @@ class RunPage:
     nodes: tuple[NodeCard, ...]
     drawing: Drawing | None
     timeline: Timeline | None
+    data: Data | None
+    model: Model | None
+    training: Training | None
+    lineage: Lineage | None
     problems: tuple[str, ...]
 
     @property
@@ -80,5 +92,9 @@ def gather(record: RunRecord, output: Path) -> RunPage:
         nodes=reader.read("The nodes", lambda: node_cards(record, folder, prints), ()),
         drawing=reader.read("The graph", lambda: lay_out(needs), None) if record.nodes else None,
         timeline=reader.read("The timeline", lambda: timeline(record.nodes), None),
+        data=reader.read("The data", lambda: data(record), None),
+        model=reader.read("The model", lambda: model(record), None),
+        training=reader.read("The training", lambda: training(record), None),
+        lineage=reader.read("The lineage", lambda: lineage(record, prints), None),
         problems=tuple(reader.problems),
     )

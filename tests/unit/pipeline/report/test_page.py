@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from tensorflow_metadata.proto.v0 import statistics_pb2
 
 from pipeline.fingerprint import Fingerprint
 from pipeline.local.history import History
@@ -40,6 +41,58 @@ def tags(text: str) -> list[tuple[str, dict[str, str | None]]]:
     return parser.seen
 
 
+def artifacts_full_of(text: str, folder: Path) -> dict[str, list[dict[str, object]]]:
+    """Results of all kinds that a page reads, with the text wherever a user's may stand."""
+    message = statistics_pb2.FeatureNameStatistics(name=text, type="STRING")
+    stats = message.string_stats
+    stats.common_stats.num_non_missing = stats.common_stats.tot_num_values = 2
+    stats.rank_histogram.buckets.add(label=text, sample_count=2)
+    whole = statistics_pb2.DatasetFeatureStatistics(num_examples=2, features=[message])
+    listed = statistics_pb2.DatasetFeatureStatisticsList(datasets=[whole])
+    finding = {
+        "feature": text,
+        "splits": [text],
+        "what": text,
+        "limit": 1,
+        "remedy": text,
+        "stops": True,
+        "rows": [{"file": text, "line": 1, "row": 0, "value": text}],
+    }
+    check = {"metric": text, "slice": text, "required": text, "got": 0.5, "passed": False, "note": text}
+    files = {
+        "verdict.json": {
+            "passed": True,
+            "message": text,
+            "findings": [finding],
+            "checks": [check],
+            "warnings": [text],
+            "slices": {text: {text: 0.5}},
+            "reference_models": {text: {text: 0.5}},
+        },
+        "summary.json": {
+            "rows_in": 2,
+            "rows_out": {text: 1},
+            "rejected": {text: 1},
+            "first_rejected": [{text: text}],
+        },
+        "report.json": {"crash": text},
+        "result.json": {"verdict": text, "devices": text, "tuned": {}},
+        "history.json": {"epochs": [{"epoch": 1, text: 0.5}, {"epoch": 2, text: 0.6}]},
+        "job.json": {"model": text, "hyperparameters": {text: text}},
+        "tuner_results.json": [{text: text}],
+    }
+    (folder / "Split-train").mkdir(parents=True)
+    (folder / "Split-train" / "FeatureStats.pb").write_bytes(listed.SerializeToString())
+    for name, content in files.items():
+        (folder / name).write_text(json.dumps(content), encoding="utf-8")
+    types = ("ExampleStatistics", "schemas.DataVerdict", "schemas.Quarantine", "schemas.ServingReport")
+    types += ("ModelBlessing", "ModelRun", "TunerResults")
+    properties = {"ModelBlessing": {"blessed": 1}}
+    return {
+        kind: [{"uri": str(folder), "type": kind, "properties": properties.get(kind, {})}] for kind in types
+    }
+
+
 @pytest.fixture
 def run(tmp_path: Path):
     """A run in whose every text stands what is given, failed at its last node."""
@@ -62,6 +115,7 @@ def run(tmp_path: Path):
                 log="logs/last.log",
             ),
         ]
+        record.nodes[0].outputs = artifacts_full_of(text, tmp_path / str(len(list(tmp_path.iterdir()))))
         record.state, record.metrics, record.overrides = state, {text: 0.5}, {"bless": text}
         (history.folder(record.run_id) / "logs" / "last.log").write_text(text * 3, encoding="utf-8")
         history.save_fingerprints(record.run_id, {"last" + text: Fingerprint({f"param:{text}": text})})
@@ -78,8 +132,10 @@ def page_of(record: RunRecord, tmp_path: Path) -> str:
 def test_a_failed_run_begins_with_what_went_wrong(run, tmp_path):
     text = page_of(run(), tmp_path)
 
+    assert "cannot be shown" not in text
     assert "<h1>Failed: lastplain, after 1 of 2 nodes." in text
     assert text.index("What went wrong</h2>") < text.index("In numbers</h2>") < text.index("Timeline</h2>")
+    assert all(f"{part}</h2>" in text for part in ("Data", "Model", "Training", "Lineage"))
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)
@@ -90,6 +146,15 @@ def test_text_of_others_stays_text(run, tmp_path, hostile, state):
 
     assert [(tag, sorted(attributes)) for tag, attributes in found] == plain
     assert all(a["href"].startswith(("#", "data:,")) for _, a in found if a.get("href"))
+
+
+def test_control_characters_are_written_out(run, tmp_path):
+    record = run("a\x1b[31m\u202eb")
+    record.nodes[0].why = "a\x1b[31m\u202eb\udc80c"  # a file's name may hold bytes that are no text
+    text = page_of(record, tmp_path)
+
+    assert not {"\x1b", "\u202e", "\x00", "\ufeff"} & set(text)
+    assert "a\\x1b[31m\\u202eb\\udc80c" in text
 
 
 def test_the_page_needs_and_may_do_nothing_outside_itself(run, tmp_path):

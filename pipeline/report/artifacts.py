@@ -1,0 +1,63 @@
+"""Finds and reads the files that the nodes of a run have made."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pipeline.local.record import RunRecord
+
+# Results of a run are small; whoever put more there did not mean it for a page.
+_MOST_BYTES = 64 * 2**20
+
+
+def folders(record: RunRecord, type_name: str) -> list[Path]:
+    """Where the artifacts of a type lie that this run made or took from its cache; local ones only."""
+    made = (
+        artifact
+        for node in record.nodes
+        if node.state in ("complete", "cached") and not node.is_resolver
+        for artifacts in node.outputs.values()
+        for artifact in artifacts
+    )
+    return [Path(a["uri"]) for a in made if a["type"] == type_name and "://" not in a["uri"]]
+
+
+def first_json(record: RunRecord, type_name: str, name: str) -> dict[str, Any]:
+    """The JSON object in that file of the first artifact of that type that has it; empty without one.
+
+    Raises:
+        ValueError: it is no JSON object.
+        OSError: it cannot be read.
+    """
+    for folder in folders(record, type_name):
+        if found := read_json(folder / name):
+            return found
+    return {}
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object from a file; empty where the file is not there.
+
+    Raises:
+        ValueError: it is no JSON object.
+        OSError: it cannot be read.
+    """
+    if not path.is_file():
+        return {}
+    document = json.loads(read_bytes(path))
+    if not isinstance(document, dict):
+        raise ValueError(f"{path.name} holds no JSON object")  # noqa: TRY004
+    return document
+
+
+def read_bytes(path: Path) -> bytes:
+    """A file's content.
+
+    Raises:
+        ValueError: it is larger than 64 MiB.
+        OSError: it cannot be read.
+    """
+    size = path.stat().st_size
+    if size > _MOST_BYTES:
+        raise ValueError(f"{path.name} is too large for a page: {size / 2**20:,.0f} MiB")
+    return path.read_bytes()

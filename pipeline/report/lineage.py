@@ -1,0 +1,61 @@
+"""Where a run comes from: the data and the code by digest, the versions, the command that makes it again."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pipeline.fingerprint import Fingerprint
+from pipeline.local.record import RunRecord
+from pipeline.local.wording import run_command
+
+_SHOWN_FILES = 60
+
+
+@dataclass(frozen=True)
+class Lineage:
+    """Where a run comes from.
+
+    Attributes:
+        command: makes it again, with the code and data as they are then.
+        data: file and digest, at most 60.
+        code_digest: over all files of code that any node depends on; empty where none is known.
+        code: file and digest, of the workload's own files only, at most 60.
+        code_files: how many files went into `code_digest`.
+        stack: package and version.
+    """
+
+    command: str
+    data: tuple[tuple[str, str], ...]
+    code_digest: str
+    code: tuple[tuple[str, str], ...]
+    code_files: int
+    stack: tuple[tuple[str, str], ...]
+
+
+def lineage(record: RunRecord, prints: Mapping[str, Fingerprint]) -> Lineage | None:
+    """Where the run comes from; None for a rollback, and for a run that ended before its plan.
+
+    Args:
+        record: the run.
+        prints: its fingerprints by node id.
+    """
+    if not prints:
+        return None
+    parts = {name: value for own in prints.values() for name, value in own.parts.items()}
+    code, data, stack = (_of_kind(kind, parts) for kind in ("code", "data", "stack"))
+    text = "".join(f"{name}\0{digest}\n" for name, digest in code)
+    return Lineage(
+        command=run_command(record),
+        data=data[:_SHOWN_FILES],
+        code_digest=hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest() if code else "",
+        code=tuple(entry for entry in code if not entry[0].startswith(("components/", "pipeline/")))[
+            :_SHOWN_FILES
+        ],
+        code_files=len(code),
+        stack=stack,
+    )
+
+
+def _of_kind(kind: str, parts: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    prefix = f"{kind}:"
+    return tuple(sorted((n.removeprefix(prefix), v) for n, v in parts.items() if n.startswith(prefix)))

@@ -1,0 +1,196 @@
+"""The model of a run: what the gate held against it, its metrics by slice, how it serves, its other forms."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from components.model_gate.metrics import METRICS
+from pipeline.local.outcome import read_verdict
+from pipeline.local.record import RunRecord
+from pipeline.report.artifacts import first_json
+from pipeline.report.head import COUNT
+
+_SHOWN_SLICES = 300
+_SHOWN_CHECKS = 300
+_OVERALL = "overall"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that the model had to hold.
+
+    Attributes:
+        name: the metric, or what was measured.
+        place: the slice.
+        required: in words.
+        got: in words.
+        baseline: of the last blessed model; may be empty.
+        verdict: `FAILED`, `warning` or `passed`.
+        note: where to look; empty for a check that passed.
+    """
+
+    name: str
+    place: str
+    required: str
+    got: str
+    baseline: str
+    verdict: str
+    note: str
+
+
+@dataclass(frozen=True)
+class Slices:
+    """Metrics by slice.
+
+    Attributes:
+        metrics: the columns; the first one sorts.
+        rows: slice, examples, values; the worst by the first metric first; None where one has no value.
+        left_out: how many more slices there are.
+    """
+
+    metrics: tuple[str, ...]
+    rows: tuple[tuple[str, float | None, tuple[float | None, ...]], ...]
+    left_out: int
+
+
+@dataclass(frozen=True)
+class Model:
+    """The model.
+
+    Attributes:
+        blessed: the gate's answer; None where none ran.
+        reasons: in words.
+        notes: what could not be judged.
+        checks: failed ones first.
+        slices: None where there is only one.
+        references: name of a simpler model -> its metrics, in words.
+        serving: what the serving check measured: name and value, in words.
+        exports: its smaller forms: kind, size, change, in words.
+    """
+
+    blessed: bool | None
+    reasons: tuple[str, ...]
+    notes: tuple[str, ...]
+    checks: tuple[Check, ...]
+    slices: Slices | None
+    references: tuple[tuple[str, str], ...]
+    serving: tuple[tuple[str, str], ...]
+    exports: tuple[tuple[str, str, str], ...]
+
+
+def model(record: RunRecord) -> Model | None:
+    """What the run tells of its model; None where it tells nothing.
+
+    Raises:
+        OSError, ValueError: a file cannot be read.
+    """
+    verdict = read_verdict(record)
+    served = serving(first_json(record, "schemas.ServingReport", "report.json"))
+    exports = tuple(_export(form) for form in record.training.get("exports", ()))
+    if not (verdict or served or exports or record.blessed is not None):
+        return None
+    checks = verdict.get("checks", [])
+    references = verdict.get("reference_models") or {}
+    return Model(
+        blessed=record.blessed,
+        reasons=tuple(record.blessing_reasons),
+        notes=(*verdict.get("warnings", ()), *verdict.get("notes", ())),
+        checks=tuple(_check(c) for c in sorted(checks, key=_gravity)[:_SHOWN_CHECKS]),
+        slices=slices(verdict.get("slices", {}), [c["metric"] for c in checks]),
+        references=tuple((name, _numbers(metrics)) for name, metrics in references.items()),
+        serving=served,
+        exports=exports,
+    )
+
+
+def _gravity(check: Mapping[str, Any]) -> int:
+    if check["passed"]:
+        return 2
+    return 0 if check.get("stops", True) else 1
+
+
+def _check(check: Mapping[str, Any]) -> Check:
+    got = (
+        check.get("found", "") if check["got"] is None else f"{number(check['got'])} {check.get('unit', '')}"
+    )
+    return Check(
+        name=check["metric"],
+        place=check.get("slice", ""),
+        required=check["required"],
+        got=str(got).strip(),
+        baseline=number(check.get("baseline")),
+        verdict=("FAILED", "warning", "passed")[_gravity(check)],
+        # It says where to look, which is of use only where something is wrong.
+        note="" if check["passed"] else check.get("note", ""),
+    )
+
+
+def slices(found: Mapping[str, Mapping[str, float]], checked: Sequence[str]) -> Slices | None:
+    """The slices, the worst first by the first metric that was checked.
+
+    Args:
+        found: slice -> metric -> value; with `overall`, which is left out here.
+        checked: the metrics of the checks; others are not shown.
+    """
+    known = {name for metrics in found.values() for name in metrics}
+    metrics = tuple(name for name in dict.fromkeys(checked) if name in known and name != COUNT)
+    names = [name for name in found if name != _OVERALL]
+    if not names or not metrics:
+        return None
+    ordered = sorted(names, key=lambda name: _badness(metrics[0], found[name].get(metrics[0])))
+    rows = tuple(
+        (name, found[name].get(COUNT), tuple(found[name].get(metric) for metric in metrics))
+        for name in ordered[:_SHOWN_SLICES]
+    )
+    return Slices(metrics, rows, len(names) - len(rows))
+
+
+def _badness(metric: str, value: float | None) -> float:
+    if value is None or math.isnan(value):
+        return math.inf
+    known = METRICS.get(metric)
+    return -value if known is not None and known.better == "lower" else value
+
+
+def serving(report: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """What the serving check measured, in words.
+
+    Args:
+        report: its `report.json`; may be empty.
+    """
+    rows: list[tuple[str, str]] = []
+    if report.get("crash"):
+        rows.append(("crash", str(report["crash"])))
+    for batch, timed in (report.get("latency") or {}).items():
+        told = (
+            f"p50 {timed['p50_ms']:.2f} ms, p99 {timed['p99_ms']:.2f} ms, {timed['rows_per_s']:,.0f} rows/s"
+        )
+        rows.append((f"{batch} {'row' if batch == '1' else 'rows'} a call", told))
+    if report.get("load_s") is not None:
+        rows.append(("loads in", f"{report['load_s']:.2f} s"))
+    if report.get("size_bytes") is not None:
+        rows.append(("size", f"{report['size_bytes'] / 1000:,.0f} kB"))
+    if report.get("memory_bytes"):
+        rows.append(("memory", f"{report['memory_bytes'] / 2**20:,.0f} MiB"))
+    for name, what in (("parity", "from training"), ("alone", "of one row alone"), ("raw", "of raw columns")):
+        if report.get(name):
+            rows.append((f"largest difference {what}", f"{report[name]['largest']:.3g}"))
+    rows += [(name, f"{len(report[name])}") for name in ("failed", "refused", "strange") if report.get(name)]
+    if report.get("rows") is not None:
+        rows.append(("asked with", f"{report['rows']:,} rows of the eval split"))
+    return tuple(rows)
+
+
+def _export(form: Mapping[str, Any]) -> tuple[str, str, str]:
+    change = ", ".join(f"{name} {value:+.2g}" for name, value in form["change"].items())
+    return form["kind"], f"{form['size_bytes'] / 1000:,.0f} kB", change
+
+
+def _numbers(metrics: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {number(value)}" for name, value in metrics.items())
+
+
+def number(value: float | None) -> str:
+    """A number with four significant digits; empty for None."""
+    return "" if value is None else f"{value:.4g}"

@@ -1,0 +1,183 @@
+"""The training of a run: its curves, its speed, what it was given, and what the Tuner tried."""
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pipeline.local.record import RunRecord
+from pipeline.report.artifacts import first_json, folders, read_bytes
+
+WIDTH_PX, HEIGHT_PX = 300.0, 120.0
+_SHOWN_CURVES = 24
+_SHOWN_POINTS = 400
+_SHOWN_TRIALS = 100
+_EVAL = "val_"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One metric over the epochs.
+
+    Attributes:
+        name: of the metric.
+        train: the line's points in the picture, as SVG wants them; empty where there is none.
+        evaluated: the same on the eval split.
+        low: the least value.
+        high: the greatest one.
+        last: the last values, in words.
+        epochs: the last epoch.
+    """
+
+    name: str
+    train: str
+    evaluated: str
+    low: float
+    high: float
+    last: str
+    epochs: int
+
+
+@dataclass(frozen=True)
+class Training:
+    """The training.
+
+    Attributes:
+        verdict: on its speed, in one sentence; may be empty.
+        curves: at most 24.
+        epochs: the same numbers as a table: head, then rows; at most 50 of these, the last ones.
+        facts: name and value, in words.
+        hyperparameters: name and value, in words.
+        trials: what the Tuner tried: head, then rows, the best first.
+    """
+
+    verdict: str
+    curves: tuple[Curve, ...]
+    epochs: tuple[tuple[str, ...], ...]
+    facts: tuple[tuple[str, str], ...]
+    hyperparameters: tuple[tuple[str, str], ...]
+    trials: tuple[tuple[str, ...], ...]
+
+
+def training(record: RunRecord) -> Training | None:
+    """What the run tells of its training; None where it tells nothing.
+
+    Raises:
+        OSError, ValueError: a file cannot be read.
+    """
+    result = first_json(record, "ModelRun", "result.json")
+    epochs = first_json(record, "ModelRun", "history.json").get("epochs", [])
+    job = first_json(record, "ModelRun", "job.json")
+    trials = _trials(record)
+    if not (result or epochs or trials):
+        return None
+    return Training(
+        verdict=str(result.get("verdict", "")),
+        curves=curves(epochs),
+        epochs=_table(epochs),
+        facts=tuple(_facts(result)),
+        hyperparameters=tuple(_settings(job, result)),
+        trials=trials,
+    )
+
+
+def curves(epochs: Sequence[Mapping[str, Any]]) -> tuple[Curve, ...]:
+    """Each metric of the records as lines, that of the eval split in the same picture. Nothing is smoothed.
+
+    Args:
+        epochs: one record an epoch: `epoch`, and each metric by name.
+    """
+    names = dict.fromkeys(name.removeprefix(_EVAL) for record in epochs for name in record if name != "epoch")
+    drawn = [_curve(name, epochs) for name in names]
+    return tuple(curve for curve in drawn if curve is not None)[:_SHOWN_CURVES]
+
+
+def _curve(name: str, epochs: Sequence[Mapping[str, Any]]) -> Curve | None:
+    own, evaluated = _values(name, epochs), _values(_EVAL + name, epochs)
+    values = [value for _, value in (*own, *evaluated)]
+    if not values:
+        return None
+    low, high = min(values), max(values)
+    ats = [at for at, _ in (*own, *evaluated)]
+    span = (min(ats), max(ats))
+    last = [f"{word} {points[-1][1]:.4g}" for word, points in (("train", own), ("eval", evaluated)) if points]
+    train, val = (_points(points, span, (low, high)) for points in (own, evaluated))
+    return Curve(name, train, val, low, high, ", ".join(last), int(span[1]))
+
+
+def _values(name: str, epochs: Sequence[Mapping[str, Any]]) -> list[tuple[float, float]]:
+    found = [(float(record.get("epoch", at)), record.get(name)) for at, record in enumerate(epochs, start=1)]
+    kept = [(at, float(v)) for at, v in found if isinstance(v, int | float) and math.isfinite(v)]
+    step = -(-len(kept) // _SHOWN_POINTS) or 1
+    return kept[::step] if not kept or kept[-1] == kept[::step][-1] else [*kept[::step], kept[-1]]
+
+
+def _points(
+    points: Iterable[tuple[float, float]], span: tuple[float, float], bounds: tuple[float, float]
+) -> str:
+    width, height = span[1] - span[0] or 1.0, bounds[1] - bounds[0] or 1.0
+    return " ".join(
+        f"{WIDTH_PX * (at - span[0]) / width:.1f},{HEIGHT_PX * (1 - (value - bounds[0]) / height):.1f}"
+        for at, value in points
+    )
+
+
+def _table(epochs: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], ...]:
+    names = tuple(dict.fromkeys(name for record in epochs for name in record))
+    return (
+        (names, *(tuple(_text(record.get(name)) for name in names) for record in epochs[-50:]))
+        if names
+        else ()
+    )
+
+
+def _facts(result: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+    speed, time, machine = (result.get(part) or {} for part in ("speed", "time", "machine"))
+    numbers = [
+        ("devices", result.get("devices"), "{}"),
+        ("input", result.get("input"), "{}"),
+        ("steps", result.get("steps"), "{:,}"),
+        ("parameters", result.get("parameters"), "{:,}"),
+        ("throughput", speed.get("examples_per_s"), "{:,.0f} examples/s"),
+        ("step", speed.get("step_ms"), "{:.3g} ms"),
+        ("step on a batch that stays", speed.get("constant_batch_step_ms"), "{:.3g} ms"),
+        ("waiting for input", speed.get("input_waiting_share"), "{:.0%} of the time"),
+        ("goodput", time.get("goodput"), "{:.0%}"),
+        ("restarts", time.get("restarts"), "{}"),
+        ("rollbacks", time.get("rollbacks"), "{}"),
+        ("memory", _mib(machine.get("memory_peak_bytes")), "{:,.0f} MiB at most"),
+        ("device memory", _mib(machine.get("device_memory_peak_bytes")), "{:,.0f} MiB at most"),
+        ("CPU time", machine.get("cpu_s"), "{:.1f} s"),
+    ]
+    return ((name, form.format(value)) for name, value, form in numbers if value is not None)
+
+
+def _mib(size_bytes: float | None) -> float | None:
+    return None if size_bytes is None else size_bytes / 2**20
+
+
+def _settings(job: Mapping[str, Any], result: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+    for name in ("model", "batch_size", "epochs", "seed"):
+        if name in job:
+            yield name, _text(job[name])
+    tuned = result.get("tuned") or {}
+    for name, value in (job.get("hyperparameters") or {}).items():
+        yield name, _text(value) + (" (tuned)" if name in tuned else "")
+
+
+def _trials(record: RunRecord) -> tuple[tuple[str, ...], ...]:
+    for folder in folders(record, "TunerResults"):
+        path = folder / "tuner_results.json"
+        found = json.loads(read_bytes(path)) if path.is_file() else []
+        if found:
+            names = tuple(dict.fromkeys(name for trial in found for name in trial))
+            rows = (tuple(_text(trial.get(name)) for name in names) for trial in found[:_SHOWN_TRIALS])
+            return (names, *rows)
+    return ()
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.5g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,59 @@
+from pipeline.report.head import metric_facts
+from pipeline.report.model import serving, slices
+
+
+def test_the_worst_slice_comes_first_by_the_metric_that_was_checked():
+    found = {
+        "overall": {"auc": 0.9},
+        "a=1": {"auc": 0.8, "other": 1.0},
+        "a=2": {"auc": 0.5, "example_count": 7},
+        "a=3": {"example_count": 0},
+    }
+
+    table = slices(found, ["auc", "serving: load"])
+
+    assert table.metrics == ("auc",)
+    assert table.rows == (("a=2", 7, (0.5,)), ("a=1", None, (0.8,)), ("a=3", 0, (None,)))
+
+
+def test_of_a_loss_the_highest_is_the_worst():
+    found = {"a=1": {"binary_crossentropy": 0.1}, "a=2": {"binary_crossentropy": 0.9}}
+
+    assert [row[0] for row in slices(found, ["binary_crossentropy"]).rows] == ["a=2", "a=1"]
+
+
+def test_one_slice_alone_needs_no_table():
+    assert slices({"overall": {"auc": 0.9}}, ["auc"]) is None
+
+
+def test_many_slices_are_cut_and_counted():
+    found = {f"a={n}": {"auc": n / 1000} for n in range(1000)}
+
+    table = slices(found, ["auc"])
+
+    assert (table.rows[0][0], len(table.rows), table.left_out) == ("a=0", 300, 700)
+
+
+def test_a_change_is_called_better_by_the_direction_of_its_metric():
+    facts = metric_facts(
+        {"auc": 0.9, "binary_crossentropy": 0.4, "mine": 2.0, "example_count": 10.0},
+        {"auc": 0.8, "binary_crossentropy": 0.3, "mine": 1.0},
+    )
+
+    assert [(fact.name, fact.is_better) for fact in facts] == [
+        ("auc", True),
+        ("binary_crossentropy", False),
+        ("mine", None),
+        ("rows evaluated", None),
+    ]
+    assert facts[0].note == "+0.1 against the last blessed model"
+
+
+def test_without_a_blessed_model_there_is_no_change():
+    (fact,) = metric_facts({"auc": 0.9}, {})
+
+    assert (fact.note, fact.is_better) == ("no blessed model to compare with", None)
+
+
+def test_a_serving_check_that_crashed_says_so_first():
+    assert serving({"crash": "no op X", "load_s": None}) == (("crash", "no op X"),)

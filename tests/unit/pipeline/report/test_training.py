@@ -1,0 +1,86 @@
+import json
+
+import pytest
+
+from pipeline.fingerprint import Fingerprint
+from pipeline.local.history import History
+from pipeline.local.record import NodeRecord
+from pipeline.report.lineage import lineage
+from pipeline.report.training import curves, training
+
+
+def test_train_and_eval_of_a_metric_share_a_picture():
+    (curve,) = curves(
+        [{"epoch": 1, "loss": 1.0, "val_loss": 0.5}, {"epoch": 2, "loss": 0.0, "val_loss": 0.5}]
+    )
+
+    assert (curve.train, curve.evaluated) == ("0.0,0.0 300.0,120.0", "0.0,60.0 300.0,60.0")
+    assert curve.last == "train 0, eval 0.5"
+
+
+def test_what_is_not_finite_is_left_out_of_a_curve():
+    (curve,) = curves([{"epoch": 1, "loss": float("nan")}, {"epoch": 2, "loss": 3.0}])
+
+    assert curve.train == "0.0,0.0"[:4] + "120.0"
+    assert curves([{"epoch": 1, "loss": float("inf")}]) == ()
+
+
+def test_a_long_training_keeps_its_last_point():
+    (curve,) = curves([{"epoch": n, "loss": float(n)} for n in range(1, 1002)])
+
+    assert len(curve.train.split()) <= 402
+    assert curve.train.endswith("300.0,0.0")
+
+
+@pytest.fixture
+def trained(tmp_path):
+    """A run with the files of our Trainer and of the Tuner."""
+    files = {
+        "result.json": {"verdict": "compute-bound", "steps": 1200, "tuned": {"learning_rate": 0.1}},
+        "history.json": {"epochs": [{"epoch": 1, "loss": 0.25}]},
+        "job.json": {"model": "m.build", "hyperparameters": {"learning_rate": 0.1, "units": [8]}},
+        "tuner_results.json": [{"trial_id": "2", "score": 0.9}, {"trial_id": "0", "score": 0.8}],
+    }
+    for name, content in files.items():
+        (tmp_path / name).write_text(json.dumps(content), encoding="utf-8")
+    record = History(tmp_path).new_run("taxi", {"output": str(tmp_path)})
+    outputs = {t: [{"uri": str(tmp_path), "type": t, "properties": {}}] for t in ("ModelRun", "TunerResults")}
+    record.nodes = [NodeRecord("Trainer", state="complete", outputs=outputs)]
+    return record
+
+
+def test_the_files_of_the_trainer_and_the_tuner_are_read(trained):
+    found = training(trained)
+
+    assert found.facts == (("steps", "1,200"),)
+    assert found.hyperparameters == (
+        ("model", "m.build"),
+        ("learning_rate", "0.1 (tuned)"),
+        ("units", "[8]"),
+    )
+    assert found.trials == (("trial_id", "score"), ("2", "0.9"), ("0", "0.8"))
+    assert found.epochs == (("epoch", "loss"), ("1", "0.25"))
+
+
+def test_a_run_without_training_tells_nothing(tmp_path):
+    assert training(History(tmp_path).new_run("taxi", {})) is None
+
+
+def test_lineage_tells_data_code_and_versions_apart(trained):
+    parts = {
+        "code:workloads/a.py": "c1",
+        "code:pipeline/dag.py": "c2",
+        "data:a.csv": "d",
+        "stack:tfx": "1.21",
+    }
+    found = lineage(trained, {"Trainer": Fingerprint(parts)})
+
+    assert found.data == (("a.csv", "d"),)
+    assert found.code == (("workloads/a.py", "c1"),)
+    assert (found.code_files, found.stack) == (2, (("tfx", "1.21"),))
+    changed = lineage(trained, {"Trainer": Fingerprint(parts | {"code:pipeline/dag.py": "c3"})})
+    assert changed.code_digest != found.code_digest
+
+
+def test_a_run_that_ended_before_its_plan_has_no_lineage(trained):
+    assert lineage(trained, {}) is None
