@@ -2,14 +2,16 @@
 #   docker build --tag NAME:TAG .
 #   docker build --tag NAME:TAG-tpu --target training-tpu .
 #   docker build --tag NAME:TAG-beam --target beam-worker .
+#   docker build --tag NAME:TAG-tpu-tensorflow --target training-tpu-tensorflow .
 # Debian 13 (glibc 2.41) with the Python that the tests run on. .dockerignore says what is copied.
 ARG BASE=python:3.11-slim-trixie
 
 FROM ${BASE} AS packages
 WORKDIR /opt/slipway
-COPY requirements.lock setup.sh ./
-# The same script and the same hashes as on a desk; it compiles to bytecode, so that tasks start quickly.
-RUN bash setup.sh /opt/venv && rm -rf /root/.cache
+COPY requirements-image.lock setup.sh ./
+# The same script and the same hashes as on a desk, without what develops and tests; it compiles to bytecode, so
+# that tasks start quickly.
+RUN bash setup.sh /opt/venv requirements-image.lock && rm -rf ~/.cache
 
 FROM ${BASE} AS pipeline
 # Compiled bytecode is in the image, and nobody may write beside it.
@@ -25,17 +27,37 @@ ENV PATH=/opt/venv/bin:/usr/local/bin:/usr/bin:/bin \
 COPY --from=packages /opt/venv /opt/venv
 WORKDIR /opt/slipway
 COPY . ./
-RUN PYTHONDONTWRITEBYTECODE= python -m compileall -q pipeline components schemas workloads && \
+RUN PYTHONDONTWRITEBYTECODE='' python -m compileall -q pipeline components schemas workloads && \
     useradd --uid 10001 --home-dir /tmp --no-create-home slipway
-USER slipway
+USER 10001
 CMD ["python", "cloud_runner.py", "--help"]
 
 # Training on TPUs: JAX and libtpu beside the rest. libtpu is under its vendor's licence.
 FROM pipeline AS training-tpu
-USER root
+USER 0
 RUN uv pip install --quiet --no-cache --no-deps --require-hashes --compile-bytecode \
     --python /opt/venv/bin/python --requirement requirements-tpu.lock
-USER slipway
+USER 10001
+
+# The same with TensorFlow, up to v5e: a build of its own, beside which TFX cannot be. It only trains.
+FROM ${BASE} AS training-tpu-tensorflow
+ENV PATH=/opt/venv/bin:/usr/local/bin:/usr/bin:/bin \
+    PYTHONPATH=/opt/slipway \
+    PYTHONUNBUFFERED=1 \
+    PYTHONDONTWRITEBYTECODE=1 \
+    HOME=/tmp \
+    LANG=C.UTF-8 \
+    TF_USE_LEGACY_KERAS=0 \
+    KERAS_BACKEND=tensorflow \
+    TF_CPP_MIN_LOG_LEVEL=1
+WORKDIR /opt/slipway
+COPY requirements-tpu-tensorflow.lock setup.sh ./
+RUN bash setup.sh /opt/venv requirements-tpu-tensorflow.lock && rm -rf ~/.cache
+COPY . ./
+RUN PYTHONDONTWRITEBYTECODE='' python -m compileall -q pipeline components schemas workloads && \
+    useradd --uid 10001 --home-dir /tmp --no-create-home slipway
+USER 10001
+CMD ["python", "-m", "components.trainer.remote.worker"]
 
 # Workers of Beam outside the tasks (Dataflow, Flink, Spark): Beam's own launcher, which starts our packages.
 # Of the version that requirements.lock holds.

@@ -4,8 +4,11 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 READY := $(VENV)/.ready
 IMAGE := slipway
+# What the Dockerfile's base is: one Python on one platform.
+IN_IMAGE := --python-version 3.11 --python-platform x86_64-manylinux_2_34 --generate-hashes --no-emit-index-url \
+	--no-annotate --no-header --quiet
 
-.PHONY: run test setup jax airflow lint lock schema image flink spark prism clean help
+.PHONY: run test setup jax airflow lint lock schema image image-check flink spark prism clean help
 
 run: setup ## The taxi workload, from raw trips to a pushed model
 	@$(PYTHON) local_runner.py run
@@ -30,11 +33,12 @@ airflow: $(VENV)-airflow/.ready ## Airflow in an environment of its own, .venv-a
 $(VENV)-airflow/.ready: requirements-airflow.lock setup.sh
 	@bash setup.sh $(VENV)-airflow requirements-airflow.lock
 
-lint: setup ## Format, lint, types, layers
+lint: setup ## Format, lint, types, layers, the Dockerfile
 	@$(VENV)/bin/ruff format --check .
 	@$(VENV)/bin/ruff check .
 	@$(VENV)/bin/mypy
 	@$(VENV)/bin/lint-imports
+	@$(VENV)/bin/hadolint Dockerfile
 
 lock: setup ## Resolves the dependencies anew into requirements.lock
 	@$(VENV)/bin/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --upgrade \
@@ -42,6 +46,10 @@ lock: setup ## Resolves the dependencies anew into requirements.lock
 	@echo 'jax[tpu]==0.10.2' | $(VENV)/bin/uv pip compile - --constraints requirements.lock --universal \
 		--python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --quiet \
 		-o requirements-tpu.lock
+	@echo 'uv' | $(VENV)/bin/uv pip compile pyproject.toml - --extra cloud --constraints requirements.lock $(IN_IMAGE) \
+		-o requirements-image.lock
+	@printf 'tensorflow-tpu==2.20.0\nlibtpu==0.0.18\nkeras\nnumpy\nh5py\nuv\n' | $(VENV)/bin/uv pip compile - $(IN_IMAGE) \
+		-o requirements-tpu-tensorflow.lock
 	@printf 'tensorflow\nkeras\nnumpy\njax==0.10.2\n' | $(VENV)/bin/uv pip compile - --universal \
 		--python-version 3.11 --constraints requirements.lock --upgrade \
 		--generate-hashes --no-emit-index-url --no-annotate --no-header --quiet -o requirements-jax.lock
@@ -69,9 +77,17 @@ prism: setup ## Beam's Prism of the locked version, built by Go into .engines/
 image: ## The container image for cloud runs; make image IMAGE=NAME:TAG TARGET=training-tpu
 	@docker build --tag $(IMAGE) $(if $(TARGET),--target $(TARGET)) .
 
+image-check: setup ## The steps of the image's build in a clean folder, where there is no Docker
+	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
+		$(PYTHON) -m pipeline.cloud.image "$$folder/slipway" && cd "$$folder/slipway" && \
+		bash setup.sh "$$folder/venv" requirements-image.lock && \
+		"$$folder/venv/bin/python" -m compileall -q pipeline components schemas workloads && \
+		TF_USE_LEGACY_KERAS=0 "$$folder/venv/bin/python" -c 'import pipeline.cloud.container, pipeline.cloud.compile' && \
+		"$$folder/venv/bin/python" cloud_runner.py --help >/dev/null && echo "the image's steps work here"
+
 clean: ## Removes the virtual environment and the tools' caches; keeps output/
 	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 help: ## This list
-	@grep -hE '^[a-z ]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+	@grep -hE '^[a-z -]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'

@@ -58,17 +58,20 @@ def rehearse(
     output: Annotated[
         Path, typer.Option(help="Folder of the local runs; rehearsals go to rehearsal/ in it.")
     ] = DEFAULT_OUTPUT,
+    root: Annotated[
+        str | None,
+        typer.Option(help="Folder for the artifacts, gs://... or here; in rehearsal/ if left out."),
+    ] = None,
+    pipeline: Annotated[
+        str | None, typer.Option(help="MODULE:FUNCTION of any TFX pipeline, instead of a workload.")
+    ] = None,
     verbose: Verbose = False,
 ) -> None:
     """Run the compiled job on this machine, task by task, as the service would."""
-    code = commands.rehearse_workload(
-        workload,
-        sets=sets or [],
-        profile=profile,
-        output=output,
-        jobs=jobs,
-        again=shlex.join(["python", *sys.argv]),
-    )
+    how: commands.How = {"jobs": jobs, "root": root, "again": shlex.join(["python", *sys.argv])}
+    if pipeline is not None:
+        raise typer.Exit(commands.rehearse_pipeline(pipeline, sets=sets or [], output=output, **how))
+    code = commands.rehearse_workload(workload, sets=sets or [], profile=profile, output=output, **how)
     raise typer.Exit(code)
 
 

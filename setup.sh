@@ -35,8 +35,9 @@ echo "setup: $("$python" -V), $(grep -c '==' "$lock") locked packages into $venv
 # The others are made with the first one's uv.
 uv=$(command -v uv || command -v "${venv%-*}/bin/uv" || true)
 if [ -z "$uv" ]; then
-    # The one that the lock file pins, held to its hashes.
-    sed -n '/^uv==/,/[^\\]$/p' requirements.lock >"$venv/uv.lock"
+    # The one that is pinned by this lock file, or else by the first environment's, held to its hashes.
+    pinned=$(grep -l '^uv==' "$lock" requirements.lock 2>/dev/null | head -n 1 || true)
+    sed -n '/^uv==/,/[^\\]$/p' "$pinned" >"$venv/uv.lock"
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps \
         -r "$venv/uv.lock"
     uv=$venv/bin/uv

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 from pipeline.cloud.image import read_image
 from pipeline.cloud.job import Job, to_text
@@ -14,9 +15,23 @@ from pipeline.cloud.target import Target
 from pipeline.errors import UsageError
 from pipeline.local.outcome import GATE_STOPPED, NODE_FAILED
 from pipeline.local.printable import printable
-from pipeline.local.request import workload_request
+from pipeline.local.request import Request, pipeline_request, workload_request
 
 DONE = 0
+
+
+class How(TypedDict):
+    """How to rehearse.
+
+    Attributes:
+        jobs: tasks at once; None: from the machine.
+        root: folder for the artifacts, on gs:// or here; None: among the rehearsals.
+        again: the command that does it once more, for hints.
+    """
+
+    jobs: int | None
+    root: str | None
+    again: str
 
 
 def compile_workload(
@@ -77,7 +92,7 @@ def compiled_job(target: Target) -> Job:
 
 
 def rehearse_workload(
-    workload: Path, *, sets: Sequence[str], profile: str | None, output: Path, jobs: int | None, again: str
+    workload: Path, *, sets: Sequence[str], profile: str | None, output: Path, **how: Unpack[How]
 ) -> int:
     """Runs the compiled job of a workload on this machine, as the service would; returns the exit code.
 
@@ -86,8 +101,7 @@ def rehearse_workload(
         sets: `key=value` over the file.
         profile: one of the file's profiles.
         output: the folder of the local runs; rehearsals are kept in `rehearsal/` below it.
-        jobs: tasks at once; None: from the machine.
-        again: the command that does it once more, for hints.
+        **how: to rehearse.
 
     The exit code is 1 also where what the rehearsal made differs from what a local run made.
 
@@ -95,6 +109,25 @@ def rehearse_workload(
         UsageError: kfp is not installed, or the workload cannot run in containers; the message says why.
     """
     request = workload_request(workload, sets=sets, profile=profile, output=output.absolute(), beam_args=())
+    return _rehearse(request, **how)
+
+
+def rehearse_pipeline(name: str, *, sets: Sequence[str], output: Path, **how: Unpack[How]) -> int:
+    """As `rehearse_workload`, for any TFX pipeline.
+
+    Args:
+        name: `module:function` of the pipeline.
+        sets: `name=value` for the function's arguments and the pipeline's runtime parameters.
+        output: the folder of the local runs.
+        **how: to rehearse.
+
+    Raises:
+        UsageError: there is no such pipeline, or TFX cannot compile it for Kubeflow.
+    """
+    return _rehearse(pipeline_request(name, sets=sets, output=output.absolute(), beam_args=()), **how)
+
+
+def _rehearse(request: Request, **how: Unpack[How]) -> int:
     require_kfp()
     if (runner := request.beam_runner) != "direct":
         print(f"Beam's steps are rehearsed with its direct runner, not with {runner}.", file=sys.stderr)
@@ -104,7 +137,7 @@ def rehearse_workload(
 
     display = stderr_display()
     try:
-        record = rehearse(request, display=display, again=again, jobs=jobs)
+        record = rehearse(request, display=display, **how)
         display.ends(record)
     finally:
         display.close()

@@ -1,13 +1,19 @@
 """From a workload to a job for Vertex AI Pipelines and Kubeflow, through TFX's own compiler. Imports TFX."""
 
+import importlib
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from tfx.orchestration.kubeflow.v2 import kubeflow_v2_dag_runner
 
-from pipeline.cloud.job import Job, complete
+from pipeline.beam_engine import beam_args
+from pipeline.cloud.job import Job, complete, mend
 from pipeline.cloud.target import Target
+from pipeline.config import BeamConfig, CloudConfig
 from pipeline.dag import build_pipeline
 from pipeline.errors import UsageError
+from pipeline.local.targets import load_pipeline
 
 
 def compile_job(target: Target) -> Job:
@@ -31,15 +37,65 @@ def compile_job(target: Target) -> Job:
         overrides=target.overrides,
         training_job=target.training_job,
     )
+    handler = target.config.cloud.exit_handler
+    job = _compiled(
+        pipeline,
+        name=target.config.name,
+        image=target.image,
+        commands=["python", "-m", "pipeline.cloud.container"],
+        exit_handler=_component(handler) if handler else None,
+    )
+    return complete(job, target.config, root=target.root)
+
+
+def compile_other(target: Mapping[str, Any]) -> Job:
+    """Compiles any TFX pipeline, to be rehearsed; its containers run TFX's own entry point.
+
+    Args:
+        target: `pipeline`, `folder` and `output` as in `pipeline.local.targets.load_pipeline`; `parameters`
+            by name, `image` and `root`.
+
+    Returns:
+        The JSON of a PipelineJob.
+
+    Raises:
+        UsageError: there is no such pipeline, or it holds what TFX cannot compile for Kubeflow.
+    """
+    module = target["pipeline"].partition(":")[0].rpartition(".")[2]
+    # What a function may ask for; the service takes no underscores in it.
+    known = {"pipeline_name": module.replace("_", "-").lower()}
+    pipeline, parameters = load_pipeline(target, {**known, **target["parameters"]})
+    if not any(arg.startswith("--runner") for arg in pipeline.beam_pipeline_args):
+        pipeline.beam_pipeline_args = [*pipeline.beam_pipeline_args, *beam_args(BeamConfig(), CloudConfig())]
+    job = mend(_compiled(pipeline, name=target["pipeline"], image=target["image"]), root=target["root"])
+    job["runtimeConfig"]["parameterValues"] = {
+        name: value for name, value in parameters.items() if name in target["parameters"]
+    }
+    return job
+
+
+def _component(path: str) -> Any:
+    module, _, name = path.rpartition(".")
+    try:
+        return getattr(importlib.import_module(module), name)()
+    except (ImportError, AttributeError) as error:
+        raise UsageError(f"cloud.exit_handler: {path} cannot be called: {error}") from error
+
+
+def _compiled(
+    pipeline: Any, *, name: str, image: str, commands: list[str] | None = None, exit_handler: Any = None
+) -> Job:
     config = kubeflow_v2_dag_runner.KubeflowV2DagRunnerConfig(
-        display_name=target.config.name,
-        default_image=target.image,
-        default_commands=["python", "-m", "pipeline.cloud.container"],
+        display_name=name,
+        default_image=image,
+        default_commands=commands,
         use_pipeline_spec_2_1=True,  # 2.0 breaks {SPAN} when it runs
     )
     runner = kubeflow_v2_dag_runner.KubeflowV2DagRunner(config=config)
+    if exit_handler is not None:
+        runner.set_exit_handler(exit_handler)
     try:
         job: Job = runner.run(pipeline, write_out=False)
     except (NotImplementedError, TypeError, ValueError) as error:
-        raise UsageError(f"{target.config.name} cannot be compiled for Kubeflow: {error}") from error
-    return complete(job, target.config, root=target.root)
+        raise UsageError(f"{name} cannot be compiled for Kubeflow: {error}") from error
+    return job

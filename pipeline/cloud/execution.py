@@ -65,7 +65,8 @@ def executor_input(
     Args:
         spec: the pipeline.
         name: the task.
-        done: what the tasks before it put out: `{task: {"artifacts": {key: [...]}, "parameters": {...}}}`.
+        done: what the tasks before it put out: `{task: {"artifacts": {key: [...]}, "parameters": {...}}}`;
+            for an exit handler also `{"tfx-dag": {"status": a PipelineTaskFinalStatus}}`.
         parameters: the job's runtime parameters.
         folder: the task's own folder, for its outputs; its last part is taken for an id.
 
@@ -127,6 +128,8 @@ def _value(
                 f"{output['producerTask']} put out no parameter {output['outputParameterKey']!r}"
             )
         return made[output["outputParameterKey"]]
+    if "taskFinalStatus" in source:
+        return json.dumps(done[source["taskFinalStatus"]["producerTask"]]["status"])
     return source["runtimeValue"].get("constant")
 
 

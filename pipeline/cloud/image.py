@@ -10,6 +10,7 @@ import sys
 import sysconfig
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.util import cache_from_source
 from pathlib import Path, PurePosixPath
 
 from pipeline.errors import ConfigError
@@ -68,6 +69,11 @@ class Image:
                 )
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, target, follow_symlinks=False)
+            if source.suffix == ".py" and (bytecode := Path(cache_from_source(str(source)))).is_file():
+                # As in the image. It holds time and size of its source, so that an old one is not used.
+                there = Path(cache_from_source(str(target)))
+                there.parent.mkdir(exist_ok=True)
+                shutil.copy2(bytecode, there)
 
 
 def on_this_machine(text: str, *, staged: Path) -> str:
@@ -123,3 +129,7 @@ def image_environment(root: Path = PROJECT_ROOT) -> Mapping[str, str]:
         elif match and stage == _STAGE:
             found.update(word.partition("=")[::2] for word in shlex.split(match[2]))
     return found
+
+
+if __name__ == "__main__":  # for `make image-check`
+    read_image().stage(Path(sys.argv[1]))

@@ -18,6 +18,9 @@ from pipeline.errors import ConfigError
 
 Job = dict[str, Any]
 
+TFX_DAG = "tfx-dag"
+"""The task that stands for all others, where there is an exit handler."""
+
 # As the local engine's: the wait before a retry doubles up to this.
 _BACKOFF_FACTOR = 2.0
 _MAX_BACKOFF = "600s"
@@ -46,22 +49,45 @@ def complete(job: Job, config: WorkloadConfig, *, root: str) -> Job:
     _check_names(containers, {"nodes": config.nodes, "cloud.tasks": config.cloud.tasks})
     _check_paths(spec, but=(config.push.destination, config.train.interpreter))
     job["labels"] = {**job.get("labels", {}), **config.cloud.labels, "slipway_workload": config.name}
-    job["runtimeConfig"] = {**job.get("runtimeConfig", {}), "gcsOutputDirectory": root}
     for name, container in containers.items():
         task = tasks_of(spec)[name]
         container["resources"] = _resources(config.cloud, name)
-        task["cachingOptions"] = {"enableCache": config.cloud.cache}
+        task["cachingOptions"] = {"enableCache": config.cloud.cache and not is_exit_handler(task)}
         if name in config.nodes:
             _limit(task, container, config.nodes[name])
+    return mend(job, root=root)
+
+
+def mend(job: Job, *, root: str) -> Job:
+    """Fills in without what a job does not run; it is changed in place and returned.
+
+    Args:
+        job: as KubeflowV2DagRunner compiles it.
+        root: folder for the artifacts.
+    """
+    spec = job["pipelineSpec"]
+    job["runtimeConfig"] = {**job.get("runtimeConfig", {}), "gcsOutputDirectory": root}
     _complete_dependencies(spec)
     _complete_resolvers(spec)
     return job
 
 
 def tasks_of(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """The tasks of a pipeline by name."""
+    """The tasks of a pipeline by name; where it has an exit handler, that is one of them.
+
+    TFX then wraps the other tasks in a task of their own, which the exit handler waits for.
+    """
     tasks: dict[str, Any] = spec["root"]["dag"]["tasks"]
-    return tasks
+    if TFX_DAG not in tasks:
+        return tasks
+    wrapped: dict[str, Any] = spec["components"][TFX_DAG]["dag"]["tasks"]
+    return {**wrapped, **{name: task for name, task in tasks.items() if name != TFX_DAG}}
+
+
+def is_exit_handler(task: Mapping[str, Any]) -> bool:
+    """Whether a task runs at the end, whatever became of the others."""
+    strategy: str = task.get("triggerPolicy", {}).get("strategy", "")
+    return strategy == "ALL_UPSTREAM_TASKS_COMPLETED"
 
 
 def executor_of(spec: Mapping[str, Any], name: str) -> dict[str, Any]:

@@ -21,7 +21,7 @@ def local_files(inputs: Artifacts, outputs: Artifacts) -> Iterator[None]:
     """Makes every artifact a local folder for as long as a component runs.
 
     What lies elsewhere is copied here before, and what was made is copied there after; the addresses are then
-    the remote ones again, also in the properties of outputs that name a place. Where the component fails,
+    the remote ones again. So it is with properties that name a place. Where the component fails,
     nothing is copied.
 
     Args:
@@ -44,15 +44,16 @@ def local_files(inputs: Artifacts, outputs: Artifacts) -> Iterator[None]:
         try:
             for artifact in (*_all(inputs), *_all(outputs)):
                 artifact.uri = places.get(artifact.uri, artifact.uri)
+                _rename(artifact, places)
             yield
         finally:
             remote = {place: address for address, place in places.items()}
             for artifact in (*_all(inputs), *_all(outputs)):
                 artifact.uri = remote.get(artifact.uri, artifact.uri)
+                _rename(artifact, remote)
         for artifact in _all(outputs):
             if artifact.uri in places:
                 io_utils.copy_dir(places[artifact.uri], artifact.uri)
-            _name_remote(artifact, remote)
 
 
 def _all(artifacts: Artifacts) -> list[Any]:
@@ -63,8 +64,9 @@ def _is_remote(uri: str) -> bool:
     return "://" in uri
 
 
-def _name_remote(artifact: Any, remote: Mapping[str, str]) -> None:
+def _rename(artifact: Any, names: Mapping[str, str]) -> None:
+    """Properties name the other place, such as the one that says which model a blessing is about."""
     for value in artifact.mlmd_artifact.custom_properties.values():
         if value.WhichOneof("value") == "string_value":
-            for place, address in remote.items():
-                value.string_value = value.string_value.replace(place, address)
+            for before, after in names.items():
+                value.string_value = value.string_value.replace(before, after)

@@ -11,11 +11,12 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from pipeline.cloud.image import Image, image_environment, on_this_machine, read_image
-from pipeline.cloud.target import Target
-from pipeline.cloud.tpu_slices import tpu_slice
-from pipeline.config import BeamConfig, WorkloadConfig
+from pipeline.cloud.image import image_environment, on_this_machine, read_image
+from pipeline.cloud.job import TFX_DAG
+from pipeline.cloud.rehearsal_target import rehearsal_target
+from pipeline.cloud.rehearsed import EXIT_HANDLER, STATUS_FILE
 from pipeline.errors import UsageError
 from pipeline.fingerprint import Fingerprint
 from pipeline.local.engine import Engine
@@ -26,13 +27,21 @@ from pipeline.local.lock import locked
 from pipeline.local.outcome import complete_outcome, exit_code
 from pipeline.local.plan import Decision
 from pipeline.local.processes import default_jobs, end_leftovers
-from pipeline.local.record import NodeRecord, RunRecord
+from pipeline.local.record import NodeRecord, RunRecord, write_json
 from pipeline.local.request import Request
 from pipeline.local.server import RefusedError, Server
 from pipeline.local.temporary import remove_left, temporary_folder
 
 # What a container gets from the service and not from its image: who it is, and how it reaches the world.
-_FROM_OUTSIDE = ("GOOGLE_", "CLOUDSDK_", "STORAGE_EMULATOR_HOST", "CURL_CA_BUNDLE", "SSL_CERT_", "TMPDIR")
+_FROM_OUTSIDE = (
+    "GOOGLE_",
+    "CLOUDSDK_",
+    "NO_GCE_CHECK",
+    "STORAGE_EMULATOR_HOST",
+    "CURL_CA_BUNDLE",
+    "SSL_CERT_",
+    "TMPDIR",
+)
 _STAGED = "image"
 _PROXIES = ("http_proxy", "https_proxy", "no_proxy")
 
@@ -43,16 +52,16 @@ def rehearsal_folder(output: Path) -> Path:
 
 
 def rehearse(
-    request: Request, *, display: RunDisplay, again: str, jobs: int | None = None, keep_going: bool = True
+    request: Request, *, display: RunDisplay, again: str, jobs: int | None = None, root: str | None = None
 ) -> RunRecord:
-    """Runs the compiled job of a workload, task by task, as the service would.
+    """Runs the compiled job of a workload or another pipeline, task by task, as the service would.
 
     Args:
-        request: the workload; `request.output` is the folder of the local runs.
+        request: what to run; `request.output` is the folder of the local runs.
         display: gets told.
         again: the command that rehearses once more, for hints.
         jobs: tasks at once, >= 1; None: from the machine.
-        keep_going: whether a failure lets the tasks beside it end.
+        root: folder for the artifacts, on gs:// or here; None: among the rehearsals.
 
     Returns:
         The finished record, as of a local run.
@@ -64,28 +73,22 @@ def rehearse(
     output = rehearsal_folder(request.output)
     history = History(output)
     image = read_image()
-    target = Target.at(
-        request,
-        image,
-        name=WITHOUT_IMAGE if (named := _named_image(request)) is None else named,
-        root=str(output / "artifacts" / request.workload),
-        destination=str(output / "serving" / request.workload),
-    )
-    target = _trained_here(_with_beam_here(target), image)
+    staged = output / _STAGED
+    target = rehearsal_target(request, image, output=output, staged=staged, root=root)
     run_id = new_run_id()
     with locked(output, run_id=run_id):
         end_leftovers(output / "runs")
         remove_left(output / "runs")
         record = history.new_run(
-            request.workload, {"output": str(output), "again": again, **target.to_json()}, run_id=run_id
+            request.workload, {**target, "output": str(output), "again": again}, run_id=run_id
         )
         history.save(record)
         display.begins(record)
         try:
             # In one place, not in the run's folder: its path is in parameters, which the cache compares.
-            shutil.rmtree(output / _STAGED, ignore_errors=True)
-            image.stage(output / _STAGED)
-            interrupted = _run(target, history, record, display, jobs or default_jobs(), not keep_going)
+            shutil.rmtree(staged, ignore_errors=True)
+            image.stage(staged)
+            interrupted = _run(target, history, record, display, jobs or default_jobs())
         except KeyboardInterrupt:
             interrupted = True
         except UsageError as error:
@@ -101,34 +104,8 @@ def rehearse(
     return record
 
 
-WITHOUT_IMAGE = "slipway:rehearsed"
-"""Stands for the image where the workload names none: a rehearsal needs its files only."""
-
-
-def _with_beam_here(target: Target) -> Target:
-    """Beam's steps inside the tasks' processes: no other engine is sure to see this machine's disk."""
-    return replace(target, config=target.config.model_copy(update={"beam": BeamConfig()}))
-
-
-def _trained_here(target: Target, image: Image) -> Target:
-    """A training that is for TPUs, on what this machine has; what no TPU takes is refused all the same."""
-    train = target.config.train
-    if train.device != "tpu":
-        return target
-    tpu_slice(train.tpu, backend=train.backend)
-    interpreter = train.interpreter
-    if interpreter is not None and "/" in interpreter:
-        interpreter = str(image.root / interpreter)
-    train = train.model_copy(update={"device": "auto", "interpreter": interpreter})
-    return replace(target, config=target.config.model_copy(update={"train": train}))
-
-
-def _named_image(request: Request) -> str | None:
-    return WorkloadConfig.model_validate_json(request.target["config"]).cloud.image
-
-
 def _run(
-    target: Target, history: History, record: RunRecord, display: RunDisplay, jobs: int, fail_fast: bool
+    target: Mapping[str, Any], history: History, record: RunRecord, display: RunDisplay, jobs: int
 ) -> bool:
     """Compiles and runs; True when the user interrupted."""
     folder = history.folder(record.run_id)
@@ -145,30 +122,57 @@ def _run(
         ) as server,
     ):
         tick = functools.partial(display.waiting, record, "importing TFX")
-        values = {"target": {**target.to_json(), "runs": str(folder.parent)}, "run_id": record.run_id}
+        values = {"target": {**target, "runs": str(folder.parent)}, "run_id": record.run_id}
         graph = server.compile(values, tick=tick)
-        record.nodes = [
-            NodeRecord(
-                id=node.id,
-                type=node.type,
+
+        def engine(part: Graph, part_record: RunRecord) -> Engine:
+            return Engine(
+                record=part_record,
+                graph=part,
+                decisions={i: Decision(i, "run", "") for i in part.ids},
+                prints=_prints(part, record),
+                server=server,
+                history=history,
+                display=display,
+                jobs=jobs,
             )
-            for node in graph.nodes
-        ]
+
+        tasks = Graph(graph.name, tuple(node for node in graph.nodes if node.type != EXIT_HANDLER))
+        record.nodes = _records(tasks)
         history.save(record)
         display.planned(record, {})
-        engine = Engine(
-            record=record,
-            graph=graph,
-            decisions={i: Decision(i, "run", "") for i in graph.ids},
-            prints=_prints(graph, record),
-            server=server,
-            history=history,
-            display=display,
-            jobs=jobs,
-            fail_fast=fail_fast,
-        )
-        engine.run()
-        return engine.interrupted
+        main = engine(tasks, record)
+        main.run()
+        # As the service does: when all has ended, however it did.
+        handlers = [replace(node, upstream=()) for node in graph.nodes if node.type == EXIT_HANDLER]
+        if handlers and not main.interrupted:
+            last = Graph(graph.name, tuple(handlers))
+            write_json(folder / STATUS_FILE, final_status(record))
+            part = replace(record, nodes=_records(last))
+            engine(last, part).run()
+            record.nodes += part.nodes
+        return main.interrupted
+
+
+def _records(graph: Graph) -> list[NodeRecord]:
+    return [NodeRecord(id=node.id, type=node.type) for node in graph.nodes]
+
+
+def final_status(record: RunRecord) -> dict[str, Any]:
+    """The PipelineTaskFinalStatus that an exit handler gets, as the service writes it.
+
+    Source: `PipelineTaskFinalStatus` in kfp's pipeline_spec.proto.
+    """
+    failed = next((node for node in record.nodes if node.state == "failed"), None)
+    status: dict[str, Any] = {
+        "state": "FAILED" if failed else "SUCCEEDED",
+        "pipelineJobResourceName": f"projects/rehearsal/locations/here/pipelineJobs/{record.run_id}",
+        "pipelineTaskName": TFX_DAG,
+    }
+    if failed is not None:
+        # 13 is google.rpc.Code.INTERNAL.
+        status["error"] = {"code": 13, "message": f"{failed.id}: {(failed.error or {}).get('message', '')}"}
+    return status
 
 
 def container_environment(here: Mapping[str, str], *, staged: Path) -> dict[str, str]:

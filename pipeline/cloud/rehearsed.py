@@ -13,18 +13,33 @@ import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from components.errors import ComponentError
 from pipeline.cloud.condition import holds
 from pipeline.cloud.done_tasks import DoneTasks, cache_key
 from pipeline.cloud.execution import Artifact, command_of, executor_input, filled, fold
-from pipeline.cloud.job import component_of, executor_of, tasks_of, title_of
+from pipeline.cloud.job import TFX_DAG, component_of, executor_of, is_exit_handler, tasks_of, title_of
 from pipeline.local.graph import Graph, Node
 
 _EXECUTOR_FLAG = "--executor_class_path"
 _TIMEOUT = "timeout"
 _RESOLVER = "Resolver"
+
+EXIT_HANDLER = "ExitHandler"
+"""The type of a node that runs when the others have ended."""
+STATUS_FILE = "status.json"
+"""In the run's folder: what became of the tasks, for exit handlers."""
+
+
+class Files(Protocol):
+    """Files by address; see `remote_files.TfxFiles`."""
+
+    def read(self, address: str) -> str | None:
+        """The text of a file; None where there is none."""
+
+    def fetch(self, address: str, folder: Path) -> None:
+        """Copies the folder at an address; nothing where there is none."""
 
 
 @dataclass(frozen=True)
@@ -35,11 +50,13 @@ class Rehearsed:
         job: compiled, with the paths of this machine.
         run_id: of the rehearsal.
         runs: the folder of all rehearsals.
+        files: where artifacts lie elsewhere.
     """
 
     job: Mapping[str, Any]
     run_id: str
     runs: Path
+    files: Files
 
     @property
     def spec(self) -> Mapping[str, Any]:
@@ -53,16 +70,18 @@ class Rehearsed:
         tasks = tasks_of(self.spec)
         ordered: list[str] = []
         while len(ordered) < len(tasks):
-            ready = [
-                name
-                for name, task in tasks.items()
-                if name not in ordered and set(task.get("dependentTasks", ())) <= set(ordered)
-            ]
+            ready = [name for name in tasks if name not in ordered and self._upstream(name) <= set(ordered)]
             if not ready:
                 left = sorted(tasks.keys() - set(ordered))
                 raise ComponentError(f"these tasks wait for each other, or for none: {', '.join(left)}")
             ordered += sorted(ready)
         return Graph(self.spec["pipelineInfo"]["name"], tuple(map(self._node, ordered)))
+
+    def _upstream(self, name: str) -> set[str]:
+        tasks = tasks_of(self.spec)
+        if is_exit_handler(tasks[name]):
+            return {other for other, task in tasks.items() if not is_exit_handler(task)}
+        return set(tasks[name].get("dependentTasks", ()))
 
     def _node(self, name: str) -> Node:
         task, executor = tasks_of(self.spec)[name], executor_of(self.spec, name)
@@ -72,8 +91,8 @@ class Rehearsed:
         limit = next((word for word in command[1:] if not word.startswith("-")), None)
         return Node(
             id=name,
-            type=_RESOLVER if "resolver" in executor else name,
-            upstream=tuple(sorted(task.get("dependentTasks", ()))),
+            type=_RESOLVER if "resolver" in executor else EXIT_HANDLER if is_exit_handler(task) else name,
+            upstream=tuple(sorted(self._upstream(name))),
             is_resolver="resolver" in executor,
             outputs={key: title_of(entry["artifactType"]) for key, entry in made.items()},
             retries=int(policy.get("maxRetryCount", 0)),
@@ -110,13 +129,16 @@ class Rehearsed:
         """
         pipeline = self.spec["pipelineInfo"]["name"]
         tasks = DoneTasks(self.runs, self.run_id, pipeline)
-        folder = Path(self.job["runtimeConfig"]["gcsOutputDirectory"], self.run_id, f"{name}_{attempt}")
+        done = tasks.of_this_run()
+        if is_exit_handler(tasks_of(self.spec)[name]):
+            status = (self.runs / self.run_id / STATUS_FILE).read_text(encoding="utf-8")
+            done[TFX_DAG] = {"status": json.loads(status)}
         given = executor_input(
             self.spec,
             name,
-            done=tasks.of_this_run(),
+            done=done,
             parameters=self.job["runtimeConfig"].get("parameterValues", {}),
-            folder=str(folder),
+            folder=f"{self.job['runtimeConfig']['gcsOutputDirectory']}/{self.run_id}/{name}_{attempt}",
         )
         condition = tasks_of(self.spec)[name].get("triggerPolicy", {}).get("condition")
         inputs = {key: entry["artifacts"] for key, entry in given["inputs"]["artifacts"].items()}
@@ -139,7 +161,7 @@ class Rehearsed:
             is_open = all(entry["artifacts"] for entry in inputs)
             found[key] = tasks.find(filled(query["filter"], given)) if is_open else []
         tasks.keep(name, artifacts=found, parameters={}, key="")
-        return _result(found, is_new=any(found.values()))
+        return self._result(name, found, is_new=any(found.values()))
 
     def _import(
         self, name: str, importer: Mapping[str, Any], given: dict[str, Any], tasks: DoneTasks
@@ -151,25 +173,26 @@ class Rehearsed:
             for artifact in artifacts:
                 artifact.update(uri=uri, metadata=dict(importer.get("metadata", {})))
         tasks.keep(name, artifacts=made, parameters={}, key=f"imported {uri}")
-        return _result(made)
+        return self._result(name, made)
 
     def _execute(
         self, name: str, container: Mapping[str, Any], given: dict[str, Any], tasks: DoneTasks
     ) -> dict[str, Any]:
-        output_file = Path(given["outputs"]["outputFile"])
-        output_file.parent.mkdir(parents=True, exist_ok=True)
+        output_file: str = given["outputs"]["outputFile"]
+        if not _is_remote(output_file):
+            Path(output_file).parent.mkdir(parents=True, exist_ok=True)
         driver = container.get("lifecycle", {}).get("preCacheCheck")
         if driver:
             _run(command_of(driver, given))
-            fold(given, _read(output_file))
+            fold(given, self._read(output_file))
         key = cache_key(component_of(self.spec, name), container, given)
         may_be_cached = tasks_of(self.spec)[name].get("cachingOptions", {}).get("enableCache", False)
         if may_be_cached and (earlier := tasks.cached(name, key)):
             artifacts, parameters = earlier["artifacts"], earlier["parameters"]
             tasks.keep(name, artifacts=artifacts, parameters=parameters, key="")
-            return {**_result(artifacts), "state": "cached", "why": "an equal task ran before"}
+            return {**self._result(name, artifacts), "state": "cached", "why": "an equal task ran before"}
         _run(command_of(container, given))
-        output = _read(output_file)
+        output = self._read(output_file)
         fold(given, output)
         made = {key: entry["artifacts"] for key, entry in given["outputs"]["artifacts"].items()}
         parameters = {
@@ -178,7 +201,43 @@ class Rehearsed:
             if key in output.get("parameterValues", {})
         }
         tasks.keep(name, artifacts=made, parameters=parameters, key=key)
-        return _result(made)
+        return self._result(name, made)
+
+    def _result(
+        self, name: str, made: Mapping[str, list[Artifact]], *, is_new: bool = True
+    ) -> dict[str, Any]:
+        """What the engine is told; artifacts that lie elsewhere as copies here, which can be looked at."""
+        outputs = {
+            key: [
+                {
+                    "uri": self._here(artifact["uri"], f"{name}/{key}/{number}"),
+                    "type": title_of(artifact["type"]).removeprefix("tfx."),
+                    "properties": artifact["metadata"],
+                }
+                for number, artifact in enumerate(artifacts)
+            ]
+            for key, artifacts in made.items()
+        }
+        return {
+            "state": "complete",
+            "execution_id": time.time_ns() if is_new else None,
+            "outputs": outputs if is_new else {},
+        }
+
+    def _read(self, address: str) -> dict[str, Any]:
+        if _is_remote(address):
+            text = self.files.read(address)
+        else:
+            text = Path(address).read_text(encoding="utf-8") if Path(address).exists() else None
+        document: dict[str, Any] = json.loads(text or "{}")
+        return document
+
+    def _here(self, uri: str, place: str) -> str:
+        if not _is_remote(uri):
+            return uri
+        copy = self.runs / self.run_id / "artifacts" / place
+        self.files.fetch(uri, copy)
+        return str(copy)
 
 
 def _run(words: list[str]) -> None:
@@ -224,28 +283,5 @@ def _missing_module(error: BaseException | None) -> str:
     return ""
 
 
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    return document
-
-
-def _result(made: Mapping[str, list[Artifact]], *, is_new: bool = True) -> dict[str, Any]:
-    outputs = {
-        key: [
-            {
-                "uri": artifact["uri"],
-                "type": title_of(artifact["type"]).removeprefix("tfx."),
-                "properties": artifact["metadata"],
-            }
-            for artifact in artifacts
-        ]
-        for key, artifacts in made.items()
-    }
-    return {
-        "state": "complete",
-        "execution_id": time.time_ns() if is_new else None,
-        "outputs": outputs if is_new else {},
-    }
+def _is_remote(uri: str) -> bool:
+    return "://" in uri

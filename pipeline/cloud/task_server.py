@@ -35,23 +35,26 @@ class TaskServer(ForkServer):
 
     def load(self, message: dict[str, Any]) -> Any:
         """Compiles the job, as `cloud_runner.py compile` does, and makes it one for this machine."""
-        from pipeline.cloud.compile import compile_job
+        from pipeline.cloud.compile import compile_job, compile_other
         from pipeline.cloud.execution import check_wiring
         from pipeline.cloud.image import on_this_machine
         from pipeline.cloud.job import to_text
         from pipeline.cloud.rehearsed import Rehearsed
+        from pipeline.cloud.remote_files import TfxFiles
         from pipeline.cloud.target import Target
         from pipeline.errors import UsageError
         from pipeline.local.beam_answers import keep_beams_answers
 
         runs, run_id = Path(message["target"]["runs"]), message["run_id"]
-        text = to_text(compile_job(Target.from_json(message["target"])))
+        target = message["target"]
+        job = compile_other(target) if "pipeline" in target else compile_job(Target.from_json(target))
+        text = to_text(job)
         (runs / run_id / "job.json").write_text(text, encoding="utf-8")
         job = json.loads(on_this_machine(text, staged=Path.cwd()))
         if wrong := list(check_wiring(job["pipelineSpec"])):
             raise UsageError(f"the service would refuse the job: {'; '.join(wrong)}")
         keep_beams_answers()
-        return Rehearsed(job=job, run_id=run_id, runs=runs)
+        return Rehearsed(job=job, run_id=run_id, runs=runs, files=TfxFiles())
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from pipeline.config.cloud_services import KubeflowConfig, ScheduleConfig, Service, VertexConfig
 from pipeline.config.problems import KeyRuleError
-from pipeline.config.section import GsPath, LabelValue, Name, NodeId, Section, Text
+from pipeline.config.section import DottedPath, GsPath, LabelValue, Name, NodeId, Section, Text
 
 Cores = Annotated[float, Field(gt=0, le=1024)]
 Gigabytes = Annotated[float, Field(gt=0, le=65536)]
@@ -85,6 +85,12 @@ class CloudConfig(Section):
     )
     schedule: ScheduleConfig = Field(
         default=ScheduleConfig(), description="When it runs by itself, once `schedule create` was called."
+    )
+    exit_handler: DottedPath | None = Field(
+        default=None,
+        description="Dotted path of a function that gives a component of TFX's kind exit_handler, which runs "
+        "at the end, whatever became of the tasks; null: none.",
+        examples=["workloads.taxi.notify.tell"],
     )
     training: TrainingConfig = Field(default=TrainingConfig(), description="Machines that train on TPUs.")
 

@@ -13,7 +13,7 @@ from pipeline.local.baseline import Baseline, clear_baseline, set_baseline, show
 from pipeline.local.diff import Difference, compare, read_fingerprints
 from pipeline.local.gc import collect
 from pipeline.local.history import History
-from pipeline.local.invocation import DEFAULT_OUTPUT, command
+from pipeline.local.invocation import command
 from pipeline.local.lock import is_locked
 from pipeline.local.outcome import read_stops, read_verdict
 from pipeline.local.printable import printable
@@ -31,6 +31,7 @@ from pipeline.local.verdict_table import verdict_lines
 from pipeline.local.wording import (
     metrics_line,
     node_line,
+    resume_command,
     rollback_line,
     run_command,
     seconds,
@@ -310,8 +311,7 @@ def show_text(record: RunRecord) -> str:
         lines += [f"stopped   {node_id}: {verdict.get('message', '')}", *stop_lines(verdict)]
     lines += stop_hints(record, stops)
     if record.state in ("failed", "killed", "interrupted") and not record.in_steps:
-        output = Path(record.target.get("output", DEFAULT_OUTPUT))
-        lines.append(f"hint: {command('resume', record.run_id, output=output)}")
+        lines.append(f"hint: {resume_command(record)}")
     if record.rollback:
         lines.append(f"rollback  {rollback_line(record)}")
     if record.pushed:

@@ -75,7 +75,7 @@ def summary(
         kept = _count(record, "complete", "cached")
         yield f"Interrupted. {kept} finished {_nodes(kept)} kept; nothing is left running."
         if not record.in_steps:
-            yield f"hint: {_resume_command(record)}"
+            yield f"hint: {resume_command(record)}"
         return
     if record.state == "stopped" and any(node.is_stop for node in record.nodes):
         yield from _stop(record, stops or {})
@@ -117,7 +117,7 @@ def _failure(record: RunRecord) -> Iterator[str]:
     for node in failed:
         yield from _failed_node(record, node)
     if not record.in_steps:
-        yield f"hint: {_resume_command(record)}"
+        yield f"hint: {resume_command(record)}"
 
 
 def _failed_node(record: RunRecord, node: NodeRecord) -> Iterator[str]:
@@ -248,8 +248,8 @@ def _nodes(count: int) -> str:
     return "node is" if count == 1 else "nodes are"
 
 
-def _resume_command(record: RunRecord) -> str:
-    # A rehearsal is not resumed: it names the command that starts it anew.
+def resume_command(record: RunRecord) -> str:
+    """The command that goes on with a run; of a rehearsal, the one that began it: it starts anew."""
     return str(record.target.get("again") or _command(record, "resume"))
 
 

@@ -76,21 +76,28 @@ def test_lists_and_mappings_reach_a_function_component_as_such_and_text_as_text(
 
 
 def test_component_gets_files_and_what_it_makes_goes_where_the_service_keeps_it(elsewhere, blessing):
-    from tfx.types.standard_artifacts import Model
+    from tfx.types.standard_artifacts import Model, ModelBlessing
 
     from pipeline.cloud.local_files import local_files
 
-    (elsewhere / "root/model/sub").mkdir(parents=True)
-    (elsewhere / "root/model/sub/saved").write_text("weights")
+    (elsewhere / "bucket/model/sub").mkdir(parents=True)
+    (elsewhere / "bucket/model/sub/saved").write_text("weights")
     model = Model()
-    model.uri, blessing.uri = "far://root/model", "far://root/blessing"
-    with local_files({"model": [model]}, {"blessing": [blessing]}):
+    model.uri, blessing.uri = "far://bucket/model", "far://bucket/blessing"
+    earlier = ModelBlessing()
+    earlier.uri = "far://bucket/earlier"
+    earlier.set_string_custom_property("current_model", model.uri)
+    with local_files({"model": [model], "earlier": [earlier]}, {"blessing": [blessing]}):
         assert Path(model.uri, "sub", "saved").read_text() == "weights"
+        assert earlier.get_string_custom_property("current_model") == model.uri, (
+            "the same place, as it is here"
+        )
         Path(blessing.uri, "BLESSED").write_text("yes")
         blessing.set_string_custom_property("current_model", model.uri)
-    assert (model.uri, blessing.uri) == ("far://root/model", "far://root/blessing")
-    assert (elsewhere / "root/blessing/BLESSED").read_text() == "yes"
-    assert blessing.get_string_custom_property("current_model") == "far://root/model"
+    assert (model.uri, blessing.uri) == ("far://bucket/model", "far://bucket/blessing")
+    assert (elsewhere / "bucket/blessing/BLESSED").read_text() == "yes"
+    for each in (blessing, earlier):
+        assert each.get_string_custom_property("current_model") == "far://bucket/model"
 
 
 def test_nothing_is_put_there_by_a_component_that_failed(elsewhere, blessing):

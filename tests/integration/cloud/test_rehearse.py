@@ -86,7 +86,27 @@ def test_second_rehearsal_takes_equal_tasks_from_the_cache_finds_the_baseline_an
     assert "local_runner.py run" not in finished.stderr, "which would be another run"
 
 
-def test_code_that_is_not_in_the_image_is_found_out(cloud_runner, project, tmp_path):
+HANDLER = """
+import json
+import os
+import pathlib
+
+from tfx import v1 as tfx
+
+
+@tfx.orchestration.experimental.exit_handler
+def Tell(status: tfx.dsl.components.Parameter[str], file: tfx.dsl.components.Parameter[str]):
+    pathlib.Path(file).write_text(status)
+
+
+def tell():
+    return Tell(status=tfx.orchestration.experimental.FinalStatusStr(), file="FILE")
+"""
+
+
+def test_code_that_is_not_in_the_image_is_found_out_and_the_exit_handler_told(
+    cloud_runner, local_runner, project, tmp_path
+):
     listed = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard"],
         cwd=project,
@@ -102,8 +122,19 @@ def test_code_that_is_not_in_the_image_is_found_out(cloud_runner, project, tmp_p
     (copy / "only_here.py").write_text("LIMIT = 3\n")
     preprocessing = copy / "workloads" / "taxi" / "preprocessing.py"
     preprocessing.write_text(f"import only_here\n{preprocessing.read_text()}")
-    finished = cloud_runner("rehearse", *SETTINGS, "--output", str(tmp_path / "out"), cwd=copy)
+    (copy / "workloads" / "notify.py").write_text(HANDLER.replace("FILE", str(tmp_path / "told.json")))
+    handler = ("--set", "cloud.exit_handler=workloads.notify.tell")
+    output = ("--output", str(tmp_path / "out"))
+    finished = cloud_runner("rehearse", *SETTINGS, *handler, *output, cwd=copy)
     assert finished.returncode == 1, finished.stderr
     [told] = [line for line in finished.stderr.splitlines() if line.startswith("  Transform: ")]
     assert told.endswith("only_here, which workloads/taxi/preprocessing.py imports, is not in the image")
     assert finished.stderr.splitlines()[-1].startswith("hint: python cloud_runner.py rehearse")
+    status = json.loads((tmp_path / "told.json").read_text())
+    assert (status["state"], status["pipelineTaskName"]) == ("FAILED", "tfx-dag")
+    assert "only_here" in status["error"]["message"]
+    states = {node["id"]: node["state"] for node in record_of(tmp_path / "out")["nodes"]}
+    assert (states["Tell"], states["Transform"], states["Trainer"]) == ("complete", "failed", "skipped")
+    shown = local_runner("show", "--output", str(tmp_path / "out" / "rehearsal"))
+    assert "resume" not in shown.stdout + shown.stderr, "a rehearsal starts anew"
+    assert "hint: python cloud_runner.py rehearse" in shown.stdout

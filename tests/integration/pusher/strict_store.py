@@ -16,14 +16,13 @@ from http.server import ThreadingHTTPServer
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from gcp_storage_emulator.exceptions import NotFound
-from gcp_storage_emulator.handlers import buckets
+from gcp_storage_emulator.handlers import buckets, objects
 from gcp_storage_emulator.server import RequestHandler, Router
 from gcp_storage_emulator.storage import Storage
 
 PAGE_OBJECTS = 3
-OBJECT = re.compile(
-    r"(?:/download)?/storage/v1/b/([^/]+)/o/([^/]+)(?:/(?:rewriteTo|copyTo)/b/([^/]+)/o/([^/]+))?"
-)
+OBJECT = re.compile(r"(?:/download)?/storage/v1/b/([^/]+)/o/(.+?)(?:/(?:rewriteTo|copyTo)/b/([^/]+)/o/(.+))?")
+XML_OBJECT = re.compile(r"/(?!storage/|download/|upload/|batch)([^/]+)/(.+)")  # as TensorFlow reads
 
 
 class Store(ThreadingHTTPServer):
@@ -70,7 +69,7 @@ class Handler(RequestHandler):
 
     def serve(self, method):
         store = self.server
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        body = self.body()
         if self.path.startswith("/_"):
             return self.control(method, body)
         with store.lock:
@@ -87,6 +86,19 @@ class Handler(RequestHandler):
             answer = answer[:-1] + bytes([answer[-1] ^ 1])
         self.wfile.write(answer)
         return None
+
+    def body(self):
+        if self.headers.get("Transfer-Encoding", "").lower() != "chunked":
+            return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        chunks = []
+        while size := int(self.rfile.readline(), 16):
+            chunks.append(self.rfile.read(size))
+            self.rfile.readline()
+        self.rfile.readline()
+        body = b"".join(chunks)
+        del self.headers["Transfer-Encoding"]
+        self.headers["Content-Length"] = str(len(body))
+        return body
 
     def hang_up(self):
         self.close_connection = True
@@ -118,6 +130,9 @@ class Handler(RequestHandler):
         listed = re.fullmatch(r"/storage/v1/b/([^/]+)/o", url.path)
         if listed and method == "GET":
             return self.page(listed[1], query)
+        if url.path.endswith("/storageLayout"):
+            layout = {"kind": "storage#storageLayout", "hierarchicalNamespace": {"enabled": False}}
+            return self.send_json(200, layout)
         bucket, name = self.target(url.path, query, body)
         there = self.storage.objects.get(bucket, {}).get(name)
         generation = int(there["generation"]) if there else 0
@@ -135,6 +150,11 @@ class Handler(RequestHandler):
             for key in ("ifSourceGenerationMatch", "sourceGeneration"):
                 if query.get(key, origin["generation"]) != origin["generation"]:
                     return self.fail(412, "At least one of the pre-conditions you specified did not hold.")
+        if query.get("uploadType") == "media" and not body:
+            return self.put_nothing(bucket, name)
+        begin = re.match(r"bytes=(\d+)-", self.headers.get("Range", ""))
+        if begin and there and int(begin[1]) >= int(there["size"]):
+            return self.fail(416, "Request range not satisfiable")
         Router(self).handle(method)
         return None
 
@@ -144,25 +164,45 @@ class Handler(RequestHandler):
             bucket = path.split("/")[5]
             if "upload_id" in query:
                 return bucket, self.storage.get_resumable_file_obj(query["upload_id"])["name"]
+            if "name" in query:  # as TensorFlow names it
+                return bucket, query["name"]
             text = body.split(b"\r\n\r\n", 1)[1] if query["uploadType"] == "multipart" else body
             found = json.JSONDecoder().raw_decode(text.decode("utf-8", "surrogateescape").lstrip())
             return bucket, found[0]["name"]
-        found = OBJECT.fullmatch(path)
+        found = OBJECT.fullmatch(path) or XML_OBJECT.fullmatch(path)
         if not found:
             return "", ""
+        if found.re is XML_OBJECT:
+            return unquote(found[1]), unquote(found[2])
         return (unquote(found[3] or found[1]), unquote(found[4] or found[2]))
 
     def page(self, bucket, query):
         try:
-            found, _ = self.storage.get_file_list(bucket, query.get("prefix"), None, None)
+            found, folders = self.storage.get_file_list(
+                bucket, query.get("prefix"), query.get("delimiter"), None
+            )
         except NotFound:
             return self.fail(404, "The specified bucket does not exist.")
-        found = sorted(found, key=lambda each: each["name"])
-        found = [each for each in found if each["name"] > query.get("pageToken", "")]
-        document = {"kind": "storage#objects", "items": found[:PAGE_OBJECTS]}
-        if len(found) > PAGE_OBJECTS:
-            document["nextPageToken"] = found[PAGE_OBJECTS - 1]["name"]
+        named = sorted([(each["name"], each) for each in found] + [(name, None) for name in folders])
+        named = [each for each in named if each[0] > query.get("pageToken", "")]
+        page = named[: int(query.get("maxResults", PAGE_OBJECTS))]
+        document = {
+            "kind": "storage#objects",
+            "items": [each for _, each in page if each],
+            "prefixes": [name for name, each in page if each is None],
+        }
+        if len(named) > len(page):
+            document["nextPageToken"] = page[-1][0]
         return self.send_json(200, document)
+
+    def put_nothing(self, bucket, name):
+        """An empty object, as TensorFlow makes for a folder; the emulator drops the connection."""
+        there = objects._make_object_resource(
+            f"http://{self.headers['Host']}", bucket, name, "application/octet-stream", "0"
+        )
+        there = objects._checksums(b"", there)
+        self.storage.create_file(bucket, name, b"", there)
+        self.send_json(200, there)
 
     def fail(self, code, message):
         return self.send_json(code, {"error": {"code": code, "message": message}})

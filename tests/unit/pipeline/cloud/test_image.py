@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 from pipeline.cloud.image import IMAGE_PACKAGES, IMAGE_ROOT, image_environment, on_this_machine, read_image
+from pipeline.cloud.tpu_slices import IMAGE_TARGETS
 from pipeline.errors import ConfigError
+
+LOCKS = ("requirements-image.lock", "requirements-tpu.lock", "requirements-tpu-tensorflow.lock")
+
+
+def pins_of(file):
+    return set(re.findall(r"^([a-z0-9._-]+==[^ ]+)", file.read_text(), re.MULTILINE))
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +46,7 @@ def test_every_module_workload_and_schema_travels_and_nothing_else(project):
     ).stdout.split()  # fmt: skip
     packages = ("pipeline/", "components/", "schemas/", "workloads/")
     needed = {name for name in listed if name.startswith(packages) and (project / name).is_file()}
-    needed |= {"local_runner.py", "cloud_runner.py", "requirements.lock", "requirements-tpu.lock", "setup.sh"}
+    needed |= {"local_runner.py", "cloud_runner.py", "setup.sh", *LOCKS}
     assert len(needed) > 100
     travelling = read_image(project).files
     assert needed <= travelling
@@ -55,7 +62,7 @@ def test_what_the_dockerfile_copies_exists_and_is_not_ignored(project, dockerfil
         if line.startswith("COPY ") and "--from" not in line
         for source in line.split()[1:-1]
     ]
-    assert copied == ["requirements.lock", "setup.sh", "."]
+    assert copied == [LOCKS[0], "setup.sh", ".", LOCKS[2], "setup.sh", "."]
     files = read_image(project).files
     assert {source for source in copied if source != "."} <= files
     assert "requirements-tpu.lock" in files, "what the target training-tpu installs"
@@ -70,7 +77,7 @@ def test_paths_in_the_code_are_those_of_the_dockerfile(dockerfile):
 
 def test_the_image_does_not_run_as_root_and_sets_what_a_task_needs(dockerfile):
     users = [line.split()[1] for line in dockerfile.splitlines() if line.startswith("USER ")]
-    assert users == ["slipway", "root", "slipway"], "as itself, root for one installation, as itself again"
+    assert users == ["10001", "0", "10001", "10001"], "root for one installation only"
     environment = image_environment()
     assert environment["TF_USE_LEGACY_KERAS"] == "0"
     assert environment["KERAS_BACKEND"] == "tensorflow"
@@ -82,10 +89,7 @@ def test_tpu_lock_pins_the_jax_that_the_extra_names_and_moves_nothing(project):
     extra = tomllib.loads((project / "pyproject.toml").read_text())["project"]["optional-dependencies"]["tpu"]
     [version] = re.findall(r"^jax\[tpu\]==(\S+)$", "\n".join(extra), re.MULTILINE)
     assert f"jax[tpu]=={version}" in (project / "Makefile").read_text()
-    pins = {
-        name: set(re.findall(r"^([a-z0-9._-]+==[^ ]+)", (project / name).read_text(), re.MULTILINE))
-        for name in ("requirements.lock", "requirements-tpu.lock")
-    }
+    pins = {name: pins_of(project / name) for name in ("requirements.lock", "requirements-tpu.lock")}
     assert f"jax=={version}" in pins["requirements-tpu.lock"]
     shared = {pin.split("==")[0] for pin in pins["requirements.lock"]}
     moved = {
@@ -94,6 +98,28 @@ def test_tpu_lock_pins_the_jax_that_the_extra_names_and_moves_nothing(project):
         if pin.split("==")[0] in shared
     }
     assert moved == set()
+
+
+def test_image_has_the_packages_of_a_desk_without_what_develops_and_tests(project):
+    image, desk = pins_of(project / LOCKS[0]), pins_of(project / "requirements.lock")
+    assert image - desk == set()
+    there = {pin.partition("==")[0] for pin in image}
+    developing = {"pytest", "ruff", "mypy", "hypothesis", "import-linter", "gcp-storage-emulator"}
+    assert developing & there == set()
+    assert {"tfx", "tensorflow", "keras", "kfp", "docker", "google-cloud-aiplatform", "uv"} <= there
+
+
+def test_tensorflow_for_tpus_trains_with_the_keras_that_exports(project):
+    image, training = pins_of(project / LOCKS[0]), pins_of(project / LOCKS[2])
+    [keras] = [pin for pin in image if pin.startswith("keras==")]
+    assert keras in training
+    assert "tensorflow-tpu==2.20.0" in training
+    assert not any(pin.startswith(("tfx==", "tensorflow==")) for pin in training)
+
+
+def test_target_of_each_backend_that_trains_on_tpus_is_in_the_dockerfile(dockerfile):
+    targets = set(re.findall(r"^FROM \S+ AS (\S+)$", dockerfile, re.MULTILINE))
+    assert set(IMAGE_TARGETS.values()) <= targets
 
 
 def test_ignored_files_are_not_in_the_image(small_project):

@@ -3,7 +3,8 @@
 import sys
 from pathlib import Path
 
-from pipeline.cloud.rehearsal import container_environment
+from pipeline.cloud.rehearsal import container_environment, final_status
+from pipeline.local.record import NodeRecord, RunRecord
 
 
 def test_container_has_the_image_s_variables_and_only_the_way_to_the_world_of_ours(tmp_path):
@@ -22,3 +23,18 @@ def test_container_has_the_image_s_variables_and_only_the_way_to_the_world_of_ou
     assert found["PATH"].startswith(str(Path(sys.executable).parent))
     for name in ("GOOGLE_APPLICATION_CREDENTIALS", "STORAGE_EMULATOR_HOST", "https_proxy"):
         assert found[name] == here[name]
+
+
+def test_exit_handler_is_told_of_the_first_failure_or_of_success():
+    nodes = [NodeRecord(id="Make", type="Make", state="complete")]
+    record = RunRecord(run_id="1", workload="taxi", nodes=nodes)
+    assert final_status(record)["state"] == "SUCCEEDED"
+    assert "error" not in final_status(record)
+    failed = NodeRecord(id="Use", type="Use", state="failed", error={"message": "broken"})
+    record.nodes = [*nodes, failed, NodeRecord(id="Last", type="Last", state="skipped")]
+    status = final_status(record)
+    assert (status["state"], status["error"]["message"]) == ("FAILED", "Use: broken")
+    from google.protobuf import json_format
+    from kfp.pipeline_spec import pipeline_spec_pb2 as types
+
+    assert json_format.ParseDict(status, types.PipelineTaskFinalStatus()).pipeline_task_name == "tfx-dag"

@@ -1,13 +1,15 @@
 """A job of plain commands: its graph, and its tasks one by one."""
 
 import json
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
 
 from components.errors import ComponentError, GateStopError
-from pipeline.cloud.rehearsed import Rehearsed
+from pipeline.cloud.job import TFX_DAG
+from pipeline.cloud.rehearsed import EXIT_HANDLER, STATUS_FILE, Rehearsed
 
 MODEL = {"schemaTitle": "tfx.Model"}
 WRITES = """
@@ -79,9 +81,28 @@ def job(tmp_path):
     }
 
 
+class Elsewhere:
+    """Files at far://, which are in a folder."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def at(self, address):
+        return self.folder / address.removeprefix("far://")
+
+    def read(self, address):
+        return self.at(address).read_text() if self.at(address).exists() else None
+
+    def fetch(self, address, folder):
+        if self.at(address).exists():
+            shutil.copytree(self.at(address), folder)
+
+
 @pytest.fixture
 def rehearsed(job, tmp_path):
-    return lambda run_id="1": Rehearsed(job=job, run_id=run_id, runs=tmp_path / "runs")
+    return lambda run_id="1": Rehearsed(
+        job=job, run_id=run_id, runs=tmp_path / "runs", files=Elsewhere(tmp_path / "elsewhere")
+    )
 
 
 def executor(job, name):
@@ -116,6 +137,64 @@ def test_artifacts_metadata_and_parameters_go_from_task_to_task(rehearsed):
     used = rehearsed().run_task("Use", attempt=1)
     asked = json.loads((Path(used["outputs"]["model"][0]["uri"]) / "asked.json").read_text())
     assert asked == {"rows": 3.0}
+
+
+def wrap_with_exit_handler(job):
+    """As TFX does: the tasks in a task of their own, and the exit handler beside that."""
+    spec = job["pipelineSpec"]
+    spec["components"][TFX_DAG] = {"dag": {"tasks": spec["root"]["dag"]["tasks"]}}
+    spec["components"]["Tell"] = {"executorLabel": "Tell"}
+    writes = "import json, sys; open(sys.argv[1], 'w').write(sys.argv[2])"
+    told = "{{$.inputs.parameters['status']}}"
+    place = f"{job['runtimeConfig']['gcsOutputDirectory']}/told"
+    command = [sys.executable, "-c", writes, place, told]
+    spec["deploymentSpec"]["executors"]["Tell"] = {"container": {"image": "i", "command": command}}
+    spec["root"]["dag"]["tasks"] = {
+        TFX_DAG: {"componentRef": {"name": TFX_DAG}},
+        "Tell": {
+            "componentRef": {"name": "Tell"},
+            "dependentTasks": [TFX_DAG],
+            "inputs": {"parameters": {"status": {"taskFinalStatus": {"producerTask": TFX_DAG}}}},
+            "triggerPolicy": {"strategy": "ALL_UPSTREAM_TASKS_COMPLETED"},
+        },
+    }
+    return Path(place)
+
+
+def test_exit_handler_waits_for_all_tasks_and_gets_what_became_of_them(rehearsed, job, tmp_path):
+    told = wrap_with_exit_handler(job)
+    graph = rehearsed().graph
+    assert graph.ids[-1] == "Tell"
+    assert graph["Tell"].type == EXIT_HANDLER
+    assert set(graph["Tell"].upstream) == {"Bring", "Find", "If", "Make", "Use"}
+    status = {"state": "FAILED", "error": {"code": 13, "message": "Make: broken"}}
+    run = tmp_path / "runs" / "1"
+    run.mkdir(parents=True)
+    (run / STATUS_FILE).write_text(json.dumps(status))
+    assert rehearsed().run_task("Tell", attempt=1)["state"] == "complete"
+    assert json.loads(told.read_text()) == status
+
+
+def test_artifacts_elsewhere_are_copied_here_to_be_looked_at(rehearsed, job, tmp_path):
+    there = tmp_path / "elsewhere"
+    job["runtimeConfig"]["gcsOutputDirectory"] = "far://bucket"
+    executor(job, "Make")["command"][2] = (
+        WRITES.replace("given = ", "given = at_hand(")
+        .replace("(sys.argv[1])", "(sys.argv[1]))", 1)
+        .replace(
+            "import json, pathlib, sys",
+            f"import json, pathlib, sys\ndef at_hand(given):\n"
+            f"    return json.loads(json.dumps(given).replace('far://', '{there}/'))",
+        )
+        .replace("folder.mkdir()", "folder.mkdir(parents=True)")
+    )
+    made = rehearsed().run_task("Make", attempt=1)
+    [model] = made["outputs"]["model"]
+    assert model["properties"] == {"blessed": 1}
+    here = Path(model["uri"])
+    assert here.is_relative_to(tmp_path / "runs" / "1")
+    assert (here / "asked.json").is_file()
+    assert (there / "bucket" / "1" / "Make_1" / "model" / "asked.json").is_file()
 
 
 def test_condition_that_is_not_met_leaves_the_task_out(rehearsed):

@@ -1,0 +1,74 @@
+"""What a rehearsal compiles: a workload, or any TFX pipeline, with places on this machine. Pure."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pipeline.cloud.image import Image
+from pipeline.cloud.target import Target
+from pipeline.cloud.tpu_slices import tpu_slice
+from pipeline.config import BeamConfig, WorkloadConfig
+from pipeline.local.request import Request
+
+WITHOUT_IMAGE = "slipway:rehearsed"
+"""Stands for the image where the workload names none: a rehearsal needs its files only."""
+
+
+def rehearsal_target(
+    request: Request, image: Image, *, output: Path, staged: Path, root: str | None
+) -> dict[str, Any]:
+    """What the task server compiles, as plain data.
+
+    Args:
+        request: a workload, or another pipeline.
+        image: what the image holds.
+        output: the folder of rehearsals.
+        staged: where the image's files are.
+        root: folder for the artifacts, on gs:// or here; None: in `output`.
+
+    Returns:
+        As `Target.to_json`; for another pipeline as `compile.compile_other` takes it.
+
+    Raises:
+        ConfigError: the workload cannot run in containers.
+    """
+    name = request.workload.replace(":", ".")
+    root = (root or str(output / "artifacts" / name)).rstrip("/")
+    if "pipeline" in request.target:
+        # What lies in the project is found only as far as it is in the image.
+        is_ours = Path(request.target["folder"]) == image.root
+        return {
+            **request.target,
+            "folder": str(staged) if is_ours else request.target["folder"],
+            "output": str(output),
+            "parameters": dict(request.parameters),
+            "image": WITHOUT_IMAGE,
+            "root": root,
+        }
+    config = WorkloadConfig.model_validate_json(request.target["config"])
+    target = Target.at(
+        request,
+        image,
+        name=config.cloud.image or WITHOUT_IMAGE,
+        root=root,
+        destination=str(output / "serving" / name),
+    )
+    return _trained_here(_with_beam_here(target), image).to_json()
+
+
+def _with_beam_here(target: Target) -> Target:
+    """Beam's steps inside the tasks' processes: no other engine is sure to see this machine's disk."""
+    return replace(target, config=target.config.model_copy(update={"beam": BeamConfig()}))
+
+
+def _trained_here(target: Target, image: Image) -> Target:
+    """A training that is for TPUs, on what this machine has; what no TPU takes is refused all the same."""
+    train = target.config.train
+    if train.device != "tpu":
+        return target
+    tpu_slice(train.tpu, backend=train.backend)
+    interpreter = train.interpreter
+    if interpreter is not None and "/" in interpreter:
+        interpreter = str(image.root / interpreter)
+    train = train.model_copy(update={"device": "auto", "interpreter": interpreter})
+    return replace(target, config=target.config.model_copy(update={"train": train}))

@@ -1,0 +1,39 @@
+"""TFX's own taxi example, unchanged, rehearsed through `--pipeline`."""
+
+import importlib.util
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
+pytestmark = pytest.mark.slow
+
+PIPELINE = "tfx.examples.chicago_taxi_pipeline.taxi_pipeline_native_keras:_create_pipeline"
+
+
+def test_stock_taxi_example_is_rehearsed_and_pushes(cloud_runner, tmp_path):
+    [package] = importlib.util.find_spec("tfx").submodule_search_locations
+    example = Path(package, "examples", "chicago_taxi_pipeline")
+    (tmp_path / "data").mkdir()
+    shutil.copy(example / "data" / "simple" / "data.csv", tmp_path / "data")
+    settings = {
+        "data_root": tmp_path / "data",
+        "module_file": example / "taxi_utils_native_keras.py",
+        "serving_model_dir": tmp_path / "serving",
+    }
+    arguments = [item for key, value in settings.items() for item in ("--set", f"{key}={value}")]
+    output = tmp_path / "output"
+    finished = cloud_runner("rehearse", "--pipeline", PIPELINE, *arguments, "--output", str(output))
+    assert finished.returncode == 0, finished.stderr
+    [run] = (output / "rehearsal" / "runs").glob("*/run.json")
+    record = json.loads(run.read_text())
+    assert {node["state"] for node in record["nodes"]} == {"complete"}
+    tasks = {node["id"] for node in record["nodes"]}
+    assert {"CsvExampleGen", "Transform", "Trainer", "Evaluator", "Pusher"} <= tasks
+    assert len(tasks) == 10, "the resolver of the latest blessed model is two tasks there"
+    job = json.loads((run.parent / "job.json").read_text())
+    trainer = job["pipelineSpec"]["deploymentSpec"]["executors"]["Trainer_executor"]["container"]
+    assert "tfx.orchestration.kubeflow.v2.container.kubeflow_v2_run_executor" in trainer["command"]
+    assert Path(record["pushed"]["path"], "saved_model.pb").is_file()
