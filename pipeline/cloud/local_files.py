@@ -66,7 +66,8 @@ def _is_remote(uri: str) -> bool:
 
 def _rename(artifact: Any, names: Mapping[str, str]) -> None:
     """Properties name the other place, such as the one that says which model a blessing is about."""
-    for value in artifact.mlmd_artifact.custom_properties.values():
-        if value.WhichOneof("value") == "string_value":
-            for before, after in names.items():
-                value.string_value = value.string_value.replace(before, after)
+    for key in list(artifact.mlmd_artifact.custom_properties):
+        text = artifact.get_string_custom_property(key)
+        for before, after in names.items():
+            if text == before or text.startswith(f"{before}/"):
+                artifact.set_string_custom_property(key, after + text.removeprefix(before))

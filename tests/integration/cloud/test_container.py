@@ -86,7 +86,8 @@ def test_component_gets_files_and_what_it_makes_goes_where_the_service_keeps_it(
     model.uri, blessing.uri = "far://bucket/model", "far://bucket/blessing"
     earlier = ModelBlessing()
     earlier.uri = "far://bucket/earlier"
-    earlier.set_string_custom_property("current_model", model.uri)
+    # What the service hands over has its values as JSON.
+    earlier.mlmd_artifact.custom_properties["current_model"].struct_value["__value__"] = model.uri
     with local_files({"model": [model], "earlier": [earlier]}, {"blessing": [blessing]}):
         assert Path(model.uri, "sub", "saved").read_text() == "weights"
         assert earlier.get_string_custom_property("current_model") == model.uri, (
