@@ -21,6 +21,8 @@ from components.trainer.remote.worker import OUTCOME_FILE, RESULTS
 
 JOB_FILE = "job.json"
 POLL_S = 15.0
+PATIENCE_S = 900.0
+"""How long the service may be out of reach before a training is given up."""
 _CONSOLE = "https://console.cloud.google.com/vertex-ai/training"
 _ADDRESS = re.compile(r"^[A-Z]+ https?://\S+: ")  # which the client puts before the service's words
 _ENDED = ("SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED", "PARTIALLY_SUCCEEDED")
@@ -88,11 +90,14 @@ class VertexTraining:
             ComponentError: it failed, with the training's own words or the service's.
         """
         show(f"training job {self._name}, {self.link}")
+        from google.api_core.retry import Retry
+
         state = ""
+        patient = Retry(timeout=PATIENCE_S)  # after errors that pass; by default the client gives up at once
         while not state.endswith(_ENDED):
             if state:
                 time.sleep(self._poll_s)
-            found = self._call("follow", self._client.get_custom_job, name=self._name)
+            found = self._call("follow", self._client.get_custom_job, name=self._name, retry=patient)
             if found.state.name != state:
                 state = found.state.name
                 show(f"training job is {state.removeprefix('JOB_STATE_').lower()}")

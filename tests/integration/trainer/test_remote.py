@@ -43,6 +43,7 @@ class Service(ThreadingHTTPServer):
         jobs: as they were asked for.
         cancelled: names.
         refuse: code and message instead of a job; None: none.
+        unavailable: how many of the next questions for a state are answered with 503.
         preempted: what the service does for each worker that gets SIGTERM once it has a new checkpoint:
             "starts it again" or "gives up".
     """
@@ -53,7 +54,7 @@ class Service(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.environment, self.checkpoints = environment, checkpoints
         self.jobs, self.states, self.cancelled, self.workers = [], {}, [], []
-        self.refuse, self.preempted = None, []
+        self.refuse, self.preempted, self.unavailable = None, [], 0
 
     def run(self, name, job):
         container = job.job_spec.worker_pool_specs[0].container_spec
@@ -99,7 +100,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self):
         name = self.path.partition("?")[0].removeprefix("/v1/")
-        self.answer(200, {"name": name, "state": self.server.states[name]})
+        if self.server.unavailable:
+            self.server.unavailable -= 1
+            return self.answer(503, {"error": {"code": 503, "message": "try again"}})
+        return self.answer(200, {"name": name, "state": self.server.states[name]})
 
     def answer(self, code, document):
         body = json.dumps(document).encode()
@@ -168,7 +172,7 @@ def test_training_whose_machines_are_taken_back_goes_on_and_what_it_leaves_comes
 ):
     from components.trainer.settings.checkpoint import CheckpointSettings
 
-    service.preempted = ["starts it again", "gives up"]
+    service.preempted, service.unavailable = ["starts it again", "gives up"], 2
     result = carried_out(epochs=60, checkpoint=CheckpointSettings(steps=5))
     assert [worker.returncode for worker in service.workers] == [138, 138, 0]
     assert len(service.jobs) == 2, "what the service gives up, the Trainer asks for again"
