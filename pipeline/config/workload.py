@@ -13,6 +13,7 @@ from pipeline.config.engine import MetadataConfig, NodeConfig
 from pipeline.config.evaluate import EvaluateConfig
 from pipeline.config.gates import DataGateConfig, reference_folder
 from pipeline.config.layers import NOT_IN_A_PROFILE, Layer, Layers, profile_layer, read_layer, set_layer
+from pipeline.config.notify import NotifyConfig
 from pipeline.config.problems import KeyRuleError, Problem, find_problems, problem_at, raise_problems
 from pipeline.config.push import PushConfig
 from pipeline.config.safe_yaml import KeyPath, shown
@@ -61,6 +62,9 @@ class WorkloadConfig(Section):
         default={}, description="Retries and time limits per node id, for example {Trainer: {retries: 1}}."
     )
     beam: BeamConfig = Field(default=BeamConfig(), description="What carries out the pipeline's Beam steps.")
+    notify: NotifyConfig | None = Field(
+        default=None, description="Who is told how a run ended; null: nobody."
+    )
     metadata: MetadataConfig | None = Field(
         default=None,
         description="Database server for ML Metadata; null: SQLite in the output directory.",

@@ -11,6 +11,7 @@ from pipeline.local.engine import Display, Engine
 from pipeline.local.history import History, new_run_id
 from pipeline.local.invocation import command
 from pipeline.local.lock import check_store, locked
+from pipeline.local.notify import notify
 from pipeline.local.outcome import complete_outcome, exit_code, file_sizes
 from pipeline.local.planning import Plan, compile_graph, is_current, known_graph, make_plan
 from pipeline.local.printable import printable
@@ -249,6 +250,15 @@ def _close(history: History, record: RunRecord, began: float, *, state: Any, cod
             hint=f"make room, then {command('resume', record.run_id, output=history.output)}",
         ) from error
     _write_page(history, record)
+    _notify(record)
+
+
+def _notify(record: RunRecord) -> None:
+    try:
+        for problem in notify(record):
+            print(printable(f"warning: {problem}."), file=sys.stderr)
+    except Exception as error:
+        print(printable(f"warning: nobody was told: {type(error).__name__}: {error}"), file=sys.stderr)
 
 
 def _write_page(history: History, record: RunRecord) -> None:

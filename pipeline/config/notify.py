@@ -1,0 +1,36 @@
+"""The workload file's `notify`: who is told how a run ended."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from pipeline.config.problems import KeyRuleError
+from pipeline.config.section import Section, Texts, VariableName
+
+End = Literal["complete", "failed", "stopped", "interrupted"]
+
+
+class NotifyConfig(Section):
+    """Who is told how a run ended."""
+
+    when: Annotated[tuple[End, ...], Field(strict=False, min_length=1)] = Field(
+        default=("complete", "failed", "stopped"),
+        description="The ends that are told; stopped is by a gate.",
+    )
+    command: Texts = Field(
+        default=(),
+        description="Program and arguments, run without a shell; it gets the message as JSON on its input.",
+        examples=[["mail-the-team", "--urgent"]],
+    )
+    webhook_env: VariableName | None = Field(
+        default=None,
+        description="Name of the environment variable that holds the http(s) address to which the message is "
+        "posted as JSON; its `text` is what Slack and others show. The address is never written down.",
+        examples=["SLACK_WEBHOOK"],
+    )
+
+    @model_validator(mode="after")
+    def _somebody(self) -> Self:
+        if not self.command and self.webhook_env is None:
+            raise KeyRuleError("tells nobody; give command or webhook_env")
+        return self
