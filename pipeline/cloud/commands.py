@@ -129,7 +129,7 @@ def rehearse_pipeline(name: str, *, sets: Sequence[str], output: Path, **how: Un
 
 def _rehearse(request: Request, **how: Unpack[How]) -> int:
     require_kfp()
-    if (runner := request.beam_runner) != "direct":
+    if "config" in request.target and (runner := request.beam_runner) != "direct":
         print(f"Beam's steps are rehearsed with its direct runner, not with {runner}.", file=sys.stderr)
     from pipeline.cloud.compare import compare_with_local
     from pipeline.cloud.rehearsal import rehearse
