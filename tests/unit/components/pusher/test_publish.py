@@ -280,11 +280,15 @@ def test_publishers_of_one_model_agree_on_one_version(model, base, project):
 def test_publishers_of_two_models_both_succeed_with_a_version_each(model, base, project, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
-    (other / "saved_model.pb").write_bytes(b"other")
-    (one, _), (two, _) = race(project, base, model, other)
-    assert one != two
-    assert (base / str(one) / "saved_model.pb").read_bytes() == b"graph"
-    assert (base / str(two) / "saved_model.pb").read_bytes() == b"other"
+    for number in range(10):
+        (model / "saved_model.pb").write_bytes(b"model %d" % number)
+        (other / "saved_model.pb").write_bytes(b"other %d" % number)
+        (one, _), (two, _) = race(project, base, model, other)
+        assert one != two
+        assert (base / str(one) / "saved_model.pb").read_bytes() == b"model %d" % number
+        assert (base / str(two) / "saved_model.pb").read_bytes() == b"other %d" % number
+    assert len(versions(base)) == 20
+    assert not partial(base)
 
 
 def test_reader_that_polls_never_sees_a_partial_version(model, base):
