@@ -1,5 +1,6 @@
 """Runs a pipeline from a notebook or a test: `pipeline.local.run(pipeline) -> RunResult`."""
 
+import html
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,10 +9,11 @@ from typing import Any, Self, Unpack
 
 from pipeline.errors import PipelineError, UsageError
 from pipeline.local.invocation import DEFAULT_OUTPUT
+from pipeline.local.outcome import read_stops, read_verdict
 from pipeline.local.record import NodeRecord, RunRecord, RunState
 from pipeline.local.request import Options, Request, pipeline_request, workload_request
 from pipeline.local.warm import Warm
-from pipeline.local.wording import summary
+from pipeline.local.wording import seconds, summary
 
 
 class RunFailedError(PipelineError):
@@ -90,6 +92,21 @@ class RunResult:
             KeyError: the run has no such node.
         """
         return self.folder / "logs" / f"{self.record.node(node_id).id}.log"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the outcome, the nodes, and where the whole report is."""
+        lines = summary(self.record, stops=read_stops(self.record), verdict=read_verdict(self.record))
+        outcome = "".join(
+            f"<div>{html.escape(line)}</div>" for line in lines if not line.startswith("hint: ")
+        )
+        cells = ((node.id, node.state, seconds(node.wall_s or 0.0), node.why) for node in self.record.nodes)
+        rows = "".join(
+            f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in cells
+        )
+        head = "<tr><th>node</th><th>state</th><th>took</th><th>why</th></tr>"
+        page = self.folder / "report.html"
+        link = f"<div>Report: {html.escape(str(page))}</div>" if page.exists() else ""
+        return f"{outcome}<table><thead>{head}</thead><tbody>{rows}</tbody></table>{link}"
 
     def raise_for_state(self) -> Self:
         """Itself where the run is done.
