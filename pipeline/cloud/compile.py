@@ -8,7 +8,7 @@ from typing import Any
 from tfx.orchestration.kubeflow.v2 import kubeflow_v2_dag_runner
 
 from pipeline.beam_engine import beam_args
-from pipeline.cloud.job import Job, complete, mend
+from pipeline.cloud.job import Job, complete, container_tasks, mend
 from pipeline.cloud.target import Target
 from pipeline.config import BeamConfig, CloudConfig
 from pipeline.dag import build_pipeline
@@ -65,9 +65,12 @@ def compile_other(target: Mapping[str, Any]) -> Job:
     # What a function may ask for; the service takes no underscores in it.
     known = {"pipeline_name": module.replace("_", "-").lower()}
     pipeline, parameters = load_pipeline(target, {**known, **target["parameters"]})
-    if not any(arg.startswith("--runner") for arg in pipeline.beam_pipeline_args):
-        pipeline.beam_pipeline_args = [*pipeline.beam_pipeline_args, *beam_args(BeamConfig(), CloudConfig())]
     job = mend(_compiled(pipeline, name=target["pipeline"], image=target["image"]), root=target["root"])
+    if not any(arg.startswith("--runner") for arg in pipeline.beam_pipeline_args):
+        for _, container in container_tasks(job["pipelineSpec"]):
+            for part in (container, container.get("lifecycle", {}).get("preCacheCheck", {})):
+                # An executor hands on to Beam what it does not know itself, and so does the driver.
+                part.setdefault("args", []).extend(beam_args(BeamConfig(), CloudConfig()))
     job["runtimeConfig"]["parameterValues"] = {
         name: value for name, value in parameters.items() if name in target["parameters"]
     }
