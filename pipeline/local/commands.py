@@ -209,15 +209,16 @@ def report(name: str | None, output: Path, *, index: bool, path: Path | None) ->
         UsageError: there is no such run.
         PipelineError: the page cannot be written, or the run's files cannot be read.
     """
-    from pipeline.report.page import write_page
+    from pipeline.report.page import write_index, write_page
 
-    if index:
-        raise UsageError("not yet")
-    record = find(name, output)
+    if index and name is not None:
+        raise UsageError("--index is about all runs: name none.")
     try:
-        return write_page(record, output.absolute(), path)
+        if index:
+            return write_index(runs(output), output.absolute(), path)
+        return write_page(find(name, output), output.absolute(), path)
     except (OSError, ValueError) as error:
-        raise PipelineError(f"The page of {record.run_id} cannot be written: {error}") from error
+        raise PipelineError(f"The page cannot be written: {error}", hint="another file: -o FILE") from error
 
 
 def diff(old: str, new: str, output: Path) -> Difference:

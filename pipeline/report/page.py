@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import os
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,9 @@ from pipeline.local.printable import printable
 from pipeline.local.record import RunRecord
 from pipeline.local.wording import MARKS, seconds
 from pipeline.report import graph_layout
+from pipeline.report.index import PAGE_NAME, index
 from pipeline.report.palette import DARK, LIGHT
 from pipeline.report.run_page import gather
-
-PAGE_NAME = "report.html"
 
 
 def write_page(record: RunRecord, output: Path, path: Path | None = None) -> Path:
@@ -37,6 +37,25 @@ def write_page(record: RunRecord, output: Path, path: Path | None = None) -> Pat
     """
     path = path or output / "runs" / record.run_id / PAGE_NAME
     _write(path, render("run.html.j2", page=gather(record, output)))
+    return path
+
+
+def write_index(records: Sequence[RunRecord], output: Path, path: Path | None = None) -> Path:
+    """Writes the page of all runs, whole or not at all.
+
+    Args:
+        records: the runs, the newest first.
+        output: the folder that holds `runs/`.
+        path: the file; by default `report.html` in `output`.
+
+    Returns:
+        The file.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path = path or output / PAGE_NAME
+    _write(path, render("index.html.j2", index=index(records, output, path.absolute())))
     return path
 
 

@@ -1,0 +1,142 @@
+"""All runs of an output folder on one page, with the trends of their metrics and times."""
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from pipeline.local.record import RunRecord
+from pipeline.local.wording import MARKS, seconds
+from pipeline.report.head import COUNT, one_line
+
+WIDTH_PX, HEIGHT_PX = 200.0, 40.0
+PAGE_NAME = "report.html"
+_TREND_RUNS = 60
+_MARK_OF = {"complete": MARKS["complete"], "failed": MARKS["failed"], "stopped": MARKS["failed"]}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One run.
+
+    Attributes:
+        run_id: its id.
+        link: its page, relative to this one; empty where it has none.
+        workload: the pipeline's name.
+        state: of the run.
+        mark: the state as a shape.
+        started_at: ISO 8601, UTC.
+        wall_s: how long it took.
+        wall: the same in words.
+        told: metrics and pushed version, or the rollback, in words.
+    """
+
+    run_id: str
+    link: str
+    workload: str
+    state: str
+    mark: str
+    started_at: str
+    wall_s: float
+    wall: str
+    told: str
+
+
+@dataclass(frozen=True)
+class Trend:
+    """One number over the runs of a pipeline, the oldest first.
+
+    Attributes:
+        name: of the metric, or `wall time`.
+        points: as SVG wants them.
+        low: the least value, in words.
+        high: the greatest one.
+        first: of the oldest run.
+        last: of the newest one.
+        runs: how many.
+    """
+
+    name: str
+    points: str
+    low: str
+    high: str
+    first: str
+    last: str
+    runs: int
+
+
+@dataclass(frozen=True)
+class Index:
+    """All runs.
+
+    Attributes:
+        rows: the newest first.
+        trends: pipeline -> its trends.
+    """
+
+    rows: tuple[Row, ...]
+    trends: dict[str, tuple[Trend, ...]]
+
+
+def index(records: Sequence[RunRecord], output: Path, path: Path) -> Index:
+    """What the page of all runs shows.
+
+    Args:
+        records: the newest first.
+        output: the folder that holds `runs/`.
+        path: where the page will lie; its links are relative to that.
+    """
+    workloads = dict.fromkeys(record.workload for record in records)
+    trends = {w: tuple(_trends([r for r in records if r.workload == w])) for w in workloads}
+    return Index(
+        tuple(_row(record, output, path) for record in records), {w: t for w, t in trends.items() if t}
+    )
+
+
+def _row(record: RunRecord, output: Path, path: Path) -> Row:
+    page = output / "runs" / record.run_id / PAGE_NAME
+    link = quote(os.path.relpath(page, path.parent)) if page.is_file() else ""
+    return Row(
+        run_id=record.run_id,
+        # Written so that no browser takes a folder's name with a colon for a scheme.
+        link=f"./{link}" if link else "",
+        workload=record.workload,
+        state=record.state,
+        mark=_MARK_OF.get(record.state, MARKS["skipped"]),
+        started_at=record.started_at,
+        wall_s=record.wall_s,
+        wall=seconds(record.wall_s),
+        told=one_line(record),
+    )
+
+
+def _trends(records: Sequence[RunRecord]) -> list[Trend]:
+    """Of the latest runs that completed; a run wholly from the cache says nothing about times."""
+    done = [r for r in records if r.state in ("complete", "stopped") and not r.rollback][:_TREND_RUNS][::-1]
+    names = dict.fromkeys(name for record in done for name in record.metrics if name != COUNT)
+    made = [trend(name, [r.metrics[name] for r in done if name in r.metrics]) for name in names]
+    ran = [r.wall_s for r in done if any(node.state == "complete" for node in r.nodes)]
+    return [found for found in (*made, trend("wall time", ran, unit=" s")) if found is not None]
+
+
+def trend(name: str, values: Sequence[float], *, unit: str = "") -> Trend | None:
+    """One number over time; None where there are not two values.
+
+    Args:
+        name: what it is.
+        values: the oldest first; what is not finite is left out.
+        unit: behind each number.
+    """
+    known = [value for value in values if math.isfinite(value)]
+    if len(known) < 2:
+        return None
+    low, high = min(known), max(known)
+    height = high - low or 1.0
+    points = " ".join(
+        f"{WIDTH_PX * at / (len(known) - 1):.1f},{HEIGHT_PX * (1 - (value - low) / height):.1f}"
+        for at, value in enumerate(known)
+    )
+    least, most, first, last = (f"{value:.4g}{unit}" for value in (low, high, known[0], known[-1]))
+    return Trend(name, points, least, most, first, last, len(known))

@@ -1,0 +1,159 @@
+"""Opens the pages in a real Chromium, where there is one: widths, console, requests, sorting, links."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.fingerprint import Fingerprint
+from pipeline.local.history import History
+from pipeline.local.record import NodeRecord, RunRecord
+from pipeline.report.page import write_index, write_page
+
+LONG = "a_name_that_never_ends_" * 12
+HOSTILE = "</script><img src=http://127.0.0.1:9/x onerror=\"console.log('run')\">"
+
+
+@dataclass(frozen=True)
+class Visit:
+    """What came of a visit.
+
+    Attributes:
+        found: the page's `width` and the `room` for it in px, what it `asked` for, and what the script found.
+        console: the lines of the console, where the browser also tells of what the page's policy forbids.
+    """
+
+    found: dict[str, Any]
+    console: list[str]
+
+
+@pytest.fixture
+def visit(tmp_path_factory):
+    """Opens a page in a frame of a given width and lets a script look at it."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        pytest.skip("Chromium is not installed (Debian: apt-get install chromium)")
+
+    def open_page(page: Path, *, width_px: int, look: str = "{}") -> Visit:
+        folder = tmp_path_factory.mktemp("chromium")
+        frame = folder / "frame.html"
+        frame.write_text(
+            f"""<iframe id=f width={width_px} height=700 src="{page.as_uri()}"></iframe><pre id=out></pre>
+<script>addEventListener("load", () => {{
+  const frame = document.getElementById("f"), page = frame.contentDocument, root = page.documentElement;
+  const found = {{width: root.scrollWidth, room: root.clientWidth, ...({look})}};
+  found.asked = frame.contentWindow.performance.getEntriesByType("resource").map(entry => entry.name);
+  document.getElementById("out").textContent = JSON.stringify(found);
+}})</script>""",
+            encoding="utf-8",
+        )
+        done = subprocess.run(
+            [
+                chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                "--no-first-run", "--disable-background-networking", "--disable-component-update",
+                "--disable-sync", "--allow-file-access-from-files", "--enable-logging=stderr",
+                f"--user-data-dir={folder / 'profile'}", "--host-resolver-rules=MAP * ~NOTFOUND",
+                "--virtual-time-budget=3000", "--dump-dom", frame.as_uri(),
+            ],
+            env={**os.environ, "HOME": str(folder)},
+            capture_output=True,
+            text=True,
+            timeout=90,
+            check=True,
+        )  # fmt: skip
+        out = re.search(r'<pre id="out">(.*?)</pre>', done.stdout, re.DOTALL)
+        assert out, done.stdout[:2000] + done.stderr[-2000:]
+        console = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+        return Visit(json.loads(unescape(out[1])), console)
+
+    return open_page
+
+
+def make_run(output: Path, name: str) -> RunRecord:
+    """A failed run with long and hostile names in it."""
+    history = History(output)
+    record = history.new_run(name, {"output": str(output)})
+    made = [{"uri": f"/{LONG}", "type": name, "properties": {name: LONG}}]
+    record.nodes = [
+        NodeRecord("A", state="complete", started_s=0.0, wall_s=2.0, outputs={"made": made}, why=name),
+        NodeRecord("B", state="complete", started_s=0.5, wall_s=7.0, upstream=["A"], why=LONG),
+        NodeRecord(name, state="failed", started_s=8.0, wall_s=1.0, upstream=["A", "B"], log="logs/x.log"),
+    ]
+    record.nodes[2].error = {"message": name, "hint": LONG, "where": name}
+    record.state, record.metrics = "failed", {name: 0.5}
+    (history.folder(record.run_id) / "logs" / "x.log").write_text(f"{LONG}\n{name}\n" * 20, encoding="utf-8")
+    history.save_fingerprints(record.run_id, {"A": Fingerprint({f"param:{name}": LONG, "stack:tfx": "1"})})
+    history.save(record)
+    return record
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width_px", [320, 1280])
+def test_a_page_full_of_hostile_and_long_names_keeps_its_width_and_to_itself(visit, tmp_path, width_px):
+    page = write_page(make_run(tmp_path, HOSTILE), tmp_path)
+
+    everything = (
+        "(page.querySelectorAll('details').forEach(d => { d.open = true; }), {width: root.scrollWidth})"
+    )
+    seen = visit(page, width_px=width_px, look=everything)
+
+    assert seen.found["width"] <= seen.found["room"]
+    assert seen.console == []
+    assert [address for address in seen.found["asked"] if not address.startswith("data:")] == []
+
+
+@pytest.mark.slow
+def test_the_index_keeps_its_width_too(visit, tmp_path):
+    record = make_run(tmp_path, HOSTILE)
+    write_page(record, tmp_path)
+    page = write_index([record, record], tmp_path)
+
+    seen = visit(page, width_px=320)
+
+    assert seen.found["width"] <= seen.found["room"]
+    assert seen.console == []
+
+
+@pytest.mark.slow
+def test_a_header_sorts_its_table_and_a_box_opens_its_node(visit, tmp_path):
+    page = write_page(make_run(tmp_path, "plain"), tmp_path)
+
+    look = """(() => {
+      const table = page.querySelector("table.sortable"), buttons = table.querySelectorAll("th button");
+      const first = () => table.tBodies[0].rows[0].cells[0].textContent;
+      const seen = {};
+      buttons[2].click(); seen.up = first(); seen.sorted = buttons[2].closest("th").getAttribute("aria-sort");
+      buttons[2].click(); seen.down = first();
+      const box = page.querySelector("svg a"), part = page.getElementById(box.getAttribute("href").slice(1));
+      seen.before = part.closest("details").open;
+      frame.contentWindow.location.hash = box.getAttribute("href");
+      frame.contentWindow.dispatchEvent(new HashChangeEvent("hashchange"));
+      seen.after = part.closest("details").open;
+      return seen;
+    })()"""
+    found = visit(page, width_px=800, look=look).found
+
+    assert (found["up"], found["down"], found["sorted"]) == ("plain", "B", "ascending")
+    assert (found["before"], found["after"]) == (False, True)
+
+
+@pytest.mark.slow
+def test_the_browser_would_tell_of_an_error_a_request_and_a_wide_page(visit, tmp_path):
+    page = tmp_path / "bad.html"
+    page.write_text(
+        "<img src=http://127.0.0.1:9/x><div style='width:900px'>x</div><script>boom()</script>",
+        encoding="utf-8",
+    )
+
+    seen = visit(page, width_px=320)
+
+    assert seen.found["width"] > seen.found["room"]
+    assert any("boom" in line for line in seen.console)
+    assert seen.found["asked"] == ["http://127.0.0.1:9/x"]
