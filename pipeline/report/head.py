@@ -63,9 +63,7 @@ def head(record: RunRecord) -> Head:
         OSError, ValueError: a verdict's file cannot be read.
     """
     verdict = read_verdict(record)
-    lines = list(summary(record, stops=read_stops(record), verdict=verdict))
-    if record.rollback:
-        lines = [rollback_line(record)]
+    lines = _lines(record, verdict)
     return Head(
         workload=record.workload,
         run_id=record.run_id,
@@ -76,6 +74,16 @@ def head(record: RunRecord) -> Head:
         facts=(*metric_facts(record.metrics, verdict.get("baseline_metrics", {})), *_run_facts(record)),
         overrides=tuple((OVERRIDES.get(name, name), why) for name, why in record.overrides.items()),
     )
+
+
+def _lines(record: RunRecord, verdict: Mapping[str, Any]) -> list[str]:
+    if record.rollback:
+        return [rollback_line(record)]
+    if record.state in ("running", "killed"):
+        done = sum(node.state in ("complete", "cached") for node in record.nodes)
+        what = "Not over yet" if record.state == "running" else "Killed: the engine ended without a word"
+        return [f"{what}. {done} of {len(record.nodes)} nodes are done and kept."]
+    return list(summary(record, stops=read_stops(record), verdict=verdict))
 
 
 def metric_facts(metrics: Mapping[str, float], baseline: Mapping[str, float]) -> list[Fact]:

@@ -138,6 +138,13 @@ def test_a_failed_run_begins_with_what_went_wrong(run, tmp_path):
     assert all(f"{part}</h2>" in text for part in ("Data", "Model", "Training", "Lineage"))
 
 
+def test_a_killed_run_is_not_called_done(run, tmp_path):
+    record = run()
+    record.state = "killed"
+
+    assert "<h1>Killed: the engine ended without a word. 1 of 2 nodes are done" in page_of(record, tmp_path)
+
+
 @pytest.mark.parametrize("hostile", HOSTILE)
 @pytest.mark.parametrize("state", ["failed", "complete"])
 def test_text_of_others_stays_text(run, tmp_path, hostile, state):
