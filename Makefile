@@ -8,7 +8,7 @@ IMAGE := slipway
 IN_IMAGE := --python-version 3.11 --python-platform x86_64-manylinux_2_34 --generate-hashes --no-emit-index-url \
 	--no-annotate --no-header --quiet
 
-.PHONY: run test setup jax airflow lint lock schema image image-check flink spark prism clean help
+.PHONY: run test setup jax tpu-compiler airflow lint lock schema image image-check flink spark prism clean help
 
 run: setup ## The taxi workload, from raw trips to a pushed model
 	@$(PYTHON) local_runner.py run
@@ -26,6 +26,11 @@ jax: $(VENV)-jax/.ready ## A second environment, .venv-jax, to train with Keras 
 
 $(VENV)-jax/.ready: requirements-jax.lock setup.sh
 	@bash setup.sh $(VENV)-jax requirements-jax.lock
+
+tpu-compiler: $(VENV)-tpu/.ready ## A third one, .venv-tpu, whose libtpu compiles for TPUs where there is none (2.6 GB)
+
+$(VENV)-tpu/.ready: requirements-jax.lock requirements-tpu.lock setup.sh
+	@bash setup.sh $(VENV)-tpu requirements-jax.lock requirements-tpu.lock
 
 # Apart from .venv, because Airflow and TFX want different versions of the same packages.
 airflow: $(VENV)-airflow/.ready ## Airflow in an environment of its own, .venv-airflow, to try DAGs with

@@ -290,6 +290,42 @@ def doctor(
 
 
 @app.command()
+def preflight(
+    workload: Workload = DEFAULT_WORKLOAD,
+    tpu: Annotated[
+        list[str] | None, typer.Option(metavar="SLICE", help="Such as v5e-8; else train.tpu. Repeatable.")
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="All slices of one host.")] = False,
+    search_s: Annotated[
+        float | None,
+        typer.Option("--search", min=0, help="Seconds to look for the largest batch; 30, with --all 0."),
+    ] = None,
+    limit_s: Annotated[float, typer.Option("--limit", min=1, help="Seconds for one slice at most.")] = 600,
+    price: Annotated[
+        list[str] | None, typer.Option(metavar="GENERATION=USD", help="Of a chip-hour. Repeatable.")
+    ] = None,
+    sets: Sets = None,
+    profile: Profile = None,
+    output: Output = DEFAULT_OUTPUT,
+    as_json: Json = False,
+    verbose: Verbose = False,
+) -> None:
+    """Compile the training step for TPUs without one: does it fit, what limits it, what would it cost."""
+    from pipeline.local import preflight as tpu_preflight
+
+    slices = [*(tpu or []), *(tpu_preflight.ONE_HOST if every else [])]
+    wanted = tpu_preflight.Wanted(
+        slices=tuple(slices),
+        search_s=search_s if search_s is not None else 0.0 if every else tpu_preflight.SEARCH_S,
+        limit_s=limit_s,
+        prices=tuple(price or []),
+    )
+    found = tpu_preflight.preflight(workload, output, wanted, sets=sets or [], profile=profile)
+    _print(found.to_json() if as_json else found.text())
+    raise typer.Exit(found.exit_code)
+
+
+@app.command()
 def versions(
     workload: Workload = DEFAULT_WORKLOAD,
     output: Output = DEFAULT_OUTPUT,

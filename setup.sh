@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Makes a virtual environment: bash setup.sh DIR [LOCKFILE]. Called by make; repeats nothing by itself.
+# Makes a virtual environment: bash setup.sh DIR [LOCKFILE...]. Called by make; repeats nothing by itself.
 # SLIPWAY_PYTHON names another interpreter than the python3.11 (or newer) found on the PATH.
 set -euo pipefail
 
 venv=$1
-lock=${2:-requirements.lock}
+shift
+locks=("${@:-requirements.lock}")
 
 usable() { # prints the interpreter if it is one that the lock file covers
     "$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && command -v "$1"
@@ -30,13 +31,13 @@ if [ -z "$glibc" ] || [ "$(printf '%s\n' "$needed" "$glibc" | sort -V | head -n 
     exit 2
 fi
 
-echo "setup: $("$python" -V), $(grep -c '==' "$lock") locked packages into $venv (1 to 3 minutes, up to 3.6 GB)" >&2
+echo "setup: $("$python" -V), $(cat "${locks[@]}" | grep -c '==') locked packages into $venv (1 to 3 minutes, up to 3.6 GB)" >&2
 "$python" -m venv "$venv"
 # The others are made with the first one's uv.
 uv=$(command -v uv || command -v "${venv%-*}/bin/uv" || true)
 if [ -z "$uv" ]; then
-    # The one that is pinned by this lock file, or else by the first environment's, held to its hashes.
-    pinned=$(grep -l '^uv==' "$lock" requirements.lock 2>/dev/null | head -n 1 || true)
+    # The one that is pinned by these lock files, or else by the first environment's, held to its hashes.
+    pinned=$(grep -l '^uv==' "${locks[@]}" requirements.lock 2>/dev/null | head -n 1 || true)
     sed -n '/^uv==/,/[^\\]$/p' "$pinned" >"$venv/uv.lock"
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps \
         -r "$venv/uv.lock"
@@ -44,5 +45,5 @@ if [ -z "$uv" ]; then
 fi
 # Byte-compiled here once: where PYTHONDONTWRITEBYTECODE is set, every start would compile TensorFlow's 20,000 files.
 VIRTUAL_ENV=$venv "$uv" pip sync --quiet --require-hashes --compile-bytecode \
-    --python "$venv/bin/python" "$lock"
+    --python "$venv/bin/python" "${locks[@]}"
 touch "$venv/.ready"

@@ -133,7 +133,7 @@ def job_of(source: dict, folder: Path, *, batch_size: int, epochs: int, backend:
     import tensorflow_transform as tft
 
     from components.trainer.job import TrainingJob
-    from components.trainer.job_layout import features_of
+    from components.trainer.transformed_features import features_of
 
     transform = tft.TFTransformOutput(source["transform"])
     job = TrainingJob(

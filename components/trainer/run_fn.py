@@ -44,7 +44,7 @@ def run_fn(fn_args: Any) -> None:
             label: the label's name among the transformed columns;
             raw_label: the raw column that it is made of, which no request carries;
             exports: kinds of smaller forms, keys of `exports.KINDS`;
-            images: the shapes of columns that are raw bytes, see `job_layout.features_of`;
+            images: the shapes of columns that are raw bytes, see `transformed_features.features_of`;
             and those of `job_layout.FLAT_GROUPS` and `SECTIONS`;
             training_job: other machines to train on, as `remote.vertex.VertexTraining` takes them; may be
             left out;

@@ -84,7 +84,7 @@ def test_columns_of_bytes_are_images_only_where_they_are_named():
     from google.protobuf import text_format
     from tensorflow_metadata.proto.v0 import schema_pb2
 
-    from components.trainer.job_layout import features_of
+    from components.trainer.transformed_features import features_of
 
     text = """
         feature { name: "image" type: BYTES shape {} }

@@ -1,0 +1,15 @@
+"""What a training on a TPU would be like, told without one: does it compile, does it fit, how fast, how dear.
+
+request.py         what is asked, and what the compiling process answers; plain values
+compile_step.py    that process: the real training step through XLA and libtpu, in an interpreter of its own
+shapes.py          what is read out of the built model: layers, weights, host callbacks
+hlo.py             bytes of the collectives in a compiled program's text
+batch_search.py    the largest batch that the compiler accepts
+chips.py           peaks, bandwidths, memory and prices of the chips, with their sources
+roofline.py        from operations and bytes to a time
+padding.py         what a chip computes in vain for the sizes of a layer
+findings.py        rules: what is wrong or wasteful, in words, with the remedy
+advice.py          the table over slices, the recommendation, the keys to set
+
+All but compile_step.py and shapes.py import neither Keras nor JAX.
+"""

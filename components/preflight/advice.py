@@ -1,0 +1,204 @@
+"""The table over slices, the one to take, and the keys that say so. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from components.preflight.chips import GIB
+from components.preflight.findings import Finding
+from components.preflight.request import Answer, Question
+from components.preflight.roofline import Estimate
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What was found for one slice.
+
+    Attributes:
+        question: slice and batch.
+        answer: of the compiling process; None where it gave none.
+        findings: of the rules.
+        estimate: of time and cost; None where it does not compile or was not compiled for a TPU.
+        examples: of the whole training, all epochs; None: not known.
+    """
+
+    question: Question
+    answer: Answer | None
+    findings: tuple[Finding, ...]
+    estimate: Estimate | None
+    examples: int | None
+
+    @property
+    def can_train(self) -> bool:
+        """Whether nothing speaks against it."""
+        return self.estimate is not None and all(each.severity != "error" for each in self.findings)
+
+    @property
+    def training_s(self) -> float | None:
+        """The least time of the whole training."""
+        if self.estimate is None or self.examples is None:
+            return None
+        return self.estimate.training_s(self.examples)
+
+    @property
+    def cost_usd(self) -> float | None:
+        """Its least cost."""
+        if self.estimate is None or self.examples is None:
+            return None
+        return self.estimate.cost_usd(self.examples)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values; times, rates and costs are estimates."""
+        answer = self.answer
+        estimated = None
+        if self.estimate is not None:
+            estimated = {
+                **asdict(self.estimate),
+                "step_s": self.estimate.step_s,
+                "bound": self.estimate.bound,
+                "examples_per_s": self.estimate.examples_per_s,
+                "training_s": self.training_s,
+                "cost_usd": self.cost_usd,
+            }
+        return {
+            "slice": asdict(self.question.slice),
+            "batch_size": self.question.batch_size,
+            "can_train": self.can_train,
+            "target": answer.target if answer else None,
+            "step": asdict(answer.step) if answer else None,
+            "fits_batch": answer.fits_batch if answer else None,
+            "fails_batch": answer.fails_batch if answer else None,
+            "parameters": answer.parameters if answer else None,
+            "estimate": estimated,
+            "findings": [asdict(each) for each in self.findings],
+        }
+
+
+def recommended(verdicts: Sequence[Verdict]) -> Verdict | None:
+    """The slice to take: the cheapest that can train, by cost where it is known, else by devices.
+
+    Cost counts chip-hours at roofline speed. Of slices within a tenth the smaller one is taken.
+    """
+    able = [each for each in verdicts if each.can_train]
+    return min(able, key=_dearness, default=None)
+
+
+def _dearness(verdict: Verdict) -> tuple[float, int]:
+    estimate = verdict.estimate
+    if estimate is None or estimate.price_usd is None:
+        return float("inf"), verdict.question.slice.devices
+    each = estimate.price_usd * estimate.step_s / estimate.batch_size
+    # Two digits: of almost equal ones the smaller slice.
+    return float(f"{each:.1e}"), verdict.question.slice.devices
+
+
+def keys_to_set(verdict: Verdict) -> dict[str, Any]:
+    """The keys of the workload file that train on the slice."""
+    return {
+        "train.device": "tpu",
+        "train.tpu": verdict.question.slice.name,
+        "train.backend": "jax",
+        "train.batch_size": verdict.question.batch_size,
+    }
+
+
+def machine_command(machine: Mapping[str, Any], *, name: str) -> str:
+    """The machine of a slice, as the `worker_pool_specs` of a Vertex AI training job name it."""
+    parts = ", ".join(f"{key}: {value}" for key, value in machine.items())
+    return f"Vertex AI worker_pool_specs for {name}: machine_spec {{{parts}}}, replica_count: 1"
+
+
+def slice_lines(verdict: Verdict) -> list[str]:
+    """What was found for one slice, as lines."""
+    wanted, answer = verdict.question.slice, verdict.answer
+    lines = [f"{wanted.name}  {wanted.devices} devices, batch {verdict.question.batch_size:,}"]
+    if answer is not None and answer.step.fits:
+        lines.append(_compiled_line(verdict, answer))
+    if verdict.estimate is not None:
+        lines += _estimate_lines(verdict, verdict.estimate)
+    marks = {"error": "✗", "warning": "!", "note": "-"}
+    for finding in verdict.findings:
+        lines.append(f"  {marks[finding.severity]} {finding.rule}: {finding.message}")
+        if finding.remedy:
+            lines.append(f"      {finding.remedy}")
+    return lines
+
+
+def _compiled_line(verdict: Verdict, answer: Answer) -> str:
+    step, wanted = answer.step, verdict.question.slice
+    if answer.target != "tpu":
+        return f"  ✓ XLA accepts the step ({answer.parameters:,} weights); checked for a CPU only"
+    line = (
+        f"  ✓ compiles, and needs {_memory(step.peak_bytes)} of {_memory(wanted.memory_bytes)} a device "
+        f"({answer.parameters:,} weights, {answer.policy})"
+    )
+    if answer.fits_batch and answer.fails_batch:
+        line += f"; batch {answer.fits_batch:,} fits, {answer.fails_batch:,} does not"
+    elif answer.fits_batch and answer.fits_batch > step.batch_size:
+        line += f"; batch {answer.fits_batch:,} fits, too"
+    return line
+
+
+def _estimate_lines(verdict: Verdict, estimate: Estimate) -> list[str]:
+    step = verdict.answer.step if verdict.answer else None
+    lines = [
+        f"  ~ estimate: {step.flops:.3g} operations, {_memory(step.moved_bytes)} moved, "
+        f"{_memory(step.collective_bytes)} sent a device and step"
+        if step
+        else "",
+        f"  ~ estimate: at least {_time(estimate.step_s)} a step, {estimate.bound}-bound; at most "
+        f"{estimate.examples_per_s:,.0f} examples/s, which the input must deliver",
+    ]
+    if verdict.training_s is not None:
+        cost = "price not known" if verdict.cost_usd is None else f"{verdict.cost_usd:.2g} USD"
+        lines.append(
+            f"  ~ estimate: the training's {verdict.examples:,} examples take at least "
+            f"{_time(verdict.training_s)}, {cost}; start and compilation not counted"
+        )
+    return [line for line in lines if line]
+
+
+def table(verdicts: Sequence[Verdict]) -> list[str]:
+    """One line a slice."""
+    rows: list[tuple[str, ...]] = [
+        ("slice", "trains", "memory", "bound by", "step", "examples/s", "USD/hour", "USD/million")
+    ]
+    for each in verdicts:
+        estimate = each.estimate
+        if estimate is None or each.answer is None:
+            rows.append((each.question.slice.name, "no" if each.answer else "?", *["-"] * 6))
+            continue
+        price = estimate.price_usd
+        rows.append(
+            (
+                each.question.slice.name,
+                "yes" if each.can_train else "no",
+                f"{each.answer.step.peak_bytes / each.question.slice.memory_bytes:.1%}",
+                estimate.bound,
+                _time(estimate.step_s),
+                f"{estimate.examples_per_s:,.0f}",
+                "?" if price is None else f"{price:.2f}",
+                "?" if price is None else f"{price / 3600 * 1e6 / estimate.examples_per_s:.2g}",
+            )
+        )
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return [
+        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+
+
+def _memory(size_bytes: float) -> str:
+    return f"{size_bytes / GIB:.2f} GiB" if size_bytes >= GIB / 10 else f"{size_bytes / 2**20:.2f} MiB"
+
+
+def _time(seconds: float) -> str:
+    for limit, unit, factor in (
+        (1e-3, "µs", 1e6),
+        (1.0, "ms", 1e3),
+        (120.0, "s", 1.0),
+        (7200.0, "min", 1 / 60),
+    ):
+        if seconds < limit:
+            return f"{seconds * factor:.3g} {unit}"
+    return f"{seconds / 3600:.3g} h"

@@ -1,0 +1,74 @@
+"""The largest batch that a compiler accepts, found with few compilations. Pure."""
+
+from collections.abc import Callable
+
+from components.preflight.request import Compiled
+
+CLOSE_ENOUGH = 1.1
+"""The search ends where a batch that does not fit is at most this much above one that does."""
+MOST_GROWTH = 16
+"""What is known of memory at one batch is not trusted further than this many times that batch."""
+
+
+def largest_batch(
+    first: Compiled,
+    compiled: Callable[[int], Compiled],
+    *,
+    unit: int,
+    limit: int,
+    has_time: Callable[[], bool],
+) -> tuple[int | None, int | None]:
+    """The largest batch that was compiled and fits, and the smallest that does not.
+
+    Memory is taken to grow along a line in the batch, which is a guess for where to look next and nothing
+    more: both answers are the compiler's.
+
+    Args:
+        first: what it said of one batch.
+        compiled: asks it for another one, a multiple of `unit`.
+        unit: what a batch must be a multiple of, >= 1.
+        limit: never look above it.
+        has_time: whether there is time to ask once more.
+
+    Returns:
+        (None, smallest) where not even one unit fits; (largest, None) where all up to the limit fit, or time
+        ran out before one did not.
+    """
+    fits = [first] if first.fits else []
+    fails = [] if first.fits else [first.batch_size]
+    while has_time():
+        best, worst = max((each.batch_size for each in fits), default=0), min(fails, default=None)
+        batch = _next(fits, worst, unit=unit, limit=limit)
+        if batch <= best or (worst is not None and batch >= worst):
+            break
+        said = compiled(batch)
+        if said.error and not said.is_out_of_memory:
+            break  # it fails for another reason, which says nothing about memory
+        if said.fits:
+            fits.append(said)
+        else:
+            fails.append(batch)
+    return max((each.batch_size for each in fits), default=None), min(fails, default=None)
+
+
+def _next(fits: list[Compiled], worst: int | None, *, unit: int, limit: int) -> int:
+    """The batch to ask for next; one that is known already where there is none."""
+    best = max(fits, key=lambda each: each.batch_size, default=None)
+    low = best.batch_size if best else 0
+    if worst is None:
+        guess = _guess(fits) if len(fits) > 1 else low * 4
+        wanted = max(low * 2, min(guess, low * MOST_GROWTH))
+        return max(low, min(wanted, limit) // unit * unit)
+    if worst - low <= unit or (low and worst <= low * CLOSE_ENOUGH):
+        return low
+    middle = (low + worst) // 2 if low else worst // 4
+    return max(unit, middle // unit * unit)
+
+
+def _guess(fits: list[Compiled]) -> int:
+    """Where a line through the two largest meets the memory that there is."""
+    below, above = sorted(fits, key=lambda each: each.batch_size)[-2:]
+    each = (above.peak_bytes - below.peak_bytes) / (above.batch_size - below.batch_size)
+    if each <= 0 or not above.available_bytes:
+        return above.batch_size * MOST_GROWTH
+    return round(above.batch_size + (above.available_bytes - above.peak_bytes) / each)

@@ -1,0 +1,278 @@
+"""The compiling process: `python -m components.preflight.compile_step question.json`.
+
+It builds the user's model with Keras on JAX, traces Keras' own training step (forward, loss, gradients,
+optimizer, metrics), and compiles it for the devices of a TPU slice that libtpu describes. No TPU is needed,
+and nothing is computed but the initial weights. With a slice of the generation "" it compiles for the CPU,
+which says whether XLA accepts the model and nothing about memory.
+
+It prints one line of JSON last: an `Answer`, or {"failed": message, "hint": ...}.
+"""
+
+import argparse
+import json
+import os
+import re
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from components.errors import SlipwayError
+from components.preflight.batch_search import largest_batch
+from components.preflight.hlo import collective_bytes
+from components.preflight.request import Answer, Compiled, Question, Slice
+
+FAST = {"exec_time_optimization_effort": -1.0}
+"""Halves the time to compile, and overstates the peak of memory by some percent: for the search only."""
+SEARCH_LIMIT_ROWS = 2**17
+"""Rows of one device above which no batch is looked for."""
+_NEEDED = re.compile(r"[Uu]sed ([\d.]+)([KMGT]) of|\(([\d.]+)([KMGT])\) exceeds")
+_AVAILABLE = re.compile(r"of ([\d.]+)([KMGT]) hbm|exceeds available HBM \(([\d.]+)([KMGT])\)", re.IGNORECASE)
+_UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Answers the question in a file; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m components.preflight.compile_step", description=__doc__)
+    parser.add_argument("question", type=Path, help="a Question as JSON")
+    options = parser.parse_args(arguments)
+    question = Question.from_json(json.loads(options.question.read_text(encoding="utf-8")))
+    _prepare()
+    try:
+        answer = answer_to(question).to_json()
+    except SlipwayError as error:
+        answer = {"failed": error.message, "hint": error.hint}
+    except Exception as error:  # the user's code may raise anything
+        from components.trainer.user_model import describe
+
+        answer = {"failed": describe(error, question.model), "hint": ""}
+    sys.stdout.write("\n" + json.dumps(answer) + "\n")
+    return 0
+
+
+def _prepare() -> None:
+    """What libtpu and JAX read when they are loaded: no TPU is here, and none is looked for."""
+    os.environ.update(
+        KERAS_BACKEND="jax",
+        JAX_PLATFORMS="cpu",
+        TPU_SKIP_MDS_QUERY="1",
+        TPU_ACCELERATOR_TYPE="v5litepod-8",
+        TPU_WORKER_HOSTNAMES="localhost",
+        ALLOW_MULTIPLE_LIBTPU_LOAD="1",
+        TPU_LOG_DIR="disabled",
+    )
+
+
+def answer_to(question: Question) -> Answer:
+    """Builds, traces and compiles.
+
+    Raises:
+        ComponentError: the model is none.
+        Exception: what the user's code raises.
+    """
+    import keras
+
+    from components.errors import ComponentError
+    from components.preflight.shapes import callbacks_in, layers_of
+    from components.trainer.devices.tpu_model import require_tpu_model
+    from components.trainer.features import Feature
+    from components.trainer.user_model import build_model
+
+    began = time.monotonic()
+    policy = "mixed_bfloat16" if question.precision == "auto" else question.precision
+    keras.config.set_dtype_policy(policy)
+    features = {each["name"]: Feature.from_json(each) for each in question.features}
+    inputs = {name: feature for name, feature in features.items() if name != question.label}
+    model = build_model(question.model, inputs, question.hyperparameters)
+    if question.accumulate_steps > 1:
+        optimizer = getattr(model.optimizer, "inner_optimizer", model.optimizer)
+        optimizer.gradient_accumulation_steps = question.accumulate_steps
+    facts: dict[str, Any] = {
+        "target": "tpu" if question.slice.generation else "cpu",
+        "parameters": model.count_params(),
+        "policy": policy,
+        "layers": layers_of(model),
+        "variables": tuple(each.path for each in model.trainable_variables),
+    }
+    try:
+        require_tpu_model(model, batch_size=max(1, question.batch_size // question.replicas))
+    except ComponentError as error:
+        layer = re.search(r"the layer '([^']*)'", error.message)
+        refused = Compiled(
+            batch_size=question.batch_size,
+            error=error.message,
+            error_layer=layer[1] if layer else "",
+            compile_s=time.monotonic() - began,
+        )
+        return Answer(step=refused, **facts)
+    step = TrainingStep(model, features, question)
+    traced = step.traced(question.batch_size)
+    facts["callbacks"] = tuple(dict.fromkeys(callbacks_in(traced.jaxpr.jaxpr)))
+    first = step.compiled(question.batch_size)
+    found: tuple[int | None, int | None] = (None, None)
+    if question.search_s and question.slice.generation and (first.fits or first.is_out_of_memory):
+        ends = time.monotonic() + question.search_s
+        found = largest_batch(
+            first,
+            lambda batch: step.compiled(batch, fast=True),
+            unit=question.replicas * (8 if question.batch_size % (8 * question.replicas) == 0 else 1),
+            limit=SEARCH_LIMIT_ROWS * question.replicas,
+            has_time=lambda: time.monotonic() < ends,
+        )
+    return Answer(step=first, fits_batch=found[0], fails_batch=found[1], **facts)
+
+
+class TrainingStep:
+    """Keras' training step of a compiled model, for the devices of a slice.
+
+    Args:
+        model: built and compiled.
+        features: by name, the label's, too.
+        question: slice, layout and label.
+    """
+
+    def __init__(self, model: Any, features: Any, question: Question) -> None:
+        self._model, self._features, self._question = model, features, question
+        self._mesh = _mesh(question)
+        batch = self._batch(max(question.batch_size, question.replicas))
+        # Makes the variables of the optimizer and of the metrics, as the first call of fit would.
+        model._symbolic_build(data_batch=batch)
+
+    def traced(self, batch_size: int) -> Any:
+        """The step as a JAX program for a global batch of that size."""
+        import jax
+
+        step = jax.jit(self._model.train_step, donate_argnums=0)
+        return step.trace(self._state(), self._batch(batch_size))
+
+    def compiled(self, batch_size: int, *, fast: bool = False) -> Compiled:
+        """What the compiler says of that global batch."""
+        import jax
+
+        began = time.monotonic()
+        is_tpu = bool(self._question.slice.generation)
+        try:
+            lowered = self.traced(batch_size).lower(lowering_platforms=("tpu" if is_tpu else "cpu",))
+            program = lowered.compile(compiler_options=FAST if fast and is_tpu else None)
+        except (jax.errors.JaxRuntimeError, ValueError, NotImplementedError) as error:
+            return _refusal(batch_size, str(error), compile_s=time.monotonic() - began)
+        memory, cost = program.memory_analysis(), program.cost_analysis()
+        return Compiled(
+            batch_size=batch_size,
+            peak_bytes=_held_bytes(memory) if is_tpu else 0,
+            available_bytes=self._question.slice.memory_bytes,
+            flops=cost.get("flops", 0.0),
+            moved_bytes=cost.get("bytes accessed", 0.0),
+            collective_bytes=collective_bytes(program.as_text()) if is_tpu else 0,
+            compile_s=time.monotonic() - began,
+        )
+
+    def _batch(self, batch_size: int) -> Any:
+        import jax
+
+        def spec(feature: Any) -> Any:
+            shape = (batch_size, *feature.shape)
+            return jax.ShapeDtypeStruct(shape, feature.model_dtype, sharding=self._sharding("batch"))
+
+        label = self._question.label
+        inputs = {name: spec(each) for name, each in self._features.items() if name != label}
+        known = getattr(self._model, "_inputs_struct", None)
+        if isinstance(known, dict):
+            inputs = {name: inputs[name] for name in known}
+        return inputs, spec(self._features[label])
+
+    def _state(self) -> Any:
+        model = self._model
+        groups = (
+            model.trainable_variables,
+            model.non_trainable_variables,
+            model.optimizer.variables,
+            model.metrics_variables,
+        )
+        return tuple([self._variable(each) for each in group] for group in groups)
+
+    def _variable(self, variable: Any) -> Any:
+        import jax
+
+        axes: tuple[str | None, ...] = ()
+        for pattern, layout in self._question.layout.items():
+            # An optimizer names its slots by the path of their variable with "_" for "/".
+            flat = pattern.replace("/", "_")
+            if re.fullmatch(pattern, variable.path) or re.fullmatch(f".*{flat}_.*", variable.path):
+                axes = tuple(layout) if len(layout) == len(variable.shape) else ()
+        return jax.ShapeDtypeStruct(variable.shape, variable.dtype, sharding=self._sharding(*axes))
+
+    def _sharding(self, *axes: str | None) -> Any:
+        from jax.sharding import NamedSharding, PartitionSpec
+
+        return NamedSharding(self._mesh, PartitionSpec(*axes))
+
+
+def _mesh(question: Question) -> Any:
+    import jax
+    import numpy as np
+
+    devices = topology_devices(question.slice) if question.slice.generation else jax.devices("cpu")[:1]
+    shared = question.model_parallel if question.slice.generation else 1
+    shape = (len(devices) // shared, shared)
+    return jax.sharding.Mesh(np.array(devices).reshape(shape), ("batch", "model"))
+
+
+def topology_devices(wanted: Slice) -> Any:
+    """The devices of a slice, as libtpu describes them without one.
+
+    Raises:
+        ComponentError: libtpu is not there, or does not know the slice.
+    """
+    from jax.experimental import topologies
+
+    from components.errors import ComponentError
+
+    name = {"v7": "tpu7x"}.get(wanted.generation, wanted.generation)
+    # Hosts of one chip and of eight; all others have four, which is what libtpu takes for granted.
+    bounds = {"1x1": (1, 1, 1), "2x4": (2, 4, 1)}.get(wanted.topology)
+    arguments = {"chips_per_host_bounds": bounds} if bounds else {}
+    try:
+        devices = topologies.get_topology_desc(f"{name}:{wanted.topology}", "tpu", **arguments).devices
+    except Exception as error:
+        reason = str(error).splitlines()[0]
+        raise ComponentError(
+            f"libtpu describes no {wanted.name}: {reason}", hint="make tpu-compiler"
+        ) from error
+    if len(devices) != wanted.devices:
+        raise ComponentError(f"libtpu knows {len(devices)} devices of {wanted.name}, not {wanted.devices}")
+    return devices
+
+
+def _held_bytes(memory: Any) -> int:
+    """What a program holds at once: its arguments, its results but for those that take an argument's place,
+    and what it makes on the way. (`peak_memory_in_bytes` counts some results twice.)"""
+    arguments: int = memory.argument_size_in_bytes
+    results: int = memory.output_size_in_bytes - memory.alias_size_in_bytes
+    return arguments + results + int(memory.temp_size_in_bytes) + int(memory.generated_code_size_in_bytes)
+
+
+def _refusal(batch_size: int, message: str, *, compile_s: float) -> Compiled:
+    is_memory = "RESOURCE_EXHAUSTED" in message or "Ran out of memory" in message
+    layer = re.search(r'op_name="[^"]*?\)/([^/"]+)/', message)
+    return Compiled(
+        batch_size=batch_size,
+        error=" ".join(message.split())[:400] or "the compiler gave no reason",
+        error_layer=layer[1] if layer else "",
+        is_out_of_memory=is_memory,
+        peak_bytes=_amount(_NEEDED, message) if is_memory else 0,
+        available_bytes=_amount(_AVAILABLE, message) if is_memory else 0,
+        compile_s=compile_s,
+    )
+
+
+def _amount(pattern: re.Pattern[str], message: str) -> int:
+    found = pattern.search(message)
+    if found is None:
+        return 0
+    number, unit = (group for group in found.groups() if group is not None)
+    return round(float(number) * _UNITS[unit])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

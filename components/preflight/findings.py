@@ -1,0 +1,250 @@
+"""Rules: what is wrong with a training on a TPU, or wasteful, in words and with the remedy. Pure."""
+
+import math
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from components.preflight.chips import CHIPS, GIB
+from components.preflight.padding import wastes
+from components.preflight.request import Answer, Question
+from components.trainer.global_batch import padding_advice
+
+Severity = Literal["error", "warning", "note"]
+DISPATCH_S = 1e-4
+"""Below this, calling the compiled step from Python takes longer than the step: an order of magnitude."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One thing that was found.
+
+    Attributes:
+        rule: its name, as docs/tpu.md explains it.
+        severity: "error": it cannot be trained so; "warning": money lost; "note": not checked.
+        message: what is so, with its numbers.
+        remedy: what to do.
+    """
+
+    rule: str
+    severity: Severity
+    message: str
+    remedy: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """All that the rules look at.
+
+    Attributes:
+        question: slice, batch, precision, layout.
+        answer: of the compiling process; None before it was asked.
+        backend: `train.backend`.
+        has_tensorflow: whether TensorFlow computes on the slice.
+        train_files: number of files of transformed examples; None: not known.
+        train_bytes: of them together; None: not known.
+        interpreter: of the compiling process, in words; "" where none has libtpu.
+        step_s: the least time of a step, as estimated; None: not known.
+    """
+
+    question: Question
+    answer: Answer | None
+    backend: str
+    has_tensorflow: bool
+    train_files: int | None = None
+    train_bytes: int | None = None
+    interpreter: str = ""
+    step_s: float | None = None
+
+
+def findings(case: Case) -> tuple[Finding, ...]:
+    """What all rules find, errors first."""
+    order = ("error", "warning", "note")
+    found = [finding for rule in RULES for finding in rule(case)]
+    return tuple(sorted(found, key=lambda finding: order.index(finding.severity)))
+
+
+def _backend(case: Case) -> Iterator[Finding]:
+    name = case.question.slice.name
+    if case.backend == "torch" or (case.backend == "tensorflow" and not case.has_tensorflow):
+        yield Finding(
+            rule="backend",
+            severity="error",
+            message=f"train.backend is {case.backend}, which does not train on {name} here",
+            remedy="--set train.backend=jax; Keras code stays as it is",
+        )
+    elif case.backend == "tensorflow":
+        yield Finding(
+            rule="backend",
+            severity="note",
+            message="train.backend is tensorflow; what was compiled is the same model with Keras on JAX",
+            remedy="--set train.backend=jax, the way that was checked",
+        )
+
+
+def _compiler(case: Case) -> Iterator[Finding]:
+    if not case.interpreter:
+        yield Finding(
+            rule="interpreter",
+            severity="note",
+            message="no interpreter here has libtpu: memory, time and cost on a TPU were not checked",
+            remedy="make tpu-compiler",
+        )
+
+
+def _batch(case: Case) -> Iterator[Finding]:
+    asked = case.question
+    parts = math.lcm(asked.replicas, asked.slice.hosts)
+    below, above = asked.batch_size // parts * parts, -(-asked.batch_size // parts) * parts
+    if asked.batch_size % parts:
+        yield Finding(
+            rule="indivisible",
+            severity="error",
+            message=f"train.batch_size ({asked.batch_size}) is no multiple of the {asked.replicas} replicas",
+            remedy=f"use {f'{below} or {above}' if below else above}",
+        )
+        return
+    if advice := padding_advice(asked.batch_size, replicas=asked.replicas):
+        message, _, remedy = advice.partition("; ")
+        yield Finding(rule="batch_padding", severity="warning", message=message, remedy=remedy)
+
+
+def _model_parallel(case: Case) -> Iterator[Finding]:
+    asked = case.question
+    if asked.slice.devices % asked.model_parallel:
+        yield Finding(
+            rule="model_parallel",
+            severity="error",
+            message=f"train.model_parallel ({asked.model_parallel}) does not divide the "
+            f"{asked.slice.devices} devices of {asked.slice.name}",
+            remedy=f"use a divisor of {asked.slice.devices}",
+        )
+    if case.answer is None or asked.model_parallel == 1:
+        return
+    for pattern in asked.layout:
+        if not any(re.fullmatch(pattern, path) for path in case.answer.variables):
+            yield Finding(
+                rule="layout",
+                severity="error",
+                message=f"train.layout: {pattern!r} matches no weight, and would be ignored",
+                remedy=f"a pattern matches the whole path; there are {', '.join(case.answer.variables[:6])}",
+            )
+
+
+def _precision(case: Case) -> Iterator[Finding]:
+    if case.question.precision == "float32":
+        yield Finding(
+            rule="float32",
+            severity="warning",
+            message="train.precision is float32: a TPU multiplies bfloat16, at half the memory and traffic",
+            remedy="train.precision: auto, which is mixed_bfloat16 on a TPU; weights stay float32",
+        )
+    if case.question.precision == "mixed_float16":
+        yield Finding(
+            rule="float16",
+            severity="warning",
+            message="train.precision is mixed_float16, which a TPU has no unit for",
+            remedy="train.precision: auto",
+        )
+    if case.answer and (wide := [each.name for each in case.answer.layers if each.dtype == "float64"]):
+        yield Finding(
+            rule="float64",
+            severity="error",
+            message=f"{', '.join(wide[:5])}: float64, which no TPU has and JAX makes float32 of in silence",
+            remedy="give these layers dtype float32",
+        )
+
+
+def _compiles(case: Case) -> Iterator[Finding]:
+    if case.answer is None or not (error := case.answer.step.error):
+        return
+    step, name = case.answer.step, case.question.slice.name
+    if not step.is_out_of_memory:
+        where = f" (layer {step.error_layer})" if step.error_layer and step.error_layer not in error else ""
+        yield Finding(
+            rule="does_not_compile",
+            severity="error",
+            message=f"the step does not compile for {name}{where}: {error}",
+            remedy="fixed shapes, numbers instead of strings, keras.ops instead of Python and NumPy",
+        )
+        return
+    needed = f"{step.peak_bytes / GIB:.2f} GiB" if step.peak_bytes else "more"
+    fits = case.answer.fits_batch
+    larger = "a slice with more devices or memory, train.accumulate_steps, or train.model_parallel"
+    yield Finding(
+        rule="does_not_fit",
+        severity="error",
+        message=f"{case.question.batch_size} examples a step need {needed} of the "
+        f"{case.question.slice.memory_bytes / GIB:.2f} GiB of a device of {name}",
+        remedy=f"train.batch_size: {fits}, which was compiled and fits; or {larger}" if fits else larger,
+    )
+
+
+def _callbacks(case: Case) -> Iterator[Finding]:
+    for callback in case.answer.callbacks if case.answer else ():
+        yield Finding(
+            rule="callback",
+            severity="error" if "debug" not in callback else "warning",
+            message=f"the step calls back to the host: {callback}",
+            remedy="compute it with keras.ops, or before the training; take prints out",
+        )
+
+
+def _padding(case: Case) -> Iterator[Finding]:
+    chip = CHIPS.get(case.question.slice.generation)
+    if case.answer is None or chip is None:
+        return
+    for waste in wastes(case.answer.layers, unit=chip.unit):
+        yield Finding(
+            rule="padding",
+            severity="warning",
+            message=f"layer {waste.layer}: {waste.units} units are padded to a multiple of {chip.unit}, "
+            f"{waste.share:.0%} of its operations in vain; it has {waste.model_share:.0%} of the model's",
+            remedy=f"{waste.better} units take no longer",
+        )
+
+
+def _files(case: Case) -> Iterator[Finding]:
+    hosts = case.question.slice.hosts
+    if hosts == 1 or case.train_files is None:
+        return
+    if case.train_files < hosts:
+        yield Finding(
+            rule="files",
+            severity="error",
+            message=f"{case.train_files} files of training examples for {hosts} hosts: some have none",
+            remedy="more Beam shards in Transform, or train.input.cache: memory, which every host fills",
+        )
+    elif case.train_files % hosts:
+        yield Finding(
+            rule="files",
+            severity="warning",
+            message=f"{case.train_files} files of training examples are not shared evenly by {hosts} hosts",
+            remedy=f"a multiple of {hosts}",
+        )
+
+
+def _too_small(case: Case) -> Iterator[Finding]:
+    if case.step_s is not None and case.step_s < DISPATCH_S:
+        yield Finding(
+            rule="too_small",
+            severity="note",
+            message=f"the step's own work takes about {case.step_s * 1e6:.1f} µs, less than starting and "
+            "feeding a step takes: its real time is not what is estimated here",
+            remedy="a larger batch, or a CPU: a TPU gains nothing with so small a model",
+        )
+
+
+RULES: tuple[Callable[[Case], Iterator[Finding]], ...] = (
+    _backend,
+    _batch,
+    _model_parallel,
+    _compiles,
+    _callbacks,
+    _precision,
+    _padding,
+    _files,
+    _too_small,
+    _compiler,
+)

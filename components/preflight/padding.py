@@ -1,0 +1,83 @@
+"""What a TPU computes in vain because a layer's sizes do not fill its unit. Pure.
+
+The matrix unit is a square of 128 (256 from v6e on), and memory is laid out in tiles of 8 x 128; XLA pads
+what is smaller. Sources: Cloud TPU performance guide; the pages of v6e and v7.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from components.preflight.request import Layer
+
+WORTH_TELLING = 0.2
+"""A layer that wastes less of its operations is not named."""
+WEIGHTY = 0.05
+"""Nor one that has less of the model's operations."""
+MATRIX_LAYERS = ("Dense", "EinsumDense", "Conv1D", "Conv2D", "Conv3D")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Waste:
+    """A layer that pads badly.
+
+    Attributes:
+        layer: its name.
+        units: outputs, features or filters that it has.
+        better: such a number that pads less, for the same time.
+        share: of the layer's operations in vain, above 0 and below 1.
+        model_share: of the model's operations, before padding, that are this layer's.
+    """
+
+    layer: str
+    units: int
+    better: int
+    share: float
+    model_share: float
+
+
+def padded(size: int, unit: int) -> int:
+    """The next multiple of `unit`."""
+    return -(-size // unit) * unit
+
+
+def wastes(layers: Sequence[Layer], *, unit: int) -> list[Waste]:
+    """The layers whose number of units is worth changing.
+
+    Output layers are left alone, for their units are the problem's; so are the sizes of the inputs.
+
+    Args:
+        layers: of the model.
+        unit: side of the chip's matrix unit.
+    """
+    work = {each.name: _operations(each) for each in layers if each.kind in MATRIX_LAYERS}
+    total = sum(work.values())
+    found = []
+    for layer in layers:
+        if layer.kind not in MATRIX_LAYERS or not layer.matrices or layer.is_output:
+            continue
+        units = layer.matrices[0][-1]
+        # A layer narrower than a half is as fast as one of a whole unit, or of the half that v5e's has.
+        share = 1 - units / padded(units, unit)
+        if share < WORTH_TELLING or work[layer.name] < WEIGHTY * total:
+            continue
+        found.append(
+            Waste(
+                layer=layer.name,
+                units=units,
+                better=_better(units, unit),
+                share=share,
+                model_share=work[layer.name] / total,
+            )
+        )
+    return found
+
+
+def _better(units: int, unit: int) -> int:
+    """The multiple below where it is near, else the one above, which takes no longer."""
+    below = units // unit * unit
+    return below if below and units - below <= unit // 8 else padded(units, unit)
+
+
+def _operations(layer: Layer) -> float:
+    return layer.positions * sum(math.prod(shape) for shape in layer.matrices)

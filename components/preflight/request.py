@@ -1,0 +1,178 @@
+"""What is asked of the compiling process, and what it answers, as plain values. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slice:
+    """A TPU slice as the compiler and the rules need it.
+
+    Attributes:
+        name: as `train.tpu` has it.
+        generation: key of `chips.CHIPS`.
+        devices: cores that the batch is divided among, >= 1.
+        hosts: machines, >= 1.
+        topology: of chips, such as "2x4"; "" for the CPU.
+        memory_bytes: of one device, that the compiler may use; 0: not known.
+    """
+
+    name: str
+    generation: str
+    devices: int
+    hosts: int = 1
+    topology: str = ""
+    memory_bytes: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layer:
+    """One layer that computes.
+
+    Attributes:
+        name: its own.
+        kind: its class.
+        matrices: shapes of its weights of rank 2 and more.
+        positions: how often they are used for one example: 1, or once at every place of a sequence or image.
+        is_output: whether the model's output is its output.
+        dtype: that it computes in.
+    """
+
+    name: str
+    kind: str
+    matrices: tuple[tuple[int, ...], ...] = ()
+    positions: int = 1
+    is_output: bool = False
+    dtype: str = "float32"
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "Layer":
+        """Reads what `asdict` wrote."""
+        return cls(**{**values, "matrices": tuple(tuple(shape) for shape in values["matrices"])})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compiled:
+    """What the compiler said of one training step.
+
+    Attributes:
+        batch_size: global, examples.
+        error: why it does not compile; "" where it does.
+        error_layer: the layer that it came from, "" where that is not known.
+        is_out_of_memory: whether it does not fit.
+        peak_bytes: of memory on one device; where it does not fit, what the compiler said is needed, 0 where
+            it said no number.
+        available_bytes: of memory on one device that the compiler may use; 0: not known.
+        flops: of one device and step.
+        moved_bytes: that one device reads and writes in one step, by the compiler's count.
+        collective_bytes: that one device gives into all-reduces and the like in one step.
+        compile_s: that it took.
+    """
+
+    batch_size: int
+    error: str = ""
+    error_layer: str = ""
+    is_out_of_memory: bool = False
+    peak_bytes: int = 0
+    available_bytes: int = 0
+    flops: float = 0.0
+    moved_bytes: float = 0.0
+    collective_bytes: int = 0
+    compile_s: float = 0.0
+
+    @property
+    def fits(self) -> bool:
+        """Whether it compiled, which on a TPU means that it fits, too."""
+        return not self.error
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """All that the compiling process found for one slice.
+
+    Attributes:
+        step: of the batch size that was asked for.
+        target: "tpu", or "cpu" where only XLA's lowering was checked.
+        parameters: of the model.
+        policy: Keras dtype policy it was built under.
+        layers: that compute.
+        variables: paths of all weights.
+        callbacks: primitives that call back to the host, with the layer they came from.
+        fits_batch: the largest global batch that was compiled and fits; None: not searched.
+        fails_batch: the smallest one that was compiled and does not; None: none was found.
+    """
+
+    step: Compiled
+    target: str
+    parameters: int = 0
+    policy: str = ""
+    layers: tuple[Layer, ...] = ()
+    variables: tuple[str, ...] = ()
+    callbacks: tuple[str, ...] = ()
+    fits_batch: int | None = None
+    fails_batch: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values; `from_json` reads them back."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "Answer":
+        """Reads what `to_json` wrote."""
+        return cls(
+            **{
+                **values,
+                "step": Compiled(**values["step"]),
+                "layers": tuple(Layer.from_json(each) for each in values["layers"]),
+                "variables": tuple(values["variables"]),
+                "callbacks": tuple(values["callbacks"]),
+            }
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What the compiling process is asked.
+
+    Attributes:
+        slice: to compile for; its generation "" means the CPU.
+        model: dotted path of `build_model`.
+        hyperparameters: for it.
+        features: as `Feature.to_json` writes them, the label, too.
+        label: its name.
+        batch_size: global, examples.
+        precision: Keras dtype policy, or "auto": mixed_bfloat16.
+        accumulate_steps: as `train` has it.
+        model_parallel: devices that hold one copy of the model together.
+        layout: as `train` has it.
+        search_s: how long to search for the largest batch that fits; 0: not at all.
+    """
+
+    slice: Slice
+    model: str
+    hyperparameters: Mapping[str, Any]
+    features: tuple[Mapping[str, Any], ...]
+    label: str
+    batch_size: int
+    precision: str = "auto"
+    accumulate_steps: int = 1
+    model_parallel: int = 1
+    layout: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
+    search_s: float = 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values; `from_json` reads them back."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "Question":
+        """Reads what `to_json` wrote."""
+        return cls(
+            **{**values, "slice": Slice(**values["slice"]), "features": tuple(values["features"])},
+        )
+
+    @property
+    def replicas(self) -> int:
+        """Copies of the model that the batch is divided among."""
+        return max(1, self.slice.devices // self.model_parallel)

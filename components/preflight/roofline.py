@@ -1,0 +1,79 @@
+"""From what a step computes, moves and sends to the least time that it can take. Pure.
+
+S. Williams, A. Waterman, D. Patterson: Roofline, Communications of the ACM 52(4), 2009. The three times are
+taken to overlap completely and each unit to run at its peak, so that a real step takes longer: how much, no
+hardware has told us.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from components.preflight.chips import Chip
+from components.preflight.request import Compiled, Slice
+
+Bound = Literal["compute", "memory", "communication"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """The least time of a step and what follows from it. All of it is an estimate.
+
+    Attributes:
+        compute_s, memory_s, communication_s: of each part alone.
+        batch_size: global, examples.
+        price_usd: of an hour of the whole slice; None: not known.
+    """
+
+    compute_s: float
+    memory_s: float
+    communication_s: float
+    batch_size: int
+    price_usd: float | None
+
+    @property
+    def step_s(self) -> float:
+        """The least time of a step, seconds."""
+        return max(self.compute_s, self.memory_s, self.communication_s)
+
+    @property
+    def bound(self) -> Bound:
+        """What limits it."""
+        parts: dict[Bound, float] = {
+            "compute": self.compute_s,
+            "memory": self.memory_s,
+            "communication": self.communication_s,
+        }
+        return max(parts, key=lambda name: parts[name])
+
+    @property
+    def examples_per_s(self) -> float:
+        """That the slice takes at most, and that the input must deliver."""
+        return self.batch_size / self.step_s
+
+    def training_s(self, examples: int) -> float:
+        """The least time that so many examples take, all epochs counted."""
+        return examples / self.examples_per_s
+
+    def cost_usd(self, examples: int) -> float | None:
+        """What they cost at the least; None where the price is not known."""
+        return None if self.price_usd is None else self.training_s(examples) / 3600 * self.price_usd
+
+
+def estimate(compiled: Compiled, wanted: Slice, chip: Chip) -> Estimate:
+    """The estimate of a compiled step.
+
+    Args:
+        compiled: flops and bytes of one device.
+        wanted: the slice.
+        chip: of its generation.
+    """
+    chips = wanted.devices / chip.devices
+    # A ring sends every byte twice, less one part of it: Patarasuk and Yuan, JPDC 69(2), 2009.
+    sent_bytes = 2 * (wanted.devices - 1) / wanted.devices * compiled.collective_bytes
+    return Estimate(
+        compute_s=compiled.flops / (chip.peak_flops / chip.devices),
+        memory_s=compiled.moved_bytes / (chip.bandwidth_bytes / chip.devices),
+        communication_s=sent_bytes / (chip.link_bytes / chip.devices),
+        batch_size=compiled.batch_size,
+        price_usd=None if chip.price_usd is None else chip.price_usd * chips,
+    )

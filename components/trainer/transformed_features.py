@@ -1,0 +1,53 @@
+"""The features that the Transform node left, as its schema describes them. Imports no TensorFlow."""
+
+from collections.abc import Mapping, Sequence
+
+from tensorflow_metadata.proto.v0 import schema_pb2
+
+from components.errors import ComponentError
+from components.trainer.features import Feature
+
+
+def features_of(
+    schema: schema_pb2.Schema, *, images: Mapping[str, Sequence[int]] | None = None
+) -> tuple[Feature, ...]:
+    """The features that a transformed schema describes.
+
+    Args:
+        schema: of the transformed examples.
+        images: by the name of a column of bytes, the shape of the image in it, [height, width, channels].
+
+    Raises:
+        ComponentError: a column is a string or sparse, which no accelerator takes; or an image is no column
+            of bytes.
+    """
+    images = images or {}
+    texts = {column.name for column in schema.feature if column.type == schema_pb2.BYTES}
+    if wrong := sorted(set(images) - texts):
+        raise ComponentError(
+            f"train.images names {wrong[0]}, which is no transformed column of bytes; there are "
+            f"{', '.join(sorted(texts)) or 'none'}",
+            hint="let preprocessing_fn return components.trainer.pixels.raw_pixels(image)",
+        )
+    return tuple(
+        Feature(name=column.name, dtype="uint8", shape=tuple(images[column.name]))
+        if column.name in images
+        else _feature(column)
+        for column in schema.feature
+    )
+
+
+def _feature(column: schema_pb2.Feature) -> Feature:
+    dtypes = {schema_pb2.INT: "int64", schema_pb2.FLOAT: "float32"}
+    if not column.HasField("shape"):
+        raise ComponentError(
+            f"the transformed column {column.name} is sparse", hint="make it dense in preprocessing_fn"
+        )
+    domain = column.int_domain
+    counted = column.HasField("int_domain") and domain.is_categorical and domain.min == 0 and domain.max >= 0
+    return Feature(
+        name=column.name,
+        dtype=dtypes.get(column.type, schema_pb2.FeatureType.Name(column.type)),
+        shape=tuple(int(dimension.size) for dimension in column.shape.dim) or (1,),
+        categories=int(domain.max) + 1 if counted else None,
+    )

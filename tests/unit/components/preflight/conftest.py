@@ -1,0 +1,39 @@
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from components.preflight.chips import CHIPS
+from components.preflight.findings import Case
+from components.preflight.request import Answer, Compiled, Layer, Question, Slice
+
+V5E = Slice(name="v5e-8", generation="v5e", devices=8, topology="2x4", memory_bytes=CHIPS["v5e"].usable_bytes)
+
+
+@pytest.fixture
+def case() -> Callable[..., Case]:
+    """A case that nothing is wrong with; keywords of `Question`, `Answer` and `Case` change it."""
+
+    def make(**changes: Any) -> Case:
+        question = Question(
+            slice=V5E, model="a.b", hyperparameters={}, features=(), label="y", batch_size=1024
+        )
+        layers = (
+            Layer(name="hidden", kind="Dense", matrices=((256, 512),)),
+            Layer(name="output", kind="Dense", matrices=((512, 1),), is_output=True),
+        )
+        step = Compiled(batch_size=1024, peak_bytes=2**20, flops=1e9, moved_bytes=1e7)
+        answer = Answer(step=step, target="tpu", layers=layers, variables=("hidden/kernel",))
+        plain = Case(
+            question=question, answer=answer, backend="jax", has_tensorflow=True, interpreter="python"
+        )
+
+        def changed(value: Any) -> Any:
+            return replace(value, **{name: new for name, new in changes.items() if hasattr(value, name)})
+
+        own = {name: new for name, new in changes.items() if name not in ("question", "answer")}
+        assert all(hasattr(plain, name) or hasattr(question, name) or hasattr(answer, name) for name in own)
+        return replace(changed(plain), question=changed(question), answer=changed(answer))
+
+    return make

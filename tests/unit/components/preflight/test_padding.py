@@ -1,0 +1,36 @@
+import pytest
+
+from components.preflight.padding import padded, wastes
+from components.preflight.request import Layer
+
+
+@pytest.mark.parametrize(("size", "expected"), [(1, 128), (128, 128), (129, 256)])
+def test_padded_is_the_next_multiple(size, expected):
+    assert padded(size, 128) == expected
+
+
+@pytest.mark.parametrize(
+    ("units", "unit", "better", "share"),
+    [(130, 128, 128, 1 - 130 / 256), (200, 128, 256, 1 - 200 / 256), (64, 128, 128, 0.5)],
+)
+def test_a_badly_filled_layer_is_named_with_the_size_that_fills_it(units, unit, better, share):
+    (found,) = wastes([Layer(name="a", kind="Dense", matrices=((512, units),))], unit=unit)
+
+    assert (found.layer, found.units, found.better) == ("a", units, better)
+    assert found.share == pytest.approx(share)
+
+
+@pytest.mark.parametrize("units", [128, 256, 512, 1000, 1024])
+def test_a_well_filled_layer_is_left_alone(units):
+    assert wastes([Layer(name="a", kind="Dense", matrices=((512, units),))], unit=128) == []
+
+
+def test_output_layers_embeddings_and_small_layers_are_left_alone():
+    layers = [
+        Layer(name="tokens", kind="Embedding", matrices=((30000, 60),)),
+        Layer(name="large", kind="Dense", matrices=((1024, 1024),)),
+        Layer(name="small", kind="Dense", matrices=((1024, 10),)),
+        Layer(name="output", kind="Dense", matrices=((1024, 1000000),), is_output=True),
+    ]
+
+    assert wastes(layers, unit=128) == []
