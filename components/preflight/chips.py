@@ -5,8 +5,8 @@ Sources, by column:
         of Cloud TPU (bfloat16 peak of a chip; interconnect: all links of a chip, both directions).
     usable memory: what libtpu 0.0.42 says a program may use of a device, when it refuses one.
     price: list price in US dollars of an hour of one chip, on demand, in the cheapest region of the USA,
-        from the price list of Cloud TPU as we knew it at PRICES_OF; Vertex AI adds a fee of its own. Not looked up
-        live: `--price` sets the one that you pay.
+        from the price list of Cloud TPU as we knew it at PRICES_OF; Vertex AI adds a fee of its own.
+        Not looked up live: `--price` sets the one that you pay.
 No number of this table was measured by us.
 """
 

@@ -249,7 +249,7 @@ def _held_bytes(memory: Any) -> int:
     and what it makes on the way. (`peak_memory_in_bytes` counts some results twice.)"""
     arguments: int = memory.argument_size_in_bytes
     results: int = memory.output_size_in_bytes - memory.alias_size_in_bytes
-    return arguments + results + int(memory.temp_size_in_bytes) + int(memory.generated_code_size_in_bytes)
+    return arguments + results + int(memory.temp_size_in_bytes)
 
 
 def _refusal(batch_size: int, message: str, *, compile_s: float) -> Compiled:
