@@ -79,7 +79,7 @@ def new(
 
     Args:
         name: of the workload.
-        data: file, folder, glob or gs:// address.
+        data: file, folder, glob or gs:// address; relative to where the user is.
         label: the column to predict; None: asked for.
         task: one of TASKS.
         keep: columns that become features whatever speaks against them.
@@ -92,6 +92,8 @@ def new(
     _check_name(name)
     if task not in TASKS:
         raise UsageError(f"--task {task} is none of {', '.join(TASKS)}.")
+    if "://" not in data:
+        data = str(Path(data).absolute())  # typed in a shell, so from where that is
     table = read_table(data, root=root)
     columns = [facts_of(column, table.kinds[column], values) for column, values in table.columns.items()]
     facts = {column.name: column for column in columns}
@@ -146,7 +148,5 @@ def _leaks(table: Table, label: str) -> tuple[dict[str, str], dict[str, str]]:
 
 def _source(data: str, root: Path) -> str:
     """Relative to the project's root where it lies there, so that the workload can move with it."""
-    if "://" in data:
-        return data
-    path = (root / data).absolute()
-    return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
+    is_below = "://" not in data and Path(data).is_relative_to(root)
+    return str(Path(data).relative_to(root)) if is_below else data

@@ -28,7 +28,8 @@ def _refuse(question, answers):
 
 
 @pytest.fixture
-def root(tmp_path):
+def root(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "workloads").mkdir()
     (tmp_path / "workloads" / "__init__.py").write_text('"""Workloads."""\n')
     (tmp_path / "schemas").mkdir()
