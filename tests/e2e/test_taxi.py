@@ -111,6 +111,16 @@ def test_screen_tells_the_outcome_and_what_to_do_next(first_run):
     assert " show " in lines[-1]
 
 
+def test_run_leaves_a_page_of_at_most_500_kb_with_every_part(first_run, latest, output):
+    page = (output / "runs" / latest()["run_id"] / "report.html").read_text(encoding="utf-8")
+
+    assert "no report was written" not in first_run.stderr
+    assert "cannot be shown" not in page
+    parts = ("In numbers", "Pipeline", "Timeline", "Data", "Model", "Training", "Lineage")
+    assert [part for part in parts if f"{part}</h2>" not in page] == []
+    assert len(page) < 500_000
+
+
 def test_no_node_packs_tfx_for_workers_elsewhere(first_run, output):
     logs = [path.read_text(errors="replace") for path in (output / "runs").glob("*/logs/Transform.log")]
     assert logs
@@ -283,3 +293,6 @@ def test_function_that_fails_when_called_is_named_with_file_and_line(local_runne
     record = latest()
     assert record["state"] == "failed"
     assert record["pushed"] is None
+    page = (output / "runs" / record["run_id"] / "report.html").read_text(encoding="utf-8")
+    assert "<h1>Failed: Transform, after " in page
+    assert page.index("What went wrong</h2>") < page.index("Pipeline</h2>")

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from tensorflow_metadata.proto.v0 import statistics_pb2
 
+from pipeline.errors import PipelineError, UsageError
 from pipeline.fingerprint import Fingerprint
+from pipeline.local import commands
 from pipeline.local.history import History
 from pipeline.local.record import NodeRecord, RunRecord
 from pipeline.report.page import write_page
@@ -235,6 +237,21 @@ def test_the_page_is_written_whole_or_not_at_all(run, tmp_path, monkeypatch):
 
     assert path.read_bytes() == before
     assert not list(path.parent.glob(".report*"))
+
+
+def test_a_place_that_cannot_be_written_is_named_with_a_remedy(run, tmp_path):
+    run()
+
+    with pytest.raises(PipelineError, match=r"gone/.*x\.html.*\n?.*-o FILE"):
+        commands.report(None, tmp_path, index=False, path=tmp_path / "gone" / "x.html")
+
+
+def test_the_index_is_of_all_runs_and_takes_no_name(run, tmp_path):
+    record = run()
+
+    with pytest.raises(UsageError, match="name none"):
+        commands.report(record.run_id, tmp_path, index=True, path=None)
+    assert commands.report(None, tmp_path, index=True, path=None) == tmp_path / "report.html"
 
 
 def test_style_and_script_are_the_ones_the_policy_names(run, tmp_path):
