@@ -11,7 +11,7 @@ from pipeline.local.record import NodeRecord, RunRecord
 from pipeline.local.wording import MARKS, seconds
 
 _LOG_BYTES = 3_000
-_FAILED_LOG_BYTES = 8_000
+_FAILED_LOG_BYTES = 4_000
 _SHOWN_PARAMETERS = 60
 _SHOWN_ARTIFACTS = 20
 _VALUE_LENGTH = 300
