@@ -30,8 +30,9 @@ class Verdict:
 
     @property
     def can_train(self) -> bool:
-        """Whether nothing speaks against it."""
-        return self.estimate is not None and all(each.severity != "error" for each in self.findings)
+        """Whether nothing speaks against it, once `keys_to_set` are set: they name the backend, too."""
+        wrong = [each for each in self.findings if each.severity == "error" and each.rule != "backend"]
+        return self.estimate is not None and not wrong
 
     @property
     def training_s(self) -> float | None:

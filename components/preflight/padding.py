@@ -56,8 +56,7 @@ def wastes(layers: Sequence[Layer], *, unit: int) -> list[Waste]:
     for layer in layers:
         if layer.kind not in MATRIX_LAYERS or not layer.matrices or layer.is_output:
             continue
-        units = layer.matrices[0][-1]
-        # A layer narrower than a half is as fast as one of a whole unit, or of the half that v5e's has.
+        units = _units(layer, unit)
         share = 1 - units / padded(units, unit)
         if share < WORTH_TELLING or work[layer.name] < WEIGHTY * total:
             continue
@@ -71,6 +70,16 @@ def wastes(layers: Sequence[Layer], *, unit: int) -> list[Waste]:
             )
         )
     return found
+
+
+def _units(layer: Layer, unit: int) -> int:
+    """The width of the layer's matrix: of an EinsumDense, whose heads and their sizes XLA may join, the one
+    that pads least."""
+    shape = layer.matrices[0]
+    if layer.kind != "EinsumDense":
+        return shape[-1]
+    widths = [math.prod(shape[axis:]) for axis in range(1, len(shape))]
+    return max(widths, key=lambda width: width / padded(width, unit))
 
 
 def _better(units: int, unit: int) -> int:

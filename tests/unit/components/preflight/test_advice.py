@@ -43,6 +43,10 @@ def test_one_with_an_error_is_never_taken(case):
     assert recommended([wrong]) is None
 
 
+def test_a_backend_that_the_keys_change_speaks_against_no_slice(case):
+    assert verdict(case, "v6e-8", backend="tensorflow", has_tensorflow=False).can_train
+
+
 def test_a_slice_that_gave_no_answer_is_in_the_table_without_numbers(case):
     silent = replace(verdict(case), answer=None, estimate=None)
 

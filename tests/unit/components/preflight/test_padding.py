@@ -34,3 +34,10 @@ def test_output_layers_embeddings_and_small_layers_are_left_alone():
     ]
 
     assert wastes(layers, unit=128) == []
+
+
+def test_heads_of_an_attention_count_together():
+    query = Layer(name="query", kind="EinsumDense", matrices=((128, 2, 64),))
+
+    assert wastes([query], unit=128) == []
+    assert wastes([query], unit=256)[0].units == 128

@@ -1,0 +1,167 @@
+"""Models for the preflight: each wrong in one way, or right in a way that looks wrong."""
+
+import keras
+from keras import layers, ops
+
+from components.trainer.features import Feature
+
+WIDTH = 256
+
+
+def _finish(inputs, hidden, *, jit_compile="auto"):
+    output = layers.Dense(1, dtype="float32", name="answer")(hidden)
+    model = keras.Model(inputs, output)
+    model.compile(optimizer="adam", loss="mse", jit_compile=jit_compile)
+    return model
+
+
+def _input(features: dict[str, Feature], **options):
+    return {"x": keras.Input((WIDTH,), name="x", **options)}
+
+
+def fine(features, hyperparameters):
+    inputs = _input(features)
+    return _finish(inputs, layers.Dense(512, activation="relu", name="wide")(inputs["x"]))
+
+
+def badly_padded(features, hyperparameters):
+    inputs = _input(features)
+    return _finish(inputs, layers.Dense(130, activation="relu", name="odd")(inputs["x"]))
+
+
+def top_k(features, hyperparameters):
+    inputs = _input(features)
+    best = layers.Lambda(lambda x: ops.top_k(x, 128)[0], output_shape=(128,), name="best")(inputs["x"])
+    return _finish(inputs, layers.Dense(256, name="wide")(best))
+
+
+def embedding(features, hyperparameters):
+    inputs = {"x": keras.Input((WIDTH,), name="x", dtype="int32")}
+    hidden = layers.GlobalAveragePooling1D()(layers.Embedding(100_000, 32, name="codes")(inputs["x"]))
+    return _finish(inputs, layers.Dense(256, name="wide")(hidden))
+
+
+def unknown_shape(features, hyperparameters):
+    inputs = {"x": keras.Input((None,), name="x")}
+    hidden = layers.Reshape((-1, 1), name="column")(inputs["x"])
+    return _finish(inputs, layers.GlobalAveragePooling1D(name="mean")(hidden))
+
+
+def text_input(features, hyperparameters):
+    inputs = {"x": keras.Input((1,), name="x", dtype="string")}
+    codes = layers.StringLookup(vocabulary=["a", "b"], name="lookup")(inputs["x"])
+    return _finish(inputs, layers.Dense(256)(ops.cast(codes, "float32")))
+
+
+@keras.saving.register_keras_serializable("preflight")
+class Doubled(layers.Layer):
+    """Leaves the compiled program for NumPy."""
+
+    def call(self, x):
+        import jax
+
+        return jax.pure_callback(lambda value: value * 2, jax.ShapeDtypeStruct(x.shape, x.dtype), x)
+
+    def compute_output_shape(self, shape):
+        return shape
+
+
+class Told(layers.Layer):
+    """Prints in the middle of a step."""
+
+    def call(self, x):
+        import jax
+
+        jax.debug.print("mean {}", x.mean())
+        return x
+
+
+class Numpy(layers.Layer):
+    """Uses NumPy on a value that is not there yet."""
+
+    def call(self, x):
+        import numpy as np
+
+        return x * np.asarray(x).mean()
+
+    def compute_output_spec(self, x):
+        return keras.KerasTensor(x.shape, x.dtype)
+
+
+class Chosen(layers.Layer):
+    """Has a shape that depends on values."""
+
+    def call(self, x):
+        import jax.numpy as jnp
+
+        return jnp.zeros_like(x) + x[x > 0].sum()
+
+    def compute_output_spec(self, x):
+        return keras.KerasTensor(x.shape, x.dtype)
+
+
+def callback(features, hyperparameters):
+    inputs = _input(features)
+    constant = layers.Lambda(ops.stop_gradient, name="constant")(inputs["x"])
+    return _finish(inputs, layers.Dense(256, name="wide")(Doubled(name="numpy_double")(constant)))
+
+
+def printing(features, hyperparameters):
+    inputs = _input(features)
+    return _finish(inputs, layers.Dense(256, name="wide")(Told(name="print")(inputs["x"])))
+
+
+def numpy_inside(features, hyperparameters):
+    inputs = _input(features)
+    return _finish(inputs, layers.Dense(256, name="wide")(Numpy(name="numpy_mean")(inputs["x"])))
+
+
+def shape_by_value(features, hyperparameters):
+    inputs = _input(features)
+    return _finish(inputs, layers.Dense(256, name="wide")(Chosen(name="chosen")(inputs["x"])))
+
+
+def wide_numbers(features, hyperparameters):
+    inputs = _input(features)
+    return _finish(inputs, layers.Dense(256, dtype="float64", name="double")(inputs["x"]))
+
+
+def too_big(features, hyperparameters):
+    inputs = _input(features)
+    hidden = layers.Reshape((WIDTH, 1))(inputs["x"])
+    hidden = layers.Dense(128, name="wide", activation="gelu")(hidden)
+    for _ in range(2):
+        hidden = layers.Dense(128, activation="gelu")(hidden)
+    return _finish(inputs, layers.GlobalAveragePooling1D()(hidden))
+
+
+def masked(features, hyperparameters):
+    inputs = _input(features)
+    kept = layers.Lambda(lambda x: ops.where(x > 0, x, 0.0), name="kept")(inputs["x"])
+    return _finish(inputs, layers.Dense(256, name="wide")(kept))
+
+
+def convolution(features, hyperparameters):
+    inputs = _input(features)
+    image = layers.Reshape((16, 16, 1))(inputs["x"])
+    hidden = layers.Conv2D(128, 3, padding="same", name="first")(image)
+    hidden = layers.BatchNormalization()(layers.Conv2D(128, 3, padding="same", name="second")(hidden))
+    return _finish(inputs, layers.GlobalAveragePooling2D()(hidden))
+
+
+def attention(features, hyperparameters):
+    inputs = _input(features)
+    sequence = layers.Reshape((16, 16))(inputs["x"])
+    hidden = layers.Dense(128, name="wide")(sequence)
+    hidden = layers.MultiHeadAttention(2, 64, name="attention")(hidden, hidden)
+    return _finish(inputs, layers.GlobalAveragePooling1D()(layers.LayerNormalization()(hidden)))
+
+
+def resnet50(features, hyperparameters):
+    inputs = {"x": keras.Input((224, 224, 3), name="x")}
+    application = keras.applications.ResNet50(
+        weights=None, classes=1000, classifier_activation=None, input_tensor=inputs["x"]
+    )
+    model = keras.Model(inputs, application.output)
+    model.compile(optimizer="adam", loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    return model
