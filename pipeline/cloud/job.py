@@ -47,7 +47,7 @@ def complete(job: Job, config: WorkloadConfig, *, root: str) -> Job:
     spec = job["pipelineSpec"]
     containers = dict(container_tasks(spec))
     _check_names(containers, {"nodes": config.nodes, "cloud.tasks": config.cloud.tasks})
-    _check_paths(spec, but=(config.push.destination, config.train.interpreter))
+    _check_paths(spec, root=root, but=(config.push.destination, config.train.interpreter))
     job["labels"] = {**job.get("labels", {}), **config.cloud.labels, "slipway_workload": config.name}
     for name, container in containers.items():
         task = tasks_of(spec)[name]
@@ -208,16 +208,17 @@ def _check_names(containers: Mapping[str, Any], sections: Mapping[str, Mapping[s
                 )
 
 
-def _check_paths(spec: Mapping[str, Any], *, but: tuple[str | None, ...]) -> None:
+def _check_paths(spec: Mapping[str, Any], *, root: str, but: tuple[str | None, ...]) -> None:
     """Refuses what names a file of this machine: here it is found, in the image it is not.
 
-    Where a rehearsal pushes to, and the Python that stands in for the TPUs', are another matter.
+    What a rehearsal itself keeps below its root, where it pushes to, and the Python that stands in for the
+    TPUs', are another matter.
     """
     for name, task in tasks_of(spec).items():
         for key, source in task.get("inputs", {}).get("parameters", {}).items():
             constant = source.get("runtimeValue", {}).get("constant")
             for text in _texts(constant):
-                if text not in but and _is_only_here(text):
+                if text not in but and not text.startswith(f"{root}/") and _is_only_here(text):
                     raise ConfigError(
                         f"{name} would not find {text} (its parameter {key}): it is on this machine only",
                         hint="put the file below workloads/, which travels in the image, or on gs://",
