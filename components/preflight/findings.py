@@ -201,7 +201,7 @@ def _padding(case: Case) -> Iterator[Finding]:
             severity="warning",
             message=f"layer {waste.layer}: {waste.units} units are padded to a multiple of {chip.unit}, "
             f"{waste.share:.0%} of its operations in vain; it has {waste.model_share:.0%} of the model's",
-            remedy=f"{waste.better} units take no longer",
+            remedy=f"{waste.better} units cost the matrix unit no more",
         )
 
 

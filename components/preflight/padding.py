@@ -24,7 +24,7 @@ class Waste:
     Attributes:
         layer: its name.
         units: outputs, features or filters that it has.
-        better: such a number that pads less, for the same time.
+        better: such a number that pads less, for the same time of the matrix unit.
         share: of the layer's operations in vain, above 0 and below 1.
         model_share: of the model's operations, before padding, that are this layer's.
     """
@@ -83,7 +83,7 @@ def _units(layer: Layer, unit: int) -> int:
 
 
 def _better(units: int, unit: int) -> int:
-    """The multiple below where it is near, else the one above, which takes no longer."""
+    """The multiple below where it is near, else the one above, which costs the matrix unit no more."""
     below = units // unit * unit
     return below if below and units - below <= unit // 8 else padded(units, unit)
 
