@@ -110,7 +110,8 @@ def test_a_slice_of_eight_sends_its_gradients_and_each_computes_an_eighth(asked,
     one, eight = asked(tpu_python, [question("fine", ONE_CHIP), question("fine", EIGHT_CHIPS)])
 
     assert one.step.collective_bytes == 0
-    assert eight.step.collective_bytes == pytest.approx(4 * eight.parameters, rel=0.1)
+    # Under mixed_bfloat16 gradients are sent as they are computed, in two bytes.
+    assert eight.step.collective_bytes == pytest.approx(2 * eight.parameters, rel=0.1)
     assert eight.step.flops == pytest.approx(one.step.flops / 8, rel=0.1)
 
 
@@ -122,4 +123,5 @@ DENSE_FLOPS = 2 * 512 * (2 * 256 * 512 + 3 * 512 * 1)
 def test_operations_of_a_dense_model_are_those_of_the_formula(asked, tpu_python):
     (fine,) = asked(tpu_python, [question("fine", ONE_CHIP)])
 
-    assert fine.step.flops == pytest.approx(DENSE_FLOPS, rel=0.02)
+    # The compiler counts what is done element by element, too: the activation, the loss, Adam.
+    assert DENSE_FLOPS <= fine.step.flops <= 1.05 * DENSE_FLOPS
