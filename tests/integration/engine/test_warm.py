@@ -71,7 +71,14 @@ def test_fifty_runs_in_a_row_leave_nothing_behind(in_process, system, warm):
         assert resident_bytes(pid) - size < 8 * 2**20
     assert in_process.lines("made") == ["a 1"] * RUNS, "each of them did its work"
     for folder in (in_process.output / "runs").iterdir():
-        assert names(str(folder)) == ["events.jsonl", "fingerprints.json", "logs", "progress", "run.json"]
+        assert names(str(folder)) == [
+            "events.jsonl",
+            "fingerprints.json",
+            "logs",
+            "progress",
+            "report.html",
+            "run.json",
+        ]
 
 
 def test_a_module_that_was_edited_between_two_runs_counts(in_process, warm, monkeypatch):
