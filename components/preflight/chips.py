@@ -1,12 +1,14 @@
 """What a chip can do and what it costs: one row a generation. Pure.
 
 Sources, by column:
-    peak, bandwidth, interconnect: "System architecture" and the page of each generation, documentation
-        of Cloud TPU (bfloat16 peak of a chip; interconnect: all links of a chip, both directions).
-    usable memory: what libtpu 0.0.42 says a program may use of a device, when it refuses one.
-    price: list price in US dollars of an hour of one chip, on demand, in the cheapest region of the USA,
-        from the price list of Cloud TPU as we knew it at PRICES_OF; Vertex AI adds a fee of its own.
-        Not looked up live: `--price` sets the one that you pay.
+    peak, bandwidth: the pages of v3, v5e and v6e in the documentation of Cloud TPU, read in November 2026 (a
+        bfloat16 chip). v2 and v7 are from memory of the same pages, and were not checked.
+    interconnect: v5e and v6e from their pages (1,600 and 3,200 Gbit/s a chip; another edition of v5e's says
+        400 GB/s in both directions); v2, v3 and v7 from memory, not checked.
+    usable memory: what libtpu 0.0.42 says a program may use of a device, when it refuses one; v7 and v2
+        from the topology that it describes.
+    price: US dollars of an hour of one chip, on demand, in the USA: from memory of the price list of
+        PRICES_OF, not checked; Vertex AI adds a fee of its own. `--price` sets the one that you pay.
 No number of this table was measured by us.
 """
 
@@ -14,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 PRICES_OF = "2025-06"
-"""The month of the price list that the prices were taken from."""
+"""The month that the prices are remembered from."""
 GIB = 2**30
 
 
@@ -67,8 +69,8 @@ CHIPS: Mapping[str, Chip] = {
     ),
     "v6e": Chip(
         peak_flops=918e12,
-        bandwidth_bytes=1640e9,
-        link_bytes=448e9,
+        bandwidth_bytes=1600e9,
+        link_bytes=400e9,
         usable_bytes=round(31.25 * GIB),
         unit=256,
         price_usd=2.70,
