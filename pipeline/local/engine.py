@@ -186,6 +186,15 @@ class Engine:
                 else:
                     continue
                 break
+            else:
+                self._skip_after_stop(entry, node)
+
+    def _skip_after_stop(self, entry: NodeRecord, node: Node) -> None:
+        """Leaves out what comes, through results of an earlier run, from a node that failed in this one."""
+        for up in map(self.record.node, sorted(self.graph.upstream_of(node.upstream))):
+            if up.state == "failed":
+                self._skip(entry, f"{up.id} {'stopped the run' if up.is_stop else 'failed'}")
+                return
 
     def _skip(self, entry: NodeRecord, why: str) -> None:
         entry.state, entry.why = "skipped", why

@@ -132,7 +132,10 @@ class Graph:
 def ready(
     graph: Graph, *, waiting: Collection[str], done: Collection[str], unmet: Collection[str]
 ) -> list[str]:
-    """The waiting nodes whose every upstream node is done, in topological order.
+    """The waiting nodes of which all that they come from is done, in topological order.
+
+    Not only what they read: the result of a node that is taken from an earlier run is there at once, while a
+    gate before it may still have to say no.
 
     Args:
         graph: the pipeline.
@@ -145,4 +148,5 @@ def ready(
         for node in graph.nodes
         if node.id in waiting
         and all(up in done or (up in unmet and up in node.optional) for up in node.upstream)
+        and all(up in done or up in unmet for up in graph.upstream_of(node.upstream))
     ]

@@ -23,6 +23,7 @@ from tfx.types.channel import union
 
 from components.errors import GateStopError
 from components.kept_state import PREEMPTED_EXIT_CODE, state_folder
+from schemas.artifacts import DataVerdict
 
 FOLDER = Path(os.environ["TOY"])
 
@@ -65,6 +66,18 @@ def Misbehave(
     if not (FOLDER / "well").exists():
         misbehave(how.partition(":")[0], Path(made.uri))
     Path(made.uri, "data").write_text("good")
+
+
+@tfx.dsl.components.component
+def Judge(
+    version: tfx.dsl.components.Parameter[str],
+    verdict: tfx.dsl.components.OutputArtifact[DataVerdict],
+):
+    """A data gate: what waits for it gets nothing from it. Says no unless the toys are well."""
+    note("judged", version)
+    if not (FOLDER / "well").exists():
+        misbehave("gate", Path(verdict.uri))
+    Path(verdict.uri, "data").write_text("good")
 
 
 def misbehave(how: str, output: Path) -> None:
@@ -210,6 +223,17 @@ def gate():
     stops.node_execution_options = NodeExecutionOptions(max_execution_retries=2)
     push = Push(value=stops.outputs["made"]).with_id("Push")
     return pipeline("gate", Make(text="a").with_id("Make"), stops, push)
+
+
+def gate_before_kept():
+    """A gate, what waits for it, and what comes after; the file `version` changes the first and the last."""
+    version = (FOLDER / "version").read_text()
+    asked = Judge(version=version).with_id("Gate")
+    kept = Make(text="kept").with_id("Kept")
+    kept.add_upstream_node(asked)
+    last = Make(text=f"last {version}").with_id("Last")
+    last.add_upstream_node(kept)
+    return pipeline("gate_before_kept", asked, kept, last)
 
 
 def limits():

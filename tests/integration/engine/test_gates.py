@@ -51,6 +51,22 @@ def test_stopped_run_is_not_resumed(stopped, toy_of_module):
     assert "is stopped: there is nothing to resume" in resumed.stderr
 
 
+def test_nothing_goes_on_from_an_earlier_result_behind_a_gate_that_is_still_asked(toy):
+    (toy.folder / "version").write_text("1")
+    (toy.folder / "well").touch()
+    assert toy.run("gate_before_kept").returncode == 0
+    (toy.folder / "version").write_text("2")
+    (toy.folder / "well").unlink()
+    assert toy.run("gate_before_kept").returncode == 3
+    assert toy.lines("made") == ["kept 1", "last 1 1"], "nothing was made of what the gate refuses"
+    assert {node.id: node.state for node in toy.record().nodes} == {
+        "Gate": "failed",
+        "Kept": "skipped",
+        "Last": "skipped",
+    }
+    assert toy.record().node("Last").why == "Gate stopped the run"
+
+
 def test_override_of_a_workload_is_refused_for_another_pipeline(toy):
     refused = toy.run("gate", "--accept-data", "why not")
     assert refused.returncode == 2

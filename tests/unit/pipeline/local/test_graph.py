@@ -65,12 +65,18 @@ def test_a_node_waits_for_every_upstream_node():
     assert ready(GRAPH, waiting={"Train"}, done={"Ingest", "Stats"}, unmet=set()) == []
 
 
+def test_a_node_waits_for_what_lies_before_an_earlier_result():
+    done = {"Stats", "Schema"}  # taken from an earlier run, while Ingest runs again
+    assert ready(GRAPH, waiting={"Train"}, done=done, unmet=set()) == []
+    assert ready(GRAPH, waiting={"Train"}, done={"Ingest", *done}, unmet=set()) == ["Train"]
+
+
 def test_a_node_that_runs_or_is_done_is_not_ready_again():
     assert ready(GRAPH, waiting=set(), done={"Ingest"}, unmet=set()) == []
 
 
 def test_a_node_does_without_an_optional_input_whose_condition_was_not_met():
-    assert ready(GRAPH, waiting={"Train"}, done={"Schema"}, unmet={"Stats"}) == ["Train"]
+    assert ready(GRAPH, waiting={"Train"}, done={"Ingest", "Schema"}, unmet={"Stats"}) == ["Train"]
 
 
 def test_a_node_cannot_do_without_a_needed_input_whose_condition_was_not_met():
