@@ -357,7 +357,8 @@ def rollback(
 @app.command()
 def verify(
     place: Annotated[
-        str | None, typer.Argument(help="A version or the folder of versions; else the workload's versions.")
+        str | None,
+        typer.Argument(help="A workload, a version or a folder of versions."),
     ] = None,
     workload: Annotated[
         Path, typer.Option(help="Whose versions, where no place is named.")
@@ -367,6 +368,8 @@ def verify(
     verbose: Verbose = False,
 ) -> None:
     """Check pushed versions, byte by byte, against their manifests. Exit code 1: one is not what it says."""
+    if place and not Path(place).exists() and (PROJECT_ROOT / "workloads" / place).is_dir():
+        workload, place = Path(place), None
     if place is None:
         place = serving_base(pushed.workload_config(workload, profile=profile), output.absolute())
     problems = 0

@@ -8,6 +8,8 @@ Rule = Literal[
     "schema", "missing", "domain", "drift", "skew", "serving", "scale", "rows", "duplicates", "bad rows",
     "label", "freshness", "leak", "columns",
 ]  # fmt: skip
+# What three decimals show as 1.
+_ALL = 0.9995
 EditKind = Literal["add_values", "set_range", "set_presence", "set_mass", "add_feature", "deprecate"]
 
 
@@ -140,6 +142,13 @@ def percent(part: float) -> str:
     if 0 < part < 0.0001:
         return "under 0.01%"
     return f"{part:.0%}" if part >= 0.1 and round(part * 100, 1) % 1 == 0 else f"{part:.2%}"
+
+
+def raised(key: str, distance: float) -> str:
+    """What to do to the limit of a distance from 0 to 1, so that this one passes."""
+    if distance >= _ALL:
+        return f"set {key} to 1, which lets any difference pass"
+    return f"raise {key} above {distance:.3f}"
 
 
 def quoted(values: Sequence[str], *, most: int = 5) -> str:

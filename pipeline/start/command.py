@@ -1,5 +1,6 @@
 """`new`: look, decide, write, and say what was decided."""
 
+import keyword
 import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ import numpy as np
 
 from components.data_gate.limits import Limits
 from components.data_profile.single_scores import single_scores
+from components.errors import ComponentError
 from pipeline.config.section import PATTERN_WORDS, SnakeName
 from pipeline.errors import UsageError
 from pipeline.local.invocation import command
@@ -94,7 +96,12 @@ def new(
         raise UsageError(f"--task {task} is none of {', '.join(TASKS)}.")
     if "://" not in data:
         data = str(Path(data).absolute())  # typed in a shell, so from where that is
-    table = read_table(data, root=root)
+    try:
+        table = read_table(data, root=root)
+    except UsageError:
+        raise
+    except ComponentError as error:  # what cannot be read here is a wrong argument
+        raise UsageError(error.message, hint=error.hint) from error
     columns = [facts_of(column, table.kinds[column], values) for column, values in table.columns.items()]
     facts = {column.name: column for column in columns}
     for wanted in [*keep, *([label] if label is not None else [])]:
@@ -123,7 +130,13 @@ def new(
 def _check_name(name: str) -> None:
     pattern = SnakeName.__metadata__[0].metadata[0].pattern  # type: ignore[attr-defined]
     if not re.fullmatch(pattern, name):
-        raise UsageError(f"{name!r} is no name of a workload: {PATTERN_WORDS[pattern]}.")
+        raise UsageError(
+            f"{name!r} is no name of a workload: {PATTERN_WORDS[pattern]}.", hint="as: new churn"
+        )
+    if keyword.iskeyword(name):
+        raise UsageError(
+            f"{name!r} is a word of Python, and cannot name a package.", hint=f"as: new {name}_1"
+        )
 
 
 def _asked_task(label: str, ask: Ask) -> Task:
@@ -138,7 +151,7 @@ def _leaks(table: Table, label: str) -> tuple[dict[str, str], dict[str, str]]:
     """What the data gate would stop at, and what comes close to it: column -> in words."""
     scores = single_scores(table.columns, label)
     words = {
-        column: f"alone it predicts {label} with a score of {score:.3f} of 1"
+        column: f"predicts it alone, {score:.2f} where 1 is perfect"
         for column, score in scores.items()
         if score > _SUSPICIOUS_SCORE
     }

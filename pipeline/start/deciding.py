@@ -85,6 +85,7 @@ _CODE_GAP, _LEAST_CODE = 50, 10_000
 _FREE_TEXT_WORDS = 3.5
 _ID_SHARE = 0.95
 _ID_NAME = re.compile(r"(^|_)(id|uuid|guid|key|index|nr|no|number)$|^unnamed|^$|^row", re.IGNORECASE)
+_OTHER_DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}\b")
 _AMOUNT_SPAN = 30.0
 _RARE_CLASS = 0.1
 
@@ -222,6 +223,8 @@ def _reason_against(column: Facts, leaks: Mapping[str, str]) -> str:
         # The names of fifty firms may be long, and are categories nevertheless.
         if column.words > _FREE_TEXT_WORDS and column.distinct > column.present / _ROWS_PER_CATEGORY:
             return f"free text, {column.words:.0f} words on average"
+        if all(_OTHER_DATE.match(str(value)) for value in column.counts):
+            return "dates, but not as YYYY-MM-DD: write them so, and month, weekday and hour are used"
         if is_unique or column.distinct > column.present / 2:
             return f"an id: {column.distinct:,} different texts in {column.present:,} rows"
     if column.kind == "int" and is_unique and (_ID_NAME.search(column.name) or _counts_rows(column)):
@@ -257,11 +260,12 @@ def _safe(name: str) -> str:
 
 
 def _notes(label: Facts, task: Task, suspicions: Mapping[str, str], lists: Collection[str]) -> Sequence[str]:
-    notes = [
-        f"{column} nearly gives {label.name} away ({why}). Is it known before {label.name} is? If not, take "
-        "it out of data.columns and of preprocessing.py."
-        for column, why in suspicions.items()
-    ]
+    notes = []
+    if suspicions:
+        notes.append(
+            f"Nearly gives {label.name} away: {'; '.join(f'{c} ({why})' for c, why in suspicions.items())}. "
+            f"Take out of data.columns and of preprocessing.py what is not known before {label.name} is."
+        )
     notes += [f"{column} holds several values a row: left out." for column in lists]
     if label.missing:
         notes.append(

@@ -94,7 +94,9 @@ def read_table(source: str, *, root: Path, most_rows: int = MOST_ROWS) -> Table:
                 if rows >= most_rows:
                     break
     if not rows:
-        raise UsageError(f"{source} holds no row that can be read.")
+        raise UsageError(
+            f"{source} holds no row that can be read.", hint="below the header, a CSV has a line for each row"
+        )
     joined = {name: pa.chunked_array(chunks).combine_chunks() for name, chunks in parts.items()}
     lists = tuple(name for name, column in joined.items() if pa.types.is_large_list(column.type))
     return Table(

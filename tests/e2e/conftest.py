@@ -13,7 +13,7 @@ def fewer():
 
 @pytest.fixture(scope="session")
 def output(tmp_path_factory):
-    """The output folder of that run; later runs may add to it, after test_taxi.py, which asks for the latest."""
+    """The output folder of that run; others may add to it after test_taxi.py, which asks for the latest."""
     return tmp_path_factory.mktemp("taxi") / "output"
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from components.data_gate.finding import Finding, Rule, percent, plain
+from components.data_gate.finding import Finding, Rule, percent, plain, raised
 from components.data_gate.limits import Limits
 from components.data_gate.rules.distances import (
     jensen_shannon,
@@ -101,7 +101,7 @@ def _texts_differ(
         measured=distance,
         limit=limit,
         key=key,
-        remedy=f"look why; if it is right, raise {key} above {distance:.3f}",
+        remedy=f"look why; if it is right, {raised(key, distance)}",
     )
 
 
@@ -128,7 +128,7 @@ def _numbers_differ(
         measured=distance,
         limit=limit,
         key=key,
-        remedy=f"look why; if it is right, raise {key} above {distance:.3f}",
+        remedy=f"look why; if it is right, {raised(key, distance)}",
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from components.data_gate.finding import Finding, RowQuery, percent, plain, share
+from components.data_gate.finding import Finding, RowQuery, percent, plain, raised, share
 from components.data_gate.limits import Limits, key
 from components.data_gate.rules.distances import (
     jensen_shannon,
@@ -107,7 +107,7 @@ def _shift(
             measured=distance,
             limit=limits.max_label_shift,
             key=name,
-            remedy=f"look why the labels moved; if it is right, raise {name} above {distance:.3f}",
+            remedy=f"look why the labels moved; if it is right, {raised(name, distance)}",
         )
 
 

@@ -1,4 +1,4 @@
-"""A workload as the text of an Airflow DAG. That Airflow takes it is tested in tests/e2e/test_taxi_in_airflow.py."""
+"""A workload as the text of an Airflow DAG. Airflow itself takes it in tests/e2e/test_taxi_in_airflow.py."""
 
 import ast
 from datetime import UTC, datetime, timedelta

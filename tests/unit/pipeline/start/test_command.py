@@ -171,6 +171,8 @@ def test_nothing_is_ever_overwritten(root):
     [
         ({"name": "big-name"}, "is no name of a workload"),
         ({"name": "Big Name"}, "'Big Name' is no name of a workload"),
+        ({"name": "class"}, "'class' is a word of Python"),
+        ({"data": "nope.csv"}, "nope.csv does not exist"),
         ({"name": "../up"}, "is no name of a workload"),
         ({"label": "chrned"}, "has no column 'chrned'; there are: id, age"),
         ({"keep": ["agee"]}, "has no column 'agee'"),

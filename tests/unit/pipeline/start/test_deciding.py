@@ -48,6 +48,7 @@ def _role(column, **options):
         ("district", _cycle(*(17031000000 + 977 * n for n in range(90))), Role.CATEGORY, "90 different"),
         ("tract", [17031000000 + 977 * (row % 95) for row in range(ROWS)], Role.CATEGORY, "95 different"),
         ("born", _cycle("1990-01-01", "1991-05-06"), Role.MOMENT, "dates, taken apart"),
+        ("joined", [f"{1 + row % 28}/05/2021 06:28" for row in range(ROWS)], Role.LEFT_OUT, "write them so"),
         ("customer_id", list(range(5000, 5000 + 7 * ROWS, 7)), Role.LEFT_OUT, "an id"),
         ("line", list(range(1, ROWS + 1)), Role.LEFT_OUT, "an id"),
         ("code", [f"A{row:05}" for row in range(ROWS)], Role.LEFT_OUT, "an id"),
@@ -161,6 +162,6 @@ def test_notes_tell_what_the_user_should_know():
     assert "5 of 1,000 rows have no churned" in notes
     assert "Only 1.5% of the rows have churned yes" in notes
     assert "stands in 15 rows only" in notes
-    assert "x nearly gives churned away (score 0.9)" in notes
-    assert "line nearly" not in notes, "it is an id, and left out"
+    assert "Nearly gives churned away: x (score 0.9)." in notes
+    assert "line (" not in notes, "it is an id, and left out"
     assert "tags holds several values a row" in notes
