@@ -51,9 +51,16 @@ def _tell_code(found: _Difference, _now: Mapping[str, str], _before: Mapping[str
     elif found.changed:
         yield f"code changed: {len(found.changed)} of {found.total} files ({_first(found.changed)})"
     if found.added:
-        yield f"code: {_count(found.added)} newly imported ({_first(found.added)})"
+        yield f"{_told(found.added, 'newly')} ({_first(found.added)})"
     if found.removed:
-        yield f"code: {_count(found.removed)} no longer imported ({_first(found.removed)})"
+        yield f"{_told(found.removed, 'no longer')} ({_first(found.removed)})"
+
+
+def _told(names: list[str], how: str) -> str:
+    """Modules are imported; what else a node names, such as its data, is read."""
+    if all(name.endswith(".py") for name in names):
+        return f"code: {_count(names)} {how} imported"
+    return f"{_count(names)} {how} read"
 
 
 def _tell_data(found: _Difference, _now: Mapping[str, str], _before: Mapping[str, str]) -> Iterator[str]:

@@ -106,10 +106,12 @@ class RolledBack:
     instead_of: int
 
     def text(self) -> str:
-        """On one line."""
+        """What is live now; and that the next model's baseline is another matter."""
         return (
             f"Version {self.target} is live again as {self.published.version}, "
-            f"instead of {self.instead_of} -> {self.published.address}"
+            f"instead of {self.instead_of} -> {self.published.address}\n"
+            "The next model and its data are still compared with the latest blessed model and its data; "
+            "`baseline --set RUN` changes that."
         )
 
 

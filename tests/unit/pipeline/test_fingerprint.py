@@ -217,6 +217,10 @@ def test_module_that_comes_or_goes_is_named():
     ]
 
 
+def test_data_that_a_node_names_as_code_is_read_not_imported():
+    assert told(add={"code:/data/new.csv": "1"}) == ["1 file newly read (/data/new.csv)"]
+
+
 def test_parameter_shows_both_values():
     assert told(change={"param:train.batch_size": "1024"}) == ["train.batch_size 512 -> 1024"]
 
