@@ -155,7 +155,9 @@ def train(job: TrainingJob, preemption: Preemption) -> dict[str, Any]:
     writes = devices.hosts.index == 0  # every host has the same weights
     reached, attempts = fit(model, job, data, preemption, began_at=began_at, is_chief=writes)
     _save_weights(job, model, keep=writes)
-    constant_s = constant_batch_step_s(model, data.batches_from(0, 0), reached.clock)
+    constant_s = constant_batch_step_s(
+        model, data.batches_from(0, 0), reached.clock, hosts=devices.hosts.count
+    )
     result = facts | summarise(
         job,
         reached,

@@ -12,9 +12,11 @@ PROBE_SHARE = 0.02
 MIN_PROBE_S = 0.2
 MAX_PROBE_S = 5.0
 """Seconds that it lasts at least and at most: a shorter one says little beside other work."""
+PROBE_STEPS_TOGETHER = 20
+"""Steps that it takes on several hosts: each step waits for all of them, so all must take as many."""
 
 
-def constant_batch_step_s(model: Any, batches: Any, stepping: Clock) -> float | None:
+def constant_batch_step_s(model: Any, batches: Any, stepping: Clock, *, hosts: int = 1) -> float | None:
     """Seconds of a step on one constant batch, to be compared with those of the training's own steps.
 
     Trains on: the weights must have been saved before. The comparison counts what input costs the step in
@@ -25,14 +27,18 @@ def constant_batch_step_s(model: Any, batches: Any, stepping: Clock) -> float | 
         model: as it was trained, so that nothing compiles anew.
         batches: a dataset; its first batch is taken.
         stepping: the training's own steps.
+        hosts: that train together.
 
     Returns:
         None where too few steps were timed to compare with.
     """
-    if stepping.timed_steps == 0 or stepping.stepping_s <= 0:
+    if hosts > 1:
+        steps = PROBE_STEPS_TOGETHER
+    elif stepping.timed_steps == 0 or stepping.stepping_s <= 0:
         return None
-    probe_s = min(max(PROBE_SHARE * stepping.stepping_s, MIN_PROBE_S), MAX_PROBE_S)
-    steps = max(2, round(probe_s * stepping.timed_steps / stepping.stepping_s))
+    else:
+        probe_s = min(max(PROBE_SHARE * stepping.stepping_s, MIN_PROBE_S), MAX_PROBE_S)
+        steps = max(2, round(probe_s * stepping.timed_steps / stepping.stepping_s))
     call = model.steps_per_execution
     steps = -(-steps // call) * call + call  # whole calls, and the first is not timed
     [batch] = batches.take(1)
