@@ -17,7 +17,7 @@ UPSTREAM = {
     "Evaluator": {"Ingest", "SchemaGen", "Trainer", "Baseline"},
     "ServingCheck": {"Ingest", "SchemaGen", "Transform", "Trainer"},
     "ModelGate": {"Ingest", "StatisticsGen", "Trainer", "Evaluator", "ServingCheck"},
-    "Pusher": {"Ingest", "SchemaGen", "Trainer", "ModelGate"},
+    "Pusher": {"Ingest", "SchemaGen", "Trainer", "ModelGate", "DataGate"},
 }
 
 
