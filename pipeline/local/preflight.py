@@ -97,8 +97,8 @@ class Preflight:
                 advice.machine_command(TPU_SLICES[name].machine, name=name),
             ]
         lines.append(
-            f"Times and costs are estimates that no hardware has confirmed; list prices of {PRICES_OF}, "
-            "see docs/tpu.md."
+            "Times and costs are estimates that no hardware has confirmed; prices as remembered of "
+            f"{PRICES_OF}, see docs/tpu.md."
         )
         return "\n".join(lines)
 

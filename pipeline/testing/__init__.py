@@ -1,1 +1,1 @@
-"""For unit tests of your own preprocessing, models and components: see docs/testing.md."""
+"""For unit tests of your own preprocessing: see "Test what you change" in docs/own-data.md."""
