@@ -20,6 +20,7 @@ from tfx.types import artifact_utils, standard_component_specs
 from tfx.utils import proto_utils
 from tfx.utils.io_utils import copy_dir
 
+from components.counting import counted
 from components.errors import ComponentError, SlipwayError
 from components.ingest.column_types import Columns, ColumnType, merge
 from components.ingest.convert import Report, convert
@@ -143,7 +144,7 @@ class _Convert(beam.DoFn):
             columns = {name: ColumnType(kind) for name, kind in found["columns"].items()}
 
             def progress(rows: int, done_bytes: int) -> None:
-                tell(f"{rows:,} rows", done=task.skipped_bytes + done_bytes, total=task.total_bytes)
+                tell(counted(rows, "row"), done=task.skipped_bytes + done_bytes, total=task.total_bytes)
 
             document = convert(
                 task, self._options, columns, known=None, open_output=_open_output, progress=progress
@@ -268,7 +269,7 @@ def _finish(report: Report, splits: Mapping[str, str], quarantine: Any, options:
     for name, count in counts.items():
         quarantine.set_int_custom_property(name, count)
     quarantine.set_string_custom_property("digest", summary["digest"])
-    tell(f"{tally.rows_in:,} rows, {tally.rejected:,} in quarantine")
+    tell(f"{counted(tally.rows_in, 'row')}, {tally.rejected:,} in quarantine")
 
 
 def _left_behind(error: BadRowsError, quarantine: str) -> BadRowsError:

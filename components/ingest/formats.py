@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from types import ModuleType
+from importlib import import_module
 from typing import Protocol
 
-from components.ingest import csv_table, example_records, image_files, json_lines, npz_images, parquet_table
 from components.ingest.blocks import Block, InputFile
 from components.ingest.column_types import Columns, ColumnType
 from components.ingest.options import Options
@@ -30,27 +29,37 @@ class Format:
     """How files of a format are read.
 
     Attributes:
-        infer: the columns of one file with their types; types in `known` need not be looked for.
-        read: the rows of one file, given the columns of all.
+        module: has the functions; imported when it is first needed, for some bring libraries of their own.
         suffixes: of the files that a folder is searched for.
     """
 
-    infer: Infer
-    read: Read
+    module: str
     suffixes: tuple[str, ...]
 
+    @property
+    def infer(self) -> Infer:
+        """The columns of one file with their types."""
+        function: Infer = import_module(self.module).infer
+        return function
 
-def _of(module: ModuleType, *suffixes: str) -> Format:
-    return Format(infer=module.infer, read=module.read, suffixes=suffixes)
+    @property
+    def read(self) -> Read:
+        """The rows of one file, given the columns of all."""
+        function: Read = import_module(self.module).read
+        return function
+
+
+def _of(module: str, *suffixes: str) -> Format:
+    return Format(f"components.ingest.{module}", suffixes)
 
 
 FORMATS: Mapping[str, Format] = {
-    "csv": _of(csv_table, ".csv"),
-    "jsonl": _of(json_lines, ".jsonl"),
-    "parquet": _of(parquet_table, ".parquet"),
-    "tfrecord": _of(example_records, ".tfrecord"),
-    "npz": _of(npz_images, ".npz"),
-    "images": _of(image_files, ".jpg", ".jpeg", ".png", ".gif", ".bmp"),
+    "csv": _of("csv_table", ".csv"),
+    "jsonl": _of("json_lines", ".jsonl"),
+    "parquet": _of("parquet_table", ".parquet"),
+    "tfrecord": _of("example_records", ".tfrecord"),
+    "npz": _of("npz_images", ".npz"),
+    "images": _of("image_files", ".jpg", ".jpeg", ".png", ".gif", ".bmp"),
 }
 
 

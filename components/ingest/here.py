@@ -5,33 +5,29 @@ Where one shows that the guess was wrong, all rows are looked at first and the w
 is always that of looking at all rows.
 """
 
-import multiprocessing
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from threading import Lock
+from typing import BinaryIO
 
+from components.counting import counted
 from components.errors import ComponentError
 from components.ingest.column_types import Columns, merge
 from components.ingest.convert import Report, convert
 from components.ingest.formats import format_of
 from components.ingest.options import Options
 from components.ingest.planning import Task
+from components.ingest.side_by_side import SideBySide, TaskProgress, WorkerDiedError
 from components.ingest.storage import fetched
 from components.ingest.typed_rows import GuessError
 from components.progress import report as tell
 
-# A process takes half a second to start, and a second of work is about this much.
+# A process is worth its start, some tenths of a second, for this much; that is a second of work.
 WORKER_BYTES = 24 << 20
 GUESSED_BLOCKS = 1
-
-# Rows and bytes done so far by task; all workers share it.
-_done: Any = None
 
 
 def run_tasks(
@@ -87,55 +83,47 @@ def _run(
 ) -> Report:
     columns: Columns = {}
     report = Report()
-    with _mapper(tasks, workers) as each:
-        for found in each(partial(infer_columns, options=infer_by, known=known)):
-            columns = merge(columns, found)
-        for done in each(partial(_convert_here, options=options, columns=columns, known=tuple(known))):
-            report.add(done)
+    progress = _Progress(tasks)
+    infer = partial(_infer_here, options=infer_by, known=known)
+    try:
+        with SideBySide(workers) as processes:
+            for found in processes.map(infer, tasks, progress=progress.tell):
+                columns = merge(columns, found)
+            work = partial(_convert_here, options=options, columns=columns, known=tuple(known))
+            for done in processes.map(work, tasks, progress=progress.tell):
+                report.add(done)
+    except WorkerDiedError as error:
+        raise ComponentError(
+            f"one of the {workers} processes of Ingest died",
+            hint="if for want of memory (dmesg | tail), run with --beam=--direct_num_workers=1",
+        ) from error
     return report
 
 
-def _convert_here(task: Task, *, options: Options, columns: Columns, known: Collection[str]) -> Report:
-    def progress(rows: int, done_bytes: int) -> None:
-        _done[2 * task.index : 2 * task.index + 2] = [rows, done_bytes]
-        tell(f"{sum(_done[0::2]):,} rows", done=sum(_done[1::2]), total=task.total_bytes)
+class _Progress:
+    """Rows and bytes done so far, over all tasks."""
 
+    def __init__(self, tasks: Sequence[Task]) -> None:
+        self._total = tasks[0].total_bytes if tasks else 0
+        self._done: dict[int, tuple[int, int]] = {}
+        self._lock = Lock()
+
+    def tell(self, task: Task, rows: int, done_bytes: int) -> None:
+        with self._lock:
+            self._done[task.index] = rows, done_bytes
+            all_rows, all_bytes = map(sum, zip(*self._done.values(), strict=True))
+            tell(counted(all_rows, "row"), done=all_bytes, total=self._total)
+
+
+def _infer_here(task: Task, _: TaskProgress, *, options: Options, known: Columns) -> Columns:
+    return infer_columns(task, options=options, known=known)
+
+
+def _convert_here(
+    task: Task, progress: TaskProgress, *, options: Options, columns: Columns, known: Collection[str]
+) -> Report:
     return convert(task, options, columns, known=known, open_output=_open, progress=progress)
 
 
 def _open(path: str) -> BinaryIO:
     return Path(path).open("wb")
-
-
-@contextmanager
-def _mapper(tasks: Sequence[Task], workers: int) -> Iterator[Any]:
-    """A function that applies another to each task and gives the results in order."""
-    if workers == 1:
-        _share([0] * (2 * len(tasks)))
-        yield lambda work: map(work, tasks)
-        return
-    context = multiprocessing.get_context("spawn")  # a fork of a process with TensorFlow's threads may hang
-    shared = context.Array("q", 2 * len(tasks), lock=False)
-    _share(shared)
-    with ProcessPoolExecutor(workers - 1, context, initializer=_share, initargs=(shared,)) as pool:
-        try:
-            yield lambda work: _map_beside(pool, work, tasks)
-        except BrokenProcessPool as error:
-            raise ComponentError(
-                f"one of the {workers} processes of Ingest died",
-                hint="if for want of memory (dmesg | tail), run with --beam=--direct_num_workers=1",
-            ) from error
-        finally:
-            pool.shutdown(cancel_futures=True)  # waits for those that work, e.g. until nothing is written
-
-
-def _map_beside(pool: ProcessPoolExecutor, work: Callable[[Task], Any], tasks: Sequence[Task]) -> list[Any]:
-    """The work on each task: the pool begins with the first, this process with the last, until they meet."""
-    begun = [pool.submit(work, task) for task in tasks]
-    here = {index: work(tasks[index]) for index in reversed(range(len(tasks))) if begun[index].cancel()}
-    return [here[index] if index in here else future.result() for index, future in enumerate(begun)]
-
-
-def _share(done: Any) -> None:
-    global _done
-    _done = done

@@ -49,6 +49,17 @@ def infer(file: InputFile, options: Options, known: Columns) -> dict[str, Column
     return {name: known.get(name, kinds[name]) for name in options.chosen(tuple(kinds), file=file.name)}
 
 
+def first_keys(file: InputFile, options: Options) -> tuple[str, ...]:
+    """The keys of the objects in the first block of a file, by first appearance.
+
+    Raises:
+        FileError: the file cannot be read.
+    """
+    for _, rows, _ in _read_lines(file, options):
+        return tuple(dict.fromkeys(key for _, _, row in rows for key in row))
+    return ()
+
+
 def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]:
     """The objects of a file as rows."""
     for records, rows, rejects in _read_lines(file, options):

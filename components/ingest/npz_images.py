@@ -68,6 +68,16 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
                 raise _damaged(file, error) from error
 
 
+def image_shapes(file: InputFile) -> dict[str, tuple[int, ...]]:
+    """The shape of the array of images of each part, such as {"train": (60000, 28, 28)}.
+
+    Raises:
+        FileError: as `infer`.
+    """
+    with _opened(file) as archive:
+        return {part: _pair(file, archive, part)[0].shape for part in _parts(file, archive)}
+
+
 def _block(
     part: str,
     first: int,

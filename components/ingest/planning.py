@@ -12,6 +12,10 @@ from components.ingest.tfrecord import Shard
 
 # Files below this are converted together: each task writes a shard for every split.
 TASK_BYTES = 64 * MEBIBYTE
+# But where that makes fewer tasks than this they are smaller, so that processes that share them end together.
+# It takes one some half a second to convert as much as the least.
+MANY_TASKS = 16
+LEAST_TASK_BYTES = 16 * MEBIBYTE
 # Opening a file costs more than reading a small one.
 TASK_FILES = 5_000
 
@@ -98,10 +102,12 @@ def _suffix(name: str) -> str:
 
 
 def _groups(files: Sequence[StoredFile]) -> list[list[StoredFile]]:
+    even = sum(file.size_bytes for file in files) // MANY_TASKS
+    limit = min(max(even, LEAST_TASK_BYTES), TASK_BYTES)
     groups: list[list[StoredFile]] = []
     size = 0
     for file in files:
-        if not groups or size + file.size_bytes > TASK_BYTES or len(groups[-1]) >= TASK_FILES:
+        if not groups or size + file.size_bytes > limit or len(groups[-1]) >= TASK_FILES:
             groups.append([])
             size = 0
         groups[-1].append(file)

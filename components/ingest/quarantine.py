@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
+from components.counting import counted
 from components.errors import ComponentError
 from components.ingest.blocks import Reject
 
@@ -150,13 +151,14 @@ def check_tally(tally: Tally, *, max_bad_share: float) -> None:
     out = sum(tally.rows_out.values())
     if tally.rows_in != out + tally.rejected:
         raise ComponentError(
-            f"{tally.rows_in} rows were read, but {out} written and {tally.rejected} rejected",
+            f"{counted(tally.rows_in, 'row')} read, but {out:,} written and {tally.rejected:,} rejected",
             hint="this is a mistake in components.ingest; please report it with the files",
         )
     if tally.bad_share > max_bad_share:
         counts = ", ".join(f"{count} {reason}" for reason, count in tally.reasons.most_common())
+        are = "is no example" if tally.rejected == 1 else "are no examples"
         raise BadRowsError(
-            f"{tally.rejected} of {tally.rows_in} rows ({tally.bad_share:.2%}) are no examples, more than "
+            f"{tally.rejected:,} of {counted(tally.rows_in, 'row')} ({tally.bad_share:.2%}) {are}, more than "
             f"data.max_bad_share ({max_bad_share:.2%}): {counts}; first: {'; '.join(tally.first)}",
             hint="correct these rows, check data.delimiter and data.encoding, or raise data.max_bad_share",
         )

@@ -138,6 +138,22 @@ def _list_objects(pattern: str) -> list[StoredFile]:
     ]
 
 
+def bucket_location(bucket: str) -> str:
+    """Where a bucket lies, as Cloud Storage names it: US-CENTRAL1, EU, NAM4.
+
+    Raises:
+        FileError: there is no such bucket, or Cloud Storage did not say.
+    """
+    from google.api_core.exceptions import GoogleAPIError
+    from google.auth.exceptions import GoogleAuthError
+
+    try:
+        found = _client().get_bucket(bucket, timeout=_TIMEOUT_S, retry=_retry())
+    except (GoogleAPIError, GoogleAuthError, OSError) as error:
+        raise _refused(f"{GS}{bucket}", error) from error
+    return str(found.location or "")
+
+
 def _matches(name: str, pattern: str) -> bool:
     parts, wanted = name.split("/"), pattern.split("/")
     return len(parts) == len(wanted) and all(map(fnmatch.fnmatchcase, parts, wanted))

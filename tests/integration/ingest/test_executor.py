@@ -154,7 +154,7 @@ def _cell(kinds, r, empty):
 
 
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=6, suppress_health_check=list(HealthCheck))
 def test_examples_of_any_table_are_those_of_the_stock_component(run, examples, tmp_path_factory, seed):
     # One stock run costs seconds: each table has many columns, each of them a case of its own.
     r = random.Random(seed)  # noqa: S311

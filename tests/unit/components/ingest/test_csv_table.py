@@ -257,7 +257,7 @@ def test_progress_tells_rows_and_bytes(ingest, write):
 
 
 @given(st.binary(max_size=300), st.sampled_from([5, 64, 10_000]))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
 def test_any_bytes_are_rows_or_quarantined_or_refused(ingest, write, content, block_bytes):
     try:
         found = ingest(write(b"a,b\n" + content), block_bytes=block_bytes, max_record_bytes=100)
@@ -269,7 +269,7 @@ def test_any_bytes_are_rows_or_quarantined_or_refused(ingest, write, content, bl
 
 
 @given(st.lists(st.lists(st.text(max_size=8), min_size=2, max_size=2), min_size=1, max_size=30), st.data())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
 def test_what_csv_writes_is_read_back(ingest, write, table, data):
     import csv
     import io

@@ -1,19 +1,22 @@
 """Tasks on this machine: types that are guessed first, and processes side by side."""
 
-import multiprocessing
+import json
 import os
+from concurrent.futures import wait
 from pathlib import Path
 
 import pytest
 
 from components.errors import ComponentError
-from components.ingest import here
+from components.ingest import here, side_by_side
 from components.ingest.blocks import FileError
 from components.ingest.column_types import ColumnType
 from components.ingest.here import run_tasks, worker_count
 from components.ingest.options import Options
 from components.ingest.planning import TASK_BYTES, Task
+from components.ingest.side_by_side import SideBySide
 from components.ingest.storage import StoredFile, list_files
+from components.progress import PROGRESS_VARIABLE
 
 
 @pytest.fixture
@@ -40,6 +43,19 @@ def run(tmp_path):
         return report, content, bool(cleared)
 
     return ran
+
+
+class _Punctual(SideBySide):
+    """Begins when all of its processes have started: these files are so small that one would do them all."""
+
+    def map(self, *args, **settings):
+        wait(self._started.values())
+        return super().map(*args, **settings)
+
+
+@pytest.fixture(autouse=True)
+def punctual(monkeypatch):
+    monkeypatch.setattr(here, "SideBySide", _Punctual)
 
 
 @pytest.fixture
@@ -96,6 +112,16 @@ def test_processes_write_what_one_writes(run, several):
 
 
 @pytest.mark.slow
+def test_progress_counts_what_all_processes_did(run, several, tmp_path, monkeypatch):
+    shown = tmp_path / "progress"
+    monkeypatch.setenv(PROGRESS_VARIABLE, str(shown))
+    run(several, workers=2)
+    told = json.loads(shown.read_text(encoding="utf-8"))
+    assert told["text"] == "1,000 rows"
+    assert told["done"] == sum(path.stat().st_size for path in several.parent.iterdir())
+
+
+@pytest.mark.slow
 def test_wrong_guess_of_one_process_is_made_good_in_all(run, several, write):
     write("n,s\n" + "1,a\n" * 200 + "x,b\n", "3.csv")
     _, content, was_wrong = run(several, workers=2)
@@ -113,15 +139,10 @@ def test_error_in_a_process_comes_with_its_remedy(run, several, write):
 
 @pytest.mark.slow
 def test_process_that_dies_is_told(run, several, monkeypatch):
-    monkeypatch.setattr(here, "infer_columns", _die)
-    with pytest.raises(ComponentError, match="one of the 2 processes of Ingest died"):
+    monkeypatch.setattr(side_by_side, "WORKER", "components.ingest.no_such_module")
+    with pytest.raises(ComponentError, match="one of the 2 processes of Ingest died") as caught:
         run(several, workers=2)
-
-
-def _die(task, *, options, known):
-    if multiprocessing.parent_process():
-        os._exit(9)
-    return {}
+    assert "direct_num_workers=1" in caught.value.hint
 
 
 def test_no_more_processes_than_tasks_work_and_wish():

@@ -431,7 +431,7 @@ FORMAT_OF = {
 
 @pytest.mark.parametrize("name", FORMAT_OF)
 @given(data=st.data())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 def test_harmed_file_is_rows_or_quarantined_or_refused(ingest, write, name, data):
     content = bytearray(_sample(name))
     for _ in range(data.draw(st.integers(1, 4))):

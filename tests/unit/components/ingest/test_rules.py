@@ -15,7 +15,7 @@ from components.ingest.column_types import ColumnType, as_type, infer_type, merg
 from components.ingest.example_encoding import ExampleEncoder, varint, varints
 from components.ingest.example_message import parse_example
 from components.ingest.options import Options
-from components.ingest.planning import TASK_BYTES, final_names, plan_tasks
+from components.ingest.planning import LEAST_TASK_BYTES, MANY_TASKS, TASK_BYTES, final_names, plan_tasks
 from components.ingest.quarantine import BadRowsError, Tally, check_tally, describe
 from components.ingest.splitting import buckets
 from components.ingest.storage import StoredFile
@@ -250,7 +250,7 @@ def _open(path):
 
 
 def test_small_files_share_a_task_and_large_ones_do_not():
-    sizes = [TASK_BYTES // 2, TASK_BYTES // 2, 1, TASK_BYTES * 3, 5, 6]
+    sizes = [TASK_BYTES // 2, TASK_BYTES // 2, 1, TASK_BYTES * MANY_TASKS, 5, 6]
     files = [StoredFile(f"f{i}", size) for i, size in enumerate(sizes)]
     tasks = plan_tasks({None: files}, {"train": "t", "eval": "e"}, quarantine="q", min_shards=5)
     assert [[file.name for file in task.files] for task in tasks] == [
@@ -262,6 +262,18 @@ def test_small_files_share_a_task_and_large_ones_do_not():
     assert [task.lanes for task in tasks] == [2, 2, 2, 2]
     assert [task.quarantine for task in tasks] == [f"q/rows-0000{i}.jsonl" for i in range(4)]
     assert [task.skipped_bytes for task in tasks] == [0, sum(sizes[:2]), sum(sizes[:3]), sum(sizes[:4])]
+
+
+def test_several_files_are_several_tasks_so_that_processes_end_together():
+    def files_of_each_task(sizes):
+        files = [StoredFile(f"f{i}", size) for i, size in enumerate(sizes)]
+        tasks = plan_tasks({None: files}, {"all": "a"}, quarantine="q", min_shards=1)
+        return [len(task.files) for task in tasks]
+
+    assert files_of_each_task([LEAST_TASK_BYTES + 1] * 4) == [1, 1, 1, 1]
+    assert files_of_each_task([LEAST_TASK_BYTES // 4] * 8) == [4, 4]
+    many = files_of_each_task([TASK_BYTES // 8] * 100)
+    assert many == [6] * 16 + [4]
 
 
 def test_shards_are_named_as_tfx_names_them(ingest, write):
@@ -278,7 +290,7 @@ def test_all_rows_accounted_for_and_few_bad_is_fine():
 
 
 def test_lost_row_is_never_accepted():
-    with pytest.raises(ComponentError, match="10 rows were read, but 8 written and 1 rejected"):
+    with pytest.raises(ComponentError, match="10 rows read, but 8 written and 1 rejected"):
         check_tally(Tally(10, {"train": 8}, Counter({"x": 1})), max_bad_share=1)
 
 
@@ -295,6 +307,11 @@ def test_too_many_bad_rows_are_counted_by_reason():
         "3 of 10 rows (30.00%) are no examples, more than data.max_bad_share (20.00%): 2 y, 1 x; "
         "first: f line 3: y: raw"
     )
+
+
+def test_one_bad_row_is_told_in_the_singular():
+    with pytest.raises(BadRowsError, match=r"^1 of 10 rows \(10.00%\) is no example, more than"):
+        check_tally(Tally(10, {"train": 9}, Counter({"x": 1}), ["f line 3: x: raw"]), max_bad_share=0)
 
 
 def test_row_is_described_without_a_terminals_escapes():

@@ -1,0 +1,23 @@
+"""The names of a table's columns, from the head of a file: enough to say that it is another table."""
+
+from dataclasses import replace
+
+from components.ingest import json_lines
+from components.ingest.blocks import InputFile
+from components.ingest.formats import format_of
+from components.ingest.options import Options
+
+
+def column_names(file: InputFile, options: Options) -> tuple[str, ...]:
+    """The columns of a file; of JSON Lines, whose objects may differ, the keys in its first 4 MB.
+
+    Args:
+        file: of CSV, JSON Lines or Parquet.
+        options: how it is read.
+
+    Raises:
+        FileError: it cannot be read.
+    """
+    if options.format == "jsonl":
+        return json_lines.first_keys(file, options)
+    return tuple(format_of(options).infer(file, replace(options, inferred_blocks=1), {}))

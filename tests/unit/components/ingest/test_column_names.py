@@ -1,0 +1,38 @@
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from components.ingest.blocks import InputFile
+from components.ingest.column_names import column_names
+from components.ingest.column_types import ColumnType
+from components.ingest.options import Options
+from components.ingest.typed_rows import example_rows
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(name, content):
+        path = tmp_path / name
+        path.write_bytes(content)
+        return InputFile(name=name, path=path)
+
+    return write
+
+
+def test_names_of_the_columns_are_read_from_the_head_of_a_file(file, tmp_path):
+    csv = file("a.csv", b"fare;my company\n1;a\n")
+    assert column_names(csv, Options(delimiter=";")) == ("fare", "my company")
+    jsonl = file("a.jsonl", b'{"fare": 1}\nno json\n{"company": "a", "fare": 2}\n')
+    assert column_names(jsonl, Options(format="jsonl")) == ("fare", "company")
+    pq.write_table(pa.table({"fare": [1.0], "company": ["a"]}), tmp_path / "a.parquet")
+    parquet = InputFile(name="a.parquet", path=tmp_path / "a.parquet")
+    assert column_names(parquet, Options(format="parquet")) == ("fare", "company")
+
+
+def test_bytes_of_images_in_a_parquet_file_reach_the_examples_unchanged(tmp_path):
+    images = [bytes(range(256)), b"\x89PNG\r\n\x00"]
+    pq.write_table(pa.table({"image": images}), tmp_path / "a.parquet")
+    file = InputFile(name="a.parquet", path=tmp_path / "a.parquet")
+    [rows] = example_rows(file, Options(format="parquet"), {"image": ColumnType.TEXT}, known={})
+    assert all(image in record for image, record in zip(images, rows.records, strict=True))
+    assert rows.rejects == []

@@ -1,0 +1,188 @@
+"""Tasks side by side in several processes: who gets which, and what happens when one fails or is killed."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from components.ingest import side_by_side
+from components.ingest.side_by_side import SideBySide, WorkerDiedError
+
+# What is to be done, in a module that the workers find too; a task is a number here.
+WORKS = """
+import os, signal, sys, time
+
+def is_worker():
+    return "works_here" not in sys.modules
+
+def who(task, progress):
+    progress(task, 10 * task)
+    time.sleep(0.02)
+    return os.getpid()
+
+def slow_in_worker(task, progress):
+    time.sleep(1 if is_worker() else 0.01)
+    return os.getpid()
+
+def fail_at_2_and_late_at_1(task, progress):
+    if task in (1, 2):
+        time.sleep({1: 0.5, 2: 0}[task])
+        raise ValueError(f"task {task}")
+
+def fail_in_worker(task, progress):
+    if is_worker():
+        raise ValueError(f"task {task}")
+    time.sleep(0.5)
+
+def die_in_worker(task, progress):
+    if is_worker():
+        os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(0.5)
+
+def tell_for_ever(task, progress):
+    while True:
+        progress(1, 1)
+        time.sleep(0.05)
+
+def has_pandas(task, progress):
+    time.sleep(0.1)
+    return "pandas" in sys.modules if is_worker() else None
+"""
+
+_PROJECT = Path(side_by_side.__file__).parents[2]
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def works(tmp_path, monkeypatch):
+    (tmp_path / "works.py").write_text(WORKS, encoding="utf-8")
+    (tmp_path / "works_here.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    import works
+    import works_here  # noqa: F401
+
+    yield works
+    del sys.modules["works"], sys.modules["works_here"]
+
+
+@pytest.fixture
+def processes():
+    """Two of them, both ready."""
+    with SideBySide(2) as both:
+        for started in both._started.values():
+            started.result(timeout=60)
+        yield both
+
+
+def _is_worker(pid):
+    try:
+        return b"components.ingest.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:  # it has ended
+        return False
+
+
+def _ignore(task, rows, done_bytes):
+    pass
+
+
+def test_both_processes_work_and_the_results_are_in_order(works, processes):
+    told = {}
+
+    def tell(task, rows, done_bytes):
+        told[task] = rows, done_bytes
+
+    pids = processes.map(works.who, range(10), progress=tell)
+    assert len(pids) == 10
+    assert len(set(pids)) == 2
+    assert os.getpid() in pids
+    assert told == {task: (task, 10 * task) for task in range(10)}
+
+
+def test_no_process_keeps_tasks_that_another_could_do(works, processes):
+    pids = processes.map(works.slow_in_worker, range(8), progress=_ignore)
+    assert pids.count(os.getpid()) == 7
+
+
+def test_processes_serve_one_map_after_the_other(works, processes):
+    for _ in range(3):
+        assert len(set(processes.map(works.who, range(6), progress=_ignore))) == 2
+
+
+def test_first_error_by_order_is_raised_whichever_was_first_in_time(works, processes):
+    with pytest.raises(ValueError, match="task 1"):
+        processes.map(works.fail_at_2_and_late_at_1, range(4), progress=_ignore)
+
+
+def test_error_of_a_worker_comes_with_its_traceback_and_stops_the_rest(works, processes):
+    began = time.monotonic()
+    with pytest.raises(ValueError, match="task 0") as caught:
+        processes.map(works.fail_in_worker, range(100), progress=_ignore)
+    assert time.monotonic() - began < 20  # all would take 50 s
+    assert "in fail_in_worker" in str(caught.value.__cause__)
+
+
+def test_killed_worker_is_an_error_and_nobody_waits_for_it(works, processes):
+    began = time.monotonic()
+    with pytest.raises(WorkerDiedError):
+        processes.map(works.die_in_worker, range(100), progress=_ignore)
+    assert time.monotonic() - began < 20
+
+
+def test_nobody_waits_for_a_worker_that_starts_late(works, tmp_path, monkeypatch):
+    # It never says that it is ready, and ends with its line.
+    module = "import os, sys\nwhile os.read(int(sys.argv[1]), 1):\n    pass\n"
+    (tmp_path / "late.py").write_text(module, encoding="utf-8")
+    monkeypatch.setattr(side_by_side, "WORKER", "late")
+    with SideBySide(2) as both:
+        assert set(both.map(works.who, range(4), progress=_ignore)) == {os.getpid()}
+
+
+def test_worker_that_cannot_start_is_an_error(works, monkeypatch):
+    monkeypatch.setattr(side_by_side, "WORKER", "components.ingest.no_such_module")
+    with SideBySide(2) as both, pytest.raises(WorkerDiedError):
+        both.map(works.who, range(500), progress=_ignore)
+
+
+def test_workers_end_with_the_context(works):
+    with SideBySide(3) as all_three:
+        started = list(all_three._started)
+    assert [worker._process.returncode for worker in started] == [0, 0]
+
+
+@pytest.mark.parametrize("is_busy", [False, True])
+def test_worker_outlives_nobody(works, is_busy):
+    program = """
+import sys, time, works
+from components.ingest.side_by_side import SideBySide
+with SideBySide(2) as both:
+    [(worker, started)] = both._started.items()
+    started.result()
+    print(worker._process.pid, flush=True)
+    if len(sys.argv) > 1:
+        both.map(works.tell_for_ever, [1, 2], progress=lambda *_: None)
+    sys.stdin.read()
+"""
+    parent = subprocess.Popen(
+        [sys.executable, "-P", "-c", program, *(["busy"] if is_busy else [])],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([os.environ["PYTHONPATH"], str(_PROJECT)])},
+    )
+    with parent:
+        worker = int(parent.stdout.readline())
+        assert _is_worker(worker)
+        parent.kill()
+    ends = time.monotonic() + 20
+    while _is_worker(worker):
+        assert time.monotonic() < ends
+        time.sleep(0.05)
+
+
+def test_worker_imports_no_pandas(works, processes):
+    assert set(processes.map(works.has_pandas, range(4), progress=_ignore)) == {False, None}
