@@ -129,6 +129,7 @@ def DataGate(  # noqa: N802 (component constructors are nouns)
         made=made if made is None else (label_feature, made),
         sample=sample.columns,
         repeated=sample.repeated,
+        first_repeated=sample.first_repeated,
         sampled=sample.rows,
     )
     answer = judge(evidence, accepted=accept_data)
@@ -137,11 +138,13 @@ def DataGate(  # noqa: N802 (component constructors are nouns)
         files=[file["name"] for file in summary.get("files", ())],
         features=next(iter(evidence.statistics.values())).features,
         options=options,
+        splits=splits,
     )
     answer = replace(answer, findings=found)
     _write(answer, verdict.uri)
     if not answer.passed:
-        raise GateStopError(answer.message, verdict=answer.to_json())
+        told = {**answer.to_json(), "reference_folder": then.folder}
+        raise GateStopError(answer.message, verdict=told)
     keep_profile(
         statistics.uri, f"{verdict.uri}/statistics", Profile(digest, now_s, label_score=answer.label_score)
     )

@@ -1,7 +1,7 @@
 """What the gate found: what, where, measured against which limit, and what to do about it. Pure."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 Rule = Literal[
@@ -39,21 +39,28 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class RowQuery:
-    """Which rows of the raw files show a finding.
+    """Which rows of the raw files show a finding; without any condition, all that hold a value.
 
     Attributes:
         column: the column that is looked at.
-        values: rows that hold one of these texts; empty: by `below` and `above`.
+        values: rows that hold one of these texts.
         below: rows with a number less than this; None: none.
         above: rows with a number greater than this; None: none.
+        within: rows with a number above the first and at most the second; None leaves a side open.
         is_missing: rows without a value.
+        like: rows that hold what one of these does in each of its columns; numbers as float32, None for
+            nothing.
+        beside: another column, whose value is shown as well.
     """
 
     column: str
     values: tuple[str, ...] = ()
     below: float | None = None
     above: float | None = None
+    within: tuple[float | None, float | None] | None = None
     is_missing: bool = False
+    like: tuple[Mapping[str, float | str | None], ...] = ()
+    beside: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +71,7 @@ class SampleRow:
         file: its name, without the folder.
         line: from 1; None where the file has no lines.
         row: from 0, where it has none.
-        value: what stands in the column, shortened.
+        value: what stands in the column, shortened; with another beside it, both with their names.
     """
 
     file: str
@@ -89,6 +96,8 @@ class Finding:
         edits: the changes of the schema that would accept it.
         query: which rows show it.
         rows: up to five of those.
+        rows_of: `all splits` where they were looked for in more than `splits`: the raw files do not say in
+            which split a row is. With it and without rows, they are those of an earlier finding.
         stops: False for what is only worth knowing.
     """
 
@@ -103,11 +112,15 @@ class Finding:
     edits: tuple[Edit, ...] = ()
     query: RowQuery | None = None
     rows: tuple[SampleRow, ...] = field(default=())
+    rows_of: str = ""
     stops: bool = True
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data; keys are the attributes' names, and `text` is the first line for people."""
-        return {**asdict(self), "text": self.headline}
+        """Plain data; keys are the attributes' names, and `text` is the first line for people.
+
+        The query is left out: it may hold whole rows, and those that it found are there.
+        """
+        return {**asdict(replace(self, query=None)), "text": self.headline}
 
     @property
     def headline(self) -> str:
@@ -120,8 +133,11 @@ class Finding:
     def lines(self) -> list[str]:
         """The finding as it stands on the screen: headline, rows, remedy."""
         found = [self.headline]
+        rows = f"rows of {self.rows_of}" if self.rows_of else "rows"
         if self.rows:
-            found.append(f"  rows: {_places(self.rows)}")
+            found.append(f"  {rows}: {_places(self.rows)}")
+        elif self.rows_of:
+            found.append(f"  {rows}: as above")
         if self.remedy:
             found.append(f"  {self.remedy}")
         return found
@@ -132,9 +148,9 @@ def plain(number: float) -> str:
     return f"{number:,.0f}" if float(number).is_integer() and abs(number) < 1e15 else f"{number:.4g}"
 
 
-def share(part: float, whole: float) -> str:
+def share(part: float, whole: float, of: str = "rows") -> str:
     """A share with both numbers: `21 of 15,002 rows (0.14%)`."""
-    return f"{part:,.0f} of {whole:,.0f} rows ({percent(part / whole if whole else 0.0)})"
+    return f"{part:,.0f} of {whole:,.0f} {of} ({percent(part / whole if whole else 0.0)})"
 
 
 def percent(part: float) -> str:
@@ -163,11 +179,16 @@ def _shortened(value: str, *, most: int = 60) -> str:
 
 
 def _places(rows: Sequence[SampleRow]) -> str:
+    """Where the rows stand, and what stands there unless it is the same in all of them."""
+    is_same = len({row.value for row in rows}) == 1
     parts = []
     for name in dict.fromkeys(row.file for row in rows):
         of_file = [row for row in rows if row.file == name]
-        word, numbers = ("row", [row.row for row in of_file])
-        if all(row.line is not None for row in of_file):
-            word, numbers = ("line", [row.line or 0 for row in of_file])
-        parts.append(f"{name} {word} {', '.join(f'{number:,}' for number in numbers)}")
+        has_lines = all(row.line is not None for row in of_file)
+        numbers = [f"{row.line if has_lines else row.row:,}" for row in of_file]
+        if not is_same:
+            numbers = [
+                f"{number} ({_shortened(row.value)})" for number, row in zip(numbers, of_file, strict=True)
+            ]
+        parts.append(f"{name} {'line' if has_lines else 'row'} {', '.join(numbers)}")
     return "; ".join(parts)

@@ -1,12 +1,12 @@
 """Where in the raw files the rows stand that show a finding. Reads them again, as Ingest does."""
 
-import itertools
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from components.data_gate.finding import Finding, RowQuery, SampleRow
@@ -21,29 +21,52 @@ _log = logging.getLogger(__name__)
 # So many rows of each finding are shown; for rare ones this much of the files is searched, no more.
 MOST_ROWS = 5
 MOST_BYTES = 256 << 20
+# Two columns side by side tell little where the pairs are equal: so many rows are gone through for others.
+_MOST_ALIKE = 2_000
 _SHOWN = 60
 
 
 @dataclass
 class _Search:
     query: RowQuery
-    rows: list[SampleRow] = field(default_factory=list)
+    found: list[SampleRow] = field(default_factory=list)
+    alike: list[SampleRow] = field(default_factory=list)
 
     @property
     def is_done(self) -> bool:
-        return len(self.rows) >= MOST_ROWS
+        return len(self.found) >= MOST_ROWS or len(self.alike) >= _MOST_ALIKE
+
+    @property
+    def rows(self) -> tuple[SampleRow, ...]:
+        return tuple((self.found + self.alike)[:MOST_ROWS])
+
+    def add(self, row: SampleRow) -> None:
+        is_varied = bool(self.query.beside) and not self.query.like
+        if is_varied and row.value in {each.value for each in self.found}:
+            self.alike.append(row)
+        else:
+            self.found.append(row)
 
 
 def with_rows(
-    findings: Sequence[Finding], *, files: Sequence[str], features: Iterable[str], options: str
+    findings: Sequence[Finding],
+    *,
+    files: Sequence[str],
+    features: Iterable[str],
+    options: str,
+    splits: Collection[str],
 ) -> tuple[Finding, ...]:
     """The findings with up to five rows that show each, where they have a query.
+
+    The rows are looked for in all splits. A finding about some of them says so (`rows_of`), and where another
+    before it asks for the same rows, has none of its own.
 
     Args:
         findings: in any order; the order is kept.
         files: paths of the raw files; those that are not on this machine are left out.
         features: the columns that became features.
         options: how Ingest read them, JSON of its `Options`.
+        splits: the names of all splits.
     """
     searches = {id(finding): _Search(finding.query) for finding in findings if finding.query}
     here = [path for path in map(Path, files) if path.is_file()] if searches else []
@@ -59,10 +82,23 @@ def with_rows(
         except (ComponentError, OSError) as error:
             # The rows only help to find the cause; that it is there is known without them.
             _log.warning("%s could not be searched for rows: %s", path, error)
-    return tuple(
-        replace(finding, rows=tuple(searches[id(finding)].rows)) if id(finding) in searches else finding
-        for finding in findings
-    )
+    rows = {key: search.rows for key, search in searches.items()}
+    return tuple(_shown([(finding, rows.get(id(finding), ())) for finding in findings], frozenset(splits)))
+
+
+def _shown(
+    found: Sequence[tuple[Finding, tuple[SampleRow, ...]]], splits: frozenset[str]
+) -> Iterator[Finding]:
+    """The findings with their rows; of which splits those are is said where it is not only the finding's."""
+    before: list[RowQuery] = []
+    for finding, rows in found:
+        if not rows or finding.query is None:
+            yield finding
+            continue
+        is_wider = bool(finding.splits) and not splits.issubset(finding.splits)
+        is_repeated = is_wider and finding.query in before
+        before.append(finding.query)
+        yield replace(finding, rows=() if is_repeated else rows, rows_of="all splits" if is_wider else "")
 
 
 def _search_file(
@@ -74,9 +110,9 @@ def _search_file(
     position = before = 0
     for block in reader.read(file, options, columns):
         for search in searches:
-            if not search.is_done:
-                found = _rows_of(block, search.query, path.name, before)
-                search.rows += itertools.islice(found, MOST_ROWS - len(search.rows))
+            rows = _rows_of(block, search.query, path.name, before)
+            while not search.is_done and (row := next(rows, None)):
+                search.add(row)
         before += block.rows
         position = block.position
         if position > most_bytes or all(search.is_done for search in searches):
@@ -87,9 +123,36 @@ def _search_file(
 def _rows_of(block: Block, query: RowQuery, name: str, before: int) -> Iterator[SampleRow]:
     column = block.columns.get(query.column)
     for index, cell in enumerate(_cells(column) if column is not None else ()):
-        if matches(cell, query):
-            line = block.find(index).line
-            yield SampleRow(name, line, before + index, str(cell if cell is not None else "")[:_SHOWN])
+        if matches(cell, query) and (not query.like or _is_like(block, index, query.like)):
+            shown = _text(cell)
+            if query.beside:
+                shown = f"{query.column} {shown}, {query.beside} {_text(_cell(block, query.beside, index))}"
+            yield SampleRow(name, block.find(index).line, before + index, shown)
+
+
+def _text(cell: Any) -> str:
+    return str(cell if cell is not None else "")[:_SHOWN]
+
+
+def _is_like(block: Block, index: int, wanted: Sequence[Mapping[str, float | str | None]]) -> bool:
+    return any(all(_is_same(_cell(block, name, index), row[name]) for name in row) for row in wanted)
+
+
+def _is_same(cell: Any, wanted: float | str | None) -> bool:
+    """Whether a cell of a file is what an Example holds: there, numbers that are not whole are float32."""
+    if _is_empty(cell) or wanted is None:
+        return _is_empty(cell) and wanted is None
+    if isinstance(wanted, str):
+        return str(cell) == wanted
+    try:
+        return float(cell) == wanted or np.float32(cell) == np.float32(wanted)
+    except (TypeError, ValueError):
+        return False
+
+
+def _cell(block: Block, name: str, index: int) -> Any:
+    column = block.columns.get(name)
+    return next(_cells(column.slice(index, 1)), None) if column is not None else None
 
 
 def _cells(column: pa.Array) -> Iterator[Any]:
@@ -107,14 +170,24 @@ def matches(cell: Any, query: RowQuery) -> bool:
     """
     if isinstance(cell, list) and cell:
         return any(matches(each, query) for each in cell)
-    is_missing = cell is None or cell in ("", [])
-    if query.is_missing or is_missing:
-        return query.is_missing and is_missing
+    if query.like:
+        return any(_is_same(cell, row.get(query.column)) for row in query.like)
+    if query.is_missing or _is_empty(cell):
+        return query.is_missing and _is_empty(cell)
     if query.values:
         return str(cell) in query.values
+    if (query.below, query.above, query.within) == (None, None, None):
+        return True
     try:
         number = float(cell)
     except (TypeError, ValueError):
         return False
+    if query.within is not None:
+        low, high = query.within
+        return (low is None or number > low) and (high is None or number <= high)
     is_below = query.below is not None and number < query.below
     return is_below or (query.above is not None and number > query.above)
+
+
+def _is_empty(cell: Any) -> bool:
+    return cell is None or cell in ("", [])

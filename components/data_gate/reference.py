@@ -36,9 +36,13 @@ def find_reference(candidates: Sequence[tuple[str, str]], *, digest: str) -> Ref
     Args:
         candidates: what each is, in words, and its folder.
         digest: stands for the data at hand.
+
+    Raises:
+        ComponentError: a folder that is called by its own name, as the user gave it, holds no statistics.
     """
     for name, folder in candidates:
-        if folder and fileio.exists(folder):
+        # A blessing from elsewhere may have kept nothing; a folder of the user's has to be there.
+        if folder and (name == folder or fileio.exists(folder)):
             profile = read_profile(folder)
             if profile.digest != digest:
                 return Reference(name, folder, read_statistics(folder), profile)
@@ -49,8 +53,13 @@ def read_statistics(folder: str) -> Statistics:
     """The statistics of a folder with `Split-*/FeatureStats.pb`, train first.
 
     Raises:
-        ComponentError: there are none.
+        ComponentError: there are none, or no such folder.
     """
+    if not fileio.exists(folder):
+        raise ComponentError(
+            f"{folder} is not there, and data_gate names it as a folder of statistics",
+            hint="name the folder of an artifact of StatisticsGen",
+        )
     found = (name.strip("/") for name in fileio.listdir(folder) if name.startswith("Split-"))
     splits = sorted(found, key=lambda name: (name != "Split-train", name))
     if not splits:

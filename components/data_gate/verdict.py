@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from components.counting import counted
 from components.data_gate.finding import Finding
 from components.data_gate.limits import Limits
 from components.data_gate.rules.changed_columns import find_changed_columns
@@ -21,6 +22,7 @@ from components.data_gate.schema import Anomaly, FeatureSchema
 from components.data_gate.statistics import SplitStatistics, Statistics, total_rows
 from components.data_profile.columns import Column
 from components.data_profile.label_score import LabelScore, label_score
+from components.data_profile.rows import row_at
 from components.data_profile.single_scores import single_scores
 
 # How the data of the last blessed model is called: the next model will be compared with that model.
@@ -55,6 +57,7 @@ class Evidence:
         made: the label that the model learns, by its name among the transformed features, for the same rows;
             None where it is not known.
         repeated: rows of the sample that repeat an earlier one.
+        first_repeated: the first few of them, by their numbers in the sample.
         sampled: rows of the sample.
     """
 
@@ -74,6 +77,7 @@ class Evidence:
     sample: Mapping[str, Column] = field(default_factory=dict)
     made: tuple[str, Column] | None = None
     repeated: int = 0
+    first_repeated: Sequence[int] = ()
     sampled: int = 0
 
 
@@ -111,8 +115,8 @@ class Verdict:
     def message(self) -> str:
         """The answer in one line."""
         count = len(self.stopping)
-        found = f"{count} finding{'s' * (count != 1)}" if count else "nothing found"
-        data = f"{self.rows:,} rows, {self.features} columns"
+        found = counted(count, "finding") if count else "nothing found"
+        data = f"{counted(self.rows, 'row')}, {counted(self.features, 'column')}"
         against = (
             f", against {self.reference_name}" if self.reference_name else ", no earlier data to compare with"
         )
@@ -165,9 +169,12 @@ def judge(evidence: Evidence, *, accepted: str = "") -> Verdict:
 def _find(e: Evidence, scores: Mapping[str, float], explained: LabelScore | None) -> Iterator[Finding]:
     yield from find_bad_rows(e.bad, e.limits)
     yield from find_row_counts(e.statistics, e.reference, e.limits)
-    yield from find_duplicates(e.repeated, e.sampled, e.limits)
+    repeats = [row_at(e.sample, row) for row in e.first_repeated] if e.sample else []
+    yield from find_duplicates(e.repeated, e.sampled, e.limits, examples=repeats)
     yield from find_label_faults(e.statistics, e.reference, e.label, e.limits)
-    yield from find_label_noise(explained, e.reference_label_score, e.label, e.limits)
+    yield from find_label_noise(
+        explained, e.reference_label_score, e.label, e.limits, sample=e.sample, single=scores
+    )
     found = find_missing(e.statistics, e.reference, e.schema, e.limits, schema_file=e.schema_file)
     missing = [finding for finding in found if finding.feature != e.label]
     yield from missing
@@ -199,5 +206,5 @@ def _leaks_of_made(e: Evidence, *, told: Collection[str]) -> Iterator[Finding]:
         return
     name, column = e.made
     features = {key: values for key, values in e.sample.items() if key not in (e.label, name)}
-    found = find_leaks(single_scores({**features, name: column}, name), name, e.limits)
+    found = find_leaks(single_scores({**features, name: column}, name), name, e.limits, beside=e.label)
     yield from (finding for finding in found if finding.feature not in told)

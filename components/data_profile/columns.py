@@ -29,7 +29,8 @@ def are_classes(label: Column) -> bool:
 def categories(values: Column) -> Codes:
     """A number from 0 on for each different value; a missing text is a value of its own."""
     if values.dtype == object:
-        values = np.array(["\0" if value is None else value for value in values], dtype=str)
+        codes: dict[str | None, int] = {}
+        return np.array([codes.setdefault(value, len(codes)) for value in values], dtype=np.int64)
     return np.unique(values, return_inverse=True)[1].astype(np.int64)
 
 
@@ -40,5 +41,6 @@ def binned(column: Column, *, bins: int) -> Codes:
     missing = np.isnan(column)
     values = np.where(missing, np.inf, column)
     ordered = np.sort(values)
-    edges = np.unique(ordered[np.linspace(0, len(ordered) - 1, bins + 1).astype(np.intp)][:-1])
+    edges = ordered[np.linspace(0, len(ordered) - 1, bins + 1).astype(np.intp)][:-1]
+    edges = edges[np.append(True, edges[1:] != edges[:-1])]
     return np.where(missing, len(edges) + 1, np.searchsorted(edges, values, side="right")).astype(np.int64)

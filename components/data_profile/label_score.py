@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from components.data_profile.columns import Column, Floats, are_classes, binned, is_missing
+from components.data_profile.columns import Codes, Column, Floats, are_classes, binned, is_missing
 
 Matrix = npt.NDArray[np.float32]
 
@@ -50,6 +50,39 @@ def label_score(sample: Mapping[str, Column], label: str, single: Mapping[str, f
     Returns:
         None where there are under 500 labelled rows, no columns, or only one label.
     """
+    found = _explained(sample, label, single)
+    if found is None:
+        return None
+    _, left, spread = found
+    unexplained = float(left.sum() / spread.sum())
+    # The standard error of a ratio of two means (delta method).
+    influence = (left - unexplained * spread) / spread.mean()
+    return LabelScore(1 - unexplained, float(influence.std() / math.sqrt(len(influence))))
+
+
+def least_explained(
+    sample: Mapping[str, Column], label: str, single: Mapping[str, float], *, most: int = 5
+) -> list[int]:
+    """The rows whose label is farthest from what the other columns say, the farthest first.
+
+    Args:
+        sample, label, single: as for `label_score`; it takes as long.
+        most: how many rows.
+
+    Returns:
+        Their numbers in the sample; empty where nothing can be explained.
+    """
+    found = _explained(sample, label, single)
+    if found is None:
+        return []
+    rows, left, _ = found
+    return [int(rows[index]) for index in np.argsort(-left, kind="stable")[:most]]
+
+
+def _explained(
+    sample: Mapping[str, Column], label: str, single: Mapping[str, float]
+) -> tuple[Codes, Floats, Floats] | None:
+    """The rows looked at, and for each the squares of what is left of its label, and of all of it."""
     columns = sorted(single, key=lambda name: -single[name])[:_MOST_COLUMNS]
     if label not in sample or not columns:
         return None
@@ -68,10 +101,7 @@ def label_score(sample: Mapping[str, Column], label: str, single: Mapping[str, f
         middle, answers = _fitted(given[learn], wanted[learn], given[ask])
         left[ask] = ((wanted[ask] - answers) ** 2).sum(axis=1)
         spread[ask] = ((wanted[ask] - middle) ** 2).sum(axis=1)
-    unexplained = float(left.sum() / spread.sum())
-    # The standard error of a ratio of two means (delta method).
-    influence = (left - unexplained * spread) / spread.mean()
-    return LabelScore(1 - unexplained, float(influence.std() / math.sqrt(len(influence))))
+    return np.flatnonzero(known) * step, left, spread
 
 
 def _wanted(label: Column) -> Matrix:

@@ -14,6 +14,8 @@ from components.data_profile.columns import Column
 
 # Text longer than this on average is a document or an image: nothing is predicted from it as a category.
 _LONG_BYTES = 1_000
+# Each is shown with the row that it repeats.
+_SHOWN_REPEATED = 2
 
 
 @dataclass(frozen=True)
@@ -24,12 +26,14 @@ class Sample:
         columns: those with at most one value a row, by name; see `columns.Column`.
         rows: how many.
         repeated: how many of them repeat an earlier one.
+        first_repeated: the first few that do, by their numbers.
         records: the same rows as they were read, serialized tf.Examples.
     """
 
     columns: dict[str, Column]
     rows: int
     repeated: int
+    first_repeated: Sequence[int]
     records: Sequence[bytes]
 
 
@@ -43,9 +47,17 @@ def read_sample(uri: str, splits: Sequence[str], *, rows: int) -> Sample:
     """
     files = [path for split in splits for path in sorted(fileio.glob(f"{uri}/Split-{split}/*"))]
     records = [record for path in files for record in _read(path, -(-rows // len(files)))]
-    digests = {hashlib.blake2b(record, digest_size=16).digest() for record in records}
+    digests = [hashlib.blake2b(record, digest_size=16).digest() for record in records]
+    first = {digest: row for row, digest in reversed(list(enumerate(digests)))}
+    repeats = [row for row, digest in enumerate(digests) if first[digest] != row]
     columns = _columns(ExamplesToRecordBatchDecoder().DecodeBatch(records)) if records else {}
-    return Sample(columns=columns, rows=len(records), repeated=len(records) - len(digests), records=records)
+    return Sample(
+        columns=columns,
+        rows=len(records),
+        repeated=len(repeats),
+        first_repeated=repeats[:_SHOWN_REPEATED],
+        records=records,
+    )
 
 
 def _read(path: str, rows: int) -> Iterator[bytes]:

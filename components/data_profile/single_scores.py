@@ -1,5 +1,6 @@
 """How well each column alone predicts the label, on rows kept aside. Pure."""
 
+import functools
 from collections.abc import Mapping
 
 import numpy as np
@@ -35,28 +36,21 @@ def single_scores(sample: Mapping[str, Column], label: str) -> dict[str, float]:
     known = ~is_missing(target)
     if known.sum() < _LEAST_ROWS:
         return {}
-    classes = categories(target[known]) if are_classes(target[known]) else None
-    numbers = None if classes is not None else target[known].astype(np.float64)
-    found = {}
-    for name, column in sample.items():
-        if name != label:
-            feature = _thinned(column, len(sample))[known]
-            found[name] = (
-                _class_score(feature, classes) if classes is not None else _number_score(feature, numbers)
-            )
-    return found
+    wanted = target[known]
+    if are_classes(wanted):
+        score = functools.partial(_class_score, label=categories(wanted))
+    elif (numbers := wanted.astype(np.float64)).min() < numbers.max():
+        score = functools.partial(_number_score, label=numbers, label_ranks=_centred(_ranks(numbers)))
+    else:
+        return dict.fromkeys((name for name in sample if name != label), 0.0)
+    return {
+        name: score(_thinned(column, len(sample))[known]) for name, column in sample.items() if name != label
+    }
 
 
 def _thinned(column: Column, features: int) -> Column:
     rows = int(np.clip(_MOST_VALUES // max(features, 1), 4 * _LEAST_ROWS, _MOST_ROWS))
     return column[:: max(-(-len(column) // rows), 1)]
-
-
-def _equal_bins(feature: Floats) -> Codes:
-    """Which of 32 bins of equally many rows each number falls into; missing values have their own."""
-    ranks = np.empty(len(feature), dtype=np.int64)
-    ranks[np.argsort(feature)] = np.arange(len(feature))  # NaN comes last
-    return np.where(np.isnan(feature), _BINS, ranks * _BINS // max(len(feature), 1))
 
 
 def _class_score(feature: Column, label: Codes) -> float:
@@ -83,56 +77,73 @@ def _class_score(feature: Column, label: Codes) -> float:
 def _gini(feature: Floats, label: Codes) -> float:
     """How well the order of the numbers tells the two classes apart, 0 to 1."""
     known = ~np.isnan(feature)
-    values, classes = feature[known], label[known]
+    values, classes = (feature, label) if known.all() else (feature[known], label[known])
     ones = int(classes.sum())
-    if min(ones, len(classes) - ones) < _LEAST_RARE or values.min() == values.max():
+    if min(ones, len(classes) - ones) < _LEAST_RARE:
         return 0.0
-    # Equal numbers count half: their ranks are averaged by taking the order from both ends.
-    up, down = _centred_ranks(values), -_centred_ranks(-values)
-    middle = float((up + down)[classes == 1].sum()) / 2
+    ranks = _ranks(values)
+    middle = float(ranks[classes == 1].sum()) - ones * (len(classes) - 1) / 2
+    if _has_ties(values, ranks):
+        # Equal numbers count half: their ranks are averaged by taking the order from both ends.
+        down = float(_ranks(-values)[classes == 1].sum()) - ones * (len(classes) - 1) / 2
+        middle = (middle - down) / 2
     return min(abs(middle) * 2 / (ones * (len(classes) - ones)), 1.0)
 
 
-def _number_score(feature: Column, label: Floats | None) -> float:
+def _number_score(feature: Column, label: Floats, label_ranks: Floats) -> float:
     """The larger of two shares of the label's spread that it explains, 0 to 1.
 
     One is the square of the rank correlation (Spearman), which any monotone copy of the label has as 1; the
     other is R squared of the mean label of its bins, on rows kept aside.
     """
-    if label is None or label.min() == label.max():
-        return 0.0
-    codes = categories(feature) if feature.dtype == object else _equal_bins(feature)
+    if feature.dtype == object:
+        return _explained(categories(feature), label)
+    ranks = _ranks(feature)  # NaN comes last
+    known = ~np.isnan(feature)
+    bins = ranks * _BINS // max(len(feature), 1)
+    if known.all():
+        return max(_explained(bins, label), _rank_correlation(feature, ranks, label_ranks) ** 2)
+    explained = _explained(np.where(known, bins, _BINS), label)
+    values, others = feature[known], label[known]
+    if known.sum() < max(_LEAST_ROWS // 2, known.size // 2) or others.min() == others.max():
+        return explained
+    return max(explained, _rank_correlation(values, _ranks(values), _centred(_ranks(others))) ** 2)
+
+
+def _explained(codes: Codes, label: Floats) -> float:
+    """R squared of the mean label of each bin or text, learned on every other row, on the rest."""
     sums = np.bincount(codes[::2], weights=label[::2], minlength=int(codes.max()) + 1)
     rows = np.bincount(codes[::2], minlength=len(sums))
     means = np.where(rows > 0, sums / np.maximum(rows, 1), label[::2].mean())
     aside = label[1::2]
     spread = float(((aside - aside.mean()) ** 2).sum())
-    explained = 1 - float(((aside - means[codes[1::2]]) ** 2).sum()) / spread if spread > 0 else 0.0
-    return max(explained, _rank_correlation(feature, label) ** 2)
+    return 1 - float(((aside - means[codes[1::2]]) ** 2).sum()) / spread if spread > 0 else 0.0
 
 
-def _rank_correlation(feature: Column, label: Floats) -> float:
-    """Spearman's, of the rows that have a value; 0 where they are fewer than half."""
-    if feature.dtype == object:
+def _rank_correlation(values: Floats, ranks: Codes, others: Floats) -> float:
+    """Spearman's, of values with their ranks and the centred ranks of the label; 0 for a constant."""
+    own = _centred(ranks)
+    found = float(own @ others / (own @ own))  # both are the same numbers in another order
+    if not _has_ties(values, ranks):
+        return found
+    if values.min() == values.max():
         return 0.0
-    known = ~np.isnan(feature)
-    if known.sum() < max(_LEAST_ROWS // 2, known.size // 2):
-        return 0.0
-    values = feature[known]
-    if values.min() == values.max() or label[known].min() == label[known].max():
-        return 0.0
-    others = _centred_ranks(label[known])
-    found = _correlation(_centred_ranks(values), others)
     # A falling copy breaks its ties the other way round.
-    return found if found >= 0 else _correlation(_centred_ranks(-values), others)
+    return found if found >= 0 else float(_centred(_ranks(-values)) @ others / (own @ own))
 
 
-def _correlation(ranks: Floats, others: Floats) -> float:
-    return float(ranks @ others / (ranks @ ranks))  # both are the same numbers in another order
-
-
-def _centred_ranks(values: Floats) -> Floats:
-    """0 to n - 1, less their mean; equal values keep the order of the rows: a copy has the same ranks."""
-    ranks = np.empty(len(values))
-    ranks[np.argsort(values, kind="stable")] = np.arange(len(values)) - (len(values) - 1) / 2
+def _ranks(values: Floats) -> Codes:
+    """0 to n - 1; equal values keep the order of the rows: a copy has the same ranks."""
+    ranks = np.empty(len(values), dtype=np.int64)
+    ranks[np.argsort(values, kind="stable")] = np.arange(len(values))
     return ranks
+
+
+def _centred(ranks: Codes) -> Floats:
+    return ranks.astype(np.float64) - (len(ranks) - 1) / 2
+
+
+def _has_ties(values: Floats, ranks: Codes) -> bool:
+    ordered = np.empty(len(values))
+    ordered[ranks] = values
+    return bool((ordered[1:] == ordered[:-1]).any())

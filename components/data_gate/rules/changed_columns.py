@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator
 
-from components.data_gate.finding import Finding
+from components.data_gate.finding import Finding, RowQuery
 from components.data_gate.statistics import Kind, Statistics
 
 _KINDS: dict[Kind, str] = {"int": "whole numbers", "float": "numbers", "text": "text"}
@@ -47,6 +47,7 @@ def find_changed_columns(
                 splits=tuple(statistics),
                 what=f"it holds {_KINDS[now[name]]}, in the reference {_KINDS[kind]}",
                 remedy=f"bring the old kind back, or declare it in the schema; {_RETIRE}",
+                query=RowQuery(name),
             )
 
 

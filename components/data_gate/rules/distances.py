@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from components.data_gate.statistics import Distribution
+from components.data_profile.columns import Floats
 
 # Standard errors that chance is allowed: 4 are exceeded by one comparison in 16,000.
 _SIGMAS = 4.0
@@ -65,17 +66,35 @@ def jensen_shannon(first: Distribution, second: Distribution) -> tuple[float, in
     Returns:
         0 (equal) to 1 (nothing in common), and the number of cells.
     """
-    points = np.sort(np.concatenate([first.points, second.points]))
-    below = np.stack([first.at_most(points), second.at_most(points)])
-    cuts = np.searchsorted(below.mean(axis=0), _CUTS)
-    ends = sorted({*cuts.tolist(), len(points) - 1})
-    cells = below[:, ends]
-    cells[:, 1:] -= cells[:, :-1].copy()
-    cells = cells[:, cells.any(axis=0)]
-    ratio = cells / cells.mean(axis=0)
+    _, cells = _cells(first, second)
+    ratio = cells / ((cells[0] + cells[1]) / 2)
     # Where a cell is empty in one of them it adds nothing: x log x goes to 0.
     terms = cells * np.log2(np.where(ratio > 0, ratio, 1.0))
     return float(terms.sum() / 2), cells.shape[1]
+
+
+def most_grown(now: Distribution, then: Distribution) -> tuple[tuple[float, float], tuple[float, float]]:
+    """The cell of the Jensen-Shannon divergence that holds more of `now` than of `then`, by the most.
+
+    Returns:
+        Its ends (above the first, which is minus infinity for the first cell, and at most the second), and
+        the share of `now` and of `then` in it, 0 to 1.
+    """
+    ends, cells = _cells(now, then)
+    worst = int((cells[0] - cells[1]).argmax())
+    low = float(ends[worst - 1]) if worst else -math.inf
+    return (low, float(ends[worst])), (float(cells[0, worst]), float(cells[1, worst]))
+
+
+def _cells(first: Distribution, second: Distribution) -> tuple[Floats, Floats]:
+    """The upper ends of the cells, ascending, and the shares of both in them: [cells] and [2, cells]."""
+    points = np.sort(np.concatenate([first.points, second.points]))
+    below = np.array([first.at_most(points), second.at_most(points)])
+    cuts = np.searchsorted(below[0] + below[1], 2 * _CUTS)
+    ends = sorted({*cuts.tolist(), len(points) - 1})
+    cells = np.diff(below[:, ends], axis=1, prepend=0.0)
+    is_used = (cells[0] > 0) | (cells[1] > 0)
+    return points[ends][is_used], cells[:, is_used]
 
 
 def jensen_shannon_by_chance(cells: int, rows: tuple[int, int]) -> float:

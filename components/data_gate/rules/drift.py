@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from components.data_gate.finding import Finding, Rule, percent, plain, raised
+from components.data_gate.finding import Finding, RowQuery, Rule, plain, raised
 from components.data_gate.limits import Limits
 from components.data_gate.rules.distances import (
     jensen_shannon,
@@ -12,6 +12,7 @@ from components.data_gate.rules.distances import (
     l_infinity_by_chance,
     scale,
 )
+from components.data_gate.rules.grown import numbers_moved, texts_moved
 from components.data_gate.statistics import FeatureStatistics, SplitStatistics, Statistics
 
 TRAIN = "train"
@@ -92,16 +93,17 @@ def _texts_differ(
     if distance <= limit + l_infinity_by_chance(sum(shares) / 2, (now.present, then.present)):
         return None
     key = limits.key(now.name, f"{how.prefix}_l_infinity")
+    words, risen = texts_moved(now.counts, then.counts, value, there=how.there, of="values")
     return Finding(
         rule=how.rule,
         feature=now.name,
         splits=how.splits,
-        what=f'"{value}" is {percent(shares[0])} of the values, {percent(shares[1])} {how.there}: '
-        f"L-infinity {distance:.3f}",
+        what=f"{words}: L-infinity {distance:.3f}",
         measured=distance,
         limit=limit,
         key=key,
         remedy=f"look why; if it is right, {raised(key, distance)}",
+        query=RowQuery(now.name, values=(risen,)),
     )
 
 
@@ -119,16 +121,18 @@ def _numbers_differ(
     if (scaled := _scaled(now, then, limits, how)) or distance <= limit + chance:
         return scaled
     key = limits.key(now.name, f"{how.prefix}_jensen_shannon")
+    words, query = numbers_moved(now, then, there=how.there)
     return Finding(
         rule=how.rule,
         feature=now.name,
         splits=how.splits,
-        what=f"the values lie elsewhere, mean {now.mean:.4g}, {then.mean:.4g} {how.there}: "
+        what=f"the mean is {now.mean:.4g}, {then.mean:.4g} {how.there}; {words}: "
         f"Jensen-Shannon {distance:.3f}",
         measured=distance,
         limit=limit,
         key=key,
         remedy=f"look why; if it is right, {raised(key, distance)}",
+        query=query,
     )
 
 
@@ -146,11 +150,13 @@ def _scaled(
         rule="scale",
         feature=now.name,
         splits=how.splits,
-        what=f"all values are {_times(factor)} what they are {how.there}, as after a change of units",
+        what=f"all {now.values:,} values are {_times(factor)} what they are {how.there}, "
+        "as after a change of units",
         measured=factor,
         limit=limit,
         key=key,
         remedy=f"bring them back to the old unit; if it is right, raise {key} above {needed:.3g}",
+        query=RowQuery(now.name),
     )
 
 

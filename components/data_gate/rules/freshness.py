@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
 
-from components.data_gate.finding import Finding
+from components.data_gate.finding import Finding, RowQuery, share
 from components.data_gate.limits import SECTION, Freshness
+from components.data_gate.rules.grown import numbers_moved
 from components.data_gate.statistics import FeatureStatistics, Statistics
 
 _DAY_S = 86_400.0
@@ -43,10 +45,13 @@ def find_staleness(
             remedy=f"correct {SECTION}.freshness.column",
         )
         return
+    latest = _later_than(statistics, wanted.column, newest_s - _DAY_S)
     if newest_s > now_s + _AHEAD_S:
         yield _finding(
             wanted.column,
-            f"the newest value, {_date(newest_s)}, lies in the future",
+            f"the newest value, {_date(newest_s)}, lies in the future"
+            f"{_counted_after(statistics, wanted.column, now_s + _AHEAD_S)}",
+            query=_later_than(statistics, wanted.column, now_s + _AHEAD_S),
             remedy="look whether it is in seconds since 1970, and at the clock that wrote it",
         )
         return
@@ -59,10 +64,13 @@ def find_staleness(
             limit=wanted.max_age_days,
             key=f"{SECTION}.freshness.max_age_days",
             remedy=f"bring newer data, or raise {SECTION}.freshness.max_age_days",
+            query=latest,
         )
     before_s = newest(reference, wanted.column)
     if before_s is not None:
-        yield from _moved(newest_s, before_s, wanted, elapsed_s)
+        yield from (
+            replace(finding, query=latest) for finding in _moved(newest_s, before_s, wanted, elapsed_s)
+        )
         if before_s - newest_s <= wanted.max_behind_days * _DAY_S:
             yield from _median_fell(statistics, reference, wanted)
 
@@ -98,11 +106,13 @@ def _moved(newest_s: float, before_s: float, wanted: Freshness, elapsed_s: float
 
 def _median_fell(statistics: Statistics, reference: Statistics, wanted: Freshness) -> Iterator[Finding]:
     """Whether the middle of the times is surely older than it was, while the newest value is not."""
-    now, then = (_median(each, wanted.column) for each in (statistics, reference))
-    if now is None or then is None:
+    fullest = [_fullest(each, wanted.column) for each in (statistics, reference)]
+    if fullest[0] is None or fullest[1] is None:
         return
+    now, then = _median(fullest[0]), _median(fullest[1])
     behind_days = (then[0] - now[1]) / _DAY_S
     if behind_days > wanted.max_behind_days:
+        _, query = numbers_moved(fullest[0], fullest[1], there="")
         yield _finding(
             wanted.column,
             f"half of the values are older than {_date(now[1])}, in the reference than {_date(then[0])}: "
@@ -112,21 +122,48 @@ def _median_fell(statistics: Statistics, reference: Statistics, wanted: Freshnes
             key=f"{SECTION}.freshness.max_behind_days",
             remedy="look whether times were shifted, or old rows came in again; else raise "
             f"{SECTION}.freshness.max_behind_days above {behind_days:,.0f}",
+            query=query,
         )
 
 
-def _median(statistics: Statistics, column: str) -> tuple[float, float] | None:
-    """Between which times the median surely lies: the quantiles four standard errors of a half around it."""
+def _fullest(statistics: Statistics, column: str) -> FeatureStatistics | None:
+    """The column in the split that has most of its times; None where it holds no numbers."""
     features = (split.features.get(column) for split in statistics.values())
     found = [feature for feature in features if feature is not None and feature.distribution is not None]
-    if not found:
-        return None
-    largest = max(found, key=lambda feature: feature.present)
-    if largest.distribution is None:
-        return None
-    margin = 2 / math.sqrt(largest.present)
-    low, high = largest.distribution.quantiles(np.array([max(0.5 - margin, 0.0), min(0.5 + margin, 1.0)]))
+    return max(found, key=lambda feature: feature.present, default=None)
+
+
+def _median(feature: FeatureStatistics) -> tuple[float, float]:
+    """Between which times the median surely lies: the quantiles four standard errors of a half around it."""
+    if feature.distribution is None:
+        raise ValueError(f"{feature.name} holds no numbers")
+    margin = 2 / math.sqrt(feature.present)
+    low, high = feature.distribution.quantiles(np.array([max(0.5 - margin, 0.0), min(0.5 + margin, 1.0)]))
     return float(low), float(high)
+
+
+def _later_than(statistics: Statistics, column: str, time_s: float) -> RowQuery:
+    """The rows with a time after that one."""
+    features = [split.features[column] for split in statistics.values() if column in split.features]
+    texts = {text for feature in features for text in feature.counts if (_parse(text) or -math.inf) > time_s}
+    return RowQuery(column, values=tuple(sorted(texts))) if texts else RowQuery(column, above=time_s)
+
+
+def _counted_after(statistics: Statistics, column: str, time_s: float) -> str:
+    """How many rows have a time after that one, in words; empty where the times are texts."""
+    features = [split.features[column] for split in statistics.values() if column in split.features]
+    at = np.array([time_s])
+    found = [
+        (each.present * (1 - float(each.distribution.at_most(at)[0])), each.present)
+        for each in features
+        if each.distribution is not None
+    ]
+    late, whole = sum(part for part, _ in found), sum(each for _, each in found)
+    if not late:
+        return ""
+    # Between two quantiles it is estimated.
+    about = "" if late == whole else "about "
+    return f", as {about}{share(max(round(late), 1), whole)} do"
 
 
 def newest(statistics: Statistics, column: str) -> float | None:
@@ -163,8 +200,9 @@ def _finding(
     measured: float | None = None,
     limit: float | None = None,
     key: str = "",
+    query: RowQuery | None = None,
 ) -> Finding:
-    return Finding("freshness", column, (), what, measured, limit, key, remedy)
+    return Finding("freshness", column, (), what, measured, limit, key, remedy, query=query)
 
 
 def _date(time_s: float) -> str:

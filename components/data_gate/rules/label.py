@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from components.data_gate.finding import Finding, RowQuery, percent, plain, raised, share
+from components.counting import agreeing
+from components.data_gate.finding import Finding, RowQuery, plain, raised, share
 from components.data_gate.limits import Limits, key
 from components.data_gate.rules.distances import (
     jensen_shannon,
@@ -11,6 +12,7 @@ from components.data_gate.rules.distances import (
     l_infinity_by_chance,
 )
 from components.data_gate.rules.drift import TRAIN
+from components.data_gate.rules.grown import numbers_moved, texts_moved
 from components.data_gate.statistics import FeatureStatistics, Statistics
 
 
@@ -53,7 +55,7 @@ def _missing(feature: FeatureStatistics, split: str, limits: Limits) -> Iterator
             rule="label",
             feature=feature.name,
             splits=(split,),
-            what=f"{share(feature.missing, feature.rows)} have no label",
+            what=f"{share(feature.missing, feature.rows)} {agreeing(feature.missing, 'have')} no label",
             measured=feature.missing_share,
             limit=limits.max_label_missing_share,
             key=name,
@@ -78,6 +80,7 @@ def _constant(label: str, found: dict[str, FeatureStatistics]) -> Finding:
         splits=tuple(found),
         what=f"all {rows:,} labels are {value}: there is nothing to learn",
         remedy="look at what fills this column, and at data.label",
+        query=RowQuery(label),
     )
 
 
@@ -91,24 +94,32 @@ def _shift(
             return
         distance, cells = jensen_shannon(now.distribution, then.distribution)
         chance = jensen_shannon_by_chance(cells, rows)
-        what = f"mean {now.mean:.4g}, {then.mean:.4g} {there}: Jensen-Shannon {distance:.3f}"
+        if distance <= limits.max_label_shift + chance:
+            return
+        words, query = numbers_moved(now, then, there=there)
+        what = f"the mean is {now.mean:.4g}, {then.mean:.4g} {there}; {words}: Jensen-Shannon {distance:.3f}"
     else:
         counts = [_counts(each) for each in (now, then)]
         distance, value = l_infinity(*counts)
         shares = [each.get(value, 0.0) / max(sum(each.values()), 1) for each in counts]
         chance = l_infinity_by_chance(sum(shares) / 2, rows)
-        what = f'"{value}" is {percent(shares[0])} of the labels, {percent(shares[1])} {there}'
-    if distance > limits.max_label_shift + chance:
-        yield Finding(
-            rule="label",
-            feature=now.name,
-            splits=splits,
-            what=what,
-            measured=distance,
-            limit=limits.max_label_shift,
-            key=name,
-            remedy=f"look why the labels moved; if it is right, {raised(name, distance)}",
-        )
+        if distance <= limits.max_label_shift + chance:
+            return
+        what, risen = texts_moved(counts[0], counts[1], value, there=there, of="labels")
+        query = RowQuery(now.name, values=(risen,))
+        if now.is_number:
+            query = RowQuery(now.name, within=(0.5, None) if risen == "1" else (None, 0.5))
+    yield Finding(
+        rule="label",
+        feature=now.name,
+        splits=splits,
+        what=what,
+        measured=distance,
+        limit=limits.max_label_shift,
+        key=name,
+        remedy=f"look why the labels moved; if it is right, {raised(name, distance)}",
+        query=query,
+    )
 
 
 def _is_binary(feature: FeatureStatistics) -> bool:

@@ -1,18 +1,27 @@
 """Labels that lost their connection with the other columns: flipped, shuffled or shifted by a row."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
-from components.data_gate.finding import Finding, percent
+from components.data_gate.finding import Finding, RowQuery, percent
 from components.data_gate.limits import Limits, key
-from components.data_profile.label_score import LabelScore
+from components.data_profile.columns import Column
+from components.data_profile.label_score import LabelScore, least_explained
+from components.data_profile.rows import row_at
 
 # As for the other comparisons: what chance alone reaches once in 30,000 times.
 _STANDARD_ERRORS = 4.0
 
 
 def find_label_noise(
-    now: LabelScore | None, then: LabelScore | None, label: str, limits: Limits
+    now: LabelScore | None,
+    then: LabelScore | None,
+    label: str,
+    limits: Limits,
+    *,
+    sample: Mapping[str, Column] = MappingProxyType({}),
+    single: Mapping[str, float] = MappingProxyType({}),
 ) -> Iterator[Finding]:
     """Whether the other columns tell the label surely less well than in the reference.
 
@@ -21,6 +30,8 @@ def find_label_noise(
         then: of the reference; either may be None: nothing is compared.
         label: its column.
         limits: `max_label_score_drop`.
+        sample: columns of some rows by name.
+        single: how well each alone predicts the label, from `single_scores`.
     """
     if now is None or then is None or then.score <= 0:
         return
@@ -29,6 +40,11 @@ def find_label_noise(
     if drop <= limit * then.score + chance:
         return
     name, measured = key("max_label_score_drop"), drop / then.score
+    rows = least_explained(sample, label, single)
+    query = None
+    if rows:
+        like = tuple(row_at(sample, row) for row in rows)
+        query = RowQuery(label, like=like, beside=max(single, key=lambda column: single[column]))
     yield Finding(
         rule="label",
         feature=label,
@@ -39,4 +55,5 @@ def find_label_noise(
         limit=limit,
         key=name,
         remedy=f"look at where these labels come from; if they are right, raise {name} above {measured:.3f}",
+        query=query,
     )

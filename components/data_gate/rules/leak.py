@@ -2,17 +2,20 @@
 
 from collections.abc import Iterator, Mapping
 
-from components.data_gate.finding import Finding
-from components.data_gate.limits import Limits
+from components.data_gate.finding import Finding, RowQuery
+from components.data_gate.limits import SECTION, Limits
 
 
-def find_leaks(scores: Mapping[str, float], label: str, limits: Limits) -> Iterator[Finding]:
+def find_leaks(
+    scores: Mapping[str, float], label: str, limits: Limits, *, beside: str = ""
+) -> Iterator[Finding]:
     """Features whose score is above `max_label_score`.
 
     Args:
         scores: of `single_scores`.
         label: what they predict, as the user knows it.
         limits: `max_label_score`.
+        beside: the raw column of the label, which is shown beside the feature; empty: `label`.
     """
     for name, measured in scores.items():
         limit = limits.of(name, "max_label_score")
@@ -28,5 +31,6 @@ def find_leaks(scores: Mapping[str, float], label: str, limits: Limits) -> Itera
                 limit=limit,
                 key=key,
                 remedy="leave it out of preprocessing_fn and of data.columns; if it is known before the "
-                f"label, raise {key}",
+                f"label, set {SECTION}.features.{name}.max_label_score to 1",
+                query=RowQuery(name, beside=beside or label),
             )

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from components.counting import agreeing
 from components.data_gate.finding import Edit, Finding, RowQuery, percent, share
 from components.data_gate.limits import Limits
 from components.data_gate.rules.distances import l_infinity_by_chance
@@ -86,8 +87,7 @@ def _above_reference(
         rule="missing",
         feature=feature.name,
         splits=(split,),
-        what=f"{share(feature.missing, feature.rows)} have no value, {percent(before.missing_share)} "
-        "in the reference",
+        what=f"{_without_value(feature)}, {percent(before.missing_share)} in the reference",
         measured=rise,
         limit=limit,
         key=key,
@@ -103,7 +103,7 @@ def _finding(
         rule="missing",
         feature=feature.name,
         splits=(split,),
-        what=f"{share(feature.missing, feature.rows)} have no value",
+        what=_without_value(feature),
         measured=feature.missing_share,
         limit=limit,
         key=key,
@@ -111,3 +111,7 @@ def _finding(
         edits=edits,
         query=RowQuery(feature.name, is_missing=True),
     )
+
+
+def _without_value(feature: FeatureStatistics) -> str:
+    return f"{share(feature.missing, feature.rows)} {agreeing(feature.missing, 'have')} no value"

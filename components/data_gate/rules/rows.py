@@ -1,9 +1,10 @@
 """How many rows there are: too few, far more or less than before, repeated ones, bad ones."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from components.data_gate.finding import Finding, percent, share
+from components.counting import agreeing, counted
+from components.data_gate.finding import Finding, RowQuery, percent, share
 from components.data_gate.limits import Limits, key
 from components.data_gate.statistics import Statistics, total_rows
 
@@ -35,7 +36,7 @@ def find_row_counts(statistics: Statistics, reference: Statistics, limits: Limit
             rule="rows",
             feature="",
             splits=(),
-            what=f"{rows:,} rows in all, needs {limits.min_rows:,}",
+            what=f"{counted(rows, 'row')} in all, needs {limits.min_rows:,}",
             measured=rows,
             key=key("min_rows"),
             remedy=f"bring more rows, or lower {key('min_rows')}",
@@ -48,7 +49,8 @@ def find_row_counts(statistics: Statistics, reference: Statistics, limits: Limit
             rule="rows",
             feature="",
             splits=(),
-            what=f"{rows:,} rows, {percent(abs(change))} {verb} than the {before:,} of the reference",
+            what=f"{counted(rows, 'row')}, {percent(abs(change))} {verb} "
+            f"than the {before:,} of the reference",
             measured=abs(change),
             limit=limits.max_row_change,
             key=key("max_row_change"),
@@ -57,13 +59,20 @@ def find_row_counts(statistics: Statistics, reference: Statistics, limits: Limit
         )
 
 
-def find_duplicates(repeated: int, looked_at: int, limits: Limits) -> Iterator[Finding]:
+def find_duplicates(
+    repeated: int,
+    looked_at: int,
+    limits: Limits,
+    *,
+    examples: Sequence[Mapping[str, float | str | None]] = (),
+) -> Iterator[Finding]:
     """Rows that repeat an earlier one.
 
     Args:
         repeated: how many do.
         looked_at: of how many rows, the sample.
         limits: `max_duplicate_share`.
+        examples: some of the rows that repeat another, by column.
     """
     measured = repeated / looked_at if looked_at else 0.0
     if measured > limits.max_duplicate_share:
@@ -77,6 +86,7 @@ def find_duplicates(repeated: int, looked_at: int, limits: Limits) -> Iterator[F
             key=key("max_duplicate_share"),
             remedy="look whether a file is there twice; if such rows are natural, raise "
             f"{key('max_duplicate_share')} above {measured:.2f}",
+            query=RowQuery(next(iter(examples[0])), like=tuple(examples)) if examples else None,
         )
 
 
@@ -91,7 +101,8 @@ def find_bad_rows(bad: BadRows, limits: Limits) -> Iterator[Finding]:
         rule="bad rows",
         feature="",
         splits=(),
-        what=f"{share(rejected, bad.rows_in)} are in quarantine ({reasons}), first: {''.join(bad.first[:1])}",
+        what=f"{share(rejected, bad.rows_in)} {agreeing(rejected, 'are')} in quarantine ({reasons}), "
+        f"first: {'; '.join(bad.first)}",
         measured=measured,
         limit=limits.max_bad_share,
         key=key("max_bad_share"),

@@ -187,6 +187,8 @@ def _other(group: Sequence[Anomaly], context: Context) -> Finding:
     what = f"{anomaly.short[:1].lower()}{anomaly.short[1:]}: {anomaly.description.strip()}"
     remedy = "correct the data, or the schema"
     edits: tuple[Edit, ...] = ()
+    # Of a column that is lost there are no rows, and what the data set lacks as a whole has no column.
+    query = RowQuery(name) if name and kind != _LOST else None
     if kind == _LOST:
         what = "the schema has this column, the data has not"
         edits = (Edit("deprecate", name),)
@@ -205,6 +207,7 @@ def _other(group: Sequence[Anomaly], context: Context) -> Finding:
         what=what,
         remedy=remedy,
         edits=edits if context.schema_file else (),
+        query=query,
         stops=_stops(group, context.limits),
     )
 

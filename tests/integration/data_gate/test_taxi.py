@@ -38,20 +38,21 @@ def gate(libraries, tmp_path_factory):
     }
     function = DataGate.EXECUTOR_SPEC.executor_class._FUNCTION
 
-    def call(validated, *, reference=None, accepted="", limits=SETTINGS, span=-1):
+    def call(validated, *, reference=None, accepted="", limits=SETTINGS, span=-1, **folders):
         inputs = {name: made() for name, made in types.items()}
         for name, artifact in inputs.items():
             artifact.uri = str(getattr(validated, name))
         inputs["statistics"].split_names = json.dumps(["train", "eval"])
         verdict = DataVerdict()
         verdict.uri = str(tmp_path_factory.mktemp("verdict"))
+        settings = {"reference_folder": "", "serving_folder": "", **folders}
         began = time.process_time()
         try:
             function(
                 **inputs, verdict=verdict, reference=reference, label="tips", limits=json.dumps(limits),
-                options=Options(label="tips").to_json(), blessing=None, reference_folder="",
+                options=Options(label="tips").to_json(), blessing=None, **settings,
                 preprocessing_fn="workloads.taxi.preprocessing.preprocessing_fn", label_feature="big_tip",
-                reference_span=span, serving_folder="", schema_file="schemas/taxi.pbtxt", sample_rows=50_000,
+                reference_span=span, schema_file="schemas/taxi.pbtxt", sample_rows=50_000,
                 accept_data=accepted, day="",
             )  # fmt: skip
             found = json.loads((Path(verdict.uri) / "verdict.json").read_text())
@@ -172,6 +173,41 @@ SPOILED = {
 }
 
 
+# Of a column that is gone there are no rows, nor of rows that are.
+WITHOUT_ROWS = {"a column dropped", "two thirds of the rows lost"}
+
+
+def lines_of(rows):
+    return [row["line"] for row in rows]
+
+
+# What the rows that are named have to be, where it can be told.
+SHOWN = {
+    "a column emptied": lambda rows: lines_of(rows) == [2, 3, 4, 5, 6],
+    "a new category": lambda rows: lines_of(rows) == [2, 502, 1002, 1502, 2002],
+    "milliseconds for seconds": lambda rows: all(float(row["value"]) > 1e12 for row in rows),
+    "duplicated rows": lambda rows: (
+        len(rows) == 4 and [line - 15_002 for line in lines_of(rows)[2:]] == lines_of(rows)[:2]
+    ),
+    "label leaked into a feature": lambda rows: (
+        len({row["value"] for row in rows}) == 5
+        and all(
+            float(row["value"].split(", ")[0].removeprefix("trip_miles "))
+            == float(row["value"].split(", ")[1].removeprefix("tips "))
+            for row in rows
+        )
+    ),
+    # All of these five were flipped, and say against which column.
+    "5% of the labels flipped": lambda rows: all(
+        row["line"] % 20 == 2 and ", payment_type " in row["value"] for row in rows
+    ),
+    "a third of the times shifted back": lambda rows: all(row["line"] % 3 == 2 for row in rows),
+    # The last day, which has become 30 and 31 December 2014.
+    "time shifted back": lambda rows: all(float(row["value"]) > 1_419_897_600 for row in rows),
+    "another city": lambda rows: {row["value"] for row in rows} == {"Taxi Affiliation Services"},
+}
+
+
 @pytest.mark.parametrize("name", SPOILED)
 def test_spoiled_trips_are_stopped_by_the_right_finding(gate, validate, trips, clean, name):
     spoil, (rule, feature, words) = SPOILED[name]
@@ -181,6 +217,13 @@ def test_spoiled_trips_are_stopped_by_the_right_finding(gate, validate, trips, c
     assert found, verdict.lines
     assert words in found[0]["text"]
     assert found[0]["remedy"]
+    rows = found[0]["rows"]
+    assert len(rows) <= 5
+    assert bool(rows) == (name not in WITHOUT_ROWS)
+    assert SHOWN.get(name, bool)(rows) or not rows, rows
+    # Processor time, with the search for the rows; the least of three, since a shared core takes longer.
+    again = (gate(validate(spoil(trips)), reference=clean.artifact).took_s for _ in range(2))
+    assert verdict.took_s < 2 or min(again) < 2
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -220,6 +263,21 @@ def test_label_that_depends_on_what_transform_has_yet_to_find_is_not_guessed(val
     assert made("fare_scaled") is None, "its mean is not known yet"
     assert made("nonsense") is None
     assert made("big_tip", "workloads.taxi.model.build_model") is None
+
+
+def test_folders_of_statistics_are_the_reference_and_what_serving_asks(gate, validate, trips):
+    moved = validate(SPOILED["another city"][0](trips))
+    named = str(moved.statistics)
+    verdict = gate(validate(trips), reference_folder=named, serving_folder=named)
+    assert verdict.reference == named
+    drift, serving = (f for f in verdict.findings if f["feature"] == "company")
+    assert (drift["rule"], serving["rule"]) == ("drift", "serving")
+    assert "100% in the reference" in drift["text"]
+    assert "100% when serving" in serving["text"]
+    assert drift["key"] == "data_gate.max_drift_l_infinity"
+    assert serving["key"] == "data_gate.max_skew_l_infinity"
+    assert {row["value"] for row in drift["rows"]} == {"Dispatch Taxi Affiliation"}
+    assert serving["rows"] == (), "the rows that the finding before it names"
 
 
 def test_same_trips_again_are_not_compared_with_themselves(gate, validate, trips, clean):

@@ -17,7 +17,9 @@ HEADER = "fare,pay,note\n"
 def rows_for(query, files, features=("fare", "pay", "note"), **options):
     finding = Finding("domain", query.column, (), "", query=query)
     text = Options(**options).to_json()
-    [found] = with_rows([finding], files=[str(file) for file in files], features=features, options=text)
+    [found] = with_rows(
+        [finding], files=[str(file) for file in files], features=features, options=text, splits=()
+    )
     return [(row.file, row.line, row.value) for row in found.rows]
 
 
@@ -43,6 +45,44 @@ def test_numbers_beyond_a_bound_and_empty_cells_are_found(csv):
         ("trips.csv", 4, "999"),
     ]
     assert rows_for(RowQuery("fare", is_missing=True), [file]) == [("trips.csv", 5, "")]
+
+
+def test_rows_of_a_stretch_of_numbers_are_found_with_its_end_and_without_its_beginning(csv):
+    file = csv("1,Cash,\n2,Cash,\n2.5,Cash,\n3,Cash,\n,Cash,\n")
+    assert [line for _, line, _ in rows_for(RowQuery("fare", within=(1, 2.5)), [file])] == [3, 4]
+    assert [line for _, line, _ in rows_for(RowQuery("fare", within=(None, 1)), [file])] == [2]
+    assert [line for _, line, _ in rows_for(RowQuery("fare", within=(2.5, None)), [file])] == [5]
+
+
+def test_every_row_with_a_value_shows_what_is_wrong_with_all(csv):
+    file = csv(",Cash,\n2,Cash,\n3,Cash,\n")
+    assert rows_for(RowQuery("fare"), [file]) == [("trips.csv", 3, "2"), ("trips.csv", 4, "3")]
+
+
+def test_two_columns_are_shown_side_by_side_by_rows_that_differ(csv):
+    file = csv("1,Cash,\n1,Cash,\n1,Cash,\n2,Card,\n1,Card,\n" + "1,Cash,\n" * 9)
+    assert rows_for(RowQuery("fare", beside="pay"), [file]) == [
+        ("trips.csv", 2, "fare 1, pay Cash"),
+        ("trips.csv", 5, "fare 2, pay Card"),
+        ("trips.csv", 6, "fare 1, pay Card"),
+        ("trips.csv", 3, "fare 1, pay Cash"),
+        ("trips.csv", 4, "fare 1, pay Cash"),
+    ]
+
+
+def test_rows_of_the_examples_are_found_again_by_all_their_columns(csv):
+    file = csv("0.1,Cash,x\n0.1,Card,x\n0.2,Card,x\n0.1,Card,\n0.10,Card,x\nmany,Card,x\n")
+    # What an Example holds of 0.1.
+    like = ({"fare": 0.10000000149011612, "pay": "Card", "note": "x"},)
+    assert [line for _, line, _ in rows_for(RowQuery("fare", like=like), [file])] == [3, 6]
+    empty = ({"fare": 0.10000000149011612, "pay": "Card", "note": None},)
+    assert [line for _, line, _ in rows_for(RowQuery("pay", like=empty), [file])] == [5]
+
+
+def test_equal_pairs_without_end_are_not_searched_without_end(csv):
+    file = csv("1,Cash,\n" * 2_100 + "2,Card,\n")
+    found = rows_for(RowQuery("fare", beside="pay"), [file])
+    assert [line for _, line, _ in found] == [2, 3, 4, 5, 6]
 
 
 def test_five_rows_are_enough_and_files_are_read_in_order(csv):
@@ -71,7 +111,7 @@ def test_json_lines_have_lines_and_parquet_has_rows(tmp_path):
     pq.write_table(pa.table({"fare": [1.0, 2.0, 500.0], "pay": ["Cash"] * 3}), table)
     finding = Finding("domain", "fare", (), "", query=RowQuery("fare", above=100))
     options = Options(format="parquet").to_json()
-    [found] = with_rows([finding], files=[str(table)], features=("fare", "pay"), options=options)
+    [found] = with_rows([finding], files=[str(table)], features=("fare", "pay"), options=options, splits=())
     assert [(row.line, row.row) for row in found.rows] == [(None, 2)]
 
 
@@ -83,9 +123,35 @@ def test_file_that_is_gone_remote_or_broken_only_costs_the_rows(csv, tmp_path):
     assert rows_for(RowQuery("pay", values=("x",)), files) == [("trips.csv", 2, "x")]
 
 
+def test_rows_of_a_finding_about_one_split_are_told_as_of_all_splits_and_only_once(csv):
+    file = csv("1,Cash,\n,Cash,\n,Cash,\n3,Card,\n")
+    query = RowQuery("fare", is_missing=True)
+    findings = [
+        Finding("label", "fare", ("train",), "1 of 3 rows (33.33%) has no label", query=query),
+        Finding("label", "fare", ("eval",), "1 of 1 rows (100%) has no label", query=query),
+        Finding("missing", "fare", ("train", "eval"), "2 of 4 rows (50%) have no value", query=query),
+        Finding("drift", "pay", ("train",), "what", query=RowQuery("pay", values=("Nobody",))),
+    ]
+    found = with_rows(
+        findings,
+        files=[str(file)],
+        features=("fare", "pay"),
+        options=Options().to_json(),
+        splits=["train", "eval"],
+    )
+    assert [finding.lines()[1:] for finding in found] == [
+        ["  rows of all splits: trips.csv line 3, 4"],
+        ["  rows of all splits: as above"],
+        ["  rows: trips.csv line 3, 4"],
+        [],
+    ]
+
+
 def test_findings_without_a_query_read_no_file(tmp_path):
     finding = Finding("rows", "", (), "")
-    assert with_rows([finding], files=["/nowhere"], features=(), options=Options().to_json()) == (finding,)
+    assert with_rows([finding], files=["/nowhere"], features=(), options=Options().to_json(), splits=()) == (
+        finding,
+    )
 
 
 @pytest.mark.parametrize(

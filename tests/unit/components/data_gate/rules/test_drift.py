@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from components.data_gate.finding import RowQuery
 from components.data_gate.limits import Limits
 from components.data_gate.rules.drift import find_drift, find_serving_skew, find_skew
 
@@ -33,6 +34,19 @@ def test_numbers_that_moved_are_found_by_jensen_shannon(split, shift, is_found):
     assert bool(findings) == is_found
     if is_found:
         assert (findings[0].rule, findings[0].key) == ("drift", "data_gate.max_drift_jensen_shannon")
+
+
+def test_rows_of_what_moved_can_be_asked_for(split):
+    [finding] = drift(split, {"Cash": 9000, "Card": 1000}, {"Cash": 5000, "Card": 5000})
+    assert finding.query == RowQuery("x", values=("Cash",))
+    assert finding.what.startswith('"Cash" is 9,000 of 10,000 values (90%), 50% in the reference: L-inf')
+    [gone] = drift(split, {"Card": 1000, "Other": 9}, {"Cash": 9000, "Card": 1000})
+    assert gone.query == RowQuery("x", values=("Card",)), "of a value that is gone there are no rows"
+    [moved] = drift(split, NORMAL + 15, NORMAL)
+    low, high = moved.query.within
+    assert NORMAL.mean() < low < high
+    [scaled] = drift(split, NORMAL * 2, NORMAL)
+    assert scaled.query == RowQuery("x"), "all rows show it"
 
 
 @pytest.mark.parametrize("factor", [1.609, 0.01, 100.0, 60.0])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from components.data_gate.finding import RowQuery
 from components.data_gate.limits import Freshness
 from components.data_gate.rules.freshness import find_staleness, newest
 
@@ -34,6 +35,29 @@ def test_age_of_the_newest_value_is_held_against_the_limit(split, age_days, limi
 def test_newest_value_in_the_future_is_found_whatever_the_limits(split, values):
     [finding] = stale(split, values)
     assert "lies in the future" in finding.what
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ([NOW - 5 * DAY, NOW + 3 * DAY, NOW + 4 * DAY], ", as about "),
+        ([NOW * 1000, NOW * 1000 + 5], ", as 2 of 2 rows (100%) do"),
+    ],
+)
+def test_times_in_the_future_are_counted_and_their_rows_asked_for(split, values, words):
+    [finding] = stale(split, values)
+    assert words in finding.what
+    assert finding.query == RowQuery("t", above=NOW + DAY)
+
+
+def test_newest_rows_are_asked_for(split):
+    newest_s = NOW - 400 * DAY
+    [old] = stale(split, [NOW - 900 * DAY, newest_s], max_age_days=7)
+    assert old.query == RowQuery("t", above=newest_s - DAY)
+    [behind] = stale(split, [newest_s], before=[NOW - 100 * DAY])
+    assert behind.query == RowQuery("t", above=newest_s - DAY)
+    [dates] = stale(split, {"2026-01-01": 5, "2025-12-31T12:00:00": 2, "2024-01-01": 9}, max_age_days=7)
+    assert dates.query == RowQuery("t", values=("2025-12-31T12:00:00", "2026-01-01"))
 
 
 def test_clock_a_little_ahead_is_no_future(split):
@@ -82,6 +106,8 @@ def test_random_samples_of_the_same_times_pass(split, seed):
 def test_rows_moved_into_the_past_are_found_though_the_newest_is_there(split):
     [finding] = stale(split, times(1, old=0.2), before=times(2))
     assert "half of the values are older than" in finding.what
+    _, high = finding.query.within
+    assert high <= NOW - 730 * DAY + 375 * DAY, "of the rows that were moved"
     assert finding.key == "data_gate.freshness.max_behind_days"
 
 

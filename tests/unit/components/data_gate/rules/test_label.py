@@ -32,6 +32,14 @@ def test_missing_labels_are_held_against_their_limit(split, limit, is_found):
     assert bool(faults(split, {"a": 50, "b": 40}, rows=100, limits=limits)) == is_found
 
 
+@pytest.mark.parametrize(
+    ("labelled", "words"), [(99, "1 of 100 rows (1%) has no"), (98, "2 of 100 rows (2%) have no")]
+)
+def test_missing_labels_are_counted_in_words_that_agree(split, labelled, words):
+    [finding] = faults(split, {"a": labelled - 40, "b": 40}, rows=100)
+    assert words in finding.what.replace(".00%", "%")
+
+
 @pytest.mark.parametrize("values", [[0] * 100, [2.5] * 100, {"no": 100}])
 def test_constant_label_is_found_and_nothing_else_about_it(split, values):
     [finding] = faults(split, values, before=[1, 2, 3] * 100 if isinstance(values, list) else {"yes": 9})
@@ -51,14 +59,16 @@ def test_share_of_a_binary_label_is_held_against_the_reference(split, now, then,
 
 def test_share_of_a_class_is_held_against_the_reference(split):
     [finding] = faults(split, {"a": 800, "b": 200}, before={"a": 500, "b": 500})
-    assert finding.what == '"a" is 80% of the labels, 50% in the reference'
+    assert finding.what == '"a" is 800 of 1,000 labels (80%), 50% in the reference'
 
 
 def test_numbers_that_moved_are_found(split):
     then = RNG.normal(10, 2, 10_000)
     assert not faults(split, then[:5000], before=then)
     [finding] = faults(split, then + 3, before=then)
-    assert "mean 13" in finding.what
+    assert finding.what.startswith(
+        "the mean is 13.01, 10.01 in the reference; about 1,000 of 10,000 values (10.00%) lie from 14.78"
+    )
 
 
 def test_label_must_be_alike_in_every_split(split):

@@ -1,5 +1,6 @@
 """Labels that the other columns tell less well than before."""
 
+import numpy as np
 import pytest
 
 from components.data_gate.limits import Limits
@@ -39,6 +40,22 @@ def test_finding_says_both_scores_and_which_limit_would_let_it_pass():
     assert finding.key == "data_gate.max_label_score_drop"
     assert finding.remedy.endswith("raise data_gate.max_label_score_drop above 0.222")
     assert not noise(0.70, 0.90, max_label_score_drop=0.2223)
+
+
+def test_rows_whose_labels_are_farthest_from_what_the_others_say_are_asked_for():
+    rng = np.random.default_rng(0)
+    told = rng.random(2000) < 0.5
+    label = np.where(told, 1.0, 0.0)
+    wrong = [3, 500, 1999]
+    label[wrong] = 1 - label[wrong]
+    sample = {"pay": np.where(told, "Card", "Cash").astype(object), "n": rng.normal(size=2000), "tips": label}
+    scores = {"pay": 0.99, "n": 0.0}
+    low, high = LabelScore(0.5, 0.01), LabelScore(0.9, 0.01)
+    [finding] = find_label_noise(low, high, "tips", Limits(), sample=sample, single=scores)
+    assert finding.query.beside == "pay"
+    asked = [(row["pay"], row["tips"], row["n"]) for row in finding.query.like]
+    assert len(asked) == 5
+    assert {(sample["pay"][row], label[row], sample["n"][row]) for row in wrong} <= set(asked)
 
 
 def test_nothing_is_compared_where_one_score_is_unknown():

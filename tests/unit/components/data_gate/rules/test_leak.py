@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from components.data_gate.finding import RowQuery
 from components.data_gate.limits import Limits
 from components.data_gate.rules.leak import find_leaks
 from components.data_profile.single_scores import single_scores
@@ -64,6 +65,8 @@ def test_number_that_is_made_of_a_number_label_is_found(name, seed):
     [finding] = leaks(label, NUMBER_LEAKS[name](label, rng))
     assert (finding.rule, finding.feature) == ("leak", "x")
     assert finding.measured > 0.98
+    assert finding.query == RowQuery("x", beside="y")
+    assert finding.remedy.endswith("set data_gate.features.x.max_label_score to 1"), "for this column alone"
 
 
 @pytest.mark.parametrize("seed", range(3))

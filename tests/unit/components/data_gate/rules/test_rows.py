@@ -53,6 +53,7 @@ def test_bad_rows_are_told_and_stop_above_their_limit(rejected, stops):
     assert finding.stops == stops
     assert "trips.csv line 7" in finding.what
     assert f"{rejected} not a number" in finding.what
+    assert f") {'is' if rejected == 1 else 'are'} in quarantine" in finding.what
 
 
 def test_without_bad_rows_there_is_nothing_to_tell():

@@ -1,0 +1,71 @@
+"""What there is more of than in what the data is compared with: in words, and the rows that hold it. Pure."""
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from components.data_gate.finding import RowQuery, percent, plain, quoted, share
+from components.data_gate.rules.distances import most_grown
+from components.data_gate.statistics import FeatureStatistics
+
+
+def grown_text(counts: Mapping[str, float], before: Mapping[str, float]) -> tuple[str, float, float]:
+    """The text whose share grew most, and its share now and before, 0 to 1.
+
+    Args:
+        counts: text -> how often; those of `before` likewise. Neither is empty.
+        before: of what it is compared with.
+    """
+    now, then = sum(counts.values()), sum(before.values())
+    value = max(counts, key=lambda each: counts[each] / now - before.get(each, 0.0) / then)
+    return value, counts[value] / now, before.get(value, 0.0) / then
+
+
+def texts_moved(
+    counts: Mapping[str, float], before: Mapping[str, float], moved: str, *, there: str, of: str
+) -> tuple[str, str]:
+    """What became of the text whose share moved most, and the one whose rows can be shown.
+
+    Args:
+        counts: text -> how often; those of `before` likewise.
+        before: of what it is compared with.
+        moved: the text whose share moved most, up or down.
+        there: what it is compared with, e.g. `in the reference`.
+        of: what is counted, e.g. `values`.
+
+    Returns:
+        The words, e.g. `"Cash" is 10 of 500 values (2%), 40% in the reference, "Card" rose from 30% to 70%`,
+        and the text that rose most: of one that is gone there are no rows.
+    """
+    whole, whole_before = sum(counts.values()), sum(before.values())
+    was = percent(before.get(moved, 0.0) / whole_before)
+    words = f"{quoted([moved])} is {share(counts.get(moved, 0.0), whole, of)}, {was} {there}"
+    value, now, then = grown_text(counts, before)
+    if value != moved:
+        words += f", {quoted([value])} rose from {percent(then)} to {percent(now)}"
+    return words, value
+
+
+def numbers_moved(now: FeatureStatistics, then: FeatureStatistics, *, there: str) -> tuple[str, RowQuery]:
+    """Where there are more numbers than before, in words, and the rows that hold one of them.
+
+    Args:
+        now: the feature; it and `then` have distributions.
+        then: what it is compared with.
+        there: that in words, e.g. `in the reference`.
+    """
+    if now.distribution is None or then.distribution is None:
+        raise ValueError(f"{now.name} holds no numbers to compare")
+    (low, high), (part, before) = most_grown(now.distribution, then.distribution)
+    start = max(low, now.min)
+    where = f"at {plain(high)}" if start >= high else f"from {plain(start)} to {plain(high)}"
+    words = f"about {share(part * now.values, now.values, 'values')} lie {where}, {percent(before)} {there}"
+    return words, RowQuery(now.name, within=(_bound(low, now), _bound(high, now)))
+
+
+def _bound(number: float, feature: FeatureStatistics) -> float | None:
+    """A bound for the numbers of the raw files; of those that are not whole an Example holds float32."""
+    if math.isinf(number):
+        return None
+    return number if feature.kind == "int" else float(np.nextafter(np.float32(number), np.float32(np.inf)))

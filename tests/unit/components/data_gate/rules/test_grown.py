@@ -1,0 +1,63 @@
+"""What there is more of than before, and the rows that hold it."""
+
+import re
+
+import numpy as np
+import pytest
+
+from components.data_gate.finding import RowQuery
+from components.data_gate.raw_rows import matches
+from components.data_gate.rules.grown import numbers_moved, texts_moved
+
+RNG = np.random.default_rng(0)
+
+
+def test_text_that_grew_is_told_with_its_counts():
+    words, value = texts_moved(
+        {"Cash": 80, "Card": 20}, {"Cash": 20, "Card": 30}, "Cash", there="in train", of="values"
+    )
+    assert words == '"Cash" is 80 of 100 values (80%), 40% in train'
+    assert value == "Cash"
+
+
+def test_of_a_text_that_is_gone_the_one_that_took_its_place_has_the_rows():
+    words, value = texts_moved({"Card": 100}, {"Cash": 60, "Card": 40}, "Cash", there="in train", of="values")
+    assert words == '"Cash" is 0 of 100 values (0.00%), 60% in train, "Card" rose from 40% to 100%'
+    assert value == "Card"
+
+
+def test_hostile_text_is_written_out():
+    words, _ = texts_moved({"\x1b[31m": 1}, {"a": 1}, "\x1b[31m", there="in train", of="values")
+    assert words.startswith('"\\x1b[31m" is')
+
+
+@pytest.mark.parametrize("kind", ["whole", "float32"])
+def test_rows_of_the_numbers_that_grew_are_those_that_were_added(feature, kind):
+    then = RNG.integers(0, 100, 5000).astype(float)
+    now = np.append(then, np.full(2000, 42.0))
+    if kind == "float32":
+        then, now = (np.float32(each / 10 + 0.03).astype(float) for each in (then, now))
+    words, query = numbers_moved(feature("x", now), feature("x", then), there="in the reference")
+    # A cell of the divergence holds some neighbours, too.
+    assert re.match(r"about 2,[0-4]\d\d of 7,000 values \(\d+(\.\d+)?%\) lie from ", words), words
+    assert words.endswith("in the reference")
+    assert matches("42" if kind == "whole" else "4.23", query)
+    assert [
+        cell for cell in ("0", "20", "43", "99", "0.03", "2.03", "4.33", "9.93") if matches(cell, query)
+    ] == []
+
+
+def test_column_that_became_one_number_is_told_as_such(feature):
+    words, query = numbers_moved(
+        feature("x", np.zeros(500)), feature("x", RNG.normal(size=500)), there="in train"
+    )
+    assert "500 of 500 values (100%) lie at 0" in words
+    assert matches("0", query)
+
+
+def test_numbers_beyond_all_earlier_ones_are_found(feature):
+    then = RNG.normal(10, 1, 3000)
+    words, query = numbers_moved(feature("x", then + 20), feature("x", then), there="in train")
+    assert words.endswith("0.00% in train")
+    assert not matches("12", query)
+    assert isinstance(query, RowQuery)
