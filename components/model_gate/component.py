@@ -64,7 +64,8 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
         raw_label: the raw column that the label comes from.
         sample_rows: how many examples are read at most.
     """
-    slices = read_evaluation(evaluation.uri).slices()
+    evaluated = read_evaluation(evaluation.uri)
+    slices = evaluated.slices()
     overall = slices.get(OVERALL, Measured({}, {}, None))
     limits = {
         name: {metric: Limits(**fields) for metric, fields in group.items()}
@@ -91,6 +92,7 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
     document = {
         **verdict.to_json(),
         "slices": {name: dict(each.metrics) for name, each in slices.items()},
+        "answers": evaluated.answers,
         "trivial": trivial_document(metrics, slices),
         "serving": report,
         "reference_models": others,

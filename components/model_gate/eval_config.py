@@ -40,6 +40,9 @@ def eval_config(
                     config_pb2.MetricConfig(
                         class_name="LabelStatisticsMetric", module="components.model_gate.label_statistics"
                     ),
+                    config_pb2.MetricConfig(
+                        class_name="AnswersMetric", module="components.model_gate.answers_metric"
+                    ),
                 ]
             )
         ],

@@ -1,11 +1,15 @@
 """Reads the Evaluator's output back into plain numbers."""
 
+import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import tensorflow_model_analysis as tfma
 from tensorflow_model_analysis.proto import metrics_for_slice_pb2
 
+from components.model_gate.answers_metric import ANSWERS
+from components.model_gate.check import OVERALL
 from components.model_gate.eval_config import BASELINE, CANDIDATE
 from components.model_gate.rules import Measured
 from components.model_gate.trivial import LABEL_PREFIX, LabelStatistics
@@ -18,10 +22,13 @@ class Evaluation:
     Attributes:
         candidate: slice name (`overall`, `payment_type=Cash`) -> metric name -> value.
         baseline: the same for the latest blessed model; empty when there was none.
+        answers: `candidate` and, where there is one, `baseline` -> `Answers.to_json` over all rows; empty
+            where the evaluation holds none.
     """
 
     candidate: dict[str, dict[str, float]]
     baseline: dict[str, dict[str, float]]
+    answers: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def slices(self) -> dict[str, Measured]:
         """The evaluation of each slice, the statistics of the labels apart from the metrics."""
@@ -38,17 +45,21 @@ class Evaluation:
 def read_evaluation(uri: str) -> Evaluation:
     """Reads what the Evaluator wrote to `uri`; metrics that are no number (plots, matrices) are left out."""
     by_model: dict[str, dict[str, dict[str, float]]] = {CANDIDATE: {}, BASELINE: {}}
+    answers: dict[str, dict[str, Any]] = {}
     for record in tfma.load_metrics(uri):
         slice_name = _slice_name(record.slice_key)
         for entry in record.metric_keys_and_values:
+            # With one model TFMA leaves the model's name empty.
+            name = entry.key.model_name or CANDIDATE
+            if entry.key.name == ANSWERS and slice_name == OVERALL:
+                answers[name] = json.loads(entry.value.bytes_value)
             if entry.key.is_diff or not entry.value.HasField("double_value"):
                 continue
-            # With one model TFMA leaves the model's name empty.
-            model = by_model[entry.key.model_name or CANDIDATE]
+            model = by_model[name]
             value = entry.value.double_value.value
             if not math.isnan(value):
                 model.setdefault(slice_name, {})[entry.key.name] = value
-    return Evaluation(candidate=by_model[CANDIDATE], baseline=by_model[BASELINE])
+    return Evaluation(by_model[CANDIDATE], by_model[BASELINE], answers)
 
 
 def _slice_name(key: metrics_for_slice_pb2.SliceKey) -> str:
@@ -57,4 +68,4 @@ def _slice_name(key: metrics_for_slice_pb2.SliceKey) -> str:
         value = getattr(single, single.WhichOneof("kind"))
         text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
         parts.append(f"{single.column}={text}")
-    return ", ".join(parts) or "overall"
+    return ", ".join(parts) or OVERALL

@@ -126,6 +126,14 @@ def test_labels_are_counted_for_each_slice_beside_the_metrics(tmp_path):
     assert (cash.labels.rows, cash.labels.positives, cash.labels.majority) == (3.0, pytest.approx(1.0), 0.0)
     assert (overall.labels.majority_share, overall.labels.classes) == (0.5, 2.0)
     assert set(overall.metrics) == set(overall.baseline) == {"auc", "example_count"}
+    answers = read_evaluation(str(tmp_path)).answers
+    assert {name: (told["kind"], told["rows"]) for name, told in answers.items()} == {
+        "candidate": ("binary", 6),
+        "baseline": ("binary", 6),
+    }
+    assert [group[:3] for group in answers["candidate"]["groups"]] == [
+        [good, 1, label] for good, label in sorted(zip(ROWS["good"], ROWS["label"], strict=True))
+    ]
 
 
 def test_model_that_has_not_learned_is_refused_though_it_meets_its_threshold(tmp_path, judged):

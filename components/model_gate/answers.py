@@ -1,0 +1,205 @@
+"""A model's answers beside the labels, counted so that curves can be drawn from them. Pure.
+
+Counts instead of rows: their size does not grow with the data, parts that were counted apart add up to the
+same, and nothing of a single row is left in a report.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+DISTINCT_ANSWERS = 4096
+"""More different answers of a model than this are counted to three digits only."""
+
+GROUPS = 200
+"""How many groups of neighbouring answers are told of; for a curve that is finer than a screen shows."""
+
+CUTS = 20
+"""Probabilities are cut at each multiple of 1 / CUTS, so that what is told of such a threshold is exact."""
+
+CELLS = 2500
+"""How many cells of a confusion matrix are told of, the fullest first: all of 50 classes."""
+
+Kind = Literal["binary", "classes", "numbers"]
+
+
+@dataclass
+class Group:
+    """Rows with the same answer, or with neighbouring ones.
+
+    Attributes:
+        rows: how many.
+        label: sum of their labels.
+        label_squared: sum of the squares of their labels.
+        answer: sum of the answers.
+    """
+
+    rows: int = 0
+    label: float = 0.0
+    label_squared: float = 0.0
+    answer: float = 0.0
+
+    @property
+    def sums(self) -> tuple[float, float, float]:
+        """Of the labels, of their squares, of the answers."""
+        return self.label, self.label_squared, self.answer
+
+    def add(self, other: "Group") -> None:
+        """Takes the other's rows in."""
+        self.rows += other.rows
+        self.label += other.label
+        self.label_squared += other.label_squared
+        self.answer += other.answer
+
+
+@dataclass
+class Answers:
+    """The answers of one model on one slice.
+
+    Attributes:
+        groups: of a model with one output: the least answer of a group -> its rows.
+        cells: of a model with one output a class: (label, answer) -> rows.
+        is_binary: whether each label so far was 0 or 1, and each answer from 0 to 1.
+        is_rounded: whether groups are of answers that agree in three digits.
+        not_finite: rows whose answer is no number; they are in no group.
+        not_told: rows that neither form fits, such as several classes at once.
+    """
+
+    groups: dict[float, Group] = field(default_factory=dict)
+    cells: dict[tuple[int, int], int] = field(default_factory=dict)
+    is_binary: bool = True
+    is_rounded: bool = False
+    not_finite: int = 0
+    not_told: int = 0
+
+    def add(self, label: Sequence[float], answer: Sequence[float]) -> None:
+        """Counts one row.
+
+        Args:
+            label: a number, a class, or a one-hot vector as long as the answer.
+            answer: one number, or one for each class.
+        """
+        if not all(map(math.isfinite, answer)):
+            self.not_finite += 1
+        elif len(answer) == len(label) == 1 and math.isfinite(label[0]):
+            self._add_number(float(label[0]), float(answer[0]))
+        elif len(answer) > 1 and (wanted := _class_of(label, len(answer))) is not None:
+            given = max(range(len(answer)), key=answer.__getitem__)
+            self.cells[wanted, given] = self.cells.get((wanted, given), 0) + 1
+        else:
+            self.not_told += 1
+
+    def _add_number(self, label: float, answer: float) -> None:
+        self.is_binary = self.is_binary and label in (0.0, 1.0) and 0.0 <= answer <= 1.0
+        self._put(answer, Group(1, label, label * label, answer))
+        self._bound()
+
+    def merge(self, other: "Answers") -> None:
+        """Takes in what was counted elsewhere."""
+        self.is_binary = self.is_binary and other.is_binary
+        if self.is_rounded or other.is_rounded:
+            self._round()
+        for answer, group in other.groups.items():
+            self._put(answer, group)
+        for cell, rows in other.cells.items():
+            self.cells[cell] = self.cells.get(cell, 0) + rows
+        self.not_finite += other.not_finite
+        self.not_told += other.not_told
+        self._bound()
+
+    def _put(self, answer: float, group: Group) -> None:
+        key = least(answer) if self.is_rounded else answer
+        self.groups.setdefault(key, Group()).add(group)
+
+    def _bound(self) -> None:
+        if len(self.groups) > DISTINCT_ANSWERS:
+            self._round()
+
+    def _round(self) -> None:
+        if not self.is_rounded:
+            exact, self.groups, self.is_rounded = self.groups, {}, True
+            for answer, group in exact.items():
+                self._put(answer, group)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, at most a few thousand numbers; empty where nothing was counted.
+
+        Returns:
+            `kind`: see `Kind`; `rows`: those in it, `not_finite`: those that are not. For `classes`: `cells`,
+            each [label, answer, rows], and `left_out`: rows in the cells beyond `CELLS`. Otherwise `groups`,
+            by rising answer, each [least answer, rows, sum of labels, of squared labels, of answers].
+        """
+        if self.not_told or bool(self.cells) == bool(self.groups):
+            return {}
+        if self.cells:
+            fullest = sorted(self.cells.items(), key=lambda cell: (-cell[1], cell[0]))
+            told: dict[str, Any] = {
+                "kind": "classes",
+                "cells": [[*cell, rows] for cell, rows in fullest[:CELLS]],
+                "left_out": sum(rows for _, rows in fullest[CELLS:]),
+            }
+            rows = sum(self.cells.values())
+        else:
+            groups = neighbours(self.groups, cuts=CUTS if self.is_binary else 0)
+            told = {
+                "kind": "binary" if self.is_binary else "numbers",
+                "groups": [
+                    [_short(least, 9), group.rows, *(_short(value, 7) for value in group.sums)]
+                    for least, group in groups
+                ],
+            }
+            rows = sum(group.rows for group in self.groups.values())
+        return {**told, "rows": rows, "not_finite": self.not_finite}
+
+
+def _short(value: float, digits: int) -> float:
+    """With so many digits; nine are a float32, whole."""
+    return float(f"{value:.{digits}g}")
+
+
+def _class_of(label: Sequence[float], classes: int) -> int | None:
+    if len(label) == 1:
+        return int(label[0]) if label[0] in range(classes) else None
+    if len(label) == classes and sorted(label) == [0.0] * (classes - 1) + [1.0]:
+        return list(label).index(1.0)
+    return None
+
+
+def least(answer: float) -> float:
+    """The least number that agrees with an answer in three digits.
+
+    Between 0.5 and 1 the digits are those of the distance to 1: a model that is sure says 0.9991 to one row
+    and 0.9999 to the next, and these are as different as 0.0009 and 0.0001.
+    """
+    if 0.5 <= answer <= 1.0:
+        return 1.0 - _three_digits(1.0 - answer, up=True)
+    return _three_digits(answer, up=False)
+
+
+def _three_digits(value: float, *, up: bool) -> float:
+    if value == 0.0:
+        return 0.0
+    scale = 10.0 ** (math.floor(math.log10(abs(value))) - 2)
+    return (math.ceil if up else math.floor)(value / scale) * scale
+
+
+def neighbours(groups: Mapping[float, Group], *, cuts: int) -> Iterator[tuple[float, Group]]:
+    """About `GROUPS` groups of as many rows each, by rising answer.
+
+    Args:
+        groups: the least answer of a group -> its rows.
+        cuts: no group reaches over a multiple of 1 / cuts; 0: none is kept apart.
+    """
+    share = sum(group.rows for group in groups.values()) / GROUPS
+    start, open_group = 0.0, Group()
+    for answer in sorted(groups):
+        is_cut = cuts and math.floor(answer * cuts) != math.floor(start * cuts)
+        if open_group.rows and (is_cut or open_group.rows + groups[answer].rows > share):
+            yield start, open_group
+            open_group = Group()
+        if not open_group.rows:
+            start = answer
+        open_group.add(groups[answer])
+    if open_group.rows:
+        yield start, open_group
