@@ -1,11 +1,12 @@
 """The table over slices, the one to take, and the keys that say so. Pure."""
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from components.preflight.case import Finding
 from components.preflight.chips import GIB
-from components.preflight.findings import Finding
 from components.preflight.request import Answer, Question
 from components.preflight.roofline import Estimate
 
@@ -103,10 +104,24 @@ def keys_to_set(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def machine_command(machine: Mapping[str, Any], *, name: str) -> str:
-    """The machine of a slice, as the `worker_pool_specs` of a Vertex AI training job name it."""
-    parts = ", ".join(f"{key}: {value}" for key, value in machine.items())
-    return f"Vertex AI worker_pool_specs for {name}: machine_spec {{{parts}}}, replica_count: 1"
+def renting(verdict: Verdict, *, workload: str, region: str) -> dict[str, str]:
+    """How Vertex AI is asked for the slice: the text of a job file, and the command that sends it.
+
+    JSON is YAML, too. A slice is one replica, however many hosts it has. The words in capitals are the
+    user's; `cloud_runner.py submit` fills in all of it by itself.
+
+    Source: `gcloud ai custom-jobs create`, reference of the Google Cloud CLI; CustomJobSpec, Vertex AI.
+    """
+    pool = {
+        "machineSpec": dict(verdict.question.slice.machine),
+        "replicaCount": 1,
+        "containerSpec": {"imageUri": "IMAGE"},
+    }
+    return {
+        "job": json.dumps({"workerPoolSpecs": [pool]}),
+        "command": f"gcloud ai custom-jobs create --region={region or 'REGION'} "
+        f"--display-name={workload}-training --config=job.yaml",
+    }
 
 
 def slice_lines(verdict: Verdict) -> list[str]:

@@ -1,14 +1,19 @@
 """What a chip can do and what it costs: one row a generation. Pure.
 
-Sources, by column:
-    peak, bandwidth: the pages of v3, v5e and v6e in the documentation of Cloud TPU, read in November 2026 (a
-        bfloat16 chip). v2 and v7 are from memory of the same pages, and were not checked.
-    interconnect: v5e and v6e from their pages (1,600 and 3,200 Gbit/s a chip; another edition of v5e's says
-        400 GB/s in both directions); v2, v3 and v7 from memory, not checked.
+Sources, read in November 2026. Where two differ, the faster number stands here, for the estimate is a least
+time; v3 is the exception, whose peak is 123e12 on its page and 140e12 in JAX.
+    [page]: of v3, v5e or TPU7x (which has v6e, too) in the documentation of Cloud TPU.
+    [JAX]: jax/_src/pallas/mosaic/tpu_info.py of JAX 0.10.2.
+    [Norrie]: T. Norrie et al., The Design Process for Google's Training Chips: TPUv2 and TPUv3, IEEE Micro
+        41(2), 2021: four links of 500 Gbit/s; as others quote it, the paper itself was not at hand.
+    interconnect: what a chip sends, one way, through all its links. Of v3 and v5e it is what the page says of
+        a pod's all-reduce, divided by the pod's chips; of v6e and v7 half of what goes both ways.
     usable memory: what libtpu 0.0.42 says a program may use of a device, when it refuses one; v7 and v2
         from the topology that it describes.
-    price: US dollars of an hour of one chip, on demand, in the USA: from memory of the price list of
-        PRICES_OF, not checked; Vertex AI adds a fee of its own. `--price` sets the one that you pay.
+    price: US dollars of an hour of one chip, on demand, in the USA. v2: 4.50 for four chips, from what
+        Google itself reported in 2018 (DAWNBench, google_resnet50_tpu_tensorflow111.json: 4.595 with an
+        n1-standard-2 at 0.095). The others: from memory of the list of PRICES_OF, not checked. Vertex AI
+        adds a fee of its own. `--price` sets the one that you pay.
 No number of this table was measured by us.
 """
 
@@ -27,7 +32,7 @@ class Chip:
     Attributes:
         peak_flops: bfloat16 operations of a chip a second.
         bandwidth_bytes: that a chip's memory gives and takes a second.
-        link_bytes: that a chip sends and receives through its links a second.
+        link_bytes: that a chip sends through its links a second, one way.
         usable_bytes: of memory, of one device.
         devices: that a chip shows to JAX: 2 where each core is one.
         unit: side of the square that multiplies matrices; smaller ones are padded.
@@ -45,40 +50,40 @@ class Chip:
 
 CHIPS: Mapping[str, Chip] = {
     "v2": Chip(
-        peak_flops=45e12,
-        bandwidth_bytes=700e9,
-        link_bytes=248e9,
+        peak_flops=46e12,  # [JAX]
+        bandwidth_bytes=716e9,  # [JAX]
+        link_bytes=250e9,  # [Norrie]
         usable_bytes=round(7.48 * GIB),
         devices=2,
         price_usd=4.50 / 4,
     ),
     "v3": Chip(
-        peak_flops=123e12,
-        bandwidth_bytes=900e9,
-        link_bytes=328e9,
+        peak_flops=123e12,  # [page]
+        bandwidth_bytes=900e9,  # [page]; [JAX]: 825e9
+        link_bytes=340e12 / 1024,  # [page]
         usable_bytes=round(15.48 * GIB),
         devices=2,
         price_usd=8.00 / 4,
     ),
     "v5e": Chip(
-        peak_flops=197e12,
-        bandwidth_bytes=819e9,
-        link_bytes=200e9,
+        peak_flops=197e12,  # [page]
+        bandwidth_bytes=819e9,  # [page]
+        link_bytes=51.2e12 / 256,  # [page]
         usable_bytes=round(15.75 * GIB),
         price_usd=1.20,
     ),
     "v6e": Chip(
-        peak_flops=918e12,
-        bandwidth_bytes=1600e9,
-        link_bytes=400e9,
+        peak_flops=918e12,  # [page]
+        bandwidth_bytes=1638e9,  # [page]
+        link_bytes=800e9 / 2,  # [page]
         usable_bytes=round(31.25 * GIB),
         unit=256,
         price_usd=2.70,
     ),
     "v7": Chip(
-        peak_flops=2307e12,
-        bandwidth_bytes=7380e9,
-        link_bytes=1200e9,
+        peak_flops=2307e12,  # [page]
+        bandwidth_bytes=7380e9,  # [page]
+        link_bytes=1200e9 / 2,  # [page]
         usable_bytes=round(94.75 * GIB),
         devices=2,
         unit=256,

@@ -3,59 +3,15 @@
 import math
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Literal
 
+from components.preflight import place_rules
+from components.preflight.case import Case, Finding
 from components.preflight.chips import CHIPS, GIB
 from components.preflight.padding import wastes
-from components.preflight.request import Answer, Question
 from components.trainer.global_batch import padding_advice
 
-Severity = Literal["error", "warning", "note"]
 DISPATCH_S = 1e-4
 """Below this, calling the compiled step from Python takes longer than the step: an order of magnitude."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Finding:
-    """One thing that was found.
-
-    Attributes:
-        rule: its name, as docs/tpu.md explains it.
-        severity: "error": it cannot be trained so; "warning": money lost; "note": not checked.
-        message: what is so, with its numbers.
-        remedy: what to do.
-    """
-
-    rule: str
-    severity: Severity
-    message: str
-    remedy: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Case:
-    """All that the rules look at.
-
-    Attributes:
-        question: slice, batch, precision, layout.
-        answer: of the compiling process; None before it was asked.
-        backend: `train.backend`.
-        has_tensorflow: whether TensorFlow computes on the slice.
-        train_files: number of files of transformed examples; None: not known.
-        train_bytes: of them together; None: not known.
-        interpreter: of the compiling process, in words; "" where none has libtpu.
-        step_s: the least time of a step, as estimated; None: not known.
-    """
-
-    question: Question
-    answer: Answer | None
-    backend: str
-    has_tensorflow: bool
-    train_files: int | None = None
-    train_bytes: int | None = None
-    interpreter: str = ""
-    step_s: float | None = None
 
 
 def findings(case: Case) -> tuple[Finding, ...]:
@@ -74,6 +30,14 @@ def _backend(case: Case) -> Iterator[Finding]:
             message=f"train.backend is {case.backend}, which does not train on {name} here",
             remedy="--set train.backend=jax; Keras code stays as it is",
         )
+    elif case.backend == "tensorflow" and case.answer is None:
+        yield Finding(
+            rule="backend",
+            severity="note",
+            message="train.backend is tensorflow, and nothing was compiled: that this model trains on "
+            f"{name} was not checked",
+            remedy="a compiler checks the same model with Keras on JAX; --set train.backend=jax trains that",
+        )
     elif case.backend == "tensorflow":
         yield Finding(
             rule="backend",
@@ -84,12 +48,20 @@ def _backend(case: Case) -> Iterator[Finding]:
 
 
 def _compiler(case: Case) -> Iterator[Finding]:
-    if not case.interpreter:
+    if not case.interpreter and not case.unanswered[0]:
         yield Finding(
             rule="interpreter",
             severity="note",
             message="no interpreter here has libtpu: memory, time and cost on a TPU were not checked",
             remedy="make tpu-compiler",
+        )
+    reason, remedy = case.unanswered
+    if reason:
+        yield Finding(
+            rule="not_compiled",
+            severity="note",
+            message=f"{case.question.slice.name}: {reason}, so nothing is known of it",
+            remedy=remedy,
         )
 
 
@@ -205,26 +177,6 @@ def _padding(case: Case) -> Iterator[Finding]:
         )
 
 
-def _files(case: Case) -> Iterator[Finding]:
-    hosts = case.question.slice.hosts
-    if hosts == 1 or case.train_files is None:
-        return
-    if case.train_files < hosts:
-        yield Finding(
-            rule="files",
-            severity="error",
-            message=f"{case.train_files} files of training examples for {hosts} hosts: some have none",
-            remedy="more Beam shards in Transform, or train.input.cache: memory, which every host fills",
-        )
-    elif case.train_files % hosts:
-        yield Finding(
-            rule="files",
-            severity="warning",
-            message=f"{case.train_files} files of training examples are not shared evenly by {hosts} hosts",
-            remedy=f"a multiple of {hosts}",
-        )
-
-
 def _too_small(case: Case) -> Iterator[Finding]:
     if case.step_s is not None and case.step_s < DISPATCH_S:
         yield Finding(
@@ -244,7 +196,7 @@ RULES: tuple[Callable[[Case], Iterator[Finding]], ...] = (
     _callbacks,
     _precision,
     _padding,
-    _files,
+    *place_rules.RULES,
     _too_small,
     _compiler,
 )

@@ -16,6 +16,8 @@ class Slice:
         hosts: machines, >= 1.
         topology: of chips, such as "2x4"; "" for the CPU.
         memory_bytes: of one device, that the compiler may use; 0: not known.
+        machine: the JSON of the MachineSpec that Vertex AI calls it by.
+        has_tensorflow: whether TensorFlow computes on it.
     """
 
     name: str
@@ -24,6 +26,8 @@ class Slice:
     hosts: int = 1
     topology: str = ""
     memory_bytes: int = 0
+    machine: Mapping[str, Any] = field(default_factory=dict)
+    has_tensorflow: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,105 +2,53 @@
 
 import hashlib
 import json
-import os
-import subprocess
+import shutil
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from importlib import metadata
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-from components.errors import ComponentError
+from components.ingest.blocks import FileError
+from components.ingest.source import GS
 from components.preflight import advice
-from components.preflight.chips import CHIPS, PRICES_OF
-from components.preflight.findings import Case, findings
-from components.preflight.request import Answer, Question, Slice
-from components.preflight.roofline import estimate
-from components.trainer.transformed_features import features_of
+from components.preflight.chips import CHIPS
+from components.preflight.compiler import (
+    COMPILE_LIMIT_S,
+    WITH_LIBTPU,
+    Unanswered,
+    as_asked,
+    ask,
+    find_compiler,
+    package_versions,
+)
+from components.preflight.judge import Training, judge
+from components.preflight.place_rules import NEEDED
+from components.preflight.request import Answer, Question
+from components.preflight.result import Preflight
+from components.preflight.transformed import SCHEMA, SPLIT, Transformed, features_in
 from components.trainer.user_model import source_root
-from pipeline.cloud.tpu_slices import TPU_SLICES, TpuSlice, tpu_slice
+from pipeline.cloud.tpu_slices import TPU_SLICES, tpu_slice
 from pipeline.config import load_workload
 from pipeline.config.workload import WorkloadConfig
 from pipeline.errors import UsageError
+from pipeline.local import preflight_results
 from pipeline.local.history import History
 from pipeline.local.invocation import command
+from pipeline.local.processes import default_jobs
 from pipeline.local.record import RunRecord, write_json
 from pipeline.local.request import workload_file
+from pipeline.preflight_question import step_settings, wanted_slice
 from pipeline.root import PROJECT_ROOT
 from pipeline.source_closure import source_closure
 
-COMPILERS = (".venv-tpu/bin/python", ".venv-jax/bin/python")
-"""Interpreters that may compile, the best first: only the first has libtpu."""
 DEFAULT_SLICE = "v5e-8"
-COMPILE_LIMIT_S = 600.0
-"""A compilation of one slice that takes longer is ended."""
 SEARCH_S = 30.0
+COMPILE_BYTES = 5 * 2**30
+"""Memory that one compiling process is taken to need: ResNet50 held 4.3 GiB, the taxi workload 0.6."""
 ONE_HOST = tuple(name for name, each in TPU_SLICES.items() if each.hosts == 1)
 """What `--all` takes: the same step is compiled for more hosts where their slices are named."""
-
-
-@dataclass(frozen=True)
-class Transformed:
-    """What the latest Transform left.
-
-    Attributes:
-        features: as `Feature.to_json` gives them.
-        train_files: of transformed examples of the train split.
-        train_bytes: of them together.
-        train_rows: examples in them, as the Trainer counted them; None: it did not.
-    """
-
-    features: tuple[Mapping[str, Any], ...]
-    train_files: int
-    train_bytes: int
-    train_rows: int | None
-
-
-@dataclass(frozen=True)
-class Preflight:
-    """The verdicts of all slices that were asked for."""
-
-    workload: str
-    verdicts: tuple[advice.Verdict, ...]
-
-    @property
-    def exit_code(self) -> int:
-        """0 where one slice can train, or no TPU's compiler was there to ask; 1 where none can."""
-        wrong = [any(each.severity == "error" for each in verdict.findings) for verdict in self.verdicts]
-        return 1 if all(wrong) else 0
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        best = advice.recommended(self.verdicts)
-        return {
-            "workload": self.workload,
-            "prices_of": PRICES_OF,
-            "slices": [verdict.to_json() for verdict in self.verdicts],
-            "recommended": best.question.slice.name if best else None,
-            "keys": advice.keys_to_set(best) if best else {},
-        }
-
-    def text(self) -> str:
-        """Each slice, the table, the recommendation."""
-        lines = [line for verdict in self.verdicts for line in [*advice.slice_lines(verdict), ""]]
-        if len(self.verdicts) > 1:
-            lines += [*advice.table(self.verdicts), ""]
-        best = advice.recommended(self.verdicts)
-        if best is not None:
-            name = best.question.slice.name
-            keys = " ".join(f"--set {key}={value}" for key, value in advice.keys_to_set(best).items())
-            why = "cheapest at roofline speed of those" if len(self.verdicts) > 1 else "the slice"
-            lines += [
-                f"take {name}, {why} that can train it: {keys}",
-                advice.machine_command(TPU_SLICES[name].machine, name=name),
-            ]
-        lines.append(
-            "Times and costs are estimates that no hardware has confirmed; prices as remembered of "
-            f"{PRICES_OF}, see docs/tpu.md."
-        )
-        return "\n".join(lines)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +71,7 @@ class Wanted:
 def preflight(
     workload: Path, output: Path, wanted: Wanted, *, sets: Sequence[str] = (), profile: str | None = None
 ) -> Preflight:
-    """Compiles the workload's training step for each slice, and judges it.
+    """Compiles the workload's training step for each slice, judges it, and keeps the result.
 
     Raises:
         UsageError: no run of the workload has transformed its data yet, or a price is none.
@@ -132,97 +80,108 @@ def preflight(
     """
     config = load_workload(workload_file(workload).absolute(), root=PROJECT_ROOT, sets=sets, profile=profile)
     names = wanted.slices or (config.train.tpu or DEFAULT_SLICE,)
-    slices = [tpu_slice(name, backend="jax") for name in dict.fromkeys(names)]
+    slices = [wanted_slice(tpu_slice(name, backend="jax")) for name in dict.fromkeys(names)]
     prices = _prices(wanted.prices)
     history = History(output.absolute())
     transformed = _transformed(config, history, workload)
-    compiler = _compiler()
-    verdicts = []
-    for each in slices:
-        question = _question(config, transformed, each, search_s=wanted.search_s)
-        verdicts.append(
-            _verdict(
-                config, transformed, question, _cached(question, compiler, history, wanted.limit_s), prices
-            )
-        )
-    return Preflight(config.name, tuple(verdicts))
-
-
-def _verdict(
-    config: WorkloadConfig,
-    transformed: Transformed,
-    question: Question,
-    answer: Answer | None,
-    prices: Mapping[str, float],
-) -> advice.Verdict:
-    generation = question.slice.generation
-    chip = CHIPS[generation]
-    chip = replace(chip, price_usd=prices.get(generation, chip.price_usd))
-    is_tpu = answer is not None and answer.target == "tpu"
-    estimated = None
-    if answer is not None and is_tpu and answer.step.fits:
-        estimated = estimate(answer.step, question.slice, chip)
-    case = Case(
-        question=question,
-        answer=answer,
+    questions = [
+        Question(slice=each, features=transformed.features, search_s=wanted.search_s, **step_settings(config))
+        for each in slices
+    ]
+    interpreter = _interpreter(config)
+    training = Training(
         backend=config.train.backend,
-        has_tensorflow=TPU_SLICES[question.slice.name].has_tensorflow,
+        epochs=config.train.epochs,
+        runtime=package_versions(interpreter) or None,
+        interpreter=config.train.interpreter or "",
+        data_regions=_data_regions(config),
+        tpu_region=config.cloud.vertex.region or "",
         train_files=transformed.train_files,
         train_bytes=transformed.train_bytes,
-        interpreter=COMPILERS[0] if is_tpu else "",
-        step_s=estimated.step_s if estimated else None,
+        train_rows=transformed.train_rows,
+        prices=prices,
     )
-    rows = transformed.train_rows
-    return advice.Verdict(
-        question=question,
-        answer=answer,
-        findings=findings(case),
-        estimate=estimated,
-        examples=rows * config.train.epochs if rows else None,
-    )
-
-
-def _question(
-    config: WorkloadConfig, transformed: Transformed, tpu: TpuSlice, *, search_s: float
-) -> Question:
-    train, generation = config.train, tpu.name.partition("-")[0]
-    return Question(
-        slice=Slice(
-            name=tpu.name,
-            generation=generation,
-            devices=tpu.devices,
-            hosts=tpu.hosts,
-            topology=tpu.machine.get("tpuTopology", "2x2"),
-            memory_bytes=CHIPS[generation].usable_bytes,
+    answers = _answers(questions, history, wanted.limit_s)
+    found = Preflight(
+        workload=config.name,
+        verdicts=tuple(
+            _verdict(question, answer, training) for question, answer in zip(questions, answers, strict=True)
         ),
-        model=train.model,
-        hyperparameters=train.hyperparameters,
-        features=transformed.features,
-        label=config.transform.label,
-        batch_size=train.batch_size,
-        precision=train.precision,
-        accumulate_steps=train.accumulate_steps,
-        model_parallel=train.model_parallel,
-        layout=train.layout,
-        search_s=search_s,
+        made_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        region=config.cloud.vertex.region or "",
+        training_keys=_interpreter_keys(training),
     )
+    preflight_results.keep(history.output, found.to_json())
+    return found
+
+
+def _verdict(question: Question, answer: Answer | Unanswered | None, training: Training) -> advice.Verdict:
+    if isinstance(answer, Unanswered):
+        return judge(question, None, training, unanswered=(answer.reason, answer.remedy))
+    return judge(question, answer, training)
+
+
+def _answers(
+    questions: Sequence[Question], history: History, limit_s: float
+) -> list[Answer | Unanswered | None]:
+    """The answers that are kept for the same question, code and compiler, else new ones, some at once."""
+    compiler = find_compiler()
+    if compiler is None:
+        return [None for _ in questions]
+    asked = [as_asked(question, compiler) for question in questions]
+    root = source_root(questions[0].model)
+    keys = _keys(asked, compiler, root)
+    kept = {key: _kept(history, key) for key in keys}
+    # Without libtpu all slices ask the same.
+    missing = {key: question for key, question in zip(keys, asked, strict=True) if kept[key] is None}
+    with ThreadPoolExecutor(max_workers=default_jobs(node_bytes=COMPILE_BYTES)) as pool:
+
+        def answer(key: str) -> Answer | Unanswered:
+            print(f"compiling for {missing[key].slice.name} with {compiler}", file=sys.stderr)
+            said = ask(missing[key], compiler, import_roots=[root], limit_s=limit_s)
+            if isinstance(said, Answer):
+                _keep(history, key, said)
+            return said
+
+        new = dict(zip(missing, pool.map(answer, missing), strict=True))
+    return [new.get(key) or kept[key] for key in keys]
+
+
+def _keys(asked: Sequence[Question], compiler: str, root: Path) -> list[str]:
+    model = asked[0].model
+    names = [model, "components.preflight.compile_step"]
+    parts = {
+        "code": {**source_closure(names, root=PROJECT_ROOT), **source_closure(names[:1], root=root)},
+        "compiler": package_versions(PROJECT_ROOT / compiler),
+    }
+    documents = ({**parts, "question": question.to_json()} for question in asked)
+    return [hashlib.sha256(json.dumps(each, sort_keys=True).encode()).hexdigest() for each in documents]
+
+
+def _kept_path(history: History, key: str) -> Path:
+    return history.output / "cache" / "preflight" / f"{key}.json"
+
+
+def _kept(history: History, key: str) -> Answer | None:
+    path = _kept_path(history, key)
+    return Answer.from_json(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else None
+
+
+def _keep(history: History, key: str, answer: Answer) -> None:
+    path = _kept_path(history, key)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_json(path, answer.to_json())
 
 
 def _transformed(config: WorkloadConfig, history: History, workload: Path) -> Transformed:
-    from google.protobuf import text_format
-    from tensorflow_metadata.proto.v0 import schema_pb2
-
     for run in history.latest_runs(config.name, limit=20):
         graph = _folder(run, "Transform", "transform_graph")
         examples = _folder(run, "Transform", "transformed_examples")
         if graph is None or examples is None:
             continue
-        text = (graph / "transformed_metadata" / "schema.pbtxt").read_text(encoding="utf-8")
-        schema = text_format.Parse(text, schema_pb2.Schema())
-        features = features_of(schema, images=config.train.images)
-        files = [path for path in (examples / "Split-train").iterdir() if path.is_file()]
+        files = [path for path in (examples / SPLIT).iterdir() if path.is_file()]
         return Transformed(
-            features=tuple(feature.to_json() for feature in features),
+            features=features_in((graph / SCHEMA).read_text(encoding="utf-8"), images=config.train.images),
             train_files=len(files),
             train_bytes=sum(path.stat().st_size for path in files),
             train_rows=_train_rows(run),
@@ -249,7 +208,43 @@ def _train_rows(run: RunRecord) -> int | None:
     return int(rows) if rows else None
 
 
-def _prices(given: Sequence[str]) -> dict[str, float]:
+def _interpreter(config: WorkloadConfig) -> Path:
+    """The Python that would train here."""
+    name = config.train.interpreter
+    if name is None:
+        return Path(sys.executable)
+    return PROJECT_ROOT / Path(name).expanduser() if "/" in name else Path(shutil.which(name) or name)
+
+
+def _interpreter_keys(training: Training) -> tuple[tuple[str, str], ...]:
+    """The interpreter to set where the training's own lacks what a TPU needs, and a better one is here."""
+    has_all = training.runtime is None or all(name in training.runtime for name in NEEDED["jax"])
+    if has_all or not (PROJECT_ROOT / WITH_LIBTPU).exists():
+        return ()
+    return (("train.interpreter", WITH_LIBTPU),)
+
+
+def _data_regions(config: WorkloadConfig) -> dict[str, str]:
+    """Where the buckets lie that a run on the cloud reads; only asked where the slice's region is known."""
+    addresses = (config.data.source, config.cloud.root)
+    buckets = {
+        each.partition("//")[2].partition("/")[0] for each in addresses if each and each.startswith(GS)
+    }
+    if not config.cloud.vertex.region:
+        return {}
+    from components.ingest.storage import bucket_location
+
+    found = {}
+    for bucket in sorted(buckets):
+        try:
+            if place := bucket_location(bucket):
+                found[f"{GS}{bucket}"] = place
+        except FileError as error:
+            print(f"the region of {GS}{bucket} is not known: {error.message}", file=sys.stderr)
+    return found
+
+
+def _prices(given: Sequence[str]) -> Mapping[str, float]:
     prices = {}
     for each in given:
         generation, _, price = each.partition("=")
@@ -262,67 +257,3 @@ def _prices(given: Sequence[str]) -> dict[str, float]:
                 f"--price {each!r} is no GENERATION=USD of a chip-hour", hint="for instance --price v5e=1.2"
             )
     return prices
-
-
-def _compiler() -> str | None:
-    return next((name for name in COMPILERS if (PROJECT_ROOT / name).exists()), None)
-
-
-def _cached(question: Question, compiler: str | None, history: History, limit_s: float) -> Answer | None:
-    """The answer that is kept for the same question, code and compiler, else a new one; None without one."""
-    if compiler is None:
-        return None
-    asked = question
-    if compiler != COMPILERS[0]:
-        asked = replace(
-            question, slice=replace(question.slice, generation="", devices=1, hosts=1, topology="")
-        )
-    root = source_root(question.model)
-    names = [question.model, "components.preflight.compile_step"]
-    parts = {
-        "question": asked.to_json(),
-        "code": {**source_closure(names, root=PROJECT_ROOT), **source_closure(names[:1], root=root)},
-        "compiler": _compiler_versions(PROJECT_ROOT / compiler),
-    }
-    key = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-    path = history.output / "cache" / "preflight" / f"{key}.json"
-    if path.is_file():
-        return Answer.from_json(json.loads(path.read_text(encoding="utf-8")))
-    answer = _ask(asked, compiler, import_root=root, limit_s=limit_s)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_json(path, answer.to_json())
-    return answer
-
-
-def _compiler_versions(interpreter: Path) -> dict[str, str]:
-    folders = [str(path) for path in (interpreter.parent.parent / "lib").glob("python*/site-packages")]
-    wanted = ("jax", "jaxlib", "keras", "libtpu")
-    return {each.name: each.version for each in metadata.distributions(path=folders) if each.name in wanted}
-
-
-def _ask(question: Question, compiler: str, *, import_root: Path, limit_s: float) -> Answer:
-    """Has another interpreter answer."""
-    print(f"compiling for {question.slice.name} with {compiler}", file=sys.stderr)
-    paths = dict.fromkeys([str(PROJECT_ROOT), str(import_root)])
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "TF_CPP_MIN_LOG_LEVEL": "2"}
-    with tempfile.TemporaryDirectory(prefix="preflight-") as folder:
-        file = Path(folder, "question.json")
-        file.write_text(json.dumps(question.to_json()), encoding="utf-8")
-        arguments = [str(PROJECT_ROOT / compiler), "-m", "components.preflight.compile_step", str(file)]
-        try:
-            done = subprocess.run(
-                arguments, capture_output=True, text=True, env=environment, timeout=limit_s, check=False
-            )
-        except subprocess.TimeoutExpired as error:
-            raise ComponentError(
-                f"{question.slice.name} was not compiled within {limit_s:.0f} s", hint="--limit SECONDS"
-            ) from error
-    last = (done.stdout.strip().splitlines() or [""])[-1]
-    try:
-        values = json.loads(last)
-    except ValueError as error:
-        words = (done.stderr.strip().splitlines() or ["without a word"])[-1]
-        raise ComponentError(f"the compiling process ended with {done.returncode}: {words}") from error
-    if "failed" in values:
-        raise ComponentError(f"{question.slice.name}: {values['failed']}", hint=values["hint"])
-    return Answer.from_json(values)

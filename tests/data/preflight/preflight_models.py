@@ -126,6 +126,63 @@ def wide_numbers(features, hyperparameters):
     return _finish(inputs, layers.Dense(256, dtype="float64", name="double")(inputs["x"]))
 
 
+@keras.saving.register_keras_serializable("preflight")
+class TensorFlowInside(layers.Layer):
+    """Leaves Keras for TensorFlow, as a py_function does."""
+
+    def call(self, x):
+        import tensorflow as tf
+
+        return tf.py_function(lambda value: value * 2, [x], tf.float32)
+
+    def compute_output_spec(self, x):
+        return keras.KerasTensor(x.shape, x.dtype)
+
+
+class Branching(layers.Layer):
+    """Asks Python to decide by a value that is not there yet."""
+
+    def call(self, x):
+        return x if x.sum() > 0 else -x
+
+    def compute_output_spec(self, x):
+        return keras.KerasTensor(x.shape, x.dtype)
+
+
+class Reported(layers.Layer):
+    """Sends every batch to the host."""
+
+    def call(self, x):
+        from jax.experimental import io_callback
+
+        io_callback(lambda value: None, None, x.sum())
+        return x
+
+
+def tensorflow_inside(features, hyperparameters):
+    inputs = _input(features)
+    return _finish(inputs, layers.Dense(256, name="wide")(TensorFlowInside(name="py_function")(inputs["x"])))
+
+
+def branching(features, hyperparameters):
+    inputs = _input(features)
+    return _finish(inputs, layers.Dense(256, name="wide")(Branching(name="if_positive")(inputs["x"])))
+
+
+def reporting(features, hyperparameters):
+    inputs = _input(features)
+    return _finish(inputs, layers.Dense(256, name="wide")(Reported(name="report")(inputs["x"])))
+
+
+def huge_embedding(features, hyperparameters):
+    """4 GiB of weights, and as much of their gradients: more than a device of v2-8 has."""
+    inputs = {"x": keras.Input((WIDTH,), name="x", dtype="int32")}
+    codes = layers.Embedding(2**20, 1024, embeddings_initializer="zeros", name="codes")(inputs["x"])
+    model = _finish(inputs, layers.GlobalAveragePooling1D()(codes))
+    model.compile(optimizer="sgd", loss="mse")
+    return model
+
+
 def too_big(features, hyperparameters):
     inputs = _input(features)
     hidden = layers.Reshape((WIDTH, 1))(inputs["x"])
@@ -163,5 +220,6 @@ def resnet50(features, hyperparameters):
         weights=None, classes=1000, classifier_activation=None, input_tensor=inputs["x"]
     )
     model = keras.Model(inputs, application.output)
-    model.compile(optimizer="adam", loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    momentum = keras.optimizers.SGD(0.1, momentum=0.9)
+    model.compile(optimizer=momentum, loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     return model

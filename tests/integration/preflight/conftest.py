@@ -44,7 +44,7 @@ def asked(project: Path) -> Callable[[str, list[Question]], list[Answer]]:
 
 @pytest.fixture(scope="session")
 def tpu_python(project: Path) -> str:
-    """The Python that has libtpu, whose 684 MB CI does not load."""
+    """The Python that has libtpu; CI goes on without where it cannot be had in time."""
     python = project / ".venv-tpu" / "bin" / "python"
     if not python.exists():
         pytest.skip("there is no .venv-tpu: `make tpu-compiler` makes it")

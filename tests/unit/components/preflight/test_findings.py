@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from components.preflight.findings import findings
@@ -33,6 +35,15 @@ def test_nothing_is_found_where_nothing_is_wrong(case):
         ({"layers": (Layer(name="d", kind="Dense", dtype="float64"),)}, "float64", "error", "float32"),
         ({"slice": TWO_HOSTS, "train_files": 3}, "files", "error", "Beam shards"),
         ({"slice": TWO_HOSTS, "train_files": 6}, "files", "warning", "a multiple of 4"),
+        ({"train_files": 4000, "train_bytes": 2**32}, "files", "warning", "100 MB"),
+        (
+            {"data_regions": {"gs://trips": "EUROPE-WEST4"}, "tpu_region": "us-central1"},
+            "region",
+            "warning",
+            "a bucket in us-central1",
+        ),
+        ({"runtime": {"keras": "3"}}, "runtime", "note", "train.interpreter=.venv-tpu/bin/python"),
+        ({"unanswered": ("it took too long", "--limit 900")}, "not_compiled", "note", "--limit 900"),
         ({"step_s": 5e-6}, "too_small", "note", "larger batch"),
         ({"step": Compiled(batch_size=1024, error="no strings")}, "does_not_compile", "error", "keras.ops"),
         (
@@ -62,5 +73,42 @@ def test_a_step_that_does_not_fit_names_what_it_needs_and_the_batch_that_does(ca
     assert found.remedy.startswith("train.batch_size: 512, which was compiled and fits")
 
 
+def test_where_nothing_was_compiled_no_finding_says_that_something_was(case):
+    without_libtpu = replace(case(backend="tensorflow", interpreter=""), answer=None)
+
+    found = {each.rule: each for each in findings(without_libtpu)}
+
+    assert found["backend"].message.endswith("that this model trains on v5e-8 was not checked")
+    assert "were not checked" in found["interpreter"].message
+    told = " ".join(f"{each.message} {each.remedy}" for each in found.values())
+    assert "what was compiled" not in told
+    assert "was checked" not in told.replace("was not checked", "")
+
+
 def test_as_many_files_as_hosts_are_right(case):
     assert findings(case(slice=TWO_HOSTS, train_files=8)) == ()
+
+
+@pytest.mark.parametrize("place", ["US-CENTRAL1", "US", "NAM4"])
+def test_a_bucket_that_covers_the_region_is_right(case, place):
+    assert findings(case(data_regions={"gs://trips": place}, tpu_region="us-central1")) == ()
+
+
+@pytest.mark.parametrize("place", ["EU", "EUR4", "ASIA1", "US-EAST1"])
+def test_a_bucket_elsewhere_is_told(case, place):
+    (found,) = findings(case(data_regions={"gs://trips": place}, tpu_region="us-central1"))
+
+    assert found.rule == "region"
+
+
+def test_nothing_is_said_of_regions_that_are_not_known(case):
+    assert findings(case(data_regions={"gs://trips": "EU"})) == ()
+
+
+def test_a_python_that_has_what_its_backend_needs_is_right(case):
+    assert findings(case(runtime={"jax": "0.10", "libtpu": "0.0.42"})) == ()
+
+
+def test_many_bytes_in_files_of_a_good_size_and_few_bytes_in_small_ones_are_right(case):
+    assert findings(case(train_files=40, train_bytes=2**32)) == ()
+    assert findings(case(train_files=4000, train_bytes=2**20)) == ()

@@ -1,0 +1,102 @@
+"""Has another interpreter compile a training step, and waits for what it says."""
+
+import json
+import math
+import os
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from importlib import metadata
+from pathlib import Path
+
+from components.errors import ComponentError
+from components.preflight.request import Answer, Question
+
+PROJECT_ROOT = Path(__file__).resolve().parents[2]
+WITH_LIBTPU = ".venv-tpu/bin/python"
+COMPILERS = (WITH_LIBTPU, ".venv-jax/bin/python")
+"""Interpreters that may compile, the best first: only the first has libtpu."""
+COMPILE_LIMIT_S = 600.0
+"""A compilation of one slice that takes longer is ended."""
+
+
+@dataclass(frozen=True)
+class Unanswered:
+    """The compiling process gave no answer about a slice.
+
+    Attributes:
+        reason: in words.
+        remedy: what to do.
+    """
+
+    reason: str
+    remedy: str = ""
+
+
+def find_compiler() -> str | None:
+    """The interpreter that compiles, relative to the project's folder; None: there is none here."""
+    return next((name for name in COMPILERS if (PROJECT_ROOT / name).exists()), None)
+
+
+def package_versions(interpreter: Path) -> dict[str, str]:
+    """The versions of what an interpreter compiles or trains with on a TPU, by name; nothing is started.
+
+    Only packages of its own environment are seen: of an interpreter that is in none, nothing.
+    """
+    folders = [str(path) for path in (interpreter.parent.parent / "lib").glob("python*/site-packages")]
+    wanted = ("jax", "jaxlib", "keras", "libtpu", "tensorflow", "tensorflow-tpu")
+    return {each.name: each.version for each in metadata.distributions(path=folders) if each.name in wanted}
+
+
+def as_asked(question: Question, compiler: str) -> Question:
+    """The question as this compiler can answer it.
+
+    Without libtpu it is for a CPU, whatever the slice is. A batch that the replicas cannot share is rounded
+    up: the rules say what is wrong with it, and a compiler would say no more.
+    """
+    if compiler != WITH_LIBTPU:
+        cpu = replace(question.slice, name="a CPU", generation="", devices=1, hosts=1, topology="")
+        cpu = replace(cpu, machine={}, memory_bytes=0, has_tensorflow=True)
+        return replace(question, slice=cpu, search_s=0.0)
+    parts = math.lcm(question.replicas, question.slice.hosts)
+    return replace(question, batch_size=-(-question.batch_size // parts) * parts)
+
+
+def ask(
+    question: Question, compiler: str, *, import_roots: Sequence[Path], limit_s: float = COMPILE_LIMIT_S
+) -> Answer | Unanswered:
+    """Compiles in a process of the compiler's own.
+
+    Args:
+        question: as `as_asked` gives it.
+        compiler: one of `COMPILERS`.
+        import_roots: folders that the user's model is imported from.
+        limit_s: after which the process is ended.
+
+    Raises:
+        ComponentError: the model cannot be built, or libtpu does not know the slice.
+    """
+    if question.slice.generation and question.slice.devices % question.model_parallel:
+        return Unanswered("its devices cannot be divided so")
+    paths = dict.fromkeys([str(PROJECT_ROOT), *map(str, import_roots)])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "TF_CPP_MIN_LOG_LEVEL": "2"}
+    with tempfile.TemporaryDirectory(prefix="preflight-") as folder:
+        file = Path(folder, "question.json")
+        file.write_text(json.dumps(question.to_json()), encoding="utf-8")
+        arguments = [str(PROJECT_ROOT / compiler), "-m", "components.preflight.compile_step", str(file)]
+        try:
+            done = subprocess.run(
+                arguments, capture_output=True, text=True, env=environment, timeout=limit_s, check=False
+            )
+        except subprocess.TimeoutExpired:
+            return Unanswered(f"it was not compiled within {limit_s:.0f} s", "more time: --limit SECONDS")
+    last = (done.stdout.strip().splitlines() or [""])[-1]
+    try:
+        values = json.loads(last)
+    except ValueError:
+        words = (done.stderr.strip().splitlines() or ["without a word"])[-1]
+        return Unanswered(f"the compiling process ended with {done.returncode}: {words[:300]}")
+    if "failed" in values:
+        raise ComponentError(f"{question.slice.name}: {values['failed']}", hint=values["hint"])
+    return Answer.from_json(values)

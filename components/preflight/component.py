@@ -1,0 +1,85 @@
+"""Preflight: compiles the training step for the TPU that it will be trained on, before that is paid for."""
+
+import json
+from datetime import UTC, datetime
+
+from tfx.dsl.component.experimental.annotations import InputArtifact, OutputArtifact, Parameter
+from tfx.dsl.component.experimental.decorators import component
+from tfx.dsl.io import fileio
+from tfx.types.standard_artifacts import Examples, TransformGraph
+
+from components.errors import GateStopError
+from components.preflight.advice import slice_lines
+from components.preflight.compiler import Unanswered, as_asked, ask, find_compiler
+from components.preflight.judge import Training, judge
+from components.preflight.request import Question
+from components.preflight.result import Preflight as Result
+from components.preflight.transformed import SCHEMA, SPLIT, features_in
+from components.trainer.user_model import source_root
+from schemas.artifacts import PreflightReport
+
+
+@component
+def Preflight(  # noqa: N802 (component constructors are nouns)
+    transformed_examples: InputArtifact[Examples],
+    transform_graph: InputArtifact[TransformGraph],
+    report: OutputArtifact[PreflightReport],
+    workload: Parameter[str],
+    model: Parameter[str],
+    step: Parameter[str],
+    tpu_slice: Parameter[str],
+    training: Parameter[str],
+    images: Parameter[str],
+    compiler: Parameter[str] = "",
+) -> None:
+    """Writes what `local_runner.py preflight` would say, and stops the pipeline where no training can go on.
+
+    Args:
+        transformed_examples: Transform's; their files are counted.
+        transform_graph: Transform's; its schema says what the model takes.
+        report: gets `preflight.json`, see `result.Preflight.to_json`.
+        workload: its name.
+        model: dotted path of `build_model`.
+        step: JSON of the other fields of `request.Question`, but for features and slice.
+        tpu_slice: JSON of `request.Slice`.
+        training: JSON of `judge.Training`, but for what is counted here.
+        images: JSON of `train.images`.
+        compiler: not read; a result of another compiler is not taken for one of this one.
+
+    Raises:
+        ComponentError: the model cannot be built.
+        GateStopError: the step does not compile for the slice, or does not fit; carries the verdict.
+    """
+    del compiler
+    with fileio.open(f"{transform_graph.uri}/{SCHEMA}") as file:
+        features = features_in(str(file.read()), images=json.loads(images))
+    files = [path for path in fileio.glob(f"{transformed_examples.uri}/{SPLIT}/*") if not fileio.isdir(path)]
+    question = Question.from_json(
+        {"slice": json.loads(tpu_slice), "features": features, "model": model, **json.loads(step)}
+    )
+    known = Training(**json.loads(training), train_files=len(files))
+    interpreter = find_compiler()
+    if interpreter is None:
+        verdict = judge(question, None, known)
+    else:
+        answer = ask(as_asked(question, interpreter), interpreter, import_roots=[source_root(model)])
+        if isinstance(answer, Unanswered):
+            verdict = judge(question, None, known, unanswered=(answer.reason, answer.remedy))
+        else:
+            verdict = judge(question, answer, known)
+    result = Result(
+        workload=workload,
+        verdicts=(verdict,),
+        made_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        region=known.tpu_region,
+    )
+    document = result.to_json()
+    with fileio.open(f"{report.uri}/preflight.json", "w") as file:
+        file.write(json.dumps(document, indent=2, ensure_ascii=False))
+    print(result.text())
+    if result.stopping:
+        raise GateStopError(
+            result.stopping[0].message,
+            # No `findings`: those of a verdict are about columns of the data.
+            verdict={"lines": slice_lines(verdict), "preflight": document},
+        )

@@ -1,0 +1,87 @@
+"""From what the compiler said of a slice to its verdict: findings and the estimate. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from components.preflight.advice import Verdict
+from components.preflight.case import Case
+from components.preflight.chips import CHIPS
+from components.preflight.findings import findings
+from components.preflight.request import Answer, Question
+from components.preflight.roofline import estimate
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """What is known of the training beside its step.
+
+    Attributes:
+        backend: `train.backend`.
+        epochs: passes over the training split.
+        train_files: number of files of transformed examples; None: not known.
+        train_bytes: of them together; None: not known.
+        train_rows: examples in them; None: not known.
+        runtime: versions of the packages that the Python of the training has, by name; None: not known.
+        interpreter: that Python, as `train.interpreter` would name it; "": the one of the pipeline.
+        data_regions: of the buckets that the training reads, by their address; empty: not known.
+        tpu_region: where the slice is to be rented; "": not known.
+        prices: of a chip-hour, US dollars, by generation, where they are not those of `chips.CHIPS`.
+    """
+
+    backend: str
+    epochs: int
+    train_files: int | None = None
+    train_bytes: int | None = None
+    train_rows: int | None = None
+    runtime: Mapping[str, str] | None = None
+    interpreter: str = ""
+    data_regions: Mapping[str, str] = field(default_factory=dict)
+    tpu_region: str = ""
+    prices: Mapping[str, float] = field(default_factory=dict)
+
+
+def judge(
+    question: Question,
+    answer: Answer | None,
+    training: Training,
+    *,
+    unanswered: tuple[str, str] = ("", ""),
+) -> Verdict:
+    """The verdict of one slice.
+
+    Args:
+        question: slice and step.
+        answer: of the compiling process; None: it gave none.
+        training: what the rules want to know beside it.
+        unanswered: why there is none where a compiler was asked, and the remedy; empty: none was asked.
+    """
+    generation = question.slice.generation
+    chip = CHIPS[generation]
+    chip = replace(chip, price_usd=training.prices.get(generation, chip.price_usd))
+    is_tpu = answer is not None and answer.target == "tpu"
+    estimated = None
+    if answer is not None and is_tpu and answer.step.fits:
+        estimated = estimate(answer.step, question.slice, chip)
+    case = Case(
+        question=question,
+        answer=answer,
+        backend=training.backend,
+        has_tensorflow=question.slice.has_tensorflow,
+        train_files=training.train_files,
+        train_bytes=training.train_bytes,
+        interpreter="libtpu" if is_tpu else "",
+        unanswered=unanswered,
+        runtime=training.runtime,
+        training_interpreter=training.interpreter,
+        data_regions=training.data_regions,
+        tpu_region=training.tpu_region,
+        step_s=estimated.step_s if estimated else None,
+    )
+    rows = training.train_rows
+    return Verdict(
+        question=question,
+        answer=answer,
+        findings=findings(case),
+        estimate=estimated,
+        examples=rows * training.epochs if rows else None,
+    )

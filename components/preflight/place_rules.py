@@ -1,0 +1,88 @@
+"""Rules about what lies around the step: the files, the bucket, the Python that trains. Pure."""
+
+from collections.abc import Callable, Iterator
+
+from components.preflight.case import Case, Finding
+
+SMALL_FILE_BYTES, MANY_BYTES = 10 * 2**20, 2**30
+"""Files smaller than this cost more to open than to read, once there is so much data that it matters. Best
+are about 100 MB each. Source: MaxText, guide to data input, for 100 MB; the limits are ours."""
+NEEDED = {"jax": ("jax", "libtpu"), "tensorflow": ("tensorflow-tpu", "libtpu")}
+"""What the Python of a training on a TPU must have, by backend."""
+RUNTIME_REMEDIES = {
+    "jax": "--set train.interpreter=.venv-tpu/bin/python, which `make tpu-compiler` makes; on Vertex AI the "
+    "image of `make image TARGET=training-tpu` trains",
+    "tensorflow": "on Vertex AI the image of `make image TARGET=training-tpu-tensorflow` trains; elsewhere a "
+    "Python with the packages of requirements-tpu-tensorflow.lock",
+}
+_CONTINENTS = {"us": "us", "nam": "us", "eu": "europe", "eur": "europe", "asia": "asia"}
+
+
+def _files(case: Case) -> Iterator[Finding]:
+    hosts = case.question.slice.hosts
+    if hosts == 1 or case.train_files is None:
+        return
+    if case.train_files < hosts:
+        yield Finding(
+            rule="files",
+            severity="error",
+            message=f"{case.train_files} files of training examples for {hosts} hosts: some have none",
+            remedy="more Beam shards in Transform, or train.input.cache: memory, which every host fills",
+        )
+    elif case.train_files % hosts:
+        yield Finding(
+            rule="files",
+            severity="warning",
+            message=f"{case.train_files} files of training examples are not shared evenly by {hosts} hosts",
+            remedy=f"a multiple of {hosts}",
+        )
+
+
+def _small_files(case: Case) -> Iterator[Finding]:
+    if not case.train_files or not case.train_bytes or case.train_bytes < MANY_BYTES:
+        return
+    each = case.train_bytes / case.train_files
+    if each < SMALL_FILE_BYTES:
+        yield Finding(
+            rule="files",
+            severity="warning",
+            message=f"{case.train_files} files of training examples of {each / 2**20:.1f} MiB each: "
+            "opening them takes longer than reading",
+            remedy="files of about 100 MB: fewer Beam shards in Transform",
+        )
+
+
+def _region(case: Case) -> Iterator[Finding]:
+    for address, region in case.data_regions.items():
+        if case.tpu_region and not _covers(region, case.tpu_region):
+            yield Finding(
+                rule="region",
+                severity="warning",
+                message=f"{address} lies in {region}, the slice is asked for in {case.tpu_region}: what is "
+                "read goes from one region to the other, which is slow and costs money",
+                remedy=f"a bucket in {case.tpu_region}, or a slice in {region.lower()}",
+            )
+
+
+def _covers(place: str, region: str) -> bool:
+    """Whether a bucket's place (US-CENTRAL1, EU, NAM4) is or holds a region (us-central1)."""
+    place = place.lower()
+    wide = place if "-" in place else place.rstrip("0123456789")
+    return place == region or region.startswith(f"{_CONTINENTS.get(wide, wide)}-")
+
+
+def _runtime(case: Case) -> Iterator[Finding]:
+    needed = NEEDED.get(case.backend, ())
+    missing = [name for name in needed if case.runtime is not None and name not in case.runtime]
+    if missing:
+        python = case.training_interpreter or "that of the pipeline"
+        yield Finding(
+            rule="runtime",
+            severity="note",
+            message=f"the Python of the training, {python}, has no {' and no '.join(missing)}: on a TPU's "
+            "own machine this training would not start",
+            remedy=RUNTIME_REMEDIES[case.backend],
+        )
+
+
+RULES: tuple[Callable[[Case], Iterator[Finding]], ...] = (_files, _small_files, _region, _runtime)

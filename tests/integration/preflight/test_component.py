@@ -1,0 +1,66 @@
+"""The node before the Trainer: what it writes, and what it stops."""
+
+import json
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+SCHEMA = """
+feature { name: "x" type: FLOAT presence { min_fraction: 1 } shape { dim { size: 256 } } }
+feature { name: "y" type: FLOAT presence { min_fraction: 1 } shape { dim { size: 1 } } }
+"""
+
+
+@pytest.fixture
+def preflight(project, tmp_path, monkeypatch, jax_python):
+    """Calls the component as its executor would, for a model of tests/data/preflight; returns the report."""
+    from components.preflight import compiler, component
+
+    models = project / "tests" / "data" / "preflight"
+    monkeypatch.syspath_prepend(str(models))
+    # CI has no libtpu; where it is, the other tests compile with it.
+    monkeypatch.setattr(compiler, "COMPILERS", compiler.COMPILERS[1:])
+    (tmp_path / "graph/transformed_metadata").mkdir(parents=True)
+    (tmp_path / "graph/transformed_metadata/schema.pbtxt").write_text(SCHEMA, encoding="utf-8")
+    (tmp_path / "examples/Split-train").mkdir(parents=True)
+    (tmp_path / "examples/Split-train/part-0").write_bytes(b"")
+    (tmp_path / "report").mkdir()
+
+    def call(model: str):
+        wanted = {"name": "v5e-8", "generation": "v5e", "devices": 8, "topology": "2x4"}
+        component.Preflight.test_call(
+            transformed_examples=SimpleNamespace(uri=str(tmp_path / "examples")),
+            transform_graph=SimpleNamespace(uri=str(tmp_path / "graph")),
+            report=SimpleNamespace(uri=str(tmp_path / "report")),
+            workload="tests",
+            model=f"preflight_models.{model}",
+            step=json.dumps({"hyperparameters": {}, "label": "y", "batch_size": 512}),
+            tpu_slice=json.dumps(wanted),
+            training=json.dumps({"backend": "jax", "epochs": 1}),
+            images="{}",
+        )
+        return json.loads((tmp_path / "report/preflight.json").read_text(encoding="utf-8"))
+
+    yield call
+    sys.modules.pop("preflight_models", None)
+
+
+def test_a_step_that_does_not_compile_stops_the_run_and_the_verdict_holds_the_result(preflight):
+    from components.errors import GateStopError
+
+    with pytest.raises(GateStopError, match="strings") as stopped:
+        preflight("text_input")
+
+    assert stopped.value.verdict["preflight"]["workload"] == "tests"
+    assert "findings" not in stopped.value.verdict  # the report would take them for the data gate's
+    assert any("does_not_compile" in line for line in stopped.value.verdict["lines"])
+
+
+def test_a_step_that_compiles_lets_the_run_go_on_and_says_what_was_not_checked(preflight):
+    document = preflight("fine")
+
+    assert document["slices"][0]["target"] == "cpu"
+    assert [each["rule"] for each in document["slices"][0]["findings"]] == ["interpreter"]

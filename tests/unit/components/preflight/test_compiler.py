@@ -1,0 +1,32 @@
+import pytest
+
+from components.preflight.compiler import COMPILERS, WITH_LIBTPU, Unanswered, as_asked, ask, package_versions
+
+
+def test_without_libtpu_the_question_is_for_a_cpu_whatever_the_slice_is(case):
+    asked = as_asked(case().question, COMPILERS[1])
+
+    assert (asked.slice.generation, asked.slice.devices, asked.batch_size) == ("", 1, 1024)
+    assert asked.slice.name == "a CPU"
+
+
+@pytest.mark.parametrize(("batch_size", "compiled"), [(1024, 1024), (1001, 1008), (3, 8)])
+def test_a_batch_that_the_replicas_cannot_share_is_compiled_rounded_up(case, batch_size, compiled):
+    assert as_asked(case(batch_size=batch_size).question, WITH_LIBTPU).batch_size == compiled
+
+
+def test_devices_that_cannot_be_divided_are_not_compiled_for(case):
+    said = ask(case(model_parallel=3).question, WITH_LIBTPU, import_roots=[])
+
+    assert isinstance(said, Unanswered)
+
+
+def test_packages_of_an_environment_are_read_without_starting_it(tmp_path):
+    folder = tmp_path / "lib/python3.11/site-packages/libtpu-0.0.42.dist-info"
+    folder.mkdir(parents=True)
+    (folder / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: libtpu\nVersion: 0.0.42\n", encoding="utf-8"
+    )
+
+    assert package_versions(tmp_path / "bin/python") == {"libtpu": "0.0.42"}
+    assert package_versions(tmp_path / "elsewhere/bin/python") == {}

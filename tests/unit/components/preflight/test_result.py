@@ -1,0 +1,85 @@
+import json
+
+import pytest
+
+from components.preflight.judge import Training, judge
+from components.preflight.request import Compiled
+from components.preflight.result import FORMAT, Preflight
+
+AT = "2026-11-22T02:00:00+00:00"
+
+
+@pytest.fixture
+def result(case):
+    """The result for one slice; keywords change the answer."""
+
+    def make(**changes):
+        made = case(**changes)
+        verdict = judge(made.question, made.answer, Training(backend="jax", epochs=2, train_rows=5000))
+        return Preflight(workload="taxi", verdicts=(verdict,), made_at=AT, region="us-central1")
+
+    return make
+
+
+def test_json_names_the_slice_the_keys_and_how_to_rent_it(result):
+    document = json.loads(json.dumps(result().to_json()))
+
+    assert document["format"] == FORMAT
+    assert document["made_at"] == AT
+    assert document["recommended"] == "v5e-8"
+    assert document["keys"]["train.tpu"] == "v5e-8"
+    assert json.loads(document["rent"]["job"])["workerPoolSpecs"][0]["replicaCount"] == 1
+    assert document["rent"]["command"].startswith("gcloud ai custom-jobs create --region=us-central1")
+    assert document["slices"][0]["estimate"]["training_s"] > 0
+
+
+def test_examples_of_the_training_are_rows_times_epochs(result):
+    assert result().verdicts[0].examples == 10_000
+
+
+@pytest.mark.parametrize(
+    ("step", "rules"),
+    [
+        (Compiled(batch_size=1024), []),
+        (Compiled(batch_size=1024, error="no strings"), ["does_not_compile"]),
+        (Compiled(batch_size=1024, error="Ran out", is_out_of_memory=True), ["does_not_fit"]),
+    ],
+)
+def test_only_a_step_that_does_not_compile_or_fit_stops_a_run(result, step, rules):
+    assert [each.rule for each in result(step=step, backend="torch").stopping] == rules
+
+
+def test_nothing_is_recommended_where_nothing_can_train(result):
+    found = result(step=Compiled(batch_size=1024, error="no strings"))
+
+    assert found.exit_code == 1
+    assert found.to_json()["recommended"] is None
+    assert found.to_json()["rent"] == {}
+
+
+def test_a_compiler_that_gave_no_answer_is_a_note_and_no_recommendation(case):
+    asked = case().question
+    training = Training(backend="jax", epochs=1)
+
+    verdict = judge(asked, None, training, unanswered=("it was not compiled within 5 s", "--limit 60"))
+
+    assert [(each.rule, each.severity) for each in verdict.findings] == [("not_compiled", "note")]
+    assert not verdict.can_train
+
+
+def test_own_prices_count(case):
+    made = case()
+
+    dear = judge(made.question, made.answer, Training(backend="jax", epochs=1, prices={"v5e": 12.0}))
+
+    assert dear.estimate.price_usd == pytest.approx(8 * 12.0)
+
+
+def test_example_that_the_docs_name_has_the_keys_that_are_written(result, project):
+    example = json.loads((project / "tests/data/preflight/preflight.json").read_text(encoding="utf-8"))
+    now = json.loads(json.dumps(result().to_json()))
+
+    assert example.keys() == now.keys()
+    for kept in example["slices"]:
+        assert kept.keys() == now["slices"][0].keys()
+        assert kept["estimate"].keys() == now["slices"][0]["estimate"].keys()
