@@ -36,11 +36,13 @@ class Clock:
         fit_s: seconds of fitting, with evaluation and compilation.
         stepping_s: seconds of the steps that were timed: not the first of an attempt, which compiles.
         timed_steps: how many these were.
+        waiting_s: seconds of `stepping_s` in which they waited for input; 0 where that is not counted.
     """
 
     fit_s: float = 0.0
     stepping_s: float = 0.0
     timed_steps: int = 0
+    waiting_s: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,49 @@ import tensorflow as tf
 
 from components.trainer.features import Feature
 
+_BEGINNINGS = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"GIF8", b"BM")
+"""The first bytes of JPEG, PNG, GIF and BMP, the formats that TensorFlow decodes."""
+_COLOURS = 3
+
+
+def decoded_images(files: Any, shape: Sequence[int]) -> tf.Tensor:
+    """What the images in a column of files show, all of one size: for `data.format: images`.
+
+    An image of another size is scaled to this one, whatever its proportions; colours become grey, and grey
+    three equal colours, as `shape` asks for. Of an animation the first picture is taken. What has no image
+    format's first bytes, as in some request, becomes black; Ingest lets no such file pass.
+
+    Args:
+        files: the bytes of a JPEG, PNG, GIF or BMP each, string [rows] or [rows, 1], dense or sparse.
+        shape: of what is returned: [height, width, channels], with 1 or 3 channels.
+
+    Returns:
+        uint8 [rows, height, width, channels]; running it fails where an image is damaged.
+    """
+    height, width, channels = shape
+    size = (height, width)
+
+    def picture(file: tf.Tensor) -> tf.Tensor:
+        decoded = tf.io.decode_image(file, expand_animations=False)  # GIF and BMP take no number of channels
+        scaled = tf.image.resize(decoded, size, antialias=True)
+        is_grey = tf.shape(scaled)[-1] < _COLOURS
+        colours = tf.cond(
+            is_grey, lambda: tf.repeat(scaled[..., :1], _COLOURS, -1), lambda: scaled[..., :_COLOURS]
+        )
+        shown = tf.image.rgb_to_grayscale(colours) if channels == 1 else colours
+        return tf.saturate_cast(tf.round(shown), tf.uint8)
+
+    def one(file: tf.Tensor) -> tf.Tensor:
+        known = [tf.strings.substr(file, 0, len(first)) == first for first in _BEGINNINGS]
+        return tf.cond(
+            tf.reduce_any(known), lambda: picture(file), lambda: tf.zeros([*size, channels], tf.uint8)
+        )
+
+    if isinstance(files, tf.SparseTensor):
+        files = tf.sparse.to_dense(tf.SparseTensor(files.indices, files.values, [files.dense_shape[0], 1]))
+    column = tf.reshape(files, [-1])
+    return tf.map_fn(one, column, fn_output_signature=tf.TensorSpec([*size, channels], tf.uint8))
+
 
 def raw_pixels(images: tf.Tensor) -> tf.Tensor:
     """What a preprocessing_fn returns for an image, to be named in `train.images`.
@@ -21,9 +64,12 @@ def raw_pixels(images: tf.Tensor) -> tf.Tensor:
     Returns:
         The bytes of each image, row by row, string [rows].
     """
-    letters = tf.constant([bytes([value]) for value in range(256)])
-    pixels = tf.reshape(tf.clip_by_value(images, 0, 255), [tf.shape(images)[0], -1])
-    return tf.strings.reduce_join(tf.gather(letters, pixels), axis=1)
+    rows = tf.reshape(tf.cast(tf.clip_by_value(images, 0, 255), tf.uint8), [tf.shape(images)[0], -1])
+    # A TensorProto ends with its `tensor_content`, which are these bytes. A table of 256 letters that are
+    # looked up and joined costs 3 to 13 times as much (28x28x1: 28 us an image, 224x224x3: 5 ms).
+    messages = tf.map_fn(tf.io.serialize_tensor, rows, fn_output_signature=tf.string)
+    length = tf.shape(rows)[1]
+    return tf.strings.substr(messages, -length, length)
 
 
 def model_input(column: tf.Tensor, feature: Feature) -> Any:

@@ -15,6 +15,7 @@ def summarise(
     reached: Checkpoint,
     attempts: Attempts,
     *,
+    is_wait_counted: bool,
     constant_batch_step_s: float | None,
     input_advice: str,
 ) -> dict[str, Any]:
@@ -24,6 +25,7 @@ def summarise(
         job: what was trained.
         reached: how it ended.
         attempts: how often it was started.
+        is_wait_counted: whether the clock's `waiting_s` was counted.
         constant_batch_step_s: seconds of a step on one constant batch; None: not measured.
         input_advice: what would bring input faster; may be empty.
 
@@ -38,6 +40,7 @@ def summarise(
     step_s = clock.stepping_s / clock.timed_steps if clock.timed_steps else None
     measured = Measured(
         step_s=step_s,
+        step_waiting_s=clock.waiting_s / clock.timed_steps if is_wait_counted and clock.timed_steps else None,
         constant_batch_step_s=constant_batch_step_s,
         batch_size=job.batch_size,
         useful_s=(step_s or 0.0) * reached.step,

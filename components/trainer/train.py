@@ -121,6 +121,7 @@ def train(job: TrainingJob, preemption: Preemption) -> dict[str, Any]:
     from components.trainer.input.examples import input_advice, open_examples
     from components.trainer.loop.execution import takes_blocks
     from components.trainer.loop.fit import Input, fit
+    from components.trainer.loop.input_wait import input_wait
     from components.trainer.loop.waiting import constant_batch_step_s
 
     require_divisible(job.batch_size, replicas=devices.replicas, hosts=devices.hosts.count)
@@ -144,24 +145,28 @@ def train(job: TrainingJob, preemption: Preemption) -> dict[str, Any]:
     data = Input(
         steps_per_epoch=steps_per_epoch,
         in_blocks=in_one_call is not None,
-        batches_from=lambda step, rollbacks: examples.training(
-            steps_per_epoch=steps_per_epoch,
-            first_step=step,
-            seed=job.seed + rollbacks,
-            in_one_call=in_one_call,
+        wait=input_wait(devices) if in_one_call else None,
+        batches_from=lambda step, rollbacks: devices.ahead(
+            examples.training(
+                steps_per_epoch=steps_per_epoch,
+                first_step=step,
+                seed=job.seed + rollbacks,
+                in_one_call=in_one_call,
+            )
         ),
         eval_batches=eval_examples.evaluation() if eval_examples else None,
     )
     writes = devices.hosts.index == 0  # every host has the same weights
     reached, attempts = fit(model, job, data, preemption, began_at=began_at, is_chief=writes)
     _save_weights(job, model, keep=writes)
-    constant_s = constant_batch_step_s(
-        model, data.batches_from(0, 0), reached.clock, hosts=devices.hosts.count
-    )
+    constant_s = None
+    if data.wait is None:
+        constant_s = constant_batch_step_s(model, data.batches_from(0, 0), reached.clock, devices)
     result = facts | summarise(
         job,
         reached,
         attempts,
+        is_wait_counted=data.wait is not None,
         constant_batch_step_s=constant_s,
         input_advice=input_advice(job, rows=examples.count),
     )

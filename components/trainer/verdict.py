@@ -12,7 +12,8 @@ class Measured:
 
     Attributes:
         step_s: seconds of a step; None: too few steps to say.
-        constant_batch_step_s: the same on one constant batch; None: not measured.
+        step_waiting_s: seconds of these in which it waited for its input; None: not counted.
+        constant_batch_step_s: seconds of a step on one constant batch; None: not measured.
         batch_size: examples a step.
         useful_s: seconds of the steps that the result rests on.
         wall_s: seconds from the begin of the first attempt to the end, with all that lies between.
@@ -23,7 +24,8 @@ class Measured:
     """
 
     step_s: float | None
-    constant_batch_step_s: float | None
+    step_waiting_s: float | None = None
+    constant_batch_step_s: float | None = None
     batch_size: int
     useful_s: float
     wall_s: float
@@ -33,10 +35,16 @@ class Measured:
 
     @property
     def waiting_share(self) -> float | None:
-        """Share of a step's time that is owed to input, 0 .. 1; None: not measured."""
-        if self.step_s is None or self.constant_batch_step_s is None or self.step_s <= 0:
+        """Share of a step's time that is owed to input, 0 .. 1; None: not measured.
+
+        As it was counted, else by comparison with a step that never waits.
+        """
+        if not self.step_s:
             return None
-        return min(max(1 - self.constant_batch_step_s / self.step_s, 0.0), 1.0)
+        waiting_s = self.step_waiting_s
+        if waiting_s is None and self.constant_batch_step_s is not None:
+            waiting_s = self.step_s - self.constant_batch_step_s
+        return None if waiting_s is None else min(max(waiting_s / self.step_s, 0.0), 1.0)
 
     @property
     def goodput(self) -> float:

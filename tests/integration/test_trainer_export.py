@@ -34,7 +34,7 @@ SETTINGS = TrainConfig(
     tensorboard=True,
     profile_steps="4:6",
     steps_per_execution=1,
-).model_dump(mode="json", exclude={"tpu"}) | {"label": "big_tip", "raw_label": "tips"}
+).run_fn_settings() | {"label": "big_tip", "raw_label": "tips"}
 ASK = """
     import json, sys
     import tensorflow as tf

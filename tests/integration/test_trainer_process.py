@@ -108,6 +108,8 @@ def test_training_learns_and_leaves_weights_history_and_result(job, tmp_path):
     assert [epoch["epoch"] for epoch in history] == [1, 2, 3, 4]
     assert history[-1]["val_loss"] < 0.5 * history[0]["val_loss"]
     assert json.loads((tmp_path / "result.json").read_text()) == result
+    assert 0 <= result["speed"]["input_waiting_share"] <= 1
+    assert result["speed"]["constant_batch_step_ms"] is None  # counted, not compared
     assert (tmp_path / "model.weights.h5").stat().st_size > 0
     assert not list(tmp_path.glob("unfinished.*"))
     events = [json.loads(line)["event"] for line in lines if line.startswith("{")]

@@ -25,6 +25,8 @@ class Devices:
         scope: a context to build and compile the model in.
         check: called with the built model; says in words how it is spread over the devices, "" where it is
             not, and raises a ComponentError if that is not as was asked.
+        ahead: called with a tf.data dataset; returns one whose next elements are on the device before they
+            are asked for. The same one where Keras or a strategy sees to that, and on a CPU.
         least: the least of a number over all hosts; each calls it.
         passed_over: what "auto" would have taken before this, and why it was not.
     """
@@ -38,6 +40,7 @@ class Devices:
     strategy: Any = None
     scope: Callable[[], AbstractContextManager[Any]] = nullcontext
     check: Callable[[Any], str] = lambda _model: ""
+    ahead: Callable[[Any], Any] = lambda batches: batches
     least: Callable[[int], int] = lambda number: number
     passed_over: tuple[str, ...] = ()
 

@@ -1,5 +1,6 @@
 """TensorFlow devices: a TPU behind its resolver, GPUs that grow their memory, the CPU."""
 
+from functools import partial
 from typing import Any
 
 from components.errors import ComponentError
@@ -7,6 +8,8 @@ from components.trainer.devices.devices import Devices
 from components.trainer.devices.hosts import Hosts
 from components.trainer.devices.machine import cpu_has_bfloat16, usable_cores
 
+AHEAD = 2
+"""Elements that wait on a device: one for the next call, and one on its way."""
 _BFLOAT16_COMPUTE_CAPABILITY = (8, 0)  # CUDA C programming guide, table of arithmetic throughput: Ampere
 
 
@@ -70,6 +73,7 @@ def open_gpus(hosts: Hosts) -> Devices:
     details = [tf.config.experimental.get_device_details(gpu) for gpu in gpus]
     oldest = min(each.get("compute_capability", (0, 0)) for each in details)
     strategy = tf.distribute.MirroredStrategy() if len(gpus) > 1 else None
+    own = {"scope": strategy.scope} if strategy else {"ahead": partial(prefetched, device="/gpu:0")}
     return Devices(
         kind="gpu",
         backend="tensorflow",
@@ -77,8 +81,20 @@ def open_gpus(hosts: Hosts) -> Devices:
         replicas=len(gpus),
         has_bfloat16=oldest >= _BFLOAT16_COMPUTE_CAPABILITY,
         strategy=strategy,
-        **({"scope": strategy.scope} if strategy else {}),
+        **own,
     )
+
+
+def prefetched(batches: Any, *, device: str) -> Any:
+    """The dataset, with its next elements on the device before they are asked for; it takes no more steps.
+
+    Args:
+        batches: a tf.data dataset.
+        device: the name of one, as "/gpu:0". Strategies do the same for theirs.
+    """
+    import tensorflow as tf
+
+    return batches.apply(tf.data.experimental.prefetch_to_device(device, AHEAD))
 
 
 def open_cpu(hosts: Hosts, *, devices: int) -> Devices:

@@ -87,7 +87,8 @@ class HeldExamples:
     ) -> tf.data.Dataset:
         """Every epoch another permutation of all rows."""
         batch_bytes = self._job.batch_size * self._rows.row_bytes
-        return arrays.training_batches(
+        several = in_one_call if in_one_call != 1 else None
+        batches = arrays.training_batches(
             self._rows,
             label=self._job.label,
             batch_size=self._job.batch_size,
@@ -95,8 +96,10 @@ class HeldExamples:
             steps_per_epoch=steps_per_epoch,
             first_step=first_step,
             hosts=self._devices.hosts,
-            block_steps=block_steps(in_one_call, batch_bytes=batch_bytes) if in_one_call else None,
+            block_steps=block_steps(several, batch_bytes=batch_bytes) if several else None,
         )
+        # Small batches are taken several at a time, also where each is a block of its own.
+        return batches.batch(1, drop_remainder=True).prefetch(2) if in_one_call == 1 else batches
 
     def evaluation(self) -> tf.data.Dataset:
         """All rows, but for the few that the devices cannot divide among them."""

@@ -1,4 +1,4 @@
-"""Several steps in one call of a TensorFlow function, over blocks of batches.
+"""A step or several in one call of a TensorFlow function, over blocks of batches.
 
 Keras' own function asks the iterator in each step whether there is a batch, and wraps every answer. For steps
 of some hundred microseconds that, and tf.data's handing over of each batch, is a third of the time and more.
@@ -11,6 +11,7 @@ import keras
 import tensorflow as tf
 
 from components.trainer.devices.devices import Devices
+from components.trainer.loop.input_wait import InputWait
 
 
 def takes_blocks(model: Any, devices: Devices) -> bool:
@@ -22,24 +23,25 @@ def takes_blocks(model: Any, devices: Devices) -> bool:
     """
     is_plain = devices.backend == "tensorflow" and devices.strategy is None and not model.run_eagerly
     own = type(model).make_train_function is not keras.Model.make_train_function
-    return is_plain and not own and model.steps_per_execution > 1
+    return is_plain and not own
 
 
-def train_in_blocks(model: Any, blocks: tf.data.Dataset) -> None:
+def train_in_blocks(model: Any, blocks: tf.data.Dataset, wait: InputWait | None = None) -> None:
     """Has `model.fit` take blocks from now on: one element holds several batches.
 
     Args:
         model: as `takes_blocks` says.
         blocks: [steps, batch, ...] each, of static shape; the steps of an execution are a multiple of theirs.
+        wait: counts how long blocks are waited for; None: nothing does.
     """
     if model.train_function is not None:
         return  # an earlier fit; blocks of another size it traces anew by itself
     batch = tf.nest.map_structure(lambda spec: tf.TensorSpec(spec.shape[1:], spec.dtype), blocks.element_spec)
     model._symbolic_build(data_batch=batch)  # as fit does with its first element, which is no batch here
-    model.train_function = _function(model)
+    model.train_function = _function(model, wait)
 
 
-def _function(model: Any) -> Callable[[Any], Any]:
+def _function(model: Any, wait: InputWait | None) -> Callable[[Any], Any]:
     """What fit calls with its iterator: takes as many blocks as fill an execution; returns the last logs."""
     steps = model.steps_per_execution
     one_step = tf.function(model.train_step, reduce_retracing=True, jit_compile=model.jit_compile)
@@ -53,7 +55,11 @@ def _function(model: Any) -> Callable[[Any], Any]:
     @tf.autograph.experimental.do_not_convert
     def execution(iterator: Any) -> Any:
         in_block = tf.nest.flatten(iterator.element_spec)[0].shape[0]
-        return _repeated(lambda _: steps_of(iterator.get_next()), steps // in_block)
+
+        def block() -> Any:
+            return wait.next_of(iterator) if wait else iterator.get_next()
+
+        return _repeated(lambda _: steps_of(block()), steps // in_block)
 
     function: Callable[[Any], Any] = tf.function(execution, reduce_retracing=True)
     return function

@@ -11,6 +11,7 @@ from components.trainer.events import emit
 from components.trainer.job import TrainingJob
 from components.trainer.loop.blow_up import BlownUpError, LossGuard
 from components.trainer.loop.execution import train_in_blocks
+from components.trainer.loop.input_wait import InputWait
 from components.trainer.loop.preemption import Preemption
 from components.trainer.loop.progress import Progress
 from components.trainer.loop.record import Keeping, Record
@@ -27,6 +28,7 @@ class Input:
     Attributes:
         steps_per_epoch: full batches in one pass over the examples.
         in_blocks: whether the batches come in blocks, as `execution.train_in_blocks` wants them.
+        wait: counts how long blocks are waited for; None: nothing does.
         batches_from: called with the number of steps that are complete and the number of rollbacks; gives
             the batches that follow. Another number of rollbacks brings them in another order.
         eval_batches: for the metrics after each epoch; None: no such metrics.
@@ -34,6 +36,7 @@ class Input:
 
     steps_per_epoch: int
     in_blocks: bool
+    wait: InputWait | None
     batches_from: Callable[[int, int], Any]
     eval_batches: Any | None
 
@@ -129,7 +132,7 @@ def _take(checkpoint: Checkpoint, model: Any) -> Checkpoint:
 def _fit_from(begin: Checkpoint, model: Any, job: TrainingJob, data: Input, keeping: Keeping) -> Checkpoint:
     """Fits from there to the end, and waits for the last checkpoint."""
     steps = data.steps_per_epoch
-    stepping = Stepping(begin.clock)
+    stepping = Stepping(begin.clock, data.wait)
     record = Record(begin, steps_per_epoch=steps, keeping=keeping, stepping=stepping)
     progress = Progress(epochs=job.epochs, steps_per_epoch=steps, first_step=begin.step)
     callbacks = [stepping, record, progress, *watching(job, steps_per_epoch=steps, first_step=begin.step)]
@@ -137,7 +140,7 @@ def _fit_from(begin: Checkpoint, model: Any, job: TrainingJob, data: Input, keep
     def run(epoch: int, until: int, *, done: int) -> None:
         batches = data.batches_from(epoch * steps + done, begin.rollbacks)
         if data.in_blocks:
-            train_in_blocks(model, batches)
+            train_in_blocks(model, batches, data.wait)
         elif begin.metrics and done:
             build_metrics(model, next(iter(batches)))
         model.fit(

@@ -1,4 +1,4 @@
-"""A Keras callback that measures what a step takes, over whole epochs."""
+"""A Keras callback that measures what a step takes, over whole epochs, and how much of it is waiting."""
 
 import time
 from collections.abc import Iterator
@@ -8,6 +8,7 @@ from typing import Any
 import keras
 
 from components.trainer.checkpoint import Clock
+from components.trainer.loop.input_wait import InputWait
 
 
 class Stepping(keras.callbacks.Callback):  # type: ignore[misc]
@@ -18,25 +19,34 @@ class Stepping(keras.callbacks.Callback):  # type: ignore[misc]
 
     Args:
         before: what earlier attempts have measured.
+        wait: counts for how long steps wait for input; None: nothing does.
     """
 
-    def __init__(self, before: Clock) -> None:
+    def __init__(self, before: Clock, wait: InputWait | None = None) -> None:
         super().__init__()
         self.stepping_s = before.stepping_s
         self.timed_steps = before.timed_steps
+        self.waiting_s = before.waiting_s
+        self._wait = wait
         self._since: float | None = None
+        self._waited_s = 0.0
         self._batch = -1
         self._has_compiled = False
 
     def clock(self, *, fit_s: float) -> Clock:
         """What was measured, with the seconds of fitting that somebody else knows."""
-        return Clock(fit_s=fit_s, stepping_s=self.stepping_s, timed_steps=self.timed_steps)
+        return Clock(
+            fit_s=fit_s,
+            stepping_s=self.stepping_s,
+            timed_steps=self.timed_steps,
+            waiting_s=self.waiting_s,
+        )
 
     def on_epoch_begin(self, _epoch: int, logs: Any = None) -> None:
         """Counts batches anew."""
         self._batch = -1
         if self._has_compiled:
-            self._since = time.perf_counter()
+            self._begin()
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Adds the time since the call before."""
@@ -47,7 +57,9 @@ class Stepping(keras.callbacks.Callback):  # type: ignore[misc]
         if self._since is not None:
             self._add()
             self.timed_steps += steps
-        self._since = None if last else time.perf_counter()
+        self._since = None
+        if not last:
+            self._begin()
         self._has_compiled = True
 
     @contextmanager
@@ -58,8 +70,14 @@ class Stepping(keras.callbacks.Callback):  # type: ignore[misc]
             self._add()
         yield
         if is_stepping:
-            self._since = time.perf_counter()
+            self._begin()
+
+    def _begin(self) -> None:
+        self._waited_s = self._wait.seconds if self._wait else 0.0
+        self._since = time.perf_counter()
 
     def _add(self) -> None:
         now = time.perf_counter()
         self.stepping_s += now - (self._since or now)
+        if self._wait:
+            self.waiting_s += self._wait.seconds - self._waited_s

@@ -24,6 +24,10 @@ POLL_S = 15.0
 PATIENCE_S = 900.0
 """How long the service may be out of reach before a training is given up."""
 _CONSOLE = "https://console.cloud.google.com/vertex-ai/training"
+_REMEDY = (
+    "the task's service account needs roles/aiplatform.user, may act as cloud.vertex.service_account, and "
+    "cloud.vertex.region must have quota for train.tpu"
+)
 _ADDRESS = re.compile(r"^[A-Z]+ https?://\S+: ")  # which the client puts before the service's words
 _ENDED = ("SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED", "PARTIALLY_SUCCEEDED")
 
@@ -63,6 +67,7 @@ class VertexTraining:
             pool["containerSpec"]["args"] = [f"{folder}/{JOB_FILE}"]
         parent = f"projects/{request['project']}/locations/{request['region']}"
         self._client = _client(request["endpoint"])
+        self.link = f"{_CONSOLE}?project={request['project']}"
         message = vertex.CustomJob.from_json(json.dumps(wanted))
         created = self._call("create", self._client.create_custom_job, parent=parent, custom_job=message)
         self._name: str = created.name
@@ -124,18 +129,22 @@ class VertexTraining:
         return read
 
     def _call(self, what: str, method: Callable[..., Any], **arguments: Any) -> Any:
-        from google.api_core.exceptions import GoogleAPICallError
+        from google.api_core.exceptions import GoogleAPIError
         from google.auth.exceptions import GoogleAuthError
+        from requests import RequestException
 
         try:
             return method(**arguments)
-        except (GoogleAPICallError, GoogleAuthError) as error:
-            told = _ADDRESS.sub("", getattr(error, "message", "") or str(error))
-            code = getattr(error, "code", None)
+        except (GoogleAPIError, GoogleAuthError, RequestException) as error:
+            cause = getattr(error, "cause", None) or error  # what was tried again until patience ended
+            code = int(getattr(cause, "code", None) or 0)
+            said = type(cause).__name__ if isinstance(cause, RequestException) else str(cause)
+            told = _ADDRESS.sub("", getattr(cause, "message", "") or said)
+            # Who gets no clear answer may have started, or not ended, what costs by the hour.
+            is_clear = 400 <= code < 500 or isinstance(cause, GoogleAuthError)
             raise ComponentError(
-                f"Vertex AI did not {what} the training job: {f'{int(code)} ' if code else ''}{told}",
-                hint="the task's service account needs roles/aiplatform.user, may act as "
-                "cloud.vertex.service_account, and cloud.vertex.region must have quota for train.tpu",
+                f"Vertex AI did not {what} the training job: {f'{code} ' if code else ''}{told}",
+                hint=_REMEDY if is_clear else f"look whether it runs, and cancel it there: {self.link}",
             ) from error
 
 

@@ -42,7 +42,7 @@ class Service(ThreadingHTTPServer):
     Attributes:
         jobs: as they were asked for.
         cancelled: names.
-        refuse: code and message instead of a job; None: none.
+        refuse: code and message instead of a job, or 0 for no answer at all; None: none.
         unavailable: how many of the next questions for a state are answered with 503.
         preempted: what the service does for each worker that gets SIGTERM once it has a new checkpoint:
             "starts it again" or "gives up".
@@ -90,6 +90,8 @@ class Handler(BaseHTTPRequestHandler):
         assert path == NAME
         if self.server.refuse:
             code, message = self.server.refuse
+            if not code:
+                return None  # the connection closes without an answer
             return self.answer(code, {"error": {"code": code, "message": message}})
         job = vertex.CustomJob.from_json(body)
         self.server.jobs.append(job)
@@ -198,15 +200,50 @@ def test_failure_of_the_training_comes_back_in_its_own_words(carried_out, servic
     assert no.value.hint == "set train.batch_size to 240 or less"
 
 
-def test_job_that_the_service_refuses_is_refused_with_its_words_and_the_remedies(carried_out, service):
+@pytest.mark.parametrize("code", [400, 403, 404, 409, 429])
+def test_job_that_the_service_refuses_is_refused_with_its_words_and_the_remedies(carried_out, service, code):
     from components.errors import ComponentError
 
-    service.refuse = (403, "Permission 'aiplatform.customJobs.create' denied")
+    service.refuse = (code, "Permission 'aiplatform.customJobs.create' denied")
     with pytest.raises(
-        ComponentError, match="Vertex AI did not create the training job: 403 Perm"
+        ComponentError, match=f"Vertex AI did not create the training job: {code} Perm"
     ) as refused:
         carried_out()
     assert "roles/aiplatform.user" in refused.value.hint
+
+
+def test_credentials_that_the_service_does_not_accept_are_told(carried_out, service):
+    from components.errors import ComponentError
+
+    service.refuse = (401, "no valid token")
+    with pytest.raises(ComponentError, match="Vertex AI did not create the training job: ") as refused:
+        carried_out()
+    assert "roles/aiplatform.user" in refused.value.hint
+
+
+@pytest.mark.parametrize(("code", "words"), [(500, "500 it broke"), (0, "ConnectionError")])
+def test_job_that_may_have_begun_without_an_answer_is_told_with_the_page_to_look_at(
+    carried_out, service, code, words
+):
+    from components.errors import ComponentError
+
+    service.refuse = (code, "it broke")
+    with pytest.raises(ComponentError, match=f"did not create the training job: {words}") as lost:
+        carried_out()
+    assert lost.value.hint.endswith(
+        "cancel it there: https://console.cloud.google.com/vertex-ai/training?project=p"
+    )
+
+
+def test_service_that_stays_out_of_reach_while_a_training_runs_is_told(carried_out, service, monkeypatch):
+    from components.errors import ComponentError
+
+    monkeypatch.setattr("components.trainer.remote.vertex.PATIENCE_S", 0.5)
+    service.unavailable = 10**6
+    with pytest.raises(ComponentError, match="did not follow the training job: 503 try again") as lost:
+        carried_out()
+    assert "/training/1?project=p" in lost.value.hint
+    assert service.cancelled == [f"{NAME}/1"]
 
 
 def test_job_is_cancelled_when_the_one_who_waits_is_told_to_end(job, elsewhere, service, tmp_path):

@@ -1,7 +1,10 @@
 """Raw bytes of images: written by the transform, decoded a whole batch at a time, kept as bytes."""
 
+import io
+
 import numpy as np
 import pytest
+from PIL import Image
 
 from components.errors import ComponentError
 from components.trainer.features import Feature
@@ -54,6 +57,74 @@ def test_numbers_that_are_no_bytes_become_the_nearest():
 
     strange = tf.constant([[-(2**62), -1, 0, 255, 256, 2**62]], tf.int64)
     assert raw_pixels(strange).numpy().tolist() == [bytes([0, 0, 0, 255, 255, 255])]
+
+
+def _file(image, kind, mode="RGB"):
+    out = io.BytesIO()
+    image.convert(mode).save(out, kind)
+    return out.getvalue()
+
+
+@pytest.fixture
+def picture():
+    """20 rows of 24 pixels, whose colours change slowly."""
+    shade = np.linspace(0, 255, 20 * 24).reshape(20, 24)
+    return Image.fromarray(np.stack([shade, shade[::-1], 255 - shade], -1).astype("uint8"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "mode", "apart"),
+    [
+        ("PNG", "L", 0),
+        ("PNG", "LA", 0),
+        ("PNG", "P", 0),
+        ("PNG", "RGBA", 0),
+        ("JPEG", "L", 1),
+        ("JPEG", "RGB", 4),
+        ("JPEG", "CMYK", 4),
+        ("GIF", "P", 0),
+        ("BMP", "L", 0),
+        ("BMP", "RGB", 0),
+    ],
+)
+def test_image_files_show_what_another_library_sees_in_them(picture, kind, mode, apart):
+    import tensorflow as tf
+
+    from components.trainer.pixels import decoded_images
+
+    file = _file(picture, kind, mode)
+    for channels, as_seen in ((3, "RGB"), (1, "L")):
+        found = decoded_images(tf.constant([file]), (20, 24, channels))
+        assert (found.dtype, found.shape) == (tf.uint8, (1, 20, 24, channels))
+        seen = np.asarray(Image.open(io.BytesIO(file)).convert(as_seen), dtype=int).reshape(found.shape)
+        # To grey, the two libraries round differently.
+        assert np.abs(found.numpy() - seen).max() <= apart + (channels == 1)
+
+
+def test_images_of_different_sizes_get_one_size_and_columns_may_be_sparse(picture):
+    import tensorflow as tf
+
+    from components.trainer.pixels import decoded_images
+
+    files = [_file(picture, "PNG"), _file(picture.resize((48, 40)), "PNG")]
+    dense = decoded_images(tf.constant(files)[:, tf.newaxis], (10, 12, 3)).numpy().astype(int)
+    assert dense.shape == (2, 10, 12, 3)
+    assert np.abs(dense[0] - np.asarray(picture.resize((12, 10)), dtype=int)).max() <= 8
+    assert np.abs(dense[0] - dense[1]).max() <= 8
+    sparse = tf.sparse.from_dense(tf.constant(files)[:, tf.newaxis])
+    np.testing.assert_array_equal(decoded_images(sparse, (10, 12, 3)), dense)
+
+
+def test_what_is_no_image_is_black_and_a_damaged_one_is_told(picture):
+    import tensorflow as tf
+
+    from components.trainer.pixels import decoded_images
+
+    strange = tf.constant([b"", b"B", "☃ never seen".encode()])
+    assert not decoded_images(strange, (2, 3, 1)).numpy().any()
+    assert decoded_images(strange[:0], (2, 3, 1)).shape == (0, 2, 3, 1)
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        decoded_images(tf.constant([_file(picture, "PNG")[:60]]), (2, 3, 1))
 
 
 @pytest.mark.parametrize("kept", ["memory", "file"])

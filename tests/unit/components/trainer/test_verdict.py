@@ -26,6 +26,13 @@ def test_training_that_waits_is_told_the_remedy():
     )
 
 
+def test_waiting_that_was_counted_goes_before_a_comparison():
+    counted = replace(FAST, step_waiting_s=0.0004)
+    assert verdict(counted).startswith("input-bound: 40% of the time waiting; 1 ms a step")
+    assert replace(counted, constant_batch_step_s=None).waiting_share == 0.4
+    assert replace(counted, step_s=None).waiting_share is None
+
+
 @pytest.mark.parametrize(
     ("attempts", "rollbacks", "words"),
     [

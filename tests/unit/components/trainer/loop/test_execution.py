@@ -41,12 +41,12 @@ def fitted(model, data):
     return history, [weight.numpy() for weight in (*model.weights, *model.optimizer.variables)]
 
 
-@pytest.mark.parametrize("in_block", [1, 2, 6])
-def test_blocks_train_as_batches_do(in_block):
+@pytest.mark.parametrize(("in_one_call", "in_block"), [(6, 1), (6, 2), (6, 6), (1, 1)])
+def test_blocks_train_as_batches_do(in_one_call, in_block):
     from components.trainer.loop.execution import takes_blocks, train_in_blocks
 
     expected_history, expected = fitted(compiled(1), batches())
-    model = compiled(6)
+    model = compiled(in_one_call)
     assert takes_blocks(model, Devices(kind="cpu", backend="tensorflow", words=""))
     blocks = batches().batch(in_block, drop_remainder=True)
     train_in_blocks(model, blocks)
@@ -57,11 +57,39 @@ def test_blocks_train_as_batches_do(in_block):
     assert int(model.optimizer.iterations.numpy()) == 2 * STEPS
 
 
-def test_models_that_train_in_their_own_way_and_single_steps_are_left_to_keras():
+def test_model_that_knows_its_layers_after_its_first_batch_only_takes_blocks_too():
+    import keras
+
+    from components.trainer.loop.execution import train_in_blocks
+
+    class Late(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.head = keras.layers.Dense(1)
+
+        def call(self, inputs):
+            return self.head(inputs["x"])
+
+    def late():
+        keras.utils.set_random_seed(1)
+        model = Late()
+        model.compile(optimizer="adam", loss="mse", metrics=["mae"])
+        model.jit_compile = False
+        return model
+
+    expected_history, expected = fitted(late(), batches())
+    model, blocks = late(), batches().batch(1, drop_remainder=True)
+    train_in_blocks(model, blocks)
+    history, found = fitted(model, blocks)
+    assert history == {name: pytest.approx(values, rel=1e-5) for name, values in expected_history.items()}
+    for one, other in zip(expected, found, strict=True):
+        np.testing.assert_allclose(other, one, atol=1e-6)
+
+
+def test_models_that_train_in_their_own_way_and_other_devices_are_left_to_keras():
     from components.trainer.loop.execution import takes_blocks
 
     plain = Devices(kind="cpu", backend="tensorflow", words="")
-    assert not takes_blocks(compiled(1), plain)
     assert not takes_blocks(compiled(6, run_eagerly=True), plain)
     assert not takes_blocks(compiled(6), Devices(kind="cpu", backend="jax", words=""))
     several = Devices(kind="gpu", backend="tensorflow", words="", strategy=object())

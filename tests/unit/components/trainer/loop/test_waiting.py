@@ -5,6 +5,8 @@ from types import SimpleNamespace
 import pytest
 
 from components.trainer.checkpoint import Clock
+from components.trainer.devices.devices import Devices
+from components.trainer.devices.hosts import Hosts
 
 pytestmark = pytest.mark.filterwarnings("default")  # TensorFlow's own imports warn
 
@@ -21,7 +23,8 @@ def asked():
         model = SimpleNamespace(
             steps_per_execution=1, fit=lambda *_, steps_per_epoch, **__: steps.append(steps_per_epoch)
         )
-        constant_batch_step_s(model, tf.data.Dataset.range(4).batch(2), clock, hosts=hosts)
+        devices = Devices(kind="cpu", backend="jax", words="", hosts=Hosts(index=0, count=hosts))
+        constant_batch_step_s(model, tf.data.Dataset.range(4).batch(2), clock, devices)
         return sum(steps)
 
     return call
