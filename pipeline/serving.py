@@ -1,5 +1,6 @@
 """Where a workload's versions are, and what their papers say of it."""
 
+import json
 from pathlib import Path
 
 from components.pusher.endpoint import EndpointSettings
@@ -32,6 +33,7 @@ def endpoint_settings(config: WorkloadConfig) -> EndpointSettings | None:
 
 def about_model(config: WorkloadConfig) -> dict[str, str]:
     """What the manifest and the model card of a version say of the workload that made it."""
+    classes = config.transform.classes
     return {
         "workload": config.name,
         "description": config.description,
@@ -39,4 +41,5 @@ def about_model(config: WorkloadConfig) -> dict[str, str]:
         "label": config.data.label,
         "model": config.train.model,
         "preprocessing_fn": config.transform.preprocessing_fn,
+        **({"classes": json.dumps(classes)} if classes else {}),
     }

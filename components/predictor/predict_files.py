@@ -1,14 +1,16 @@
 """The Beam DoFn that predicts: a file's rows through a SavedModel, a batch at a time, to lines of JSON.
 
-<folder>/predictions-00000-of-00002.jsonl   {"row": 0, "prediction": [0.83]}, in the order of the file
+<folder>/predictions-00000-of-00002.jsonl   {"row": 0, "prediction": [0.83]}, in the order of the file; with
+                                            "class": "yes" where the classes have names
 <folder>/rejects-00000-of-00002.jsonl       {"row": 7, "reason": "not a number", ...}
 
 The stock BulkInferrer loads Keras 2 models only.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ import numpy.typing as npt
 import orjson
 
 from components.errors import ComponentError, SlipwayError
+from components.saved_model.class_names import class_names
 from components.saved_model.loading import LoadedModel, WrongInputError
 from components.saved_model.signatures import SERVING_DEFAULT
 
@@ -68,6 +71,7 @@ class Counts:
 
     Attributes:
         predicted: rows with a prediction.
+        not_finite: how many of these have an infinite value, or one that is no number, in it.
         rejected: rows without, by reason.
         first: the first few of these.
     """
@@ -75,6 +79,7 @@ class Counts:
     predicted: int = 0
     rejected: dict[str, int] = field(default_factory=dict)
     first: list[dict[str, Any]] = field(default_factory=list)
+    not_finite: int = 0
 
     def reject(self, record: dict[str, Any]) -> None:
         """Counts one row."""
@@ -85,6 +90,7 @@ class Counts:
     def add(self, other: "Counts") -> None:
         """Adds those of another file."""
         self.predicted += other.predicted
+        self.not_finite += other.not_finite
         for reason, count in other.rejected.items():
             self.rejected[reason] = self.rejected.get(reason, 0) + count
         self.first = (self.first + other.first)[:_FIRST_REJECTS]
@@ -97,6 +103,7 @@ class PredictFile(beam.DoFn):
         model_folder: of a SavedModel that was verified.
         folder: what it writes into.
         read: gives the rows of a file; travels to the workers.
+        classes: names of what the answers are about, see `class_names`; none: they get no name.
         batch_rows: rows at once.
     """
 
@@ -105,10 +112,11 @@ class PredictFile(beam.DoFn):
         model_folder: str,
         folder: str,
         read: Callable[[InputTask], Iterable[Rows]],
+        classes: Sequence[str] = (),
         batch_rows: int = BATCH_ROWS,
     ) -> None:
         self._model_folder, self._folder = model_folder, folder
-        self._read, self._batch_rows = read, batch_rows
+        self._read, self._classes, self._batch_rows = read, classes, batch_rows
         self._model: LoadedModel | None = None
 
     def setup(self) -> None:
@@ -121,7 +129,7 @@ class PredictFile(beam.DoFn):
         report: dict[str, Any]
         try:
             counts = self._predict(task, self._model)
-            report = {"predicted": counts.predicted, "rejected": counts.rejected, "first": counts.first}
+            report = asdict(counts)
         except SlipwayError as error:
             # Carried as a value: Beam would turn an exception into a traceback as text.
             report = {"error": error.message, "hint": error.hint}
@@ -142,17 +150,29 @@ class PredictFile(beam.DoFn):
                     answers = predict_rows(model, batch)
                     if not counts.predicted and all(isinstance(each, WrongInputError) for each in answers):
                         raise _all_refused(task, answers)
+                    names = iter(self._names(answers))
                     for row, answer in zip(numbers, answers, strict=True):
                         if isinstance(answer, WrongInputError):
                             record = {"row": row, "reason": REFUSED, "detail": answer.message}
                             refused.append({"file": task.name, **record})
                         else:
                             counts.predicted += 1
-                            out.write(orjson.dumps({"row": row, "prediction": answer}) + b"\n")
+                            counts.not_finite += not _is_finite(answer)
+                            line = {"row": row, "prediction": answer}
+                            if self._classes:
+                                line["class"] = next(names)
+                            out.write(orjson.dumps(line) + b"\n")
                 for record in sorted(refused, key=lambda each: each["row"]):
                     counts.reject(record)
                     rejects.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
         return counts
+
+    def _names(self, answers: list[Any]) -> list[str | None]:
+        """The class of each answer that is none of an error."""
+        sound = [answer for answer in answers if not isinstance(answer, WrongInputError)]
+        if not self._classes or not sound:
+            return []
+        return class_names(np.array(sound, dtype=np.float64), self._classes)
 
 
 def predict_files(
@@ -162,6 +182,7 @@ def predict_files(
     folder: Path,
     read: Callable[[InputTask], Iterable[Rows]],
     beam_args: list[str],
+    classes: Sequence[str] = (),
 ) -> Counts:
     """Predicts the rows of files, each in the order of its rows, in memory that does not grow with them.
 
@@ -171,6 +192,7 @@ def predict_files(
         folder: gets the files that the module describes; must exist.
         read: gives the rows of a file.
         beam_args: options of the Beam pipeline.
+        classes: names of what the answers are about; none: they get no name.
 
     Raises:
         ComponentError: a file cannot be read, or the model refuses every row.
@@ -182,7 +204,7 @@ def predict_files(
         _ = (
             pipeline
             | "Files" >> beam.Create(tasks, reshuffle=len(tasks) > 1)
-            | "Predict" >> beam.ParDo(PredictFile(str(model_folder), str(folder), read))
+            | "Predict" >> beam.ParDo(PredictFile(str(model_folder), str(folder), read, classes))
         )
     total = Counts()
     for task in tasks:
@@ -191,7 +213,7 @@ def predict_files(
         path.unlink()
         if "error" in report:
             raise ComponentError(report["error"], hint=report["hint"])
-        total.add(Counts(report["predicted"], report["rejected"], report["first"]))
+        total.add(Counts(**report))
     return total
 
 
@@ -230,6 +252,15 @@ def _decoded(value: Any) -> Any:
     if isinstance(value, list):
         return [_decoded(each) for each in value]
     return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else value
+
+
+def _is_finite(answer: Any) -> bool:
+    """Whether every number of an answer is one that JSON can hold."""
+    if isinstance(answer, float):
+        return math.isfinite(answer)
+    if isinstance(answer, dict):
+        return all(map(_is_finite, answer.values()))
+    return all(map(_is_finite, answer)) if isinstance(answer, list) else True
 
 
 def _report_path(task: InputTask, folder: str) -> Path:

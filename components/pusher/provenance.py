@@ -34,12 +34,14 @@ def provenance(
     """The papers of a version, as its manifest keeps them and its card shows them.
 
     Args:
-        about: what the workload says of itself: `workload`, `description`, `source`, `label`, and the dotted
-            paths `model` and `preprocessing_fn`. Any may be missing.
+        about: what the workload says of itself: `workload`, `description`, `source`, `label`, the dotted
+            paths `model` and `preprocessing_fn`, and `classes`, a JSON list of names in the order of the
+            label's codes. Any may be missing.
         verdict: the model gate's `verdict.json`.
         data_verdict: the data gate's.
         data: `digest`, `span`, `rows_in`, `rows_out`, `rows_rejected`; any may be missing.
-        schema: `digest` of its file, and `columns`: the type of each raw column by name.
+        schema: `digest` of its file; `columns`: the type of each raw column by name; `needed`: those that no
+            row may lack when the model is asked.
         signatures: of the model, by name, as plain data.
         exports: the `exports.json` of the model's smaller forms; None: there are none.
     """
@@ -47,6 +49,7 @@ def provenance(
         "workload": about.get("workload", ""),
         "description": about.get("description", ""),
         "label": about.get("label", ""),
+        "classes": json.loads(about.get("classes", "[]")),
         "run": os.environ.get(RUN_VARIABLE, ""),
         "pushed_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "model": {"signatures": dict(signatures)},
@@ -62,7 +65,7 @@ def provenance(
         "exports": dict(exports or {}),
         "stack": stack_versions(),
     }
-    return {key: value for key, value in papers.items() if value not in ("", {}, None)}
+    return {key: value for key, value in papers.items() if value not in ("", {}, [], None)}
 
 
 def _data_gate(verdict: Mapping[str, Any]) -> dict[str, Any]:
@@ -97,7 +100,7 @@ def read_data(quarantine: Path | None, *, span: Any) -> dict[str, Any]:
 
 
 def read_schema(path: Path) -> dict[str, Any]:
-    """The digest of a schema file (.pbtxt) and the type of each of its columns; empty where there is none."""
+    """What a schema file (.pbtxt) says; see `provenance`. Empty where there is none."""
     from google.protobuf import text_format
     from tensorflow_metadata.proto.v0 import schema_pb2
 
@@ -107,7 +110,13 @@ def read_schema(path: Path) -> dict[str, Any]:
     except (OSError, text_format.ParseError):
         return {}
     columns = {feature.name: schema_pb2.FeatureType.Name(feature.type) for feature in schema.feature}
-    return {"digest": hashlib.sha256(content).hexdigest(), "columns": columns}
+    # A column with a shape has a value in each row, or the row is refused.
+    needed = [
+        feature.name
+        for feature in schema.feature
+        if feature.HasField("shape") and "SERVING" not in feature.not_in_environment
+    ]
+    return {"digest": hashlib.sha256(content).hexdigest(), "columns": columns, "needed": needed}
 
 
 def code_digests(functions: Iterable[str]) -> dict[str, str]:

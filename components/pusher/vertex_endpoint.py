@@ -6,12 +6,12 @@ lost answer or a crash finds it instead of making a second one.
 
 import contextlib
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
 from components.errors import ComponentError
+from components.google_credentials import find_credentials
 from components.pusher.endpoint import (
     EndpointSettings,
     deploy_request,
@@ -26,38 +26,10 @@ UPLOAD_S = 1800.0
 DEPLOY_S = 3600.0
 """How long it may take to start the machines: usually a quarter of an hour."""
 
-_SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 _TIMEOUT_S = 30.0  # of one request
 _RETRY_S = 60.0  # of all tries of one
 FIRST_WAIT_S = 1.0
 """Before a request is tried again; then longer each time."""
-
-_LOG_IN = "gcloud auth application-default login"
-
-
-def find_credentials() -> Any:
-    """The credentials of this machine's user, with a fresh token.
-
-    Raises:
-        ComponentError: there are none, or they do not work.
-    """
-    import google.auth
-    from google.auth.exceptions import DefaultCredentialsError, GoogleAuthError
-    from google.auth.transport.requests import Request
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # about a quota project, which does not matter here
-            credentials, _ = google.auth.default(scopes=[_SCOPE])
-        credentials.refresh(Request())
-    except DefaultCredentialsError as error:
-        raise ComponentError("There are no credentials for push.endpoint.", hint=_LOG_IN) from error
-    except GoogleAuthError as error:
-        said = " ".join(str(error).split())[:300]
-        raise ComponentError(
-            f"The credentials for push.endpoint do not work: {said}", hint=_LOG_IN
-        ) from error
-    return credentials
 
 
 class VertexEndpoint:
@@ -76,7 +48,7 @@ class VertexEndpoint:
         from google.cloud.aiplatform_v1.services.model_service import ModelServiceClient
 
         connection: dict[str, Any] = {
-            "credentials": find_credentials(),
+            "credentials": find_credentials("push.endpoint"),
             "transport": "rest",
             "client_options": ClientOptions(api_endpoint=settings.url),
         }

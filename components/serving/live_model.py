@@ -2,11 +2,11 @@
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from components.errors import ComponentError, SlipwayError
 from components.saved_model.loading import LoadedModel
@@ -17,6 +17,14 @@ POLL_S = 2.0
 _log = logging.getLogger(__name__)
 
 
+class Papers(Protocol):
+    """What a version says of itself, as `components.pusher.manifest` has it."""
+
+    @property
+    def papers(self) -> Mapping[str, Any]:
+        """Plain data by name."""
+
+
 class Versions(Protocol):
     """The versions of a base, as `components.pusher.shelf` gives them."""
 
@@ -25,16 +33,26 @@ class Versions(Protocol):
     def numbers(self) -> list[int]:
         """The versions, in order."""
 
+    def manifest(self, version: int) -> "Papers | None":
+        """What a version says of itself; None where that cannot be read."""
+
     def fetched(self, version: int) -> AbstractContextManager[Path]:
         """A version as a folder, whole and checked; raises ComponentError where it is damaged."""
 
 
 @dataclass(frozen=True)
 class Served:
-    """A version that answers."""
+    """A version that answers.
+
+    Attributes:
+        version: its number.
+        model: the version, loaded.
+        classes: names of what its answers are about, in the order of their codes; (): they have none.
+    """
 
     version: int
     model: LoadedModel
+    classes: tuple[str, ...] = ()
 
 
 class LiveModel:
@@ -89,7 +107,9 @@ class LiveModel:
                 continue
             try:
                 with self._versions.fetched(version) as folder:
-                    self._served = Served(version, LoadedModel(folder))
+                    manifest = self._versions.manifest(version)
+                    classes = tuple(manifest.papers.get("classes", ())) if manifest else ()
+                    self._served = Served(version, LoadedModel(folder), classes)
             except ComponentError as error:
                 # It stays what it is: a version does not change. The one before goes on answering.
                 self._refused.add(version)

@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 
 from components.errors import ComponentError
+from components.saved_model.class_names import class_names, names_classes
 from components.saved_model.loading import WrongInputError
 from components.serving.live_model import LiveModel, Served
 from components.serving.routes import Route, metadata_document, route, status_document
@@ -195,8 +196,13 @@ def _predicted(served: Served, body: bytes) -> dict[str, Any]:
         raise RequestError(f"JSON Parse error: {str(error)[:200]}") from error
     try:
         name, by_row, arrays = parse_request(document, served.model.signatures)
-        return answer(served.model.call(name, arrays), by_row=by_row)
+        outputs = served.model.call(name, arrays)
     except WrongInputError as error:
         raise RequestError(error.message) from error
     except RecursionError as error:
         raise RequestError("The request is nested too deeply.") from error
+    said = answer(outputs, by_row=by_row)
+    if names_classes(served.classes, served.model.signatures[name]):
+        [array] = outputs.values()
+        said["classes"] = class_names(array, served.classes)  # beside what TF Serving answers
+    return said

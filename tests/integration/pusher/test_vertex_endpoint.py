@@ -14,11 +14,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from components.errors import ComponentError
+from components.google_credentials import find_credentials
 from components.pusher import vertex_endpoint
 from components.pusher.endpoint import EndpointSettings
 from components.pusher.publish_to_bucket import publish_to_bucket
 from components.pusher.versions import Published
-from components.pusher.vertex_endpoint import VertexEndpoint, find_credentials
+from components.pusher.vertex_endpoint import VertexEndpoint
 from pipeline.config import WorkloadConfig
 from pipeline.local.versions import rollback
 
@@ -347,13 +348,13 @@ def test_denied_permission_names_the_role(service, deploy):
 def test_missing_and_wrong_credentials_come_with_the_command_to_log_in(service, monkeypatch, tmp_path):
     service.fail("token", 400)
     with pytest.raises(ComponentError, match=r"credentials for push\.endpoint do not work") as raised:
-        find_credentials()
+        find_credentials("push.endpoint")
     assert "gcloud auth" in raised.value.hint
     monkeypatch.delenv("GOOGLE_APPLICATION_CREDENTIALS")
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("NO_GCE_CHECK", "true")
     with pytest.raises(ComponentError, match=r"no credentials for push\.endpoint"):
-        find_credentials()
+        find_credentials("push.endpoint")
 
 
 def test_run_that_could_not_deploy_is_refused_before_anything_runs(local_runner, tmp_path, monkeypatch):
@@ -368,7 +369,7 @@ def test_run_that_could_not_deploy_is_refused_before_anything_runs(local_runner,
     )
     words = [word for setting in settings for word in ("--set", setting)]
     refused = local_runner("run", *words, "--output", str(tmp_path / "out"))
-    assert "There are no credentials for push.endpoint." in refused.stderr
+    assert "There are no credentials for push.endpoint on this machine." in refused.stderr
     assert refused.returncode != 0
     assert not (tmp_path / "out" / "runs").exists()
 

@@ -59,9 +59,12 @@ def pushed(saved_model, base):
     """Pushes the model with that factor; returns its version."""
     papers = {
         "workload": "toy",
-        "schema": {"columns": {"fare": "FLOAT", "company": "BYTES", "tips": "FLOAT"}},
+        "schema": {
+            "columns": {"fare": "FLOAT", "company": "BYTES", "tips": "FLOAT"},
+            "needed": ["fare"],
+        },
     }
-    return lambda factor: publish(saved_model(factor), base=base, papers=papers)
+    return lambda factor, **more: publish(saved_model(factor), base=base, papers={**papers, **more})
 
 
 class Client:

@@ -115,11 +115,61 @@ def test_many_rows_and_files_keep_their_order(run, pushed, tmp_path):
 def test_file_of_which_the_model_takes_no_row_is_an_error_and_leaves_nothing(run, pushed, tmp_path):
     pushed(3)
     file = tmp_path / "in.csv"
-    file.write_text("company\na\nb\n", encoding="utf-8")
+    file.write_text("fare,company\n,a\n,b\n", encoding="utf-8")
     with pytest.raises(ComponentError, match=r"in\.csv: the model refuses each of the first 2 rows: .*fare"):
         run(file, to=tmp_path / "out")
     assert not (tmp_path / "out").exists()
     assert not list(tmp_path.glob(".out*"))
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("in.csv", b"fair,company\n1,a\n"),
+        ("in.jsonl", b'{"fair": 1, "company": "a"}\n'),
+        ("in.parquet", None),
+    ],
+)
+def test_file_of_another_table_is_told_by_its_columns_before_anything_runs(
+    run, pushed, tmp_path, capfd, name, content
+):
+    pushed(3)
+    file = tmp_path / name
+    file.write_bytes(content or parquet([{"fair": 1.0, "company": "a"}]))
+    with pytest.raises(UsageError) as refused:
+        run(file, to=tmp_path / "out")
+    assert refused.value.message == f"{file} lacks a column that the model needs: fare (nearest: fair)."
+    assert refused.value.hint == "it needs fare; rename the columns of the file"
+    assert capfd.readouterr().err == ""
+    assert not (tmp_path / "out").exists()
+
+
+def test_file_of_another_workload_is_told_with_the_command_for_it(run, pushed, saved_model, tmp_path):
+    from components.pusher.publish import publish
+
+    pushed(3)
+    papers = {"workload": "wine", "schema": {"columns": {"ash": "FLOAT"}, "needed": ["ash"]}}
+    publish(saved_model(5), base=tmp_path / "output/serving/wine", papers=papers)
+    file = tmp_path / "in.csv"
+    file.write_text("ash\n1\n", encoding="utf-8")
+    with pytest.raises(UsageError) as refused:
+        run(file)
+    assert f"predict wine --input {file}" in refused.value.hint
+
+
+def test_predictions_name_the_class_where_the_workload_names_them(run, pushed, tmp_path, capfd):
+    version = pushed(0.3, classes=["no", "yes"]).version
+    file = tmp_path / "in.csv"
+    file.write_text("fare,company\n1,a\n2,b\n1e999,c\n", encoding="utf-8")
+    done = run(file)
+    assert [each["class"] for each in lines(done.folder, "predictions")] == ["no", "yes", None]
+    assert capfd.readouterr().err.splitlines()[0] == f"toy version {version}: predicts {file}"
+
+
+def test_names_that_are_not_those_of_the_answers_are_not_told(run, pushed, tmp_path):
+    pushed(3, classes=["a", "b", "c"])
+    (tmp_path / "in.csv").write_text("fare,company\n1,a\n", encoding="utf-8")
+    assert lines(run(tmp_path / "in.csv").folder, "predictions") == [{"row": 0, "prediction": [3.0]}]
 
 
 def test_damaged_version_predicts_nothing(run, pushed, tmp_path):

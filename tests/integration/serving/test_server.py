@@ -46,6 +46,15 @@ def test_status_metadata_and_predictions_have_the_form_of_tf_serving(serve, push
     assert client.ask("POST", path, columns) == (200, {"outputs": [[3.0], [6.0]]})
 
 
+def test_answers_name_the_class_where_the_workload_names_them(serve, pushed):
+    pushed(0.3, classes=["no", "yes"])
+    client = serve()
+    assert client.predict(2.0) == (200, {"predictions": [[pytest.approx(0.6)]], "classes": ["yes"]})
+    columns = {"signature_name": "serve_raw", "inputs": {"fare": [[1.0], [2.0]], "company": [["a"], ["b"]]}}
+    status, answer = client.ask("POST", "/v1/models/toy:predict", columns)
+    assert (status, answer["classes"]) == (200, ["no", "yes"])
+
+
 def test_newer_version_is_picked_up_and_the_older_one_no_longer_found(serve, pushed):
     first = pushed(3).version
     client = serve()

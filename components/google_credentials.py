@@ -1,0 +1,40 @@
+"""This machine's credentials for Google Cloud. Thin."""
+
+import warnings
+from typing import Any
+
+from components.errors import ComponentError
+
+_SCOPE = "https://www.googleapis.com/auth/cloud-platform"
+LOG_IN = "gcloud auth application-default login"
+"""The command that makes new ones."""
+
+
+def find_credentials(what: str) -> Any:
+    """The credentials of this machine's user, of google.auth, with a fresh token.
+
+    Args:
+        what: they are for, in words.
+
+    Raises:
+        ComponentError: there are none, or they do not work.
+    """
+    import google.auth
+    from google.auth.exceptions import DefaultCredentialsError, GoogleAuthError
+    from google.auth.transport.requests import Request
+
+    try:
+        with warnings.catch_warnings():
+            # That a user's own credentials name no quota project is of no concern here.
+            warnings.simplefilter("ignore", UserWarning)
+            credentials, _ = google.auth.default(scopes=[_SCOPE])
+        credentials.refresh(Request())
+    except DefaultCredentialsError as error:
+        raise ComponentError(
+            f"There are no credentials for {what} on this machine.",
+            hint=f"{LOG_IN}   # or set GOOGLE_APPLICATION_CREDENTIALS to the file of a service account",
+        ) from error
+    except GoogleAuthError as error:
+        said = " ".join(str(error.args[0] if error.args else error).split())[:300]
+        raise ComponentError(f"The credentials for {what} do not work: {said}", hint=LOG_IN) from error
+    return credentials

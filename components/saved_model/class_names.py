@@ -1,0 +1,44 @@
+"""The class that a model's answer stands for, by name. Pure."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from components.saved_model.signatures import Signature
+
+# As Keras' and TFMA's binary accuracy have it: at one half exactly, it is the first class.
+_HALF = 0.5
+
+
+def names_classes(classes: Sequence[str], signature: Signature) -> bool:
+    """Whether the answers of a signature are about these classes.
+
+    Args:
+        classes: in the order of their codes.
+        signature: of the model.
+
+    Returns:
+        True where it has one output, with a number for each class, or one number for two classes.
+    """
+    shapes = [tensor.shape for tensor in signature.outputs.values()]
+    if not classes or len(shapes) != 1 or shapes[0] is None or len(shapes[0]) != 2:
+        return False
+    width = shapes[0][1]
+    return width == len(classes) > 1 or (width == 1 and len(classes) == 2)
+
+
+def class_names(answers: npt.NDArray[Any], classes: Sequence[str]) -> list[str | None]:
+    """The most probable class of each row.
+
+    Args:
+        answers: [rows, classes], the probability of each; or [rows, 1], that of the second of two.
+        classes: in the order of their codes.
+
+    Returns:
+        A name for each row; None where an answer is not a number.
+    """
+    codes = np.argmax(answers, axis=1) if answers.shape[1] > 1 else (answers[:, 0] > _HALF).astype(np.int64)
+    sound = np.isfinite(answers).all(axis=1)
+    return [classes[code] if ok else None for code, ok in zip(codes.tolist(), sound.tolist(), strict=True)]

@@ -1,0 +1,52 @@
+"""What is counted of the rows of files that a model answers."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from components.predictor import predict_files as predicting
+from components.predictor.predict_files import Counts, InputTask, PredictFile, Rows
+from components.saved_model.signatures import Signature
+
+
+class Answers:
+    """A model that answers a row with the numbers that the row holds."""
+
+    def __init__(self, *outputs):
+        self.signatures = {"serving_default": Signature(inputs={"examples": None}, outputs={})}
+        self._outputs = outputs
+
+    def call(self, _name, inputs):
+        rows = [json.loads(row) for row in inputs["examples"]]
+        return {name: np.array(rows) for name in self._outputs}
+
+
+@pytest.fixture
+def report(monkeypatch, tmp_path):
+    def call(rows, *outputs):
+        monkeypatch.setattr(predicting, "LoadedModel", lambda _folder: Answers(*outputs))
+        records = [json.dumps(row).encode() for row in rows]
+        step = PredictFile("model", str(tmp_path), lambda _task: [Rows(records, np.arange(len(rows)), [])])
+        step.setup()
+        list(step.process(InputTask(0, "rows.csv", 1)))
+        [path] = tmp_path.glob("*.report")
+        return json.loads(path.read_text(encoding="utf-8"))
+
+    return call
+
+
+@pytest.mark.parametrize("outputs", [("a",), ("a", "b")])
+def test_rows_with_no_number_for_an_answer_are_counted_once_each(report, tmp_path, outputs):
+    found = report([[0.5, 0.5], [math.nan, math.nan], [math.inf, 1.0], [-1e308, 0.0]], *outputs)
+    assert (found["predicted"], found["not_finite"]) == (4, 2)
+    assert (tmp_path / "predictions-00000-of-00001.jsonl").read_text(encoding="utf-8").count("null") == (
+        3 * len(outputs)
+    )
+
+
+def test_counts_of_files_add_up():
+    total = Counts(predicted=3, not_finite=1)
+    total.add(Counts(predicted=4, not_finite=2))
+    assert (total.predicted, total.not_finite) == (7, 3)
