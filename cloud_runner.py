@@ -1,6 +1,5 @@
 """The command line for cloud runs: parse, call pipeline.cloud, exit code. Nothing else."""
 
-import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -9,9 +8,10 @@ import typer
 
 from pipeline.cloud import airflow, commands, schedule, submit
 from pipeline.cloud.airflow_dag import Place
+from pipeline.cloud.chosen import Chosen
 from pipeline.cloud.service import Schedule
 from pipeline.command_line import Profile, Sets, Verbose, Workload, call
-from pipeline.local.invocation import DEFAULT_OUTPUT
+from pipeline.local.invocation import DEFAULT_OUTPUT, same_command
 from pipeline.local.printable import printable
 from pipeline.local.request import DEFAULT_WORKLOAD
 from pipeline.root import PROJECT_ROOT
@@ -68,11 +68,14 @@ def rehearse(
     verbose: Verbose = False,
 ) -> None:
     """Run the compiled job on this machine, task by task, as the service would."""
-    how: commands.How = {"jobs": jobs, "root": root, "again": shlex.join(["python", *sys.argv])}
+    how: commands.How = {"jobs": jobs, "root": root, "again": same_command()}
     if pipeline is not None:
         raise typer.Exit(commands.rehearse_pipeline(pipeline, sets=sets or [], output=output, **how))
     code = commands.rehearse_workload(workload, sets=sets or [], profile=profile, output=output, **how)
     raise typer.Exit(code)
+
+
+Run = Annotated[str, typer.Argument(metavar="RUN", help="The run's name: the last part of its link.")]
 
 
 @app.command("submit")
@@ -84,7 +87,32 @@ def submit_command(
     verbose: Verbose = False,
 ) -> None:
     """Start a run at Vertex AI Pipelines or Kubeflow, and print the link to it."""
-    raise typer.Exit(submit.submit_workload(workload, sets=sets or [], profile=profile, wait=wait))
+    raise typer.Exit(submit.submit_workload(Chosen(workload, sets or [], profile), wait=wait))
+
+
+@app.command("follow")
+def follow_command(
+    run: Run,
+    workload: Workload = DEFAULT_WORKLOAD,
+    sets: Sets = None,
+    profile: Profile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Show a run that was submitted before, as `submit --wait` does."""
+    raise typer.Exit(submit.follow_run(run, Chosen(workload, sets or [], profile)))
+
+
+@app.command("cancel")
+def cancel_command(
+    run: Run,
+    workload: Workload = DEFAULT_WORKLOAD,
+    sets: Sets = None,
+    profile: Profile = None,
+    verbose: Verbose = False,
+) -> None:
+    """End a run that was submitted before."""
+    link = submit.cancel_run(run, Chosen(workload, sets or [], profile))
+    sys.stdout.write(f"cancelled: {link}\n")
 
 
 schedules = typer.Typer(
@@ -109,7 +137,7 @@ def create_command(
     verbose: Verbose = False,
 ) -> None:
     """Have the workload run by the clock."""
-    _said("created", schedule.create(schedule.Chosen(workload, sets or [], profile, name)))
+    _said("created", schedule.create(Chosen(workload, sets or [], profile, name)))
 
 
 @schedules.command("list")
@@ -120,7 +148,7 @@ def list_command(
     verbose: Verbose = False,
 ) -> None:
     """Show the schedules that the service has."""
-    for line in schedule.listed(schedule.Chosen(workload, sets or [], profile)):
+    for line in schedule.listed(Chosen(workload, sets or [], profile)):
         sys.stdout.write(f"{printable(line)}\n")
 
 
@@ -133,7 +161,7 @@ def pause_command(
     verbose: Verbose = False,
 ) -> None:
     """Keep a schedule from starting runs; those that run go on."""
-    _said("paused", schedule.pause(schedule.Chosen(workload, sets or [], profile, name)))
+    _said("paused", schedule.pause(Chosen(workload, sets or [], profile, name)))
 
 
 @schedules.command("resume")
@@ -151,7 +179,7 @@ def resume_command(
     verbose: Verbose = False,
 ) -> None:
     """Let a paused schedule start runs again."""
-    chosen = schedule.Chosen(workload, sets or [], profile, name)
+    chosen = Chosen(workload, sets or [], profile, name)
     _said("resumed", schedule.resume(chosen, catch_up=catch_up))
 
 
@@ -164,7 +192,7 @@ def delete_command(
     verbose: Verbose = False,
 ) -> None:
     """Remove a schedule; its runs stay."""
-    _said("deleted", schedule.delete(schedule.Chosen(workload, sets or [], profile, name)))
+    _said("deleted", schedule.delete(Chosen(workload, sets or [], profile, name)))
 
 
 @schedules.command("run-now")
@@ -176,7 +204,7 @@ def run_now_command(
     verbose: Verbose = False,
 ) -> None:
     """Start at once what a schedule starts, and print the link to the run."""
-    sys.stdout.write(f"{schedule.run_now(schedule.Chosen(workload, sets or [], profile, name))}\n")
+    sys.stdout.write(f"{schedule.run_now(Chosen(workload, sets or [], profile, name))}\n")
 
 
 @schedules.command("back-fill")
@@ -189,7 +217,7 @@ def back_fill_command(
     verbose: Verbose = False,
 ) -> None:
     """Run the workload for each span of a range, cloud.schedule.max_concurrent_runs at once."""
-    chosen = schedule.Chosen(workload, sets or [], profile)
+    chosen = Chosen(workload, sets or [], profile)
     raise typer.Exit(schedule.back_fill(chosen, first=first, last=last))
 
 

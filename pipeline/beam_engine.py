@@ -3,6 +3,7 @@
 A local engine's program is fetched by `make flink`, `make spark` or `make prism` into `.engines/`.
 """
 
+import difflib
 import shutil
 import socket
 from collections.abc import Mapping, Sequence
@@ -32,6 +33,12 @@ _PROGRAMS = {
     "FlinkRunner": ("flink_job_server_jar", ENGINES / "flink" / "job-server.jar", "make flink (needs Maven)"),
     "SparkRunner": ("spark_job_server_jar", ENGINES / "spark" / "job-server.jar", "make spark (needs Maven)"),
 }  # fmt: skip
+# StandardOptions.ALL_KNOWN_RUNNERS of Beam 2.77, without importing it.
+_KNOWN_TO_BEAM = (
+    "DirectRunner", "BundleBasedDirectRunner", "SwitchingDirectRunner", "FnApiRunner", "PrismRunner",
+    "FlinkRunner", "SparkRunner", "PortableRunner", "DataflowRunner", "InteractiveRunner",
+    "KafkaStreamsRunner", "TestDirectRunner", "TestDataflowRunner",
+)  # fmt: skip
 _IMAGE = "sdk_container_image"
 # Where a job of Dataflow runs, and where it keeps its files.
 _DATAFLOW_NEEDS = {
@@ -64,6 +71,7 @@ def check_engine(args: Sequence[str]) -> None:
     """
     options = _read(args)
     runner = options.get("runner", "")
+    _check_runner(runner)
     if runner == "DataflowRunner":
         raise ConfigError(
             "beam.runner: dataflow cannot be used in a run on this machine: its workers do not see this "
@@ -90,6 +98,18 @@ def check_engine(args: Sequence[str]) -> None:
                 f"beam.runner: {_name(runner)} needs {path}, which does not exist",
                 hint=f"{remedy}; or name your own: --set beam.options.{option}=FILE",
             )
+
+
+def _check_runner(runner: str) -> None:
+    """Refuses a name that Beam would not know either; it takes them in any case, and without `Runner`."""
+    known = {name.lower() for name in _KNOWN_TO_BEAM}
+    if not runner or "." in runner or {runner.lower(), f"{runner.lower()}runner"} & known:
+        return
+    close = difflib.get_close_matches(runner, _KNOWN_TO_BEAM, n=1)
+    raise ConfigError(
+        f"--runner={runner}: Beam has no such runner" + (f"; nearest: {close[0]}" if close else ""),
+        hint=f"one of {', '.join(_KNOWN_TO_BEAM)}, or a class as package.module.Class",
+    )
 
 
 def check_cloud_engine(beam: BeamConfig, cloud: CloudConfig) -> None:

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from components.ingest.spans import span_kind
+from pipeline.cloud.scheduled_span import scheduled_kind
 from pipeline.config import WorkloadConfig
-from pipeline.ingest_options import source_patterns
 from pipeline.local.attempt import MAX_BACKOFF_S
 from pipeline.local.graph import Graph, Node
 
@@ -149,6 +148,9 @@ def dag_text(
         name: the DAG's.
         workload: the words that name the workload on the command line, with its options.
         place: where the tasks work.
+
+    Raises:
+        ConfigError: see `scheduled_kind`.
     """
     schedule = config.cloud.schedule
     head = _HEAD.format(
@@ -168,8 +170,8 @@ def dag_text(
 
 
 def _span_function(config: WorkloadConfig) -> str:
-    kind, lag_days = span_kind(source_patterns(config.data).values()), config.cloud.schedule.lag_days
-    if kind is None or lag_days is None:
+    kind, lag_days = scheduled_kind(config), config.cloud.schedule.lag_days
+    if kind is None:
         return _LATEST
     return _OF_THE_DAY.format(
         less=f" (less {lag_days})" if lag_days else "",
@@ -190,6 +192,8 @@ def _dag_lines(graph: Graph, config: WorkloadConfig, name: str) -> Iterator[str]
             yield f"    {key}={_moment(moment, schedule.time_zone)},"
     yield f"    catchup={schedule.catch_up},"
     yield f"    max_active_runs={schedule.max_concurrent_runs},"
+    yield "    # Whatever Airflow's own default is: the workload says what is tried again."
+    yield '    default_args={"retries": 0},'
     yield '    tags=["slipway"],'
     yield ") as dag:"
     yield '    begin = Begin(task_id="begin")'

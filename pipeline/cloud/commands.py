@@ -16,6 +16,7 @@ from pipeline.errors import UsageError
 from pipeline.local.outcome import GATE_STOPPED, NODE_FAILED
 from pipeline.local.printable import printable
 from pipeline.local.request import Request, pipeline_request, workload_request
+from pipeline.local.sign_of_life import sign_of_life
 
 DONE = 0
 
@@ -62,19 +63,22 @@ def compile_workload(
     return file
 
 
-def cloud_target(workload: Path, *, sets: Sequence[str], profile: str | None) -> Target:
+def cloud_target(
+    workload: Path, *, sets: Sequence[str], profile: str | None, is_sent: bool = False
+) -> Target:
     """A workload as it will run in containers.
 
     Args:
         workload: the workload file, or its name in workloads/.
         sets: `key=value` over the file.
         profile: one of the file's profiles.
+        is_sent: whether it goes to a service.
 
     Raises:
         UsageError: kfp is not installed, or the workload cannot run in containers; the message says why.
     """
     request = workload_request(workload, sets=sets, profile=profile, output=Path("/"), beam_args=())
-    target = Target.of(request, read_image())
+    target = Target.of(request, read_image(), is_sent=is_sent)
     require_kfp()
     return target
 
@@ -85,7 +89,7 @@ def compiled_job(target: Target) -> Job:
     Raises:
         UsageError: see `compile.compile_job`.
     """
-    with _libraries_silent():
+    with sign_of_life(f"{target.config.name}: compiles"), _libraries_silent():
         from pipeline.cloud.compile import compile_job
 
         return compile_job(target)

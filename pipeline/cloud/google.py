@@ -1,39 +1,14 @@
-"""Who we are at Google Cloud, and whether what a run needs is there. Thin."""
+"""What Google's clients raise, in words; and whether what a run needs is there. Thin."""
 
-import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from pipeline.cloud import refusal
 from pipeline.cloud.registry import find_image
 
-SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 _TIMEOUT_S = 20.0
 _RETRY_S = 30.0
-
-
-def find_credentials() -> Any:
-    """The credentials of this machine's user, with a fresh token.
-
-    Raises:
-        PipelineError: there are none, or they are no longer valid.
-    """
-    import google.auth
-    from google.auth.exceptions import DefaultCredentialsError, GoogleAuthError
-    from google.auth.transport.requests import Request
-
-    try:
-        with warnings.catch_warnings():
-            # That a user's own credentials name no quota project is of no concern here.
-            warnings.simplefilter("ignore", UserWarning)
-            credentials, _ = google.auth.default(scopes=[SCOPE])
-        credentials.refresh(Request())
-    except DefaultCredentialsError as error:
-        raise refusal.no_credentials(str(error)) from error
-    except GoogleAuthError as error:
-        raise refusal.stale_credentials(str(error.args[0] if error.args else error)) from error
-    return credentials
 
 
 @contextmanager
@@ -113,14 +88,19 @@ def check_bucket(root: str, *, credentials: Any, project: str, region: str) -> I
         yield f"gs://{name} is in {place}, the pipeline in {region}: moving data costs time and money"
 
 
-def check_image(image: str, *, credentials: Any) -> Iterator[str]:
-    """Refuses where the registry has no such image; yields why that could not be found out.
+def check_images(images: Mapping[str, str], *, credentials: Any) -> Iterator[str]:
+    """Refuses where a registry lacks an image; yields why that could not be found out.
+
+    Args:
+        images: their names, each with the target that it is built by.
+        credentials: of google.auth; None: nobody is shown a token.
 
     Raises:
-        PipelineError: it is not there.
+        PipelineError: one is not there.
     """
-    found = find_image(image, credentials=credentials)
-    if found is False:
-        raise refusal.no_image(image)
-    if isinstance(found, str):
-        yield f"not checked: the image {image}; {found}"
+    for image, build_target in images.items():
+        found = find_image(image, credentials=credentials)
+        if found is False:
+            raise refusal.no_image(image, build_target=build_target)
+        if isinstance(found, str):
+            yield f"not checked: the image {image}; {found}"

@@ -6,20 +6,21 @@ That client comes with kfp. kfp.Client itself prints, writes to the user's home 
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
 from pipeline.cloud import refusal
-from pipeline.cloud.google import check_image
+from pipeline.cloud.google import check_images
 from pipeline.cloud.job import Job
 from pipeline.cloud.kubeflow_job import fill_macros, kubeflow_cron, kubeflow_job
+from pipeline.cloud.needed import needed_by_service, require
 from pipeline.cloud.service import JobPhase, JobState, Schedule, Submitted, TaskState
 from pipeline.config import WorkloadConfig
 from pipeline.config.cloud_services import ScheduleConfig
-from pipeline.errors import ConfigError, UsageError
+from pipeline.errors import UsageError
 from pipeline.local.record import NodeState
 
 # To connect, and for the answer: a single number counts for this client only where it is an int.
@@ -59,18 +60,13 @@ class Kubeflow:
     def __init__(self, config: WorkloadConfig) -> None:
         self._config = config
         self._settings = config.cloud.kubeflow
-        if self._settings.host is None:
-            raise ConfigError(
-                "cloud.kubeflow.host is not set, and Kubeflow Pipelines needs it: the address of its API",
-                hint="kubectl port-forward -n kubeflow svc/ml-pipeline-ui 8080:80 and "
-                "--set cloud.kubeflow.host=http://localhost:8080",
-            )
-        self._host = self._settings.host.rstrip("/")
+        require(needed_by_service(config), who="Kubeflow Pipelines")
+        self._host = str(self._settings.host).rstrip("/")
 
-    def check(self, *, root: str, image: str) -> Iterator[str]:
-        """Looks for the image; the cluster's own accounts reach the artifacts, not we. See `Service`."""
+    def check(self, *, root: str, images: Mapping[str, str]) -> Iterator[str]:
+        """Looks for the images; the cluster's own accounts reach the artifacts, not we. See `Service`."""
         yield f"not checked: whether the cluster may write to {root}"
-        yield from check_image(image, credentials=None)
+        yield from check_images(images, credentials=None)
 
     def request(self, job: Job, *, when: ScheduleConfig | None = None) -> Job:
         """A compiled job without what Kubeflow cannot carry out; see `Service`."""
@@ -85,7 +81,22 @@ class Kubeflow:
             lambda: runs.run_service_create_run(run=body, _request_timeout=_TIMEOUT_S),
             lambda: self._named(runs.run_service_list_runs, "runs", run_id),
         )
-        return Submitted(made.run_id, f"{self._host}/#/runs/details/{made.run_id}")
+        return Submitted(made.run_id, self.link(made.run_id))
+
+    def link(self, name: str) -> str:
+        """The page of a run; see `Service`."""
+        return f"{self._host}/#/runs/details/{name}"
+
+    def job(self, name: str) -> Job:
+        """What a run carries out; see `Service`."""
+        with self._in_words(f"looking for the run {name}"):
+            found = self._runs.run_service_get_run(name, _request_timeout=_TIMEOUT_S)
+        return {"pipelineSpec": found.pipeline_spec.get("pipeline_spec", found.pipeline_spec)}
+
+    def cancel(self, name: str) -> None:
+        """Has a run end; see `Service`."""
+        with self._in_words(f"cancelling the run {name}"):
+            self._runs.run_service_terminate_run(name, _request_timeout=_TIMEOUT_S)
 
     def state(self, name: str) -> JobState:
         """How far a run is; see `Service`."""

@@ -8,12 +8,12 @@ import copy
 import json
 import re
 from collections.abc import Mapping
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from typing import Any
 
-from components.ingest.spans import span_kind
 from pipeline.cloud.job import Job, component_of, container_tasks, executor_of, tasks_of
 from pipeline.cloud.request import checked_parameters
+from pipeline.cloud.scheduled_span import scheduled_kind
 from pipeline.config import WorkloadConfig
 from pipeline.config.cloud_services import ScheduleConfig
 from pipeline.errors import ConfigError
@@ -45,7 +45,7 @@ def kubeflow_job(job: Job, config: WorkloadConfig, *, when: ScheduleConfig | Non
     values = checked_parameters(spec, config.cloud.parameters)
     for name, container in container_tasks(spec):
         if container.pop("lifecycle", None) is not None:
-            values |= _fill_spans(spec, name, config.data.span, when)
+            values |= _fill_spans(spec, name, config, when)
     root = job["runtimeConfig"]["gcsOutputDirectory"]
     return {"pipelineSpec": spec, "runtimeConfig": {"gcsOutputDirectory": root, "parameterValues": values}}
 
@@ -103,7 +103,7 @@ def _remove_resolvers(spec: dict[str, Any], *, allowed: bool) -> None:
 
 
 def _fill_spans(
-    spec: dict[str, Any], name: str, span: int | str | None, when: ScheduleConfig | None
+    spec: dict[str, Any], name: str, config: WorkloadConfig, when: ScheduleConfig | None
 ) -> dict[str, Any]:
     """Puts the span into the patterns of Ingest; returns the parameters that this takes."""
     given = tasks_of(spec)[name]["inputs"]["parameters"]
@@ -113,10 +113,12 @@ def _fill_spans(
     given.pop("range_config", None)
     component_of(spec, name)["inputDefinitions"]["parameters"].pop("range_config", None)
     splits = json.loads(text)["splits"]
+    span = config.data.span
     if span is not None:
         patterns = [_with_span(each["pattern"], span) for each in splits]
     else:
-        patterns = [_with_macros(each["pattern"], when) for each in splits]
+        _check_macros(config, when)
+        patterns = [_replaced(each["pattern"], _MACROS) for each in splits]
     if any(_LEFT.search(pattern) for pattern in patterns):
         raise ConfigError("data.source: Kubeflow Pipelines finds no {VERSION}; leave it out")
     named = [{**each, "pattern": pattern} for each, pattern in zip(splits, patterns, strict=True)]
@@ -139,19 +141,25 @@ def _with_span(pattern: str, span: int | str) -> str:
     return _replaced(pattern, parts)
 
 
-def _with_macros(pattern: str, when: ScheduleConfig | None) -> str:
-    if when is None or when.lag_days is None or span_kind([pattern]) != "date":
+def _check_macros(config: WorkloadConfig, when: ScheduleConfig | None) -> None:
+    """Refuses what the service's macros, which know the day of a schedule in UTC only, cannot fill in."""
+    kind = scheduled_kind(config) if when is not None else None
+    if when is None or kind is None:
         raise ConfigError(
             "data.source: Kubeflow Pipelines does not find the latest span",
             hint="name one with data.span, or the scheduled day's with {YYYY}, {MM}, {DD} and "
             "cloud.schedule.lag_days: 0",
         )
-    if timedelta(days=when.lag_days) or when.time_zone != "UTC":
+    if kind == "number":
+        raise ConfigError(
+            "data.source: Kubeflow Pipelines fills in days, and cannot count them for {SPAN}",
+            hint="write {YYYY}, {MM} and {DD} into data.source instead of {SPAN}",
+        )
+    if when.lag_days or when.time_zone != "UTC":
         raise ConfigError(
             "cloud.schedule: at Kubeflow Pipelines a run can take the span of its own day in UTC only",
             hint="lag_days: 0 and time_zone: UTC; run after the day's data is complete",
         )
-    return _replaced(pattern, _MACROS)
 
 
 def _replaced(pattern: str, parts: Mapping[str, str]) -> str:

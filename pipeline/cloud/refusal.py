@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from components.google_credentials import LOG_IN
 from pipeline.errors import PipelineError
 
 _APIS = {
@@ -11,7 +12,6 @@ _APIS = {
     "artifactregistry.googleapis.com": "Artifact Registry",
 }
 _QUOTAS = "https://console.cloud.google.com/iam-admin/quotas"
-_LOGIN = "gcloud auth application-default login"
 _ACT_AS = "iam.serviceAccounts.actAs"
 
 
@@ -56,7 +56,7 @@ def _words(answer: Answer, project: str) -> tuple[str, str]:
     if answer.reason == "BILLING_DISABLED":
         return f"billing is not enabled for the project {project}", "enable it in the console, then run again"
     if answer.status == 401:
-        return f"the credentials are not accepted ({said})", _LOGIN
+        return f"the credentials are not accepted ({said})", LOG_IN
     if permission == _ACT_AS or _ACT_AS in answer.message:
         return (
             f"you may not let tasks run as that service account ({said})",
@@ -101,18 +101,10 @@ def kubeflow_refusal(status: int, said: str, *, doing: str, token_env: str) -> P
     return PipelineError(f"{doing} failed: {message}", hint=hint)
 
 
-def no_credentials(said: str) -> PipelineError:
-    """The error where no credentials were found."""
-    return PipelineError(
-        f"there are no credentials for Google Cloud on this machine ({_first_line(said)})",
-        hint=f"{_LOGIN}   # or set GOOGLE_APPLICATION_CREDENTIALS to the file of a service account",
-    )
-
-
 def stale_credentials(said: str) -> PipelineError:
-    """The error where credentials were found and gave no token."""
+    """The error where credentials gave no token any more."""
     return PipelineError(
-        f"the credentials for Google Cloud are no longer valid ({_first_line(said)})", hint=_LOGIN
+        f"the credentials for Google Cloud are no longer valid ({_first_line(said)})", hint=LOG_IN
     )
 
 
@@ -133,11 +125,12 @@ def no_bucket(bucket: str, *, project: str, region: str) -> PipelineError:
     )
 
 
-def no_image(image: str) -> PipelineError:
+def no_image(image: str, *, build_target: str) -> PipelineError:
     """The error where the registry knows no image of that name."""
+    how = f" TARGET={build_target}" if build_target else ""
     return PipelineError(
-        f"cloud.image: {image} is not in its registry",
-        hint=f"make image IMAGE={image} && docker push {image}",
+        f"{'cloud.training.image' if build_target else 'cloud.image'}: {image} is not in its registry",
+        hint=f"make image IMAGE={image}{how} && docker push {image}",
     )
 
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from pipeline.cloud.job import Job
+from pipeline.cloud.needed import needed_by_vertex, require
 from pipeline.config import CloudConfig, WorkloadConfig
 from pipeline.config.cloud_services import ScheduleConfig
 from pipeline.errors import ConfigError
@@ -75,18 +76,10 @@ def vertex_place(config: WorkloadConfig) -> tuple[str, str]:
     """Project and region of the runs.
 
     Raises:
-        ConfigError: one of them is not set.
+        ConfigError: they are not set.
     """
     vertex = config.cloud.vertex
-    for key, value, remedy in (
-        ("project", vertex.project, "the id of your Google Cloud project"),
-        ("region", vertex.region, "where the pipeline runs, as europe-west4"),
-    ):
-        if value is None:
-            raise ConfigError(
-                f"cloud.vertex.{key} is not set, and Vertex AI needs it: {remedy}",
-                hint=f"--set cloud.vertex.{key}=..., or set it in a profile of the workload file",
-            )
+    require(needed_by_vertex(vertex), who="Vertex AI")
     return str(vertex.project), str(vertex.region)
 
 

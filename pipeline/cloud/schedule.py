@@ -2,73 +2,25 @@
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from pathlib import Path
 
 from components.ingest.spans import span_kind
-from pipeline.cloud.commands import cloud_target, compiled_job
+from pipeline.cloud.chosen import Chosen
+from pipeline.cloud.commands import compiled_job
 from pipeline.cloud.following import ending, finish, new_record, update
 from pipeline.cloud.job import Job
-from pipeline.cloud.scheduled_span import check_spans
+from pipeline.cloud.scheduled_span import scheduled_kind
 from pipeline.cloud.service import Schedule, Service
-from pipeline.cloud.submit import run_name, say, service_of
+from pipeline.cloud.submit import run_name, say, service_of, target_of
 from pipeline.cloud.target import Target
-from pipeline.config import WorkloadConfig, load_workload
 from pipeline.errors import UsageError
+from pipeline.ingest_options import source_patterns
 from pipeline.local.execution import INTERRUPTED
-from pipeline.local.request import workload_file
-from pipeline.root import PROJECT_ROOT
+from pipeline.local.signals import answered_by, raise_interrupt
 
 _LOOK_S = 10.0
 _LONGEST_BACKFILL = 1000
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """Which workload's schedule is meant.
-
-    Attributes:
-        workload: the workload file, or its name in workloads/.
-        sets: `key=value` over the file.
-        profile: one of the file's profiles.
-        name: of the schedule; None: the workload's.
-    """
-
-    workload: Path
-    sets: Sequence[str]
-    profile: str | None
-    name: str | None = None
-
-    def config(self) -> WorkloadConfig:
-        """The workload's settings.
-
-        Raises:
-            ConfigError: they are wrong.
-        """
-        path = workload_file(self.workload).absolute()
-        return load_workload(path, sets=self.sets, profile=self.profile, root=PROJECT_ROOT)
-
-    def target(self) -> Target:
-        """The workload as it runs in containers; see `cloud_target`."""
-        return cloud_target(self.workload, sets=self.sets, profile=self.profile)
-
-    def schedule_at(self, service: Service) -> Schedule:
-        """The schedule itself, the latest where there are several.
-
-        Raises:
-            UsageError: there is none of that name.
-        """
-        name = self.name or self.config().name
-        there = service.schedules()
-        for schedule in there:
-            if schedule.name == name:
-                return schedule
-        names = ", ".join(sorted({schedule.name for schedule in there})) or "none"
-        raise UsageError(
-            f"there is no schedule {name!r} at {service.title}; there are: {names}",
-            hint="schedule create makes one; --name picks another",
-        )
 
 
 def create(chosen: Chosen) -> Schedule:
@@ -78,17 +30,17 @@ def create(chosen: Chosen) -> Schedule:
         UsageError: there is one of that name already, or something is missing; the message says what.
         PipelineError: the service refused.
     """
-    target = chosen.target()
-    check_spans(target)
+    target = target_of(chosen)
+    scheduled_kind(target.config)  # refuses what cannot advance, before the service is asked
     service = service_of(target.config)
-    name = chosen.name or target.config.name
+    name = chosen.schedule or target.config.name
     for there in service.schedules():
         if there.name == name and there.state != "completed":
             raise UsageError(
                 f"there is a schedule {name!r} already: {there.state}, {there.cron}; {there.link}",
-                hint="schedule delete removes it; --name gives the new one another name",
+                hint=f"{chosen.command('schedule delete')}   # removes it; or --name for the new one",
             )
-    for note in service.check(root=target.root, image=target.image):
+    for note in service.check(root=target.root, images=target.images):
         say(note)
     when = target.config.cloud.schedule
     job = service.request(compiled_job(target), when=when)
@@ -112,7 +64,7 @@ def listed(chosen: Chosen) -> Iterator[str]:
 def pause(chosen: Chosen) -> Schedule:
     """Keeps a schedule from starting runs; those that run go on."""
     service = service_of(chosen.config())
-    schedule = chosen.schedule_at(service)
+    schedule = _find(chosen, service)
     service.pause(schedule)
     return schedule
 
@@ -126,7 +78,7 @@ def resume(chosen: Chosen, *, catch_up: bool | None) -> Schedule:
     """
     config = chosen.config()
     service = service_of(config)
-    schedule = chosen.schedule_at(service)
+    schedule = _find(chosen, service)
     wanted = config.cloud.schedule.catch_up if catch_up is None else catch_up
     service.resume(schedule, catch_up=wanted)
     return schedule
@@ -135,7 +87,7 @@ def resume(chosen: Chosen, *, catch_up: bool | None) -> Schedule:
 def delete(chosen: Chosen) -> Schedule:
     """Removes a schedule; its runs stay."""
     service = service_of(chosen.config())
-    schedule = chosen.schedule_at(service)
+    schedule = _find(chosen, service)
     service.delete(schedule)
     return schedule
 
@@ -144,7 +96,7 @@ def run_now(chosen: Chosen) -> str:
     """Starts what a schedule starts, at once, and returns the link to the run."""
     config = chosen.config()
     service = service_of(config)
-    job = service.scheduled_job(chosen.schedule_at(service), at=datetime.now(UTC))
+    job = service.scheduled_job(_find(chosen, service), at=datetime.now(UTC))
     return service.submit(job, run_id=run_name(config)).link
 
 
@@ -162,12 +114,30 @@ def back_fill(chosen: Chosen, *, first: str, last: str) -> int:
         UsageError: the range is none, or the source has no such spans.
         PipelineError: the service refused.
     """
-    target = chosen.target()
-    spans = span_range(first, last, kind=span_kind([target.source[0], *target.source[1].values()]))
+    target = target_of(chosen)
+    spans = span_range(first, last, kind=span_kind(source_patterns(target.config.data).values()))
     service = service_of(target.config)
-    for note in service.check(root=target.root, image=target.image):
+    for note in service.check(root=target.root, images=target.images):
         say(note)
-    return _Backfill(service, target, spans).run()
+    return _Backfill(chosen, service, target, spans).run()
+
+
+def _find(chosen: Chosen, service: Service) -> Schedule:
+    """The schedule that is meant, the latest where there are several.
+
+    Raises:
+        UsageError: there is none of that name.
+    """
+    name = chosen.schedule or chosen.config().name
+    there = service.schedules()
+    for schedule in there:
+        if schedule.name == name:
+            return schedule
+    names = ", ".join(sorted({schedule.name for schedule in there})) or "none"
+    raise UsageError(
+        f"there is no schedule {name!r} at {service.title}; there are: {names}",
+        hint=f"{chosen.command('schedule create')}   # makes one; --name picks another",
+    )
 
 
 def span_range(first: str, last: str, *, kind: str | None) -> list[int | str]:
@@ -205,7 +175,8 @@ def span_range(first: str, last: str, *, kind: str | None) -> list[int | str]:
 class _Backfill:
     """Runs for spans, a few at a time."""
 
-    def __init__(self, service: Service, target: Target, spans: Sequence[int | str]) -> None:
+    def __init__(self, chosen: Chosen, service: Service, target: Target, spans: Sequence[int | str]) -> None:
+        self._chosen = chosen
         self._service = service
         self._target = target
         self._waiting = list(spans)
@@ -216,19 +187,22 @@ class _Backfill:
     def run(self) -> int:
         code = 0
         try:
-            while self._running or (self._waiting and not code):
-                while self._waiting and not code and len(self._running) < self._at_once:
-                    self._start(self._waiting.pop(0))
-                code = self._look() or code
-                if self._running:
-                    time.sleep(_LOOK_S)
+            with answered_by(raise_interrupt):
+                while self._running or (self._waiting and not code):
+                    while self._waiting and not code and len(self._running) < self._at_once:
+                        self._start(self._waiting[0])
+                        del self._waiting[0]  # only now: one that was interrupted is named below
+                    code = self._look() or code
+                    if self._running:
+                        time.sleep(_LOOK_S)
         except KeyboardInterrupt:
             for span, (_, link, _) in self._running.items():
                 say(f"{span}: no longer followed; the run goes on: {link}")
             code = INTERRUPTED
         if self._waiting:
             say(f"not started: {self._waiting[0]} to {self._waiting[-1]}")
-            say(f"hint: go on with --from {self._waiting[0]} --to {self._waiting[-1]}")
+            rest = ("--from", str(self._waiting[0]), "--to", str(self._waiting[-1]))
+            say(f"hint: {self._chosen.command('schedule back-fill', *rest)}   # goes on")
         return code
 
     def _start(self, span: int | str) -> None:

@@ -8,11 +8,12 @@ from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from components.ingest.spans import span_kind, span_number
+from components.ingest.spans import Kind, span_kind, span_number
 from pipeline.cloud.job import Job, container_tasks
-from pipeline.cloud.target import Target
+from pipeline.config import WorkloadConfig
 from pipeline.config.cloud_services import ScheduleConfig
 from pipeline.errors import ConfigError
+from pipeline.ingest_options import source_patterns
 
 # kfp.dsl.PIPELINE_JOB_SCHEDULE_TIME_UTC_PLACEHOLDER
 _SCHEDULED_AT = "{{$.pipeline_job_schedule_time_utc}}"
@@ -70,25 +71,30 @@ def span_of(scheduled_at: str, *, lag_days: int, time_zone: str) -> int:
     return span_number(day.isoformat())
 
 
-def check_spans(target: Target) -> None:
-    """Refuses `cloud.schedule.lag_days` where the source does not grow by days.
+def scheduled_kind(config: WorkloadConfig) -> Kind | None:
+    """How the span of a scheduled run is named; None: it takes the latest one that is there.
+
+    The rule of every service that can follow a schedule: with `cloud.schedule.lag_days` a run takes the span
+    of the day for which it is scheduled, less those days. In a source with {SPAN} that is the number of that
+    day, counted from 1970-01-01 as TFX counts days.
 
     Raises:
-        ConfigError: the source names no day, or `data.span` fixes one.
+        ConfigError: the source has no spans, or `data.span` fixes one.
     """
-    if target.config.cloud.schedule.lag_days is None:
-        return
-    directory, patterns = target.source
-    if span_kind([directory, *patterns.values()]) != "date":
+    if config.cloud.schedule.lag_days is None:
+        return None
+    kind = span_kind(source_patterns(config.data).values())
+    if kind is None:
         raise ConfigError(
             "cloud.schedule.lag_days: data.source names no day that a run could take",
-            hint="write {YYYY}, {MM} and {DD} into data.source; without lag_days the latest span is taken",
+            hint="write {YYYY}, {MM} and {DD}, or {SPAN}, into data.source; or leave lag_days out",
         )
-    if target.config.data.span is not None:
+    if config.data.span is not None:
         raise ConfigError(
-            f"data.span is {target.config.data.span}, and cloud.schedule.lag_days asks for one that advances",
+            f"data.span is {config.data.span}, and cloud.schedule.lag_days asks for one that advances",
             hint="leave one of the two out",
         )
+    return kind
 
 
 def _drivers(job: Job) -> list[dict[str, Any]]:

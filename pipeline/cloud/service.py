@@ -94,8 +94,13 @@ class Service(Protocol):
 
     title: str
 
-    def check(self, *, root: str, image: str) -> Iterable[str]:
-        """Refuses where something is missing that a run needs; returns in words what is not sure."""
+    def check(self, *, root: str, images: Mapping[str, str]) -> Iterable[str]:
+        """Refuses where something is missing that a run needs; returns in words what is not sure.
+
+        Args:
+            root: folder for the artifacts.
+            images: the container images, each with the target that it is built by.
+        """
 
     def request(self, job: Job, *, when: ScheduleConfig | None = None) -> Job:
         """A compiled job as this service takes it; with `when`, its runs take the span of their day."""
@@ -105,6 +110,15 @@ class Service(Protocol):
 
     def state(self, name: str) -> JobState:
         """How far a run is."""
+
+    def job(self, name: str) -> Job:
+        """What a run carries out: at least its `pipelineSpec`."""
+
+    def link(self, name: str) -> str:
+        """Where a person looks at a run."""
+
+    def cancel(self, name: str) -> None:
+        """Has a run end before its time; its tasks are told to."""
 
     def create_schedule(self, job: Job, *, name: str, when: ScheduleConfig) -> Schedule:
         """Has a job run by the clock."""

@@ -1,47 +1,97 @@
-"""What `cloud_runner.py submit` does: checks, compiles, submits, and follows the run where asked to."""
+"""What `cloud_runner.py submit`, `follow` and `cancel` do: start a run, look at it, end it."""
 
 import sys
 import time
-from collections.abc import Sequence
-from pathlib import Path
 
+from pipeline.cloud.chosen import Chosen
 from pipeline.cloud.commands import cloud_target, compiled_job
 from pipeline.cloud.following import ending, finish, new_record, update
 from pipeline.cloud.job import Job
-from pipeline.cloud.service import Service, Submitted
+from pipeline.cloud.service import JobState, Service, Submitted
+from pipeline.cloud.target import Target
 from pipeline.config import WorkloadConfig
 from pipeline.errors import PipelineError
 from pipeline.local.execution import INTERRUPTED, RunDisplay
 from pipeline.local.history import new_run_id
 from pipeline.local.printable import printable
 from pipeline.local.progress import stderr_display
+from pipeline.local.record import RunRecord
+from pipeline.local.signals import answered_by, raise_interrupt
 
 # Between two looks at a run; a short run is told at once, a long one costs the service little.
 _FIRST_LOOK_S, _LONGEST_LOOK_S = 1.0, 15.0
 _TICK_S = 0.5
 
 
-def submit_workload(workload: Path, *, sets: Sequence[str], profile: str | None, wait: bool) -> int:
+def submit_workload(chosen: Chosen, *, wait: bool) -> int:
     """Starts a run of a workload at its service and prints the link to it; returns the exit code.
 
     Args:
-        workload: the workload file, or its name in workloads/.
-        sets: `key=value` over the file.
-        profile: one of the file's profiles.
+        chosen: the workload.
         wait: whether to follow the run to its end; the exit code is then the run's.
 
     Raises:
         UsageError: the workload cannot run in containers, or a setting is missing; the message says which.
         PipelineError: the service refused, could not be reached, or something that a run needs is missing.
     """
-    target = cloud_target(workload, sets=sets, profile=profile)
-    service = service_of(target.config)
-    for note in service.check(root=target.root, image=target.image):
-        say(note)
-    job = service.request(compiled_job(target))
-    submitted = service.submit(job, run_id=run_name(target.config))
-    print(submitted.link, flush=True)
-    return follow(service, job, submitted, display=stderr_display()) if wait else 0
+    with answered_by(raise_interrupt):
+        try:
+            target = target_of(chosen)
+            service = service_of(target.config)
+            for note in service.check(root=target.root, images=target.images):
+                say(note)
+            job = service.request(compiled_job(target))
+        except KeyboardInterrupt:
+            say("Interrupted; no run was started.")
+            return INTERRUPTED
+        name = run_name(target.config)
+        try:
+            submitted = service.submit(job, run_id=name)
+        except KeyboardInterrupt:
+            say(f"Interrupted while the run {name} was being started: {service.title} may have begun it.")
+            return INTERRUPTED
+        print(submitted.link, flush=True)
+        return follow(service, job, submitted, chosen=chosen, display=stderr_display()) if wait else 0
+
+
+def follow_run(run: str, chosen: Chosen) -> int:
+    """Shows a run that was started before until it ends; returns its exit code.
+
+    Args:
+        run: the last part of its link.
+        chosen: its workload, which says where it runs.
+
+    Raises:
+        PipelineError: the service has no such run, or does not answer.
+    """
+    service = service_of(chosen.config())
+    job = service.job(run)
+    submitted = Submitted(run, service.link(run))
+    return follow(service, job, submitted, chosen=chosen, display=stderr_display())
+
+
+def cancel_run(run: str, chosen: Chosen) -> str:
+    """Has a run end before its time; returns the link to it.
+
+    Args:
+        run: the last part of its link.
+        chosen: its workload, which says where it runs.
+
+    Raises:
+        PipelineError: the service has no such run, or does not answer.
+    """
+    service = service_of(chosen.config())
+    service.cancel(run)
+    return service.link(run)
+
+
+def target_of(chosen: Chosen) -> Target:
+    """The workload as it goes to its service.
+
+    Raises:
+        UsageError: see `cloud_target`.
+    """
+    return cloud_target(chosen.workload, sets=chosen.sets, profile=chosen.profile, is_sent=True)
 
 
 def service_of(config: WorkloadConfig) -> Service:
@@ -49,7 +99,7 @@ def service_of(config: WorkloadConfig) -> Service:
 
     Raises:
         UsageError: a setting that it needs is missing.
-        PipelineError: it does not know us.
+        ComponentError: there are no credentials that work.
     """
     if config.cloud.service == "kubeflow":
         from pipeline.cloud.kubeflow import Kubeflow
@@ -65,41 +115,61 @@ def run_name(config: WorkloadConfig) -> str:
     return f"{config.name}-{new_run_id()}"
 
 
-def follow(service: Service, job: Job, submitted: Submitted, *, display: RunDisplay) -> int:
+def follow(service: Service, job: Job, submitted: Submitted, *, chosen: Chosen, display: RunDisplay) -> int:
     """Shows a run until it ends; returns its exit code, or 130 where the user stopped looking.
+
+    Args:
+        service: where it runs.
+        job: what it carries out.
+        submitted: the run.
+        chosen: its workload, for the commands that go on.
+        display: gets told.
 
     Raises:
         PipelineError: the service no longer answers; the run goes on without us.
     """
     began = time.monotonic()
     record = new_record(job, run_id=submitted.name)
-    display.begins(record)
-    display.planned(record, {})
-    look_s = _FIRST_LOOK_S
     try:
-        while not (state := service.state(submitted.name)).is_over:
-            for node in update(record, state):
-                display.changed(record, node)
-            next_look = time.monotonic() + look_s
-            while time.monotonic() < next_look:
-                display.tick(record, {})
-                time.sleep(_TICK_S)
-            look_s = min(2 * look_s, _LONGEST_LOOK_S)
-        for node in update(record, state):
-            display.changed(record, node)
+        with answered_by(raise_interrupt):
+            display.begins(record)
+            display.planned(record, {})
+            state = _watch(service, submitted.name, record, display)
     except KeyboardInterrupt:
         display.close()
-        say(f"No longer followed; the run goes on: {submitted.link}")
+        _say_it_goes_on(submitted, chosen)
         return INTERRUPTED
     except PipelineError:
         display.close()
-        say(f"The run goes on: {submitted.link}")
+        _say_it_goes_on(submitted, chosen)
         raise
     code = finish(record, state, wall_s=time.monotonic() - began)
     display.close()
     for line in ending(record, state, link=submitted.link):
         say(line)
     return code
+
+
+def _watch(service: Service, name: str, record: RunRecord, display: RunDisplay) -> JobState:
+    """Tells of each change until the run is over; returns its last state."""
+    look_s = _FIRST_LOOK_S
+    while True:
+        state = service.state(name)
+        for node in update(record, state):
+            display.changed(record, node)
+        if state.is_over:
+            return state
+        next_look = time.monotonic() + look_s
+        while time.monotonic() < next_look:
+            display.tick(record, {})
+            time.sleep(_TICK_S)
+        look_s = min(2 * look_s, _LONGEST_LOOK_S)
+
+
+def _say_it_goes_on(submitted: Submitted, chosen: Chosen) -> None:
+    say(f"No longer followed; the run goes on: {submitted.link}")
+    for verb, does in (("follow", "shows it again"), ("cancel", "ends it")):
+        say(f"hint: {chosen.command(f'{verb} {submitted.name}')}   # {does}")
 
 
 def say(line: str) -> None:

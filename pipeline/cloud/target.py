@@ -1,6 +1,6 @@
 """What is compiled and for where: the workload with every path as the image has it. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -8,8 +8,11 @@ from typing import Any, Self
 from components.ingest.source import GS, SourceError, resolve_sources
 from pipeline.beam_engine import check_cloud_engine
 from pipeline.cloud.image import Image
+from pipeline.cloud.needed import needed_by_service, needed_by_vertex, needed_to_run, require
+from pipeline.cloud.tpu_slices import IMAGE_TARGETS
 from pipeline.cloud.training_job import training_job
 from pipeline.config import WorkloadConfig
+from pipeline.config.gates import span_of
 from pipeline.config.train import TrainConfig
 from pipeline.errors import ConfigError
 from pipeline.ingest_options import source_patterns
@@ -35,6 +38,15 @@ class Target:
     root: str
     overrides: Mapping[str, str]
     training_job: Mapping[str, Any] | None = None
+
+    @property
+    def images(self) -> dict[str, str]:
+        """The container images that a run needs, each with the Dockerfile's target that builds it."""
+        images = {self.image: ""}
+        if self.training_job is not None:
+            for pool in self.training_job["customJob"]["jobSpec"]["workerPoolSpecs"]:
+                images[pool["containerSpec"]["imageUri"]] = IMAGE_TARGETS[self.config.train.backend]
+        return images
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for another process; `from_json` reads it back."""
@@ -62,38 +74,40 @@ class Target:
         )
 
     @classmethod
-    def of(cls, request: Request, image: Image) -> Self:
+    def of(cls, request: Request, image: Image, *, is_sent: bool = False) -> Self:
         """The target of a cloud run.
 
+        Args:
+            request: the workload.
+            image: what the image holds.
+            is_sent: whether it goes to a service, which then must be named, too.
+
         Raises:
-            ConfigError: `cloud.image`, `cloud.root` or a gs:// `push.destination` is missing, data or schema
-                are on this machine only, or no machine can train as asked.
+            ConfigError: settings are missing, data or schema are on this machine only, or no machine can
+                train as asked; everything that was found.
         """
         config = WorkloadConfig.model_validate_json(request.target["config"])
-        for key, value, remedy in (
-            ("cloud.image", config.cloud.image, "the name under which you pushed what `make image` built"),
-            ("cloud.root", config.cloud.root, "gs://BUCKET/PATH for the artifacts"),
-            ("push.destination", config.push.destination, "gs://BUCKET/PATH for the served models"),
-        ):
-            if value is None:
-                raise ConfigError(
-                    f"{key} is not set, and a cloud run needs it: {remedy}",
-                    hint=f"--set {key}=..., or set it in a profile of the workload file",
-                )
-        destination = str(config.push.destination)
-        if not destination.startswith(GS):
-            raise ConfigError(
-                f"push.destination: {destination} is a folder of this machine, which a cloud run cannot see",
-                hint="name gs://BUCKET/PATH, for example in a profile: --profile prod",
-            )
-        check_cloud_engine(config.beam, config.cloud)
-        _refuse_missing_accelerator(config)
+        needed = needed_to_run(config)
+        if is_sent:
+            needed += needed_by_service(config)
+        if config.train.device == "tpu":
+            needed += [each for each in needed_by_vertex(config.cloud.vertex) if each not in needed]
+        wrong = _errors_of(
+            lambda: _refuse_destination_here(config),
+            lambda: check_cloud_engine(config.beam, config.cloud),
+            lambda: _refuse_missing_accelerator(config),
+            lambda: _refuse_interpreter_here(config),
+            lambda: _refuse_named_span(config),
+            lambda: _schema(config, image),
+            lambda: _source(request, config, image),
+        )
+        require(needed, who="a cloud run", wrong=list(wrong))
         target = cls.at(
             request,
             image,
             name=str(config.cloud.image),
             root=str(config.cloud.root).rstrip("/"),
-            destination=destination,
+            destination=str(config.push.destination),
         )
         if (job := training_job(config)) is None:
             return target
@@ -103,15 +117,18 @@ class Target:
 
     @classmethod
     def at(cls, request: Request, image: Image, *, name: str, root: str, destination: str) -> Self:
-        """The target of a run whose artifacts and models go to the given places; else as `of`."""
+        """The target of a run whose artifacts and models go to the given places; else as `of`.
+
+        Raises:
+            ConfigError: the first of what `of` finds wrong in the workload.
+        """
         config = WorkloadConfig.model_validate_json(request.target["config"])
-        schema = config.schema_path
-        if schema is not None and (schema := image.path_of(Path(schema))) is None:
-            raise _not_in_image("schema", str(config.schema_path))
+        _refuse_interpreter_here(config)
+        _refuse_named_span(config)
         return cls(
             config=config.model_copy(
                 update={
-                    "schema_path": schema,
+                    "schema_path": _schema(config, image),
                     "push": config.push.model_copy(update={"destination": destination}),
                     "train": _train(config, root),
                     "metadata": None,  # the service keeps its own
@@ -121,6 +138,34 @@ class Target:
             image=name,
             root=root,
             overrides=dict(request.overrides),
+        )
+
+
+def _errors_of(*checks: Callable[[], object]) -> Iterable[ConfigError]:
+    for check in checks:
+        try:
+            check()
+        except ConfigError as error:
+            yield error
+
+
+def _refuse_destination_here(config: WorkloadConfig) -> None:
+    destination = config.push.destination
+    if destination is not None and not destination.startswith(GS):
+        raise ConfigError(
+            f"push.destination: {destination} is a folder of this machine, which a cloud run cannot see",
+            hint="name gs://BUCKET/PATH, for example in a profile: --profile prod",
+        )
+
+
+def _refuse_named_span(config: WorkloadConfig) -> None:
+    """The resolvers of Vertex AI find the latest artifact and the latest blessed model, nothing else."""
+    if span_of(config.data_gate.reference) is not None:
+        raise ConfigError(
+            f"data_gate.reference: {config.data_gate.reference} can be looked up by a run on this machine, "
+            "not by one in a cloud",
+            hint="name that span's statistics, the folder of StatisticsGen's artifact on gs://: "
+            "--set data_gate.reference=gs://...; or compare with last_blessed or last_passed",
         )
 
 
@@ -135,14 +180,27 @@ def _refuse_missing_accelerator(config: WorkloadConfig) -> None:
         )
 
 
-def _train(config: WorkloadConfig, root: str) -> TrainConfig:
-    """The training with its checkpoints where the next attempt finds them."""
+def _refuse_interpreter_here(config: WorkloadConfig) -> None:
     train = config.train
     if train.interpreter is not None and "/" in train.interpreter and train.device != "tpu":
         raise ConfigError(
             f"train.interpreter: {train.interpreter} is on this machine only, and the image has one Python",
             hint="--set train.interpreter=null and a backend that the image has",
         )
+
+
+def _schema(config: WorkloadConfig, image: Image) -> str | None:
+    if config.schema_path is None:
+        return None
+    schema = image.path_of(Path(config.schema_path))
+    if schema is None:
+        raise _not_in_image("schema", config.schema_path)
+    return schema
+
+
+def _train(config: WorkloadConfig, root: str) -> TrainConfig:
+    """The training with its checkpoints where the next attempt finds them."""
+    train = config.train
     if train.checkpoint.folder is not None:
         return train
     checkpoint = train.checkpoint.model_copy(update={"folder": f"{root}/checkpoints/{config.name}"})

@@ -10,6 +10,7 @@ from typing import Any
 
 from components.errors import ComponentError
 from components.trainer.global_batch import require_divisible
+from pipeline.cloud.needed import needed_by_vertex, require
 from pipeline.cloud.tpu_slices import IMAGE_TARGETS, TpuSlice, tpu_slice
 from pipeline.config import WorkloadConfig
 from pipeline.errors import ConfigError
@@ -32,12 +33,7 @@ def training_job(config: WorkloadConfig) -> dict[str, Any] | None:
     vertex = config.cloud.vertex
     tpu = tpu_slice(config.train.tpu, backend=config.train.backend)
     _require_batch(config, tpu)
-    for key, value in (("project", vertex.project), ("region", vertex.region)):
-        if value is None:
-            raise ConfigError(
-                f"cloud.vertex.{key} is not set, and a training job on TPUs needs it",
-                hint=f"--set cloud.vertex.{key}=..., or set it in a profile of the workload file",
-            )
+    require(needed_by_vertex(vertex), who="a training job on TPUs")
     return {
         "project": vertex.project,
         "region": vertex.region,

@@ -6,12 +6,13 @@ schedule does not hand `catch_up` on.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
-from pipeline.cloud.google import check_bucket, check_image, find_credentials, in_words
+from components.google_credentials import find_credentials
+from pipeline.cloud.google import check_bucket, check_images, in_words
 from pipeline.cloud.job import Job
 from pipeline.cloud.request import (
     job_id,
@@ -59,7 +60,7 @@ class Vertex:
 
     Raises:
         ConfigError: project or region are not set.
-        PipelineError: there are no valid credentials.
+        ComponentError: there are no credentials that work.
     """
 
     title = "Vertex AI Pipelines"
@@ -69,14 +70,14 @@ class Vertex:
         self._project, self._region = vertex_place(config)
         self._address = config.cloud.vertex.endpoint or f"https://{self._region}-aiplatform.googleapis.com"
         self._parent = f"projects/{self._project}/locations/{self._region}"
-        self._credentials = find_credentials()
+        self._credentials = find_credentials("Google Cloud")
 
-    def check(self, *, root: str, image: str) -> Iterator[str]:
-        """Looks for the bucket and the image; see `Service`."""
+    def check(self, *, root: str, images: Mapping[str, str]) -> Iterator[str]:
+        """Looks for the bucket and the images; see `Service`."""
         yield from check_bucket(
             root, credentials=self._credentials, project=self._project, region=self._region
         )
-        yield from check_image(image, credentials=self._credentials)
+        yield from check_images(images, credentials=self._credentials)
 
     def request(self, job: Job, *, when: ScheduleConfig | None = None) -> Job:
         """A compiled job with account, network, key and policy; see `Service`."""
@@ -97,7 +98,25 @@ class Vertex:
             except Conflict:
                 # Chance is part of the id: it is this run, whose first answer did not arrive.
                 self._pipelines.get_pipeline_job(name=self._run_name(name), **self._patience)
-        return Submitted(name, run_link(self._region, self._project, name))
+        return Submitted(name, self.link(name))
+
+    def link(self, name: str) -> str:
+        """The page of a run; see `Service`."""
+        return run_link(self._region, self._project, name)
+
+    def job(self, name: str) -> Job:
+        """What a run carries out; see `Service`."""
+        from google.cloud.aiplatform_v1.types import PipelineJob
+
+        with self._in_words(f"looking for the run {name}"):
+            found = self._pipelines.get_pipeline_job(name=self._run_name(name), **self._patience)
+        job: Job = json.loads(PipelineJob.to_json(found))
+        return job
+
+    def cancel(self, name: str) -> None:
+        """Has a run end; see `Service`."""
+        with self._in_words(f"cancelling the run {name}"):
+            self._pipelines.cancel_pipeline_job(name=self._run_name(name), **self._patience)
 
     def state(self, name: str) -> JobState:
         """How far a run is; see `Service`."""

@@ -117,8 +117,9 @@ class ScheduleConfig(Section):
         default=None,
         ge=0,
         le=366,
-        description="For a source with {SPAN} or {YYYY}, {MM} and {DD}: a run takes the span of the day for "
-        "which it is scheduled less these days; null: the latest span there is.",
+        description="For a source with {YYYY}, {MM} and {DD}, or {SPAN}: a run takes the span of the day for "
+        "which it is scheduled less these days; {SPAN} is the number of that day, counted from 1970-01-01. "
+        "null: the latest span there is.",
     )
 
     @field_validator("cron")

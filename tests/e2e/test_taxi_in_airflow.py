@@ -1,4 +1,8 @@
-"""The taxi workload as a DAG in a real Airflow, in an environment of its own without TensorFlow."""
+"""The taxi workload as a DAG in a real Airflow, in an environment of its own without TensorFlow.
+
+It starts from the cache of a local run, which spares minutes: the Trainer and what follows run in it.
+From nothing it is run by hand (docs/airflow.md).
+"""
 
 import importlib.util
 import json
@@ -16,6 +20,9 @@ from pathlib import Path
 import pytest
 
 from components.ingest.spans import span_number
+from pipeline.cloud.airflow_dag import AROUND_S, Place, dag_text
+from pipeline.config import load_workload
+from pipeline.local.graph import Graph, Node
 from pipeline.local.history import History
 from pipeline.local.processes import RUN_VARIABLE, end_leftovers, leftovers
 
@@ -27,8 +34,8 @@ SCHEDULE = f"cloud.schedule={{start: '{DAY}', end: '{DAY}T12:00', catch_up: true
 # Another number than in the run of the other modules: what is before the Trainer is cached, and no more.
 EPOCHS = "train.epochs=4"
 # A gate that always stops, and may be tried again.
-NEVER_ENOUGH = ("data_gate.min_rows=1000000", "nodes.DataGate={retries: 2, backoff_s: 0}")
-LIMIT_S = 300.0
+NEVER_ENOUGH = ("data_gate.min_rows=1000000", "nodes.DataGate={retries: 2, backoff_s: 7, timeout_s: 600}")
+LIMIT_S = 600.0
 
 
 class Airflow:
@@ -51,17 +58,20 @@ class Airflow:
             "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
             "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
             "AIRFLOW__CORE__PARALLELISM": "4",
+            # What an installation may say; the workload says otherwise.
+            "AIRFLOW__CORE__DEFAULT_TASK_RETRIES": "3",
             "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{self._port}/execution/",
             "AIRFLOW__API_AUTH__JWT_SECRET": secrets.token_hex(32),
             "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": "60",  # its default of 5 s is short beside a training
             "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
         }
 
-    def command(self, *words):
+    def command(self, *words, **environment):
         """Runs a command of Airflow's to its end."""
         return subprocess.run(
             [self._program, *words],
-            env=self._environment, capture_output=True, text=True, timeout=LIMIT_S, check=False,
+            env={**self._environment, **environment},
+            capture_output=True, text=True, timeout=LIMIT_S, check=False,
         )  # fmt: skip
 
     @contextmanager
@@ -120,6 +130,13 @@ class Airflow:
         query = "SELECT task_id, state, try_number FROM task_instance WHERE dag_id = ?"
         return {task: (state, tries) for task, state, tries in self._ask(query, dag_id)}
 
+    def limits(self, dag_id, task_id):
+        """What Airflow has read of a task's retries and time limit."""
+        (data,) = self._ask("SELECT data FROM serialized_dag WHERE dag_id = ?", dag_id)[-1]
+        tasks = [task["__var"] for task in json.loads(data)["dag"]["tasks"]]
+        [found] = [task for task in tasks if task["task_id"] == task_id]
+        return {key: found.get(key) for key in ("retries", "retry_delay", "execution_timeout")}
+
     def _ask(self, query, *values):
         with closing(sqlite3.connect(f"file:{self.home}/airflow.db?mode=ro", uri=True, timeout=30)) as store:
             return store.execute(query, values).fetchall()
@@ -144,11 +161,11 @@ def airflow(project, tmp_path_factory):
 def write_dag(project, airflow, output):
     """Writes a DAG as a user does."""
 
-    def write(*sets, profile=()):
+    def write(*sets, workload="taxi", profile=()):
         words = [word for item in (SCHEDULE, EPOCHS, *sets) for word in ("--set", item)]
         places = ["--dags", str(airflow.dags), "--output", str(output)]
         finished = subprocess.run(
-            [sys.executable, str(project / "cloud_runner.py"), "airflow", "taxi", *profile, *words, *places],
+            [sys.executable, f"{project}/cloud_runner.py", "airflow", workload, *profile, *words, *places],
             cwd=airflow.home, capture_output=True, text=True, timeout=LIMIT_S, check=False,
         )  # fmt: skip
         assert finished.returncode == 0, finished.stderr
@@ -202,8 +219,9 @@ def ended(tested, airflow, write_dag, days):
         *NEVER_ENOUGH,
         profile=("--profile", "prod"),
     )
+    write_dag("cloud.schedule.catch_up=false", workload="digits")  # to be read, not to be run
     with airflow.running():
-        _wait(airflow, lambda: airflow.knows("taxi-prod"))
+        _wait(airflow, lambda: airflow.knows("taxi-prod") and airflow.knows("digits"))
         asked = airflow.command(
             "backfill", "create", "--dag-id", "taxi-prod", "--from-date", DAY, "--to-date", f"{DAY}T12:00"
         )
@@ -230,10 +248,60 @@ def test_gate_that_stops_is_tried_only_once_and_the_dag_fails(ended, airflow, ou
     assert record.node("Trainer").why == "DataGate stopped the run"
 
 
+def test_retries_and_time_limit_of_the_workload_reach_the_task(ended, airflow):
+    assert airflow.limits("taxi-prod", "DataGate") == {
+        "retries": 2, "retry_delay": 7.0, "execution_timeout": 600.0 + AROUND_S
+    }  # fmt: skip
+    trainer = airflow.limits("digits", "Trainer")
+    assert (trainer["retries"] or 0, trainer["execution_timeout"]) == (0, None)
+
+
 def test_back_fill_takes_the_span_of_its_day_less_the_lag(ended, output):
     record = next(record for record in History(output).runs() if record.state == "stopped")
     [examples] = record.node("Ingest").outputs["examples"]
     assert examples["properties"]["span"] == span_number("2025-01-01")
+
+
+@pytest.fixture(scope="module")
+def toys(airflow, project, tmp_path_factory):
+    """`airflow dags test` of toys: one fails once, one exceeds its own time limit, one Airflow's."""
+    folder = tmp_path_factory.mktemp("toys")
+    for file in ("local_runner.py", "tests/data/toy/toy_pipeline.py"):
+        (folder / Path(file).name).symlink_to(project / file)
+    # The node's own limit is part of the toy; what Airflow has lies behind it.
+    nodes = (
+        Node("Once", "Misbehave", (), retries=2, backoff_s=0),
+        Node("Deaf", "Misbehave", ("Once",), timeout_s=6),
+        Node("Hang", "Misbehave", ("Once",), timeout_s=20 - AROUND_S),
+    )
+    config = load_workload(project / "workloads/taxi/workload.yaml", root=project)
+    place = Place(str(folder), sys.executable, str(folder / "output"))
+    words = ("--pipeline", "toy_pipeline:limits")
+    airflow.dags.mkdir(exist_ok=True)
+    file = airflow.dags / "toys.py"
+    file.write_text(dag_text(Graph("toys", nodes), config, name="toys", workload=words, place=place))
+    finished = airflow.command("dags", "test", "toys", DAY, TOY=str(folder))
+    file.unlink()  # no scheduler is to run it
+    return folder, finished
+
+
+def test_node_that_fails_once_is_tried_again_by_airflow_alone(toys, airflow):
+    folder, finished = toys
+    assert airflow.tasks("toys")["Once"] == ("success", 2), finished.stdout[-5000:]
+    assert len((folder / "attempts-once").read_text().split()) == 2
+    [record] = History(folder / "output").runs()
+    assert record.node("Once").state == "complete"
+
+
+def test_node_that_takes_too_long_is_ended_by_its_own_limit_and_by_airflow_s(toys, airflow):
+    folder, finished = toys
+    tasks = airflow.tasks("toys")
+    assert (tasks["Deaf"][0], tasks["Hang"][0], tasks["finish"][0]) == ("failed",) * 3
+    [record] = History(folder / "output").runs()
+    assert "exceeded its time limit of 6 s" in record.node("Deaf").error["message"]
+    assert "AirflowTaskTimeout" in finished.stdout + finished.stderr
+    assert record.node("Hang").state != "running"
+    assert list(leftovers(folder / "output")) == []
 
 
 def _of_session(session):

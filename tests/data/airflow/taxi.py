@@ -89,6 +89,8 @@ with DAG(
     start_date=pendulum.datetime(2027, 1, 1, tz=TIME_ZONE),
     catchup=True,
     max_active_runs=1,
+    # Whatever Airflow's own default is: the workload says what is tried again.
+    default_args={"retries": 0},
     tags=["slipway"],
 ) as dag:
     begin = Begin(task_id="begin")

@@ -13,12 +13,11 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def resolved(project, tmp_path):
-    """Runs the driver over three days of files, and gives what it resolved."""
-    for day in ("2027-01-29", "2027-01-30", "2027-01-31"):
-        (tmp_path / "data" / day).mkdir(parents=True)
-        (tmp_path / "data" / day / "rows.csv").write_text("a\n1\n")
-    splits = {"splits": [{"name": "all", "pattern": "{YYYY}-{MM}-{DD}/*.csv"}]}
-    texts = {"input_base": str(tmp_path / "data"), "input_config": json.dumps(splits)}
+    """Runs the driver over three days of files, named by day and by number, and gives what it resolved."""
+    for span in ("2027-01-29", "2027-01-30", "2027-01-31", "20847", "20848", "20849"):
+        (tmp_path / "data" / span).mkdir(parents=True)
+        (tmp_path / "data" / span / "rows.csv").write_text("a\n1\n")
+    texts = {"input_base": str(tmp_path / "data"), "input_config": ""}
     examples = {"name": "1", "uri": str(tmp_path / "examples"), "type": {"schemaTitle": "tfx.Examples"}}
     given = {
         "inputs": {"parameterValues": texts},
@@ -29,7 +28,8 @@ def resolved(project, tmp_path):
     }
     declared = {"parameters": {name: {"parameterType": "STRING"} for name in texts}}
 
-    def run(scheduled_at):
+    def run(scheduled_at, pattern):
+        texts["input_config"] = json.dumps({"splits": [{"name": "all", "pattern": pattern}]})
         command = [
             sys.executable, "-m", "pipeline.cloud.span_driver",
             f"--scheduled_at={scheduled_at}", "--lag_days=1", "--time_zone=Europe/Berlin",
@@ -44,12 +44,16 @@ def resolved(project, tmp_path):
     return run
 
 
-def test_scheduled_run_takes_the_span_of_its_day_not_the_latest(resolved):
-    finished = resolved("2027-01-30T23:30:00.000000Z")  # in Berlin it is the 31st, less one day
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [("{YYYY}-{MM}-{DD}/*.csv", "2027-01-30/*.csv"), ("{SPAN}/*.csv", "20848/*.csv")],
+)
+def test_scheduled_run_takes_the_span_of_its_day_not_the_latest(resolved, pattern, found):
+    finished = resolved("2027-01-30T23:30:00.000000Z", pattern)  # in Berlin it is the 31st, less one day
     assert finished.returncode == 0, finished.stderr[-2000:]
     output = json.loads(resolved.output.read_text())["parameterValues"]
     assert output["span"] == 20848
-    assert json.loads(output["input_config"])["splits"][0]["pattern"] == "2027-01-30/*.csv"
+    assert json.loads(output["input_config"])["splits"][0]["pattern"] == found
 
 
 def test_moment_that_the_service_did_not_fill_in_is_refused_in_words(capsys):

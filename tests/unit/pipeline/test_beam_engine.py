@@ -1,6 +1,8 @@
 """What Beam nodes are told, and what is refused before they start."""
 
+import importlib.util
 import socket
+from pathlib import Path
 
 import pytest
 
@@ -157,3 +159,21 @@ def test_job_for_the_cloud_that_needs_this_machine_is_refused(runner, options, w
 def test_wrong_key_in_the_workload_is_refused(project, setting, words):
     with pytest.raises(ConfigError, match=words):
         load_workload(project / "workloads/taxi/workload.yaml", sets=[setting], root=project)
+
+
+@pytest.mark.parametrize("runner", ["Flnk", "nope"])
+def test_a_runner_that_beam_does_not_know_is_refused_before_anything_runs(runner):
+    with pytest.raises(ConfigError, match=f"--runner={runner}: Beam has no such runner") as refused:
+        check_engine([f"--runner={runner}"])
+    assert "FnApiRunner" in refused.value.hint
+
+
+@pytest.mark.parametrize("runner", ["DirectRunner", "directrunner", "direct", "my.own.Runner", ""])
+def test_a_runner_that_beam_knows_is_taken_as_beam_takes_it(runner):
+    check_engine([f"--runner={runner}"])
+
+
+def test_the_known_runners_are_those_of_beam():
+    options = Path(str(importlib.util.find_spec("apache_beam").submodule_search_locations[0]))
+    text = (options / "options" / "pipeline_options.py").read_text(encoding="utf-8")
+    assert all(f".{name}'" in text for name in beam_engine._KNOWN_TO_BEAM)

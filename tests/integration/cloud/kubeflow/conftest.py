@@ -85,6 +85,12 @@ class KubeflowApi:
         life = (self.lives.pop(0) if len(self.lives) > 1 else self.lives[0]) if self.lives else {}
         return {**self.runs[name], **life}
 
+    def terminate_run(self, query, body, name):
+        if name not in self.runs:
+            raise Refused(404, f"Run {name} not found")
+        self.lives = [{"state": "CANCELED"}]
+        return {}
+
     def create_recurring(self, query, body):
         made = self.checked(_read("V2beta1RecurringRun", body))
         cron = made["trigger"]["cron_schedule"]["cron"]
@@ -139,6 +145,7 @@ _ROUTES = {
     rf"POST {_BASE}/runs": KubeflowApi.create_run,
     rf"GET {_BASE}/runs": KubeflowApi.list_runs,
     rf"GET {_BASE}/runs/([^/]+)": KubeflowApi.get_run,
+    rf"POST {_BASE}/runs/([^/:]+):terminate": KubeflowApi.terminate_run,
     rf"POST {_BASE}/recurringruns": KubeflowApi.create_recurring,
     rf"GET {_BASE}/recurringruns": KubeflowApi.list_recurring,
     rf"GET {_BASE}/recurringruns/([^/:]+)": KubeflowApi.get_recurring,
@@ -218,11 +225,17 @@ def service(monkeypatch):
 
 
 @pytest.fixture
-def workload(service, project, tmp_path):
-    """The taxi workload, with a profile for Kubeflow on loopback."""
-    content = yaml.safe_load((project / "workloads/taxi/workload.yaml").read_text())
+def name():
+    """Which workload; a test may name others."""
+    return "taxi"
+
+
+@pytest.fixture
+def workload(service, project, tmp_path, name):
+    """A workload of the project, with a profile for Kubeflow on loopback."""
+    content = yaml.safe_load((project / "workloads" / name / "workload.yaml").read_text())
     content["profiles"]["prod"] = {
-        "push": {"destination": "gs://my-bucket/serving/taxi"},
+        "push": {"destination": f"gs://my-bucket/serving/{name}"},
         "cloud": {
             "service": "kubeflow",
             "image": "127.0.0.1:9/slipway:1.0",
@@ -241,9 +254,9 @@ def workload(service, project, tmp_path):
 
 
 @pytest.fixture
-def golden(project):
+def golden(project, name):
     """A job as `compile` makes it."""
-    return json.loads((project / "tests/data/cloud/taxi.json").read_text())
+    return json.loads((project / f"tests/data/cloud/{name}.json").read_text())
 
 
 @pytest.fixture
@@ -259,10 +272,11 @@ def client(workload, project):
 def chosen(workload, golden, monkeypatch):
     """A workload's schedule; what it starts is the golden job, so that TFX is not imported for each test."""
     from pipeline.cloud import schedule
+    from pipeline.cloud.chosen import Chosen
 
     monkeypatch.setattr(schedule, "compiled_job", lambda target: golden)
 
-    def choose(*sets, name=None):
-        return schedule.Chosen(workload, sets, "prod", name)
+    def choose(*sets, called=None):
+        return Chosen(workload, sets, "prod", called)
 
     return choose

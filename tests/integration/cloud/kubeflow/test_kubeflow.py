@@ -6,13 +6,16 @@ from datetime import UTC, datetime
 import pytest
 
 from pipeline.cloud import schedule
-from pipeline.cloud.submit import follow, submit_workload
+from pipeline.cloud.chosen import Chosen
+from pipeline.cloud.service import Schedule
+from pipeline.cloud.submit import cancel_run, follow, follow_run, submit_workload
 from pipeline.errors import ConfigError, PipelineError, UsageError
 from pipeline.local.progress import LineDisplay
 
 pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
 
 RUN_ID = "taxi-20270101-020304-ab12"
+BOTH = ("taxi", "digits")
 
 
 @pytest.fixture
@@ -20,9 +23,11 @@ def submit(client, golden):
     return lambda: client.submit(client.request(golden), run_id=RUN_ID)
 
 
-def test_run_carries_what_the_profile_says(service, submit):
+@pytest.mark.parametrize("name", BOTH)
+def test_run_carries_what_the_profile_says(service, submit, name):
     submitted = submit()
     (run,) = service.runs.values()
+    assert run["pipeline_spec"]["pipelineInfo"]["name"] == name
     (experiment,) = service.experiments.values()
     assert (experiment["display_name"], experiment["namespace"]) == ("slipway", "rides")
     assert (run["display_name"], run["experiment_id"]) == (RUN_ID, experiment["experiment_id"])
@@ -82,6 +87,39 @@ def test_silent_service_is_told(service, submit, monkeypatch):
         submit()
 
 
+SCHEDULE = Schedule(id="s0", name="taxi", state="active", cron="", next_run=None, link="")
+CALLS = {
+    "state": ("GET /runs/", lambda client: client.state("r0")),
+    "cancel": ("POST /runs/r0:terminate", lambda client: client.cancel("r0")),
+    "schedules": ("GET /recurringruns", lambda client: client.schedules()),
+    "pause": ("POST /recurringruns/s0:disable", lambda client: client.pause(SCHEDULE)),
+    "resume": ("GET /recurringruns/s0", lambda client: client.resume(SCHEDULE, catch_up=True)),
+    "delete": ("DELETE /recurringruns/s0", lambda client: client.delete(SCHEDULE)),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (401, "no valid token"),
+        (403, r"not allowed \(it broke\)"),
+        (404, r"not found \(it broke\)"),
+        (409, "failed: it broke"),
+        (429, "cannot answer now, 429"),
+        (500, "cannot answer now, 500"),
+        (0, "does not answer"),
+    ],
+)
+def test_whatever_is_asked_for_a_refusal_is_told_in_words(service, client, monkeypatch, call, code, words):
+    monkeypatch.setattr("pipeline.cloud.kubeflow._TIMEOUT_S", (0.2, 0.2))
+    monkeypatch.setattr("pipeline.cloud.kubeflow._TRIES", 1)
+    pattern, ask = CALLS[call]
+    service.fails(pattern, code, times=99, delay_s=0.0 if code else 0.4)
+    with pytest.raises(PipelineError, match=words):
+        ask(client)
+
+
 @pytest.mark.parametrize("fault", [{"loses_answer": True}, {"delay_s": 0.6}])
 def test_lost_answer_does_not_start_a_second_run(service, submit, monkeypatch, fault):
     monkeypatch.setattr("pipeline.cloud.kubeflow._TIMEOUT_S", (0.4, 0.4))
@@ -121,8 +159,23 @@ def test_run_is_followed_to_its_end(service, client, golden, submit, monkeypatch
     monkeypatch.setattr("pipeline.cloud.submit._TICK_S", 0.01)
     service.lives = [{"state": "RUNNING"}, life]
     job = client.request(golden)
-    assert follow(client, job, submit(), display=LineDisplay(io.StringIO())) == code
+    submitted = submit()
+    assert (
+        follow(client, job, submitted, chosen=Chosen("taxi", (), None), display=LineDisplay(io.StringIO()))
+        == code
+    )
     assert words in capsys.readouterr().err
+
+
+def test_run_is_followed_again_and_cancelled(service, workload, submit, capsys):
+    chosen = Chosen(workload, (), "prod")
+    submit()
+    service.lives = [{"state": "RUNNING"}]
+    assert cancel_run("r0", chosen) == f"{service.address}/#/runs/details/r0"
+    assert follow_run("r0", chosen) == 1
+    assert "Cancelled" in capsys.readouterr().err
+    with pytest.raises(PipelineError, match="cancelling the run r9 failed: not found"):
+        cancel_run("r9", chosen)
 
 
 def test_job_with_resolvers_is_refused_before_the_service_does(service, workload, project, golden):
@@ -139,11 +192,13 @@ def test_job_with_resolvers_is_refused_before_the_service_does(service, workload
 
 def test_missing_address_is_named_with_the_way_to_one(service, workload):
     with pytest.raises(ConfigError, match=r"cloud\.kubeflow\.host is not set") as caught:
-        submit_workload(workload, sets=["cloud.kubeflow.host=null"], profile="prod", wait=False)
-    assert "port-forward" in caught.value.hint
+        submit_workload(Chosen(workload, ["cloud.kubeflow.host=null"], "prod"), wait=False)
+    assert "port-forward" in caught.value.message
+    assert "host: http://localhost:8080" in caught.value.hint
 
 
-def test_recurring_run_is_made_as_the_profile_says(service, chosen):
+@pytest.mark.parametrize("name", BOTH)
+def test_recurring_run_is_made_as_the_profile_says(service, chosen, name):
     made = schedule.create(
         chosen(
             "cloud.schedule={cron: 30 2 * * 7, time_zone: Europe/Berlin, start: '2027-01-01'}",
@@ -157,15 +212,16 @@ def test_recurring_run_is_made_as_the_profile_says(service, chosen):
         "start_time": "2026-12-31T23:00:00+00:00",
     }
     assert (kept["max_concurrency"], kept["no_catchup"], kept["mode"]) == ("2", False, "ENABLE")
-    assert (made.name, made.state) == ("taxi", "active")
+    assert kept["pipeline_spec"]["pipelineInfo"]["name"] == name
+    assert (made.name, made.state) == (name, "active")
     assert made.link == f"{service.address}/#/recurringrun/details/s0"
-    with pytest.raises(UsageError, match="there is a schedule 'taxi' already"):
+    with pytest.raises(UsageError, match=f"there is a schedule '{name}' already"):
         schedule.create(chosen())
 
 
 def test_recurring_runs_are_listed_over_all_pages(service, chosen):
     for name in ("a", "b", "c"):
-        schedule.create(chosen(name=name))
+        schedule.create(chosen(called=name))
     assert [line.split()[:2] for line in schedule.listed(chosen())] == [
         ["c", "active"], ["b", "active"], ["a", "active"],
     ]  # fmt: skip

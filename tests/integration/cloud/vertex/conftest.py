@@ -11,6 +11,7 @@ import re
 import threading
 import time
 import urllib.parse
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -61,6 +62,7 @@ class Google:
     faults: list = field(default_factory=list)
     requests: list = field(default_factory=list)
     tokens: int = 0
+    on_request: Callable = lambda request: None
 
     def fails(self, pattern, code=500, message="it broke", reason="", *, times=1, **metadata):
         self.faults.append(Fault(pattern, Refused(code, message, reason, **metadata), times=times))
@@ -120,6 +122,12 @@ class Google:
             life = self.lives.pop(0) if len(self.lives) > 1 else self.lives[0]
             return {**_shown(self.jobs[name]), **_shown(PipelineJob.from_json(json.dumps(life)))}
         return _shown(self.jobs[name])
+
+    def cancel_job(self, query, body, project, region, name):
+        if name not in self.jobs:
+            raise Refused(404, f"no PipelineJob {name}")
+        self.lives = [{"state": "PIPELINE_STATE_CANCELLED"}]
+        return {}
 
     def create_schedule(self, query, body, project, region):
         from google.cloud.aiplatform_v1.types import Schedule
@@ -198,6 +206,7 @@ _ROUTES = {
     r"HEAD /v2/(.+)": Google.image,
     rf"POST {_PLACE}/pipelineJobs": Google.create_job,
     rf"GET {_PLACE}/pipelineJobs/([^/]+)": Google.get_job,
+    rf"POST {_PLACE}/pipelineJobs/([^/]+):cancel": Google.cancel_job,
     rf"POST {_PLACE}/schedules": Google.create_schedule,
     rf"GET {_PLACE}/schedules": Google.list_schedules,
     rf"GET {_PLACE}/schedules/(\d+)": Google.get_schedule,
@@ -232,6 +241,7 @@ class _Handler(BaseHTTPRequestHandler):
         query = dict(urllib.parse.parse_qsl(url.query))
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         google.requests.append(f"{self.command} {url.path}")
+        google.on_request(google.requests[-1])
         faults = [f for f in google.faults if re.search(f.pattern, f"{self.command} {url.path}") and f.times]
         for fault in faults[:1]:
             fault.times -= 1
@@ -300,11 +310,17 @@ def google(monkeypatch, tmp_path, account_key):
 
 
 @pytest.fixture
-def workload(google, project, tmp_path):
-    """The taxi workload, with a profile for the cloud on loopback."""
-    content = yaml.safe_load((project / "workloads/taxi/workload.yaml").read_text())
+def name():
+    """Which workload; a test may name others."""
+    return "taxi"
+
+
+@pytest.fixture
+def workload(google, project, tmp_path, name):
+    """A workload of the project, with a profile for the cloud on loopback."""
+    content = yaml.safe_load((project / "workloads" / name / "workload.yaml").read_text())
     content["profiles"]["prod"] = {
-        "push": {"destination": "gs://my-bucket/serving/taxi"},
+        "push": {"destination": f"gs://my-bucket/serving/{name}"},
         "cloud": {
             "image": f"{google.address.removeprefix('http://')}/slipway:1.0",
             "root": "gs://my-bucket/pipelines",
@@ -338,6 +354,6 @@ def vertex(workload, project, monkeypatch):
 
 
 @pytest.fixture
-def job(project, vertex):
+def job(project, vertex, name):
     """A job as `compile` makes it, with what Vertex AI must know beside it."""
-    return vertex.request(json.loads((project / "tests/data/cloud/taxi.json").read_text()))
+    return vertex.request(json.loads((project / f"tests/data/cloud/{name}.json").read_text()))

@@ -1,10 +1,13 @@
 """`cloud_runner.py schedule back-fill` with Vertex AI on loopback."""
 
 import json
+import os
+import signal
 
 import pytest
 
 from pipeline.cloud import schedule
+from pipeline.cloud.chosen import Chosen
 from pipeline.errors import UsageError
 
 pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
@@ -39,7 +42,7 @@ def back_fill(google, workload, project, monkeypatch):
     monkeypatch.setattr(schedule, "_LOOK_S", 0.01)
 
     def run(first, last, *sets):
-        return schedule.back_fill(schedule.Chosen(workload, sets, "prod"), first=first, last=last)
+        return schedule.back_fill(Chosen(workload, sets, "prod"), first=first, last=last)
 
     return run
 
@@ -48,7 +51,24 @@ def test_nothing_more_is_started_after_a_failure(google, back_fill, capsys):
     google.lives = [DONE, {"state": "PIPELINE_STATE_RUNNING"}, FAILED]
     assert back_fill("2027-01-01", "2027-01-05", SOURCE) == 1
     assert len(google.jobs) == 2
-    assert "hint: go on with --from 2027-01-03 --to 2027-01-05" in capsys.readouterr().err
+    assert " --from 2027-01-03 --to 2027-01-05   # goes on" in capsys.readouterr().err
+
+
+def test_who_stops_it_is_told_which_runs_go_on_and_where_to_go_on(google, back_fill, capsys):
+    google.lives = [DONE, {"state": "PIPELINE_STATE_RUNNING"}]
+    seen = []
+
+    def on_request(request):
+        seen.append(request)
+        if sum("GET" in each and "pipelineJobs" in each for each in seen) == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    google.on_request = on_request
+    assert back_fill("2027-01-01", "2027-01-05", SOURCE) == 130
+    told = capsys.readouterr().err
+    assert "2027-01-02: no longer followed; the run goes on: https://console" in told
+    assert " --from 2027-01-03 --to 2027-01-05   # goes on" in told
+    assert not any("cancel" in request for request in google.requests)
 
 
 def test_no_more_run_at_once_than_the_schedule_may(google, back_fill):

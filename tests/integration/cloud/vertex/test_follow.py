@@ -1,14 +1,26 @@
 """A run at Vertex AI, followed to its end."""
 
 import io
+import os
+import re
+import shlex
+import signal
+from pathlib import Path
 
 import pytest
 
-from pipeline.cloud.submit import follow
+from pipeline.cloud import submit
+from pipeline.cloud.chosen import Chosen
+from pipeline.cloud.submit import cancel_run, follow, follow_run, submit_workload
 from pipeline.errors import PipelineError
 from pipeline.local.progress import LineDisplay
 
 pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
+
+RUNNING = {"state": "PIPELINE_STATE_RUNNING"}
+DONE = {"state": "PIPELINE_STATE_SUCCEEDED"}
+CHOSEN = Chosen(Path("taxi"), ("cloud.labels={team: rides}",), "prod")
+WORDS = ["taxi", "--profile", "prod", "--set", "cloud.labels={team: rides}"]
 
 
 @pytest.fixture
@@ -21,7 +33,8 @@ def followed(google, vertex, job, monkeypatch):
         google.lives = list(lives)
         lines = io.StringIO()
         submitted = vertex.submit(job, run_id="taxi-20270101-020304-ab12")
-        return follow(vertex, job, submitted, display=LineDisplay(lines)), lines.getvalue()
+        code = follow(vertex, job, submitted, chosen=CHOSEN, display=LineDisplay(lines))
+        return code, lines.getvalue()
 
     return run
 
@@ -83,4 +96,66 @@ def test_service_that_no_longer_answers_is_told_with_the_link(google, followed, 
     google.fails("GET .*/pipelineJobs/", 503, times=99)
     with pytest.raises(PipelineError, match=r"looking at the run taxi-\S+ failed"):
         followed({"state": "PIPELINE_STATE_RUNNING"})
-    assert "The run goes on: https://console.cloud.google.com/" in capsys.readouterr().err
+    assert "the run goes on: https://console.cloud.google.com/" in capsys.readouterr().err
+
+
+def told_to_end(google, pattern, signum):
+    """Has this process told to end, once, when a request that matches arrives at the service."""
+
+    def on_request(request):
+        if re.search(pattern, request):
+            google.on_request = lambda request: None
+            os.kill(os.getpid(), signum)
+
+    google.on_request = on_request
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+def test_who_stops_looking_is_told_that_the_run_goes_on_and_how_to_go_on_or_end_it(
+    google, followed, capsys, signum
+):
+    told_to_end(google, "GET .*/pipelineJobs/", signum)
+    code, _ = followed(RUNNING)
+    assert code == 130
+    told = capsys.readouterr().err.splitlines()
+    name = "taxi-20270101-020304-ab12"
+    assert told[0].startswith("No longer followed; the run goes on: https://console.cloud.google.com/")
+    commands = [shlex.split(line.removeprefix("hint: "), comments=True) for line in told[1:]]
+    assert commands == [["python", "cloud_runner.py", verb, name, *WORDS] for verb in ("follow", "cancel")]
+    assert list(google.jobs) == [name]
+    assert not any("cancel" in request or "DELETE" in request for request in google.requests)
+
+
+def test_run_that_is_no_longer_followed_is_followed_again_and_cancelled(google, workload, followed, capsys):
+    google.loses_answer("cancel")
+    chosen = Chosen(workload, (), "prod")
+    followed(DONE)
+    name = "taxi-20270101-020304-ab12"
+    assert follow_run(name, chosen) == 0
+    assert "Done: taxi" in capsys.readouterr().err
+    google.lives = [RUNNING]
+    assert cancel_run(name, chosen).endswith(f"/pipelines/runs/{name}?project=my-project")
+    assert follow_run(name, chosen) == 1
+    assert "Cancelled: " in capsys.readouterr().err
+    with pytest.raises(PipelineError, match="looking for the run other failed: not found"):
+        follow_run("other", chosen)
+    with pytest.raises(PipelineError, match="cancelling the run other failed: not found"):
+        cancel_run("other", chosen)
+
+
+@pytest.mark.parametrize(
+    ("at", "words", "jobs"),
+    [
+        ("GET /storage", "Interrupted; no run was started.", 0),
+        ("POST .*/pipelineJobs$", "was being started: Vertex AI Pipelines may have begun it", 1),
+    ],
+)
+def test_who_ends_it_before_that_is_told_whether_a_run_was_started(
+    google, workload, job, monkeypatch, capsys, at, words, jobs
+):
+    monkeypatch.setattr(submit, "compiled_job", lambda target: job)
+    told_to_end(google, at, signal.SIGINT)
+    google.hangs(at, 0.2)
+    assert submit_workload(Chosen(workload, [], "prod"), wait=True) == 130
+    assert words in capsys.readouterr().err
+    assert sum("POST" in r and r.endswith("/pipelineJobs") for r in google.requests) == jobs

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from pipeline.cloud import schedule
+from pipeline.cloud.chosen import Chosen
 from pipeline.cloud.job import executor_of
 from pipeline.errors import ConfigError, PipelineError, UsageError
 
@@ -15,25 +16,26 @@ BY_DAY = ("data.source=gs://my-bucket/trips/{YYYY}-{MM}-{DD}/*.csv",)
 
 
 @pytest.fixture
-def chosen(google, workload, project, monkeypatch):
+def chosen(google, workload, project, name, monkeypatch):
     """A workload's schedule; what it starts is the golden job, so that TFX is not imported for each test."""
-    golden = json.loads((project / "tests/data/cloud/taxi.json").read_text())
+    golden = json.loads((project / f"tests/data/cloud/{name}.json").read_text())
     monkeypatch.setattr(schedule, "compiled_job", lambda target: golden)
 
-    def choose(*sets, name=None):
-        return schedule.Chosen(workload, sets, "prod", name)
+    def choose(*sets, called=None):
+        return Chosen(workload, sets, "prod", called)
 
     return choose
 
 
-def test_schedule_is_made_as_the_profile_says(google, chosen):
+@pytest.mark.parametrize("name", ["taxi", "digits"])
+def test_schedule_is_made_as_the_profile_says(google, chosen, name):
     sets = (
         "cloud.schedule={cron: 30 2 * * *, time_zone: Europe/Berlin, start: '2027-01-01', end: '2027-12-31'}",
         "cloud.schedule.max_concurrent_runs=2",
     )
     made = schedule.create(chosen(*sets))
     (kept,) = google.schedules.values()
-    assert (made.name, made.state, made.cron) == ("taxi", "active", "TZ=Europe/Berlin 30 2 * * *")
+    assert (made.name, made.state, made.cron) == (name, "active", "TZ=Europe/Berlin 30 2 * * *")
     assert made.next_run == datetime(2027, 1, 1, 2, tzinfo=UTC)
     assert made.link == (
         "https://console.cloud.google.com/vertex-ai/locations/europe-west4/pipelines/schedules/1000"
@@ -44,6 +46,7 @@ def test_schedule_is_made_as_the_profile_says(google, chosen):
     assert (kept.max_concurrent_run_count, kept.max_concurrent_active_run_count) == (2, 2)
     assert not kept.allow_queueing
     job = kept.create_pipeline_job_request.pipeline_job
+    assert job.display_name == name
     assert job.service_account == "pipelines@my-project.iam.gserviceaccount.com"
     assert job.runtime_config.failure_policy.name == "PIPELINE_FAILURE_POLICY_FAIL_FAST"
 
@@ -52,15 +55,15 @@ def test_second_schedule_of_the_same_name_is_refused(google, chosen):
     schedule.create(chosen())
     with pytest.raises(UsageError, match="there is a schedule 'taxi' already: active"):
         schedule.create(chosen())
-    assert schedule.create(chosen(name="taxi-noon")).name == "taxi-noon"
+    assert schedule.create(chosen(called="taxi-noon")).name == "taxi-noon"
     assert len(google.schedules) == 2
 
 
 def test_schedules_are_listed_over_all_pages_latest_first(google, chosen):
     assert list(schedule.listed(chosen())) == ["no schedules at Vertex AI Pipelines"]
     for name in ("a", "b", "c"):
-        schedule.create(chosen(name=name))
-    schedule.pause(chosen(name="b"))
+        schedule.create(chosen(called=name))
+    schedule.pause(chosen(called="b"))
     lines = list(schedule.listed(chosen()))
     assert [line.split()[:2] for line in lines] == [["c", "active"], ["b", "paused"], ["a", "active"]]
     assert "next 2027-01-01 02:00 UTC" in lines[0]

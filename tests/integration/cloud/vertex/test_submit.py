@@ -1,19 +1,28 @@
 """`cloud_runner.py submit` with Vertex AI on loopback."""
 
 import re
+import signal
+import subprocess
+import sys
 import time
 from importlib import import_module
 
 import pytest
 
+from components.errors import ComponentError
+from pipeline.cloud.chosen import Chosen
+from pipeline.cloud.commands import compile_workload
 from pipeline.cloud.submit import submit_workload
 from pipeline.errors import ConfigError, PipelineError
 
 pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
 
 
+BOTH = ("taxi", "digits")
+
+
 def submit(workload, *sets):
-    return submit_workload(workload, sets=sets, profile="prod", wait=False)
+    return submit_workload(Chosen(workload, sets, "prod"), wait=False)
 
 
 @pytest.mark.parametrize("key", ["project", "region"])
@@ -28,14 +37,14 @@ def test_missing_credentials_are_named_with_the_command_that_makes_them(
 ):
     monkeypatch.delenv("GOOGLE_APPLICATION_CREDENTIALS")
     monkeypatch.setenv("CLOUDSDK_CONFIG", str(tmp_path))
-    with pytest.raises(PipelineError, match="there are no credentials for Google Cloud") as caught:
+    with pytest.raises(ComponentError, match="There are no credentials for Google Cloud") as caught:
         submit(workload)
     assert caught.value.hint.startswith("gcloud auth application-default login")
 
 
 def test_credentials_that_are_no_longer_valid_are_named(google, workload):
     google.fails("/token", 400, "invalid_grant", times=9)
-    with pytest.raises(PipelineError, match="no longer valid"):
+    with pytest.raises(ComponentError, match="credentials for Google Cloud do not work"):
         submit(workload)
 
 
@@ -54,28 +63,54 @@ def test_missing_image_is_named_with_the_command_that_makes_it(google, workload)
     assert "docker push" in caught.value.hint
 
 
+def test_missing_image_of_the_training_machines_is_named_too(google, workload):
+    with pytest.raises(
+        PipelineError, match=r"cloud\.training\.image: .*slipway:1\.0-tpu is not in its"
+    ) as caught:
+        submit(workload, "train={device: tpu, tpu: v5e-8, backend: jax}")
+    assert re.search(r"make image IMAGE=\S+:1\.0-tpu TARGET=training-tpu && docker push", caught.value.hint)
+    assert not any("pipelineJobs" in request for request in google.requests)
+
+
 @pytest.mark.parametrize(
     ("code", "reason", "words"),
     [
         (403, "SERVICE_DISABLED", "the API of Cloud Storage is not enabled in the project my-project"),
+        (401, "", "looking for gs://my-bucket failed: the credentials are not accepted"),
+        (409, "", "looking for gs://my-bucket failed: it broke"),
         (429, "", r"looking for gs://my-bucket failed: a quota is used up \(it broke\)"),
+        (500, "", "looking for gs://my-bucket failed: the service has a fault of its own, 500"),
+        (0, "", "looking for gs://my-bucket failed: Cloud Storage does not answer"),
     ],
 )
 def test_cloud_storage_that_refuses_is_told(google, workload, monkeypatch, code, reason, words):
     monkeypatch.setattr("pipeline.cloud.google._RETRY_S", 0.5)
-    google.fails("/storage", code, reason=reason, times=99, service="storage.googleapis.com")
+    monkeypatch.setattr("pipeline.cloud.google._TIMEOUT_S", 0.2)
+    if code:
+        google.fails("/storage", code, reason=reason, times=99, service="storage.googleapis.com")
+    else:
+        google.hangs("/storage", 0.4, times=99)
     with pytest.raises(PipelineError, match=words):
         submit(workload)
 
 
-def test_what_cannot_be_checked_is_no_refusal_but_said(google, vertex, capsys):
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [(401, "answers 401"), (403, "answers 403"), (429, "answers 429"), (500, "answers 500"),
+     (0, "does not answer (ReadTimeout)")],
+)  # fmt: skip
+def test_what_cannot_be_checked_is_no_refusal_but_said(google, vertex, monkeypatch, code, words):
+    monkeypatch.setattr("pipeline.cloud.registry._TIMEOUT_S", 0.2)
     google.fails("/storage", 403, "no storage.buckets.get")
-    google.fails("/v2/", 403, "denied")
+    if code:
+        google.fails("/v2/", code, "denied")
+    else:
+        google.hangs("/v2/", 0.5)
     image = f"{google.address.removeprefix('http://')}/slipway:1.0"
-    notes = list(vertex.check(root="gs://my-bucket/pipelines", image=image))
+    notes = list(vertex.check(root="gs://my-bucket/pipelines", images={image: ""}))
     assert notes[0] == "not checked: gs://my-bucket, whose settings you may not see (storage.buckets.get)"
     assert notes[1].startswith(f"not checked: the image {image};")
-    assert notes[1].endswith("answers 403")
+    assert notes[1].endswith(words)
 
 
 def test_unsafe_endpoint_is_refused(workload):
@@ -113,7 +148,46 @@ def test_submitted_run_is_followed_to_its_end(google, workload, cloud_runner):
 
 
 @pytest.mark.slow
-def test_submitting_takes_under_five_seconds_beyond_imports(google, workload):
+def test_ctrl_c_leaves_the_run_and_the_commands_that_are_told_then_work_as_pasted(google, workload, project):
+    google.lives = [{"state": "PIPELINE_STATE_RUNNING"}]
+    words = [sys.executable, "cloud_runner.py", "submit", str(workload), "--profile", "prod", "--wait"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(words, cwd=project, **pipes) as waiting:
+        google.on_request = lambda request: "GET" in request and "Jobs" in request and interrupt(waiting)
+        link, told = waiting.communicate(timeout=300)
+    assert waiting.returncode == 130, told
+    google.on_request = lambda request: None
+    assert f"the run goes on: {link}" in told
+    [cancel] = re.findall(r"hint: (.* cancel .*)", told)
+    finished = subprocess.run(cancel, shell=True, cwd=project, timeout=300, check=False, **pipes)  # noqa: S602
+    assert (finished.returncode, finished.stdout) == (0, f"cancelled: {link}"), finished.stderr
+    [follow] = re.findall(r"hint: (.* follow .*)", told)
+    finished = subprocess.run(follow, shell=True, cwd=project, timeout=300, check=False, **pipes)  # noqa: S602
+    assert finished.returncode == 1
+    assert "Cancelled: " in finished.stderr
+
+
+def interrupt(process):
+    """As Ctrl-C does, once."""
+    if not getattr(process, "was_interrupted", False):
+        process.was_interrupted = True
+        process.send_signal(signal.SIGINT)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BOTH)
+def test_compiling_takes_under_a_second_of_processor_time_beyond_imports(google, workload, name, tmp_path):
+    import_module("pipeline.cloud.compile")
+    began = time.process_time()
+    compile_workload(workload, sets=(), profile="prod", file=tmp_path / "job.json")
+    took_s = time.process_time() - began
+    print(f"compiled in {took_s:.2f} s")
+    assert took_s < 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BOTH)
+def test_submitting_takes_under_five_seconds_beyond_imports(google, workload, name):
     import_module("pipeline.cloud.compile")
     import_module("google.cloud.aiplatform_v1.services.pipeline_service")
     import_module("google.cloud.storage")
@@ -122,4 +196,5 @@ def test_submitting_takes_under_five_seconds_beyond_imports(google, workload):
     took_s = time.monotonic() - began
     print(f"submitted in {took_s:.2f} s")
     assert took_s < 5
-    assert len(google.jobs) == 1
+    (made,) = google.jobs.values()
+    assert made.display_name == name

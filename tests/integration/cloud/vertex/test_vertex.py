@@ -1,7 +1,10 @@
 """The client of Vertex AI Pipelines against the service's own types on loopback."""
 
+from datetime import UTC, datetime
+
 import pytest
 
+from pipeline.cloud.service import Schedule
 from pipeline.errors import PipelineError
 
 pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
@@ -96,3 +99,43 @@ def test_answer_that_was_only_late_does_not_start_a_second_run(google, vertex, j
     google.hangs(CREATE, 0.8)
     assert vertex.submit(job, run_id=RUN_ID).name == RUN_ID
     assert list(google.jobs) == [RUN_ID]
+
+
+CALLS = {
+    "state": ("GET .*/pipelineJobs/", lambda vertex: vertex.state(RUN_ID)),
+    "cancel": ("POST .*:cancel", lambda vertex: vertex.cancel(RUN_ID)),
+    "schedules": ("GET .*/schedules", lambda vertex: vertex.schedules()),
+    "pause": ("POST .*:pause", lambda vertex: vertex.pause(SCHEDULE)),
+    "resume": ("POST .*:resume", lambda vertex: vertex.resume(SCHEDULE, catch_up=True)),
+    "delete": ("DELETE .*/schedules/", lambda vertex: vertex.delete(SCHEDULE)),
+    "scheduled_job": ("GET .*/schedules/", lambda vertex: vertex.scheduled_job(SCHEDULE, at=NOW)),
+}
+NOW = datetime(2027, 1, 1, tzinfo=UTC)
+SCHEDULE = Schedule(id="1000", name="taxi", state="active", cron="", next_run=None, link="")
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (401, "the credentials are not accepted"),
+        (403, "not allowed in the project my-project"),
+        (404, r"not found \(it broke\)"),
+        (409, "failed: it broke"),
+        (429, "a quota is used up"),
+        (500, "the service has a fault of its own, 500"),
+        (0, "does not answer"),
+    ],
+)
+def test_whatever_is_asked_for_a_refusal_is_told_in_words(google, vertex, monkeypatch, call, code, words):
+    monkeypatch.setattr("pipeline.cloud.vertex._RETRY_S", 0.3)
+    monkeypatch.setattr("pipeline.cloud.vertex._TIMEOUT_S", 0.2)
+    pattern, ask = CALLS[call]
+    if code:
+        google.fails(pattern, code, times=99)
+    else:
+        google.hangs(pattern, 0.4, times=99)
+    with pytest.raises(PipelineError, match=words) as caught:
+        ask(vertex)
+    assert "\n" not in caught.value.message
+    assert "http" not in caught.value.message.replace(google.address, "")

@@ -5,7 +5,10 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
+import yaml
 
+from components.ingest.spans import span_number
+from pipeline.cloud import scheduled_span
 from pipeline.cloud.airflow_dag import AROUND_S, Place, dag_id, dag_text
 from pipeline.config import load_workload
 from pipeline.local.graph import Graph, Node
@@ -113,10 +116,6 @@ def test_schedule_that_names_no_start_and_no_end_has_none(text):
     assert arguments["max_active_runs"] == "1"
 
 
-def test_source_without_spans_takes_none_whatever_the_lag(text):
-    assert span_of(text("cloud.schedule.lag_days=1"), TOKYO_MORNING) == []
-
-
 @pytest.mark.parametrize(
     ("source", "setting"),
     [("t-{YYYY}-{MM}-{DD}.csv", "data.span='2027-01-01'"), ("t-{SPAN}.csv", "data.span=20819")],
@@ -124,6 +123,8 @@ def test_source_without_spans_takes_none_whatever_the_lag(text):
 def test_span_is_that_of_the_day_in_the_schedule_s_time_zone_less_the_lag(text, source, setting):
     made = text("cloud.schedule={lag_days: 1, time_zone: Asia/Tokyo}", f"data.source={source}")
     assert span_of(made, TOKYO_MORNING) == ["--set", setting]
+    at_vertex = scheduled_span.span_of(TOKYO_MORNING.isoformat(), lag_days=1, time_zone="Asia/Tokyo")
+    assert span_number(yaml.safe_load(setting.removeprefix("data.span="))) == at_vertex
 
 
 def test_run_that_was_started_by_hand_takes_the_latest_span(text):

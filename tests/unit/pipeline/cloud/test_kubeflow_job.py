@@ -71,14 +71,24 @@ def test_span_that_is_named_stands_in_the_pattern(job, config, source, span, pat
     ("when", "words"),
     [
         (None, "does not find the latest span"),
-        (ScheduleConfig(), "does not find the latest span"),
-        (ScheduleConfig(lag_days=1), "span of its own day in UTC only"),
-        (ScheduleConfig(lag_days=0, time_zone="Europe/Berlin"), "span of its own day in UTC only"),
+        ("{}", "does not find the latest span"),
+        ("{lag_days: 1}", "span of its own day in UTC only"),
+        ("{lag_days: 0, time_zone: Europe/Berlin}", "span of its own day in UTC only"),
     ],
 )
 def test_span_that_only_a_driver_would_find_is_refused(job, config, when, words):
+    asked = config(BY_DAY, f"cloud.schedule={when or {}}")
     with pytest.raises(ConfigError, match=words):
-        kubeflow_job(with_pattern(job, "{YYYY}/{MM}-{DD}.csv"), config(BY_DAY), when=when)
+        kubeflow_job(
+            with_pattern(job, "{YYYY}/{MM}-{DD}.csv"), asked, when=asked.cloud.schedule if when else None
+        )
+
+
+def test_days_are_not_counted_for_a_source_with_numbers(job, config):
+    asked = config("data.source=gs://b/{SPAN}.csv", "cloud.schedule.lag_days=0")
+    with pytest.raises(ConfigError, match=r"cannot count them for \{SPAN\}") as caught:
+        kubeflow_job(with_pattern(job, "{SPAN}.csv"), asked, when=asked.cloud.schedule)
+    assert "{YYYY}" in caught.value.hint
 
 
 def test_version_is_refused(job, config):

@@ -5,9 +5,13 @@ from datetime import UTC, datetime
 
 import pytest
 
+from pipeline.cloud.airflow_dag import Place, dag_text
 from pipeline.cloud.job import executor_of
-from pipeline.cloud.scheduled_span import fix_time, follow_schedule, span_of
+from pipeline.cloud.scheduled_span import fix_time, follow_schedule, scheduled_kind, span_of
+from pipeline.config import load_workload
 from pipeline.config.cloud_services import ScheduleConfig
+from pipeline.errors import ConfigError
+from pipeline.local.graph import Graph
 
 
 @pytest.fixture
@@ -55,3 +59,40 @@ def test_span_is_the_day_of_the_schedule_in_its_time_zone_less_the_lag(
 def test_moment_that_the_service_did_not_fill_in_is_no_moment():
     with pytest.raises(ValueError, match="Invalid isoformat"):
         span_of("{{$.pipeline_job_schedule_time_utc}}", lag_days=0, time_zone="UTC")
+
+
+@pytest.fixture
+def config(project):
+    def load(*sets):
+        sets = ("cloud.schedule.lag_days=0", *sets)
+        return load_workload(project / "workloads/taxi/workload.yaml", sets=sets, root=project)
+
+    return load
+
+
+@pytest.mark.parametrize(
+    ("sets", "kind"),
+    [
+        (["data.source=gs://b/{YYYY}-{MM}-{DD}.csv"], "date"),
+        (["data.source=gs://b/{SPAN}.csv"], "number"),
+        (["data.source=gs://b/{SPAN}.csv", "cloud.schedule.lag_days=null"], None),
+        (["cloud.schedule.lag_days=null"], None),
+    ],
+)
+def test_span_of_a_schedule_is_named_as_the_source_names_it(config, sets, kind):
+    assert scheduled_kind(config(*sets)) == kind
+
+
+@pytest.mark.parametrize(
+    ("sets", "words"),
+    [
+        ([], "data.source names no day that a run could take"),
+        (["data.source=gs://b/{SPAN}.csv", "data.span=7"], "data.span is 7, and .* one that advances"),
+    ],
+)
+def test_span_that_cannot_advance_is_refused_alike_whoever_keeps_the_schedule(config, sets, words):
+    wrong = config(*sets)
+    with pytest.raises(ConfigError, match=words):
+        scheduled_kind(wrong)  # what `schedule create` asks first, at Vertex AI and Kubeflow
+    with pytest.raises(ConfigError, match=words):
+        dag_text(Graph("taxi", ()), wrong, name="taxi", workload=(), place=Place("", "", ""))

@@ -1,6 +1,7 @@
 """The workload with the paths of the image, and what a cloud cannot see."""
 
 import pytest
+import yaml
 
 from pipeline.cloud.image import IMAGE_PACKAGES, read_image
 from pipeline.cloud.target import Target
@@ -16,13 +17,13 @@ CLOUD = {
 
 @pytest.fixture
 def target(project, tmp_path):
-    def make(**changed):
+    def make(*, is_sent=False, **changed):
         settings = {**CLOUD, **changed}
         sets = [f"{key}={value}" for key, value in settings.items() if value is not None]
         request = workload_request(
             project / "workloads/taxi/workload.yaml", sets=sets, profile=None, output=tmp_path, beam_args=()
         )
-        return Target.of(request, read_image(project))
+        return Target.of(request, read_image(project), is_sent=is_sent)
 
     return make
 
@@ -54,6 +55,40 @@ def test_query_needs_no_file_in_the_image(target):
 def test_what_a_cloud_run_needs_is_asked_for(target, key):
     with pytest.raises(ConfigError, match=f"{key} is not set, and a cloud run needs it"):
         target(**{key: None})
+
+
+def test_all_that_is_missing_or_wrong_is_told_at_once_with_a_profile_to_paste(target, tmp_path):
+    data, schema = tmp_path / "trips.csv", tmp_path / "schema.pbtxt"
+    data.write_text("tips,payment_type\n1,Cash\n")
+    schema.touch()
+    wrong = {"data.source": str(data), "schema": str(schema), "evaluate.slices": "[[payment_type]]"}
+    with pytest.raises(ConfigError) as refused:
+        target(is_sent=True, **dict.fromkeys(CLOUD), **wrong, **{"train.device": "gpu"})
+    head, *lines = refused.value.message.splitlines()
+    assert head == "8 problems"
+    assert [line.split()[0].rstrip(":") for line in lines] == [
+        *CLOUD, "cloud.vertex.project", "cloud.vertex.region", "train.device", "schema", "data.source",
+    ]  # fmt: skip
+    assert lines[-1].endswith("put it on gs://, or below workloads/, which travels in the image")
+    _, _, profile = refused.value.hint.partition("\n")
+    settings = yaml.safe_load(f"profiles:\n  dev: {{}}\n{profile}")["profiles"]["prod"]
+    assert settings == {
+        "cloud": {
+            "image": "REGION-docker.pkg.dev/PROJECT/slipway/slipway:1.0",
+            "root": "gs://BUCKET/pipelines",
+            "vertex": {"project": "PROJECT", "region": "europe-west4"},
+        },
+        "push": {"destination": "gs://BUCKET/serving/taxi"},
+    }
+
+
+def test_span_as_the_reference_is_refused_with_what_can_be_named_instead(target):
+    with pytest.raises(ConfigError, match=r"data_gate\.reference: span 12 can be looked up by a run on") as e:
+        target(**{"data_gate.reference": "span 12"})
+    assert "--set data_gate.reference=gs://..." in e.value.hint
+    folder = "gs://bucket/pipelines/taxi/StatisticsGen/12"
+    made = target(**{"data_gate.reference": folder})
+    assert made.config.data_gate.reference == folder
 
 
 def test_gpu_without_an_accelerator_is_refused(target):

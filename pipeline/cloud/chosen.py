@@ -1,0 +1,43 @@
+"""The workload that a command of cloud_runner.py is about, as it was named there. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipeline.config import WorkloadConfig, load_workload
+from pipeline.local.invocation import CLOUD, command
+from pipeline.local.request import workload_file
+from pipeline.root import PROJECT_ROOT
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Which workload is meant, and which of its schedules.
+
+    Attributes:
+        workload: the workload file, or its name in workloads/.
+        sets: `key=value` over the file.
+        profile: one of the file's profiles.
+        schedule: the name of the schedule; None: the workload's.
+    """
+
+    workload: Path
+    sets: Sequence[str]
+    profile: str | None
+    schedule: str | None = None
+
+    def config(self) -> WorkloadConfig:
+        """The workload's settings.
+
+        Raises:
+            ConfigError: they are wrong.
+        """
+        path = workload_file(self.workload).absolute()
+        return load_workload(path, sets=self.sets, profile=self.profile, root=PROJECT_ROOT)
+
+    def command(self, verb: str, *words: str) -> str:
+        """A command about the same, to paste: its first words, the workload's, and more."""
+        profile = ("--profile", self.profile) if self.profile else ()
+        sets = (word for item in self.sets for word in ("--set", item))
+        name = ("--name", self.schedule) if self.schedule else ()
+        return command(*verb.split(), str(self.workload), *profile, *sets, *name, *words, program=CLOUD)
