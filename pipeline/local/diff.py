@@ -72,8 +72,8 @@ class Change:
             document["change"] = self.change
         return document | ({"nodes": list(self.nodes)} if self.nodes else {})
 
-    def cells(self) -> tuple[str, str, str]:
-        """Old, new and a remark, as text."""
+    def cells(self, length: int = _CELL_LENGTH) -> tuple[str, str, str]:
+        """Old, new and a remark, as text, each value cut to so many characters."""
         if self.change is not None:
             if self.section == "durations_s":
                 return seconds(self.old), seconds(self.new), f"{self.change:+.1f} s"
@@ -81,7 +81,7 @@ class Change:
         if self.section in ("code", "data", "schema", "baseline"):
             old, new = ((text or _ABSENT)[:_DIGEST_LENGTH] for text in (self.old, self.new))
         else:
-            old, new = _excerpts(_shown(self.old), _shown(self.new))
+            old, new = _excerpts(_shown(self.old), _shown(self.new), length)
         return old, new, ", ".join(self.nodes) if len(self.nodes) <= 2 else f"{len(self.nodes)} nodes"
 
 
@@ -254,19 +254,19 @@ def _shown(value: Any) -> str:
     return _printable(str(value))
 
 
-def _excerpts(old: str, new: str) -> tuple[str, str]:
+def _excerpts(old: str, new: str, length: int) -> tuple[str, str]:
     """Both cut to a cell's length where they are longer, so that the first difference stays in sight."""
-    if max(len(old), len(new)) <= _CELL_LENGTH:
+    if max(len(old), len(new)) <= length:
         return old, new
     pairs = enumerate(zip(old, new, strict=False))
     first = next((index for index, (was, now) in pairs if was != now), min(len(old), len(new)))
-    start = max(first - _CELL_LENGTH // 4, 0)
-    return _cut(old, start), _cut(new, start)
+    start = max(first - length // 4, 0)
+    return _cut(old, start, length), _cut(new, start, length)
 
 
-def _cut(text: str, start: int) -> str:
+def _cut(text: str, start: int, length: int) -> str:
     shown = f"…{text[start:]}" if start else text
-    return shown if len(shown) <= _CELL_LENGTH else f"{shown[: _CELL_LENGTH - 1]}…"
+    return shown if len(shown) <= length else f"{shown[: length - 1]}…"
 
 
 def _printable(text: str) -> str:

@@ -3,8 +3,7 @@
 Reads the statistics with the messages' own package: TensorFlow Data Validation takes seconds to import.
 """
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,69 +13,17 @@ from tensorflow_metadata.proto.v0 import statistics_pb2
 from pipeline.local.outcome import read_stops, read_verdicts
 from pipeline.local.record import RunRecord
 from pipeline.report.artifacts import first_json, folders, read_bytes
+from pipeline.report.drift import Drift, drifts
+from pipeline.report.features import Feature, InSplit, features
 
-BINS = 12
-_SHOWN_VALUES = 8
+REFERENCE = "reference"
+"""What the training data is compared with stands under this name beside the splits."""
+
+_TRAIN = "train"
+_STATISTICS = "FeatureStats.pb"
 _SHOWN_FEATURES = 150
 _SHOWN_FINDINGS = 100
 _SHOWN_REJECTED = 10
-_KINDS = {
-    statistics_pb2.FeatureNameStatistics.INT: "integer",
-    statistics_pb2.FeatureNameStatistics.FLOAT: "float",
-    statistics_pb2.FeatureNameStatistics.STRING: "text",
-    statistics_pb2.FeatureNameStatistics.BYTES: "bytes",
-    statistics_pb2.FeatureNameStatistics.STRUCT: "struct",
-}
-
-
-@dataclass(frozen=True)
-class InSplit:
-    """One feature in one split.
-
-    Attributes:
-        split: its name.
-        missing: share of the rows without a value, 0 to 1; None where there are no rows.
-        distinct: how many values differ; None for numbers, of which nobody counts that.
-        numbers: `(min, mean, max)`; None for text.
-        shares: of the values in each bin of the chart, or of each of its texts; 0 to 1.
-    """
-
-    split: str
-    missing: float | None
-    distinct: int | None
-    numbers: tuple[float, float, float] | None
-    shares: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class Feature:
-    """One column.
-
-    Attributes:
-        name: its name.
-        kind: integer, float, text, bytes or struct.
-        splits: what it is in each.
-        labels: of the bins: the texts of a column of text, the lower edges of numbers, in words.
-        edges: `(low, high)` of the chart of numbers; None for text.
-        findings: how many the gate has about it.
-    """
-
-    name: str
-    kind: str
-    splits: tuple[InSplit, ...]
-    labels: tuple[str, ...]
-    edges: tuple[float, float] | None
-    findings: int
-
-    @property
-    def most(self) -> float:
-        """The largest share, more than 0, for the scale of its chart."""
-        return max((share for found in self.splits for share in found.shares), default=0.0) or 1.0
-
-    @property
-    def has_chart(self) -> bool:
-        """Whether there is anything to draw."""
-        return any(share > 0 for found in self.splits for share in found.shares)
 
 
 @dataclass(frozen=True)
@@ -119,17 +66,27 @@ class Data:
 
     Attributes:
         rows: of each split.
+        reference: rows of the training data that this was compared with; None where there was none.
         features: at most 150, those with findings first.
+        drifts: feature -> how far its training values lie from the reference's.
         left_out: how many more there are.
         gates: the verdicts.
         quarantine: None where nothing of ours read the data.
     """
 
     rows: Mapping[str, int]
+    reference: int | None
     features: tuple[Feature, ...]
+    drifts: Mapping[str, Drift]
     left_out: int
     gates: tuple[Gate, ...]
     quarantine: Quarantine | None
+
+
+def shown_splits(splits: Sequence[InSplit]) -> tuple[InSplit, ...]:
+    """What a chart has room for: the first two, and the reference where there is one."""
+    own = [found for found in splits if found.split != REFERENCE]
+    return (*own[:2], *(found for found in splits if found.split == REFERENCE))
 
 
 def data(record: RunRecord) -> Data | None:
@@ -140,15 +97,21 @@ def data(record: RunRecord) -> Data | None:
     """
     verdicts = [*read_verdicts(record), *read_stops(record).values()]
     gates = tuple(_gate(verdict) for verdict in verdicts if "findings" in verdict)
-    splits = _read_splits(folders(record, "ExampleStatistics"))
+    statistics = folders(record, "ExampleStatistics")
+    own = _read_statistics(statistics[0]) if statistics else {}
+    then = _read_reference(record)
     quarantine = _quarantine(first_json(record, "schemas.Quarantine", "summary.json"))
-    if not (gates or splits or quarantine):
+    if not (gates or own or quarantine):
         return None
+    splits = {split: _whole(content) for split, content in own.items()}
+    earlier = {REFERENCE: _whole(then)} if then and own else {}
     found = [finding.get("feature", "") for verdict in verdicts for finding in verdict.get("findings", ())]
-    made = features(splits, findings=found)
+    made = features({**splits, **earlier}, findings=found)
     return Data(
-        rows={split: int(statistics.num_examples) for split, statistics in splits.items()},
+        rows={split: int(whole.num_examples) for split, whole in splits.items()},
+        reference=int(earlier[REFERENCE].num_examples) if earlier else None,
         features=tuple(made[:_SHOWN_FEATURES]),
+        drifts=drifts(own[_TRAIN], then) if then and _TRAIN in own else {},
         left_out=max(len(made) - _SHOWN_FEATURES, 0),
         gates=gates,
         quarantine=quarantine,
@@ -173,120 +136,31 @@ def _quarantine(summary: Mapping[str, Any]) -> Quarantine | None:
     return Quarantine(summary["rows_in"], summary["rows_out"], summary["rejected"], samples)
 
 
-def _read_splits(statistics: Sequence[Path]) -> dict[str, Any]:
+def _read_statistics(folder: Path) -> dict[str, bytes]:
     """The statistics of each split, the training's first."""
-    if not statistics:
-        return {}
     found = {}
-    for folder in sorted(statistics[0].glob("Split-*"), key=lambda f: (f.name != "Split-train", f.name)):
-        path = folder / "FeatureStats.pb"
-        if path.is_file():
-            messages = statistics_pb2.DatasetFeatureStatisticsList.FromString(read_bytes(path)).datasets
-            if messages:  # slices, where there are any, come after all examples
-                found[folder.name.removeprefix("Split-")] = messages[0]
+    for split in sorted(folder.glob("Split-*"), key=lambda f: (f.name != f"Split-{_TRAIN}", f.name)):
+        path = split / _STATISTICS
+        if path.is_file() and (content := read_bytes(path)) and _datasets(content):
+            found[split.name.removeprefix("Split-")] = content
     return found
 
 
-def features(splits: Mapping[str, Any], *, findings: Iterable[str] = ()) -> list[Feature]:
-    """Each feature of the statistics, those that the gate found something about first.
-
-    Args:
-        splits: split -> its `DatasetFeatureStatistics`.
-        findings: the feature of each finding.
-    """
-    counts: dict[str, int] = {}
-    for name in findings:
-        counts[name] = counts.get(name, 0) + 1
-    by_name: dict[str, dict[str, Any]] = {}
-    for split, statistics in splits.items():
-        for message in statistics.features:
-            by_name.setdefault(_name(message), {})[split] = (message, int(statistics.num_examples))
-    made = [_feature(name, found, counts.get(name, 0)) for name, found in by_name.items()]
-    return sorted(made, key=lambda feature: (-feature.findings, feature.name))
+def _read_reference(record: RunRecord) -> bytes:
+    """The statistics of the training data that the gate compared with; empty where there is none here."""
+    kept = [folder / REFERENCE for folder in folders(record, "schemas.DataVerdict")]
+    # A gate that stopped the run has kept nothing; its verdict says where it looked.
+    named = [verdict.get("reference_folder", "") for verdict in read_stops(record).values()]
+    for folder in (*kept, *(Path(name) for name in named if name and "://" not in name)):
+        if content := _read_statistics(folder).get(_TRAIN):
+            return content
+    return b""
 
 
-def _name(message: Any) -> str:
-    return ".".join(message.path.step) or str(message.name)
+def _datasets(content: bytes) -> Any:
+    return statistics_pb2.DatasetFeatureStatisticsList.FromString(content).datasets
 
 
-def _feature(name: str, found: Mapping[str, tuple[Any, int]], findings: int) -> Feature:
-    messages = [message for message, _ in found.values()]
-    numbers = [m.num_stats for m in messages if m.WhichOneof("stats") == "num_stats"]
-    edges = _edges(numbers)
-    labels = tuple(f"{value:.4g}" for value in _lower_edges(edges)) if edges else _texts(messages)
-    splits = tuple(_in_split(split, *each, edges, labels) for split, each in found.items())
-    return Feature(name, _KINDS.get(messages[0].type, "other"), splits, labels, edges, findings)
-
-
-def _in_split(
-    split: str, message: Any, rows: int, edges: tuple[float, float] | None, labels: Sequence[str]
-) -> InSplit:
-    kind = message.WhichOneof("stats")
-    stats: Any = getattr(message, kind) if kind else None
-    common = getattr(stats, "common_stats", None)
-    # A row may have the column and no value in it: Ingest writes an empty cell so.
-    present = min(common.num_non_missing, common.tot_num_values) if common else 0
-    missing = 1 - present / rows if rows else None
-    if kind == "num_stats":
-        known = (stats.min, stats.mean, stats.max) if present else None
-        return InSplit(split, missing, None, known, _binned(stats, edges))
-    counts = _counts(message)
-    shares = tuple(counts.get(label, 0.0) / present if present else 0.0 for label in labels)
-    distinct = int(stats.unique) if kind == "string_stats" else None
-    return InSplit(split, missing, distinct, None, shares)
-
-
-def _counts(message: Any) -> dict[str, float]:
-    stats = message.string_stats if message.WhichOneof("stats") == "string_stats" else None
-    return {bucket.label: bucket.sample_count for bucket in stats.rank_histogram.buckets} if stats else {}
-
-
-def _texts(messages: Sequence[Any]) -> tuple[str, ...]:
-    """The most frequent texts of the first split, then those that only others know."""
-    labels = dict.fromkeys(label for message in messages for label in _counts(message))
-    return tuple(labels)[:_SHOWN_VALUES]
-
-
-def _edges(numbers: Sequence[Any]) -> tuple[float, float] | None:
-    lows = [s.min for s in numbers if s.common_stats.tot_num_values and math.isfinite(s.min)]
-    highs = [s.max for s in numbers if s.common_stats.tot_num_values and math.isfinite(s.max)]
-    return (min(lows), max(highs)) if lows and highs else None
-
-
-def _lower_edges(edges: tuple[float, float]) -> list[float]:
-    low, high = edges
-    return [low + (high - low) * index / BINS for index in range(BINS)]
-
-
-def _binned(stats: Any, edges: tuple[float, float] | None) -> tuple[float, ...]:
-    histograms = [h for h in stats.histograms if h.type == statistics_pb2.Histogram.STANDARD]
-    if edges is None or not histograms:
-        return ()
-    buckets = [(b.low_value, b.high_value, b.sample_count) for b in histograms[0].buckets]
-    return rebin(buckets, edges)
-
-
-def rebin(buckets: Iterable[tuple[float, float, float]], edges: tuple[float, float]) -> tuple[float, ...]:
-    """The shares of a histogram in `BINS` bins of equal width, so that two splits have the same bins.
-
-    Within a bucket the values are taken as evenly spread.
-
-    Args:
-        buckets: low, high, count.
-        edges: low and high of all bins.
-
-    Returns:
-        One share a bin, 0 to 1; they add up to 1 where there is anything.
-    """
-    low, high = edges
-    width = (high - low) / BINS or 1.0
-    sums = [0.0] * BINS
-    for start, end, count in buckets:
-        if not (count > 0 and math.isfinite(start) and math.isfinite(end)):
-            continue
-        first, last = (min(max(int((at - low) / width), 0), BINS - 1) for at in (start, end))
-        for index in range(first, last + 1):
-            overlap = min(end, low + width * (index + 1)) - max(start, low + width * index)
-            sums[index] += count * (overlap / (end - start) if end > start else 1.0)
-    total = sum(sums)
-    return tuple(value / total for value in sums) if total else tuple(sums)
+def _whole(content: bytes) -> Any:
+    """All examples; slices, where there are any, come after them."""
+    return _datasets(content)[0]

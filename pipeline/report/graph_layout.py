@@ -7,7 +7,7 @@ from dataclasses import dataclass
 BOX_WIDTH_PX = 156
 BOX_HEIGHT_PX = 44
 _GAP_X_PX = 20
-_GAP_Y_PX = 30
+_GAP_Y_PX = 36
 _MARGIN_PX = 4
 
 
@@ -56,6 +56,11 @@ class Drawing:
     edges: tuple[Edge, ...]
     width: float
     height: float
+
+    @property
+    def sources(self) -> frozenset[str]:
+        """The nodes that another one needs."""
+        return frozenset(edge.source for edge in self.edges)
 
 
 def lay_out(upstream: Mapping[str, Sequence[str]]) -> Drawing:

@@ -40,6 +40,7 @@ class Head:
         run_id: the run's.
         state: of the run, one of `RunState`.
         started_at: ISO 8601, UTC.
+        wall: how long the run took, in words.
         verdict: what came of it, in one sentence.
         lines: the rest of the summary, as the terminal shows it.
         facts: the key numbers.
@@ -50,14 +51,19 @@ class Head:
     run_id: str
     state: str
     started_at: str
+    wall: str
     verdict: str
     lines: tuple[str, ...]
     facts: tuple[Fact, ...]
     overrides: tuple[tuple[str, str], ...]
 
 
-def head(record: RunRecord) -> Head:
+def head(record: RunRecord, *, cost: Fact | None = None) -> Head:
     """The top of the page of a run.
+
+    Args:
+        record: the run.
+        cost: what a training would cost, where that is known.
 
     Raises:
         OSError, ValueError: a verdict's file cannot be read.
@@ -69,9 +75,14 @@ def head(record: RunRecord) -> Head:
         run_id=record.run_id,
         state=record.state,
         started_at=record.started_at,
+        wall=seconds(record.wall_s),
         verdict=lines[0],
         lines=tuple(lines[1:]),
-        facts=(*metric_facts(record.metrics, verdict.get("baseline_metrics", {})), *_run_facts(record)),
+        facts=(
+            *metric_facts(record.metrics, verdict.get("baseline_metrics", {})),
+            *_run_facts(record),
+            *filter(None, [cost]),
+        ),
         overrides=tuple((OVERRIDES.get(name, name), why) for name, why in record.overrides.items()),
     )
 
@@ -79,10 +90,9 @@ def head(record: RunRecord) -> Head:
 def _lines(record: RunRecord, verdict: Mapping[str, Any]) -> list[str]:
     if record.rollback:
         return [rollback_line(record)]
-    if record.state in ("running", "killed"):
+    if record.state == "running":
         done = sum(node.state in ("complete", "cached") for node in record.nodes)
-        what = "Not over yet" if record.state == "running" else "Killed: the engine ended without a word"
-        return [f"{what}. {done} of {len(record.nodes)} nodes are done and kept."]
+        return [f"Not over yet. {done} of {len(record.nodes)} nodes are done and kept."]
     return list(summary(record, stops=read_stops(record), verdict=verdict))
 
 
@@ -98,7 +108,7 @@ def metric_facts(metrics: Mapping[str, float], baseline: Mapping[str, float]) ->
             facts.append(Fact(name, f"{value:.4g}", note))
             continue
         change = value - before
-        facts.append(Fact(name, f"{value:.4g}", _change(change), _is_better(name, change)))
+        facts.append(Fact(name, f"{value:.4g}", _change(change), is_better(name, change)))
     if COUNT in metrics:
         facts.append(Fact("rows evaluated", f"{metrics[COUNT]:,.0f}"))
     return facts
@@ -110,7 +120,8 @@ def _change(change: float) -> str:
     return f"{change:+.4g} against the last blessed model"
 
 
-def _is_better(name: str, change: float) -> bool | None:
+def is_better(name: str, change: float) -> bool | None:
+    """Whether the change of a metric is one for the better; None where it is none, or nobody knows."""
     known = METRICS.get(name)
     if known is None or known.better is None or change == 0 or math.isnan(change):
         return None

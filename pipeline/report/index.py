@@ -14,7 +14,7 @@ from pipeline.report.head import COUNT, one_line
 WIDTH_PX, HEIGHT_PX = 200.0, 40.0
 PAGE_NAME = "report.html"
 _TREND_RUNS = 60
-_MARK_OF = {"complete": MARKS["complete"], "failed": MARKS["failed"], "stopped": MARKS["failed"]}
+MARK_OF = {"complete": MARKS["complete"], "failed": MARKS["failed"], "stopped": MARKS["failed"]}
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def _row(record: RunRecord, output: Path, path: Path) -> Row:
         link=f"./{link}" if link else "",
         workload=record.workload,
         state=record.state,
-        mark=_MARK_OF.get(record.state, MARKS["skipped"]),
+        mark=MARK_OF.get(record.state, MARKS["skipped"]),
         started_at=record.started_at,
         wall_s=record.wall_s,
         wall=seconds(record.wall_s),

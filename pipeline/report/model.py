@@ -8,6 +8,7 @@ from typing import Any
 from components.model_gate.metrics import METRICS
 from pipeline.local.outcome import read_verdict
 from pipeline.local.record import RunRecord
+from pipeline.report.answers import Answers, answers
 from pipeline.report.artifacts import first_json
 from pipeline.report.head import COUNT
 
@@ -67,6 +68,7 @@ class Model:
         references: name of a simpler model -> its metrics, in words.
         serving: what the serving check measured: name and value, in words.
         exports: its smaller forms: kind, size, change, in words.
+        answers: beside the labels; None where they were not counted.
     """
 
     blessed: bool | None
@@ -77,6 +79,7 @@ class Model:
     references: tuple[tuple[str, str], ...]
     serving: tuple[tuple[str, str], ...]
     exports: tuple[tuple[str, str, str], ...]
+    answers: Answers | None
 
 
 def model(record: RunRecord) -> Model | None:
@@ -101,6 +104,7 @@ def model(record: RunRecord) -> Model | None:
         references=tuple((name, _numbers(metrics)) for name, metrics in references.items()),
         serving=served,
         exports=exports,
+        answers=answers(verdict.get("answers", {})),
     )
 
 

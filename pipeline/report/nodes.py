@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.fingerprint import Fingerprint
-from pipeline.local.printable import printable
+from pipeline.local.printable import plain_log
 from pipeline.local.record import NodeRecord, RunRecord
 from pipeline.local.wording import MARKS, seconds
 
@@ -151,4 +151,4 @@ def _tail(folder: Path, name: str, *, limit_bytes: int) -> str:
         text = stream.read(limit_bytes).decode("utf-8", "replace")
     if size > limit_bytes:
         text = text.partition("\n")[2] or text
-    return printable(text.replace("\r\n", "\n").replace("\t", "    ").rstrip("\n"))
+    return plain_log(text.rstrip("\n"))

@@ -11,10 +11,14 @@ from typing import Any
 import jinja2
 import markupsafe
 
+from pipeline.local.diff import Difference
 from pipeline.local.printable import printable
 from pipeline.local.record import RunRecord
 from pipeline.local.wording import MARKS, seconds
 from pipeline.report import graph_layout
+from pipeline.report.answers import SIDE_PX
+from pipeline.report.data import REFERENCE, shown_splits
+from pipeline.report.difference_page import difference_page
 from pipeline.report.index import PAGE_NAME, index
 from pipeline.report.palette import DARK, LIGHT
 from pipeline.report.run_page import gather
@@ -56,6 +60,22 @@ def write_index(records: Sequence[RunRecord], output: Path, path: Path | None = 
     """
     path = path or output / PAGE_NAME
     _write(path, render("index.html.j2", index=index(records, output, path.absolute())))
+    return path
+
+
+def write_difference(difference: Difference, old: RunRecord, new: RunRecord, path: Path) -> Path:
+    """Writes what changed from one run to another as a page, whole or not at all; returns the file.
+
+    Args:
+        difference: of the two runs.
+        old: the first run.
+        new: the second.
+        path: the file.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    _write(path, render("difference.html.j2", page=difference_page(difference, old, new)))
     return path
 
 
@@ -106,7 +126,12 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters["seconds"] = seconds
     environment.globals.update(
-        marks=MARKS, box_width=graph_layout.BOX_WIDTH_PX, box_height=graph_layout.BOX_HEIGHT_PX
+        marks=MARKS,
+        side=SIDE_PX,
+        reference=REFERENCE,
+        shown_splits=shown_splits,
+        box_width=graph_layout.BOX_WIDTH_PX,
+        box_height=graph_layout.BOX_HEIGHT_PX,
     )
     return environment
 

@@ -1,6 +1,6 @@
 """All that the page of one run shows, gathered from the run's files."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -12,11 +12,13 @@ from pipeline.fingerprint import Fingerprint
 from pipeline.local.diff import read_fingerprints
 from pipeline.local.record import RunRecord
 from pipeline.report.data import Data, data
+from pipeline.report.flows import Flow, flows
 from pipeline.report.graph_layout import Drawing, lay_out
 from pipeline.report.head import Head, head
 from pipeline.report.lineage import Lineage, lineage
 from pipeline.report.model import Model, model
 from pipeline.report.nodes import NodeCard, node_cards, upstream_of
+from pipeline.report.preflight import Preflight, preflight
 from pipeline.report.timeline import Timeline, timeline
 from pipeline.report.training import Training, training
 
@@ -31,10 +33,12 @@ class RunPage:
         head: what came of it.
         nodes: each node.
         drawing: where each is drawn.
+        flows: rows and bytes that leave each node.
         timeline: when each ran.
         data: what went in.
         model: what came out.
         training: how it was made.
+        preflight: what training on TPUs would be like.
         lineage: where it comes from.
         problems: what could not be read, in words.
     """
@@ -42,10 +46,12 @@ class RunPage:
     head: Head
     nodes: tuple[NodeCard, ...]
     drawing: Drawing | None
+    flows: Mapping[str, Flow]
     timeline: Timeline | None
     data: Data | None
     model: Model | None
     training: Training | None
+    preflight: Preflight | None
     lineage: Lineage | None
     problems: tuple[str, ...]
 
@@ -87,14 +93,19 @@ def gather(record: RunRecord, output: Path) -> RunPage:
     for node in record.nodes:
         node.upstream = list(upstream_of(node, prints.get(node.id)))
     needs = {node.id: node.upstream for node in record.nodes}
+    told = reader.read("The data", lambda: data(record), None)
+    ahead = reader.read("The preflight", lambda: preflight(record, output), None)
+    no_flows: dict[str, Flow] = {}
     return RunPage(
-        head=head(record),
+        head=head(record, cost=ahead.cost if ahead else None),
         nodes=reader.read("The nodes", lambda: node_cards(record, folder, prints), ()),
         drawing=reader.read("The graph", lambda: lay_out(needs), None) if record.nodes else None,
+        flows=reader.read("Rows and bytes", lambda: flows(record, told.rows if told else {}), no_flows),
         timeline=reader.read("The timeline", lambda: timeline(record.nodes), None),
-        data=reader.read("The data", lambda: data(record), None),
+        data=told,
         model=reader.read("The model", lambda: model(record), None),
         training=reader.read("The training", lambda: training(record), None),
+        preflight=ahead,
         lineage=reader.read("The lineage", lambda: lineage(record, prints), None),
         problems=tuple(reader.problems),
     )

@@ -148,9 +148,22 @@ def _facts(result: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
         ("rollbacks", time.get("rollbacks"), "{}"),
         ("memory", _mib(machine.get("memory_peak_bytes")), "{:,.0f} MiB at most"),
         ("device memory", _mib(machine.get("device_memory_peak_bytes")), "{:,.0f} MiB at most"),
+        ("device at work", _device_share(speed, time), "{:.0%} of the time: steps without their wait"),
         ("CPU time", machine.get("cpu_s"), "{:.1f} s"),
+        ("processor", _cores_used(machine, time), "{:.2g} of its cores on average"),
     ]
     return ((name, form.format(value)) for name, value, form in numbers if value is not None)
+
+
+def _device_share(speed: Mapping[str, Any], time: Mapping[str, Any]) -> float | None:
+    """Of the wall time, what the device had steps to do; what it makes of them, its peak, nobody measures."""
+    wall_s, waiting = time.get("wall_s"), speed.get("input_waiting_share")
+    return None if not wall_s or waiting is None else float(time["useful_s"]) * (1.0 - waiting) / wall_s
+
+
+def _cores_used(machine: Mapping[str, Any], time: Mapping[str, Any]) -> float | None:
+    wall_s, cpu_s = time.get("wall_s"), machine.get("cpu_s")
+    return None if not wall_s or cpu_s is None else float(cpu_s) / wall_s
 
 
 def _mib(size_bytes: float | None) -> float | None:

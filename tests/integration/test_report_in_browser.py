@@ -1,5 +1,6 @@
-"""Opens the pages in a real Chromium, where there is one: widths, console, requests, sorting, links."""
+"""Opens the pages in a real Chromium, where there is one: widths, console, requests, sorting, links, axe."""
 
+import importlib.util
 import json
 import os
 import re
@@ -13,11 +14,13 @@ from typing import Any
 import pytest
 
 from pipeline.fingerprint import Fingerprint
+from pipeline.local.diff import compare
 from pipeline.local.history import History
 from pipeline.local.record import NodeRecord, RunRecord
-from pipeline.report.page import write_index, write_page
+from pipeline.report.page import write_difference, write_index, write_page
 
 LONG = "a_name_that_never_ends_" * 12
+POLICY = r'<meta http-equiv="Content-Security-Policy"[^>]*>'
 HOSTILE = "</script><img src=http://127.0.0.1:9/x onerror=\"console.log('run')\">"
 
 
@@ -41,14 +44,14 @@ def visit(tmp_path_factory):
     if chromium is None:
         pytest.skip("Chromium is not installed (Debian: apt-get install chromium)")
 
-    def open_page(page: Path, *, width_px: int, look: str = "{}") -> Visit:
+    def open_page(page: Path, *, width_px: int, look: str = "{}", dark: bool = False) -> Visit:
         folder = tmp_path_factory.mktemp("chromium")
         frame = folder / "frame.html"
         frame.write_text(
             f"""<iframe id=f width={width_px} height=700 src="{page.as_uri()}"></iframe><pre id=out></pre>
-<script>addEventListener("load", () => {{
+<script>addEventListener("load", async () => {{
   const frame = document.getElementById("f"), page = frame.contentDocument, root = page.documentElement;
-  const found = {{width: root.scrollWidth, room: root.clientWidth, ...({look})}};
+  const found = {{width: root.scrollWidth, room: root.clientWidth, ...(await ({look}))}};
   found.asked = frame.contentWindow.performance.getEntriesByType("resource").map(entry => entry.name);
   document.getElementById("out").textContent = JSON.stringify(found);
 }})</script>""",
@@ -60,6 +63,7 @@ def visit(tmp_path_factory):
                 "--no-first-run", "--disable-background-networking", "--disable-component-update",
                 "--disable-sync", "--allow-file-access-from-files", "--enable-logging=stderr",
                 f"--user-data-dir={folder / 'profile'}", "--host-resolver-rules=MAP * ~NOTFOUND",
+                *(["--blink-settings=preferredColorScheme=0"] if dark else []),
                 "--virtual-time-budget=3000", "--dump-dom", frame.as_uri(),
             ],
             env={**os.environ, "HOME": str(folder)},
@@ -142,6 +146,72 @@ def test_a_header_sorts_its_table_and_a_box_opens_its_node(visit, tmp_path):
 
     assert (found["up"], found["down"], found["sorted"]) == ("plain", "B", "ascending")
     assert (found["before"], found["after"]) == (False, True)
+
+
+@pytest.fixture
+def violations(visit, tmp_path):
+    """What axe-core, a checker of accessibility, has against a page: its rule and the elements.
+
+    It needs a script of its own in the page, so it is shown a copy without the policy.
+    """
+
+    def check(page: Path, *, width_px: int = 1280, dark: bool = False) -> list[str]:
+        axe = Path(importlib.util.find_spec("axe_core_python").origin).with_name("axe.min.js")
+        text = page.read_text(encoding="utf-8")
+        assert len(re.findall(POLICY, text)) == 1
+        copy = tmp_path / "checked.html"
+        script = f"<script>{axe.read_text(encoding='utf-8')}</script>"
+        copy.write_text(re.sub(POLICY, "", text).replace("</body>", f"{script}</body>"), encoding="utf-8")
+        look = """(async () => {
+          for (const part of page.querySelectorAll("details")) part.open = true;
+          const told = await frame.contentWindow.axe.run();
+          const seen = getComputedStyle(page.body).backgroundColor;
+          const parts = each => each.nodes.map(node => node.target + " " + node.failureSummary);
+          return {ground: seen, passes: told.passes.map(each => each.id),
+                  against: told.violations.map(each => each.id + ": " + parts(each).join("; "))};
+        })()"""
+        found = visit(copy, width_px=width_px, look=look, dark=dark).found
+        assert {"color-contrast", "document-title", "html-has-lang"} <= set(found["passes"])
+        assert found["ground"] == ("rgb(20, 23, 27)" if dark else "rgb(255, 255, 255)")
+        return found["against"]
+
+    return check
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width_px", [320, 1280])
+def test_a_checker_of_accessibility_has_nothing_against_the_page_of_a_run(
+    violations, report_run, tmp_path, width_px, dark
+):
+    page = write_page(report_run(), tmp_path)
+
+    assert violations(page, width_px=width_px, dark=dark) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_nor_against_the_index_and_the_page_of_a_difference(violations, report_run, tmp_path, dark):
+    old, new = report_run("old", "complete"), report_run("new", "complete")
+    write_page(new, tmp_path)
+    pages = [
+        write_index([new, old, new], tmp_path),
+        write_difference(compare(old, new, {}, {}), old, new, tmp_path / "diff.html"),
+    ]
+
+    assert [violations(page, dark=dark) for page in pages] == [[], []]
+
+
+@pytest.mark.slow
+def test_the_checker_would_tell_of_a_faint_text_and_a_button_without_a_name(violations, report_run, tmp_path):
+    page = write_page(report_run(), tmp_path)
+    text = page.read_text(encoding="utf-8")
+    faint = "<style>.faint { color: #eee }</style><p class=faint>faint</p><button></button>"
+    page.write_text(text.replace('<main id="main">', f'<main id="main">{faint}'), encoding="utf-8")
+
+    rules = {told.partition(":")[0] for told in violations(page)}
+
+    assert rules == {"color-contrast", "button-name"}
 
 
 @pytest.mark.slow

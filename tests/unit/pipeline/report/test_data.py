@@ -5,7 +5,8 @@ from tensorflow_metadata.proto.v0 import statistics_pb2
 
 from pipeline.local.history import History
 from pipeline.local.record import NodeRecord
-from pipeline.report.data import BINS, data, features, rebin
+from pipeline.report.data import data, shown_splits
+from pipeline.report.features import BINS, features, rebin
 
 
 def numbers(name: str, low: float, high: float, *, rows: int, present: int):
@@ -109,3 +110,58 @@ def test_the_quarantine_is_told(tmp_path):
 
 def test_a_run_without_data_tells_nothing(tmp_path):
     assert data(History(tmp_path).new_run("taxi", {"output": str(tmp_path)})) is None
+
+
+def keep_statistics(folder, statistics):
+    folder.mkdir(parents=True)
+    listed = statistics_pb2.DatasetFeatureStatisticsList(datasets=[statistics])
+    (folder / "FeatureStats.pb").write_bytes(listed.SerializeToString())
+
+
+def run_with_statistics(tmp_path):
+    history = History(tmp_path)
+    record = history.new_run("taxi", {"output": str(tmp_path)})
+    keep_statistics(tmp_path / "now" / "Split-train", texts("c", {"a": 3, "b": 1}, rows=4))
+    artifact = {"uri": str(tmp_path / "now"), "type": "ExampleStatistics", "properties": {}}
+    record.nodes = [NodeRecord("StatisticsGen", state="complete", outputs={"statistics": [artifact]})]
+    return history, record
+
+
+def test_the_reference_stands_beside_the_splits_with_the_gates_own_measure_of_drift(tmp_path):
+    _, record = run_with_statistics(tmp_path)
+    keep_statistics(tmp_path / "verdict" / "reference" / "Split-train", texts("c", {"a": 1, "z": 1}, rows=2))
+    artifact = {"uri": str(tmp_path / "verdict"), "type": "schemas.DataVerdict", "properties": {}}
+    record.nodes.append(NodeRecord("DataGate", state="complete", outputs={"verdict": [artifact]}))
+
+    found = data(record)
+
+    assert (found.rows, found.reference) == ({"train": 4}, 2)
+    assert [split.split for split in found.features[0].splits] == ["train", "reference"]
+    assert found.features[0].labels == ("a", "b", "z")
+    assert (found.drifts["c"].measure, found.drifts["c"].value) == ("L-infinity", 0.5)
+
+
+def test_a_gate_that_stopped_the_run_says_where_its_reference_lies(tmp_path):
+    history, record = run_with_statistics(tmp_path)
+    keep_statistics(tmp_path / "then" / "Split-train", texts("c", {"a": 8}, rows=8))
+    record.nodes.append(NodeRecord("DataGate", type="DataGate", state="failed", is_stop=True))
+    verdict = {"passed": False, "findings": [], "reference_folder": str(tmp_path / "then")}
+    history.keep_verdict(record.run_id, "DataGate", verdict)
+
+    found = data(record)
+
+    assert (found.reference, found.drifts["c"].value) == (8, 0.25)
+
+
+def test_without_a_reference_there_is_no_drift(tmp_path):
+    _, record = run_with_statistics(tmp_path)
+
+    assert (data(record).reference, data(record).drifts) == (None, {})
+
+
+def test_a_chart_has_room_for_two_splits_and_the_reference():
+    splits = features(
+        {name: numbers("x", 0, 1, rows=2, present=2) for name in ("train", "eval", "test", "reference")}
+    )[0].splits
+
+    assert [found.split for found in shown_splits(splits)] == ["train", "eval", "reference"]

@@ -7,13 +7,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from tensorflow_metadata.proto.v0 import statistics_pb2
 
 from pipeline.errors import PipelineError, UsageError
-from pipeline.fingerprint import Fingerprint
 from pipeline.local import commands
-from pipeline.local.history import History
-from pipeline.local.record import NodeRecord, RunRecord
+from pipeline.local.record import RunRecord
 from pipeline.report.page import write_page
 
 HOSTILE = (
@@ -43,122 +40,42 @@ def tags(text: str) -> list[tuple[str, dict[str, str | None]]]:
     return parser.seen
 
 
-def artifacts_full_of(text: str, folder: Path) -> dict[str, list[dict[str, object]]]:
-    """Results of all kinds that a page reads, with the text wherever a user's may stand."""
-    message = statistics_pb2.FeatureNameStatistics(name=text, type="STRING")
-    stats = message.string_stats
-    stats.common_stats.num_non_missing = stats.common_stats.tot_num_values = 2
-    stats.rank_histogram.buckets.add(label=text, sample_count=2)
-    whole = statistics_pb2.DatasetFeatureStatistics(num_examples=2, features=[message])
-    listed = statistics_pb2.DatasetFeatureStatisticsList(datasets=[whole])
-    finding = {
-        "feature": text,
-        "splits": [text],
-        "what": text,
-        "limit": 1,
-        "remedy": text,
-        "stops": True,
-        "rows": [{"file": text, "line": 1, "row": 0, "value": text}],
-    }
-    check = {"metric": text, "slice": text, "required": text, "got": 0.5, "passed": False, "note": text}
-    files = {
-        "verdict.json": {
-            "passed": True,
-            "message": text,
-            "findings": [finding],
-            "checks": [check],
-            "warnings": [text],
-            "slices": {text: {text: 0.5}},
-            "reference_models": {text: {text: 0.5}},
-        },
-        "summary.json": {
-            "rows_in": 2,
-            "rows_out": {text: 1},
-            "rejected": {text: 1},
-            "first_rejected": [{text: text}],
-        },
-        "report.json": {"crash": text},
-        "result.json": {"verdict": text, "devices": text, "tuned": {}},
-        "history.json": {"epochs": [{"epoch": 1, text: 0.5}, {"epoch": 2, text: 0.6}]},
-        "job.json": {"model": text, "hyperparameters": {text: text}},
-        "tuner_results.json": [{text: text}],
-    }
-    (folder / "Split-train").mkdir(parents=True)
-    (folder / "Split-train" / "FeatureStats.pb").write_bytes(listed.SerializeToString())
-    for name, content in files.items():
-        (folder / name).write_text(json.dumps(content), encoding="utf-8")
-    types = ("ExampleStatistics", "schemas.DataVerdict", "schemas.Quarantine", "schemas.ServingReport")
-    types += ("ModelBlessing", "ModelRun", "TunerResults")
-    properties = {"ModelBlessing": {"blessed": 1}}
-    return {
-        kind: [{"uri": str(folder), "type": kind, "properties": properties.get(kind, {})}] for kind in types
-    }
-
-
-@pytest.fixture
-def run(tmp_path: Path):
-    """A run in whose every text stands what is given, failed at its last node."""
-
-    def make(text: str = "plain", state: str = "failed") -> RunRecord:
-        history = History(tmp_path)
-        record = history.new_run(text, {"workload": text, "output": str(tmp_path)})
-        record.nodes = [
-            NodeRecord("first" + text, type=text, state="complete", why=text, started_s=0.0, wall_s=2.0),
-            NodeRecord(
-                "last" + text,
-                type=text,
-                state="failed" if state == "failed" else "complete",
-                why=text,
-                started_s=2.0,
-                wall_s=1.0,
-                upstream=["first" + text],
-                error={"message": text, "hint": text, "where": text} if state == "failed" else None,
-                outputs={text: [{"uri": text, "type": text, "properties": {text: text}}]},
-                log="logs/last.log",
-            ),
-        ]
-        record.nodes[0].outputs = artifacts_full_of(text, tmp_path / str(len(list(tmp_path.iterdir()))))
-        record.state, record.metrics, record.overrides = state, {text: 0.5}, {"bless": text}
-        (history.folder(record.run_id) / "logs" / "last.log").write_text(text * 3, encoding="utf-8")
-        history.save_fingerprints(record.run_id, {"last" + text: Fingerprint({f"param:{text}": text})})
-        history.save(record)
-        return record
-
-    return make
-
-
 def page_of(record: RunRecord, tmp_path: Path) -> str:
     return write_page(record, tmp_path).read_text(encoding="utf-8")
 
 
-def test_a_failed_run_begins_with_what_went_wrong(run, tmp_path):
-    text = page_of(run(), tmp_path)
+def test_a_failed_run_begins_with_what_went_wrong(report_run, tmp_path):
+    text = page_of(report_run(), tmp_path)
 
     assert "cannot be shown" not in text
     assert "<h1>Failed: lastplain, after 1 of 2 nodes." in text
     assert text.index("What went wrong</h2>") < text.index("In numbers</h2>") < text.index("Timeline</h2>")
-    assert all(f"{part}</h2>" in text for part in ("Data", "Model", "Training", "Lineage"))
+    assert all(f"{part}</h2>" in text for part in ("Data", "Model", "Training", "Preflight", "Lineage"))
 
 
-def test_a_killed_run_is_not_called_done(run, tmp_path):
-    record = run()
+def test_a_killed_run_is_not_called_done(report_run, tmp_path):
+    record = report_run()
     record.state = "killed"
 
-    assert "<h1>Killed: the engine ended without a word. 1 of 2 nodes are done" in page_of(record, tmp_path)
+    text = page_of(record, tmp_path)
+    assert "<h1>Killed: the engine ended without a word. 1 of 2 nodes are done" in text
+    assert f"resume {record.run_id}" in text
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)
 @pytest.mark.parametrize("state", ["failed", "complete"])
-def test_text_of_others_stays_text(run, tmp_path, hostile, state):
-    plain = [(tag, sorted(attributes)) for tag, attributes in tags(page_of(run("plain", state), tmp_path))]
-    found = tags(page_of(run(hostile, state), tmp_path))
+def test_text_of_others_stays_text(report_run, tmp_path, hostile, state):
+    plain = [
+        (tag, sorted(attributes)) for tag, attributes in tags(page_of(report_run("plain", state), tmp_path))
+    ]
+    found = tags(page_of(report_run(hostile, state), tmp_path))
 
     assert [(tag, sorted(attributes)) for tag, attributes in found] == plain
     assert all(a["href"].startswith(("#", "data:,")) for _, a in found if a.get("href"))
 
 
-def test_control_characters_are_written_out(run, tmp_path):
-    record = run("a\x1b[31m\u202eb")
+def test_control_characters_are_written_out(report_run, tmp_path):
+    record = report_run("a\x1b[31m\u202eb")
     record.nodes[0].why = "a\x1b[31m\u202eb\udc80c"  # a file's name may hold bytes that are no text
     text = page_of(record, tmp_path)
 
@@ -166,8 +83,8 @@ def test_control_characters_are_written_out(run, tmp_path):
     assert "a\\x1b[31m\\u202eb\\udc80c" in text
 
 
-def test_the_page_needs_and_may_do_nothing_outside_itself(run, tmp_path):
-    found = tags(page_of(run(), tmp_path))
+def test_the_page_needs_and_may_do_nothing_outside_itself(report_run, tmp_path):
+    found = tags(page_of(report_run(), tmp_path))
 
     policy = next(a["content"] for tag, a in found if a.get("http-equiv") == "Content-Security-Policy")
     assert policy.startswith("default-src 'none'; ")
@@ -175,8 +92,8 @@ def test_the_page_needs_and_may_do_nothing_outside_itself(run, tmp_path):
     assert not [a for _, a in found if "src" in a or "style" in a or any(name.startswith("on") for name in a)]
 
 
-def test_every_link_leads_to_a_place_in_the_page_and_ids_are_unique(run, tmp_path):
-    found = tags(page_of(run(), tmp_path))
+def test_every_link_leads_to_a_place_in_the_page_and_ids_are_unique(report_run, tmp_path):
+    found = tags(page_of(report_run(), tmp_path))
 
     ids = [a["id"] for _, a in found if a.get("id")]
     targets = {a["href"][1:] for tag, a in found if tag == "a"}
@@ -185,8 +102,8 @@ def test_every_link_leads_to_a_place_in_the_page_and_ids_are_unique(run, tmp_pat
     assert targets | labels <= set(ids)
 
 
-def test_a_damaged_file_is_told_and_leaves_the_rest(run, tmp_path):
-    record = run()
+def test_a_damaged_file_is_told_and_leaves_the_rest(report_run, tmp_path):
+    record = report_run()
     (tmp_path / "runs" / record.run_id / "fingerprints.json").write_text("{", encoding="utf-8")
 
     text = page_of(record, tmp_path)
@@ -195,16 +112,16 @@ def test_a_damaged_file_is_told_and_leaves_the_rest(run, tmp_path):
     assert "Timeline</h2>" in text
 
 
-def test_a_log_outside_the_run_is_not_shown(run, tmp_path):
-    record = run()
+def test_a_log_outside_the_run_is_not_shown(report_run, tmp_path):
+    record = report_run()
     (tmp_path / "secret.txt").write_text("do not show", encoding="utf-8")
     record.nodes[1].log = "../../secret.txt"
 
     assert "do not show" not in page_of(record, tmp_path)
 
 
-def test_the_command_writes_the_page_without_importing_tfx_or_tensorflow(run, tmp_path, project):
-    record = run("plain", "complete")
+def test_the_command_writes_the_page_without_importing_tfx_or_tensorflow(report_run, tmp_path, project):
+    record = report_run("plain", "complete")
     code = (
         "import sys; from pathlib import Path; from pipeline.local import commands;"
         "print(commands.report(None, Path(sys.argv[1]), index=False, path=None));"
@@ -223,8 +140,8 @@ def test_the_command_writes_the_page_without_importing_tfx_or_tensorflow(run, tm
     assert done.stdout.splitlines() == [str(tmp_path / "runs" / record.run_id / "report.html"), "[]"]
 
 
-def test_the_page_is_written_whole_or_not_at_all(run, tmp_path, monkeypatch):
-    record = run()
+def test_the_page_is_written_whole_or_not_at_all(report_run, tmp_path, monkeypatch):
+    record = report_run()
     path = write_page(record, tmp_path)
     before = path.read_bytes()
 
@@ -239,26 +156,26 @@ def test_the_page_is_written_whole_or_not_at_all(run, tmp_path, monkeypatch):
     assert not list(path.parent.glob(".report*"))
 
 
-def test_a_place_that_cannot_be_written_is_named_with_a_remedy(run, tmp_path):
-    run()
+def test_a_place_that_cannot_be_written_is_named_with_a_remedy(report_run, tmp_path):
+    report_run()
 
     with pytest.raises(PipelineError, match=r"gone/.*x\.html.*\n?.*-o FILE"):
         commands.report(None, tmp_path, index=False, path=tmp_path / "gone" / "x.html")
 
 
-def test_the_index_is_of_all_runs_and_takes_no_name(run, tmp_path):
-    record = run()
+def test_the_index_is_of_all_runs_and_takes_no_name(report_run, tmp_path):
+    record = report_run()
 
     with pytest.raises(UsageError, match="name none"):
         commands.report(record.run_id, tmp_path, index=True, path=None)
     assert commands.report(None, tmp_path, index=True, path=None) == tmp_path / "report.html"
 
 
-def test_style_and_script_are_the_ones_the_policy_names(run, tmp_path):
+def test_style_and_script_are_the_ones_the_policy_names(report_run, tmp_path):
     import base64
     import hashlib
 
-    text = page_of(run(), tmp_path)
+    text = page_of(report_run(), tmp_path)
 
     for tag in ("style", "script"):
         inside = re.search(f"<{tag}>(.*?)</{tag}>", text, re.DOTALL).group(1)

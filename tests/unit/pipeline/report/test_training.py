@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 
@@ -84,3 +85,18 @@ def test_lineage_tells_data_code_and_versions_apart(trained):
 
 def test_a_run_that_ended_before_its_plan_has_no_lineage(trained):
     assert lineage(trained, {}) is None
+
+
+def test_what_device_and_processor_were_used_is_told(trained):
+    [at] = {item["uri"] for items in trained.nodes[0].outputs.values() for item in items}
+    measured = {
+        "speed": {"input_waiting_share": 0.25},
+        "time": {"useful_s": 4.0, "wall_s": 10.0},
+        "machine": {"cpu_s": 15.0},
+    }
+    Path(at, "result.json").write_text(json.dumps(measured), encoding="utf-8")
+
+    facts = dict(training(trained).facts)
+
+    assert facts["device at work"] == "30% of the time: steps without their wait"
+    assert facts["processor"] == "1.5 of its cores on average"

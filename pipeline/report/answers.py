@@ -1,0 +1,338 @@
+"""What a model answered beside what was right, as curves and tables. Pure.
+
+Made from the counts in the verdict (`components.model_gate.answers`), which are over the whole eval split.
+"""
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+SIDE_PX = 220.0
+_THRESHOLDS = tuple(n / 20 for n in range(1, 20))
+_BINS = 10
+_SHOWN_CLASSES = 20
+_LISTED_CLASSES = 100
+_SHOWN_MISTAKES = 10
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line in the unit square.
+
+    Attributes:
+        points: as SVG wants them, in a square of `SIDE_PX`.
+        before: the same of the last blessed model; empty without one.
+    """
+
+    points: str
+    before: str
+
+
+@dataclass(frozen=True)
+class Dot:
+    """Rows with neighbouring answers.
+
+    Attributes:
+        rows: how many.
+        answer: mean of the answers.
+        label: mean of the labels; of labels 0 and 1 the share of ones.
+        spread: standard deviation of the labels.
+        x, y: its place in the picture, px.
+        low, high: of a line from one `spread` below to one above, px.
+    """
+
+    rows: int
+    answer: float
+    label: float
+    spread: float
+    x: float
+    y: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """What comes of calling each answer that is at least so high a yes.
+
+    Attributes:
+        threshold: 0 to 1.
+        true_positives, false_positives, false_negatives, true_negatives: rows.
+    """
+
+    threshold: float
+    true_positives: int
+    false_positives: int
+    false_negatives: int
+    true_negatives: int
+
+    @property
+    def precision(self) -> float | None:
+        """Share of the yes that are right; None without any."""
+        return _share(self.true_positives, self.true_positives + self.false_positives)
+
+    @property
+    def recall(self) -> float | None:
+        """Share of the ones that are found; None without any."""
+        return _share(self.true_positives, self.true_positives + self.false_negatives)
+
+    @property
+    def false_positive_rate(self) -> float | None:
+        """Share of the zeros that are called a yes; None without any."""
+        return _share(self.false_positives, self.false_positives + self.true_negatives)
+
+    @property
+    def accuracy(self) -> float | None:
+        """Share of the rows that are answered right."""
+        right = self.true_positives + self.true_negatives
+        return _share(right, right + self.false_positives + self.false_negatives)
+
+    @property
+    def f1(self) -> float | None:
+        """Harmonic mean of precision and recall; None where neither is more than 0."""
+        wrong = self.false_positives + self.false_negatives
+        return _share(2 * self.true_positives, 2 * self.true_positives + wrong)
+
+
+@dataclass(frozen=True)
+class Binary:
+    """A model that says how likely a yes is.
+
+    Attributes:
+        roc: recall over the false positive rate.
+        precision_recall: precision over recall.
+        ones: share of the labels that are 1: what precision has by chance.
+        calibration: ten ranges of the probability, those with rows.
+        calibration_error: how far the dots lie from the diagonal on average, each with the weight of its
+            rows: the expected calibration error, 0 to 1. Source: M. P. Naeini, G. F. Cooper, M. Hauskrecht,
+            Obtaining well calibrated probabilities using Bayesian binning, AAAI 2015.
+        thresholds: 0.05 to 0.95.
+        even: that of 0.5.
+    """
+
+    roc: Curve
+    precision_recall: Curve
+    ones: float
+    calibration: tuple[Dot, ...]
+    calibration_error: float
+    thresholds: tuple[Threshold, ...]
+    even: Threshold
+
+
+@dataclass(frozen=True)
+class ByClass:
+    """How one class is answered.
+
+    Attributes:
+        label: the class.
+        rows: that have this label.
+        recall: share of them that are found.
+        precision: share of the answers of this class that are right; None without any.
+    """
+
+    label: int
+    rows: int
+    recall: float
+    precision: float | None
+
+
+@dataclass(frozen=True)
+class Classes:
+    """A model that names one of several classes.
+
+    Attributes:
+        labels: of the matrix, at most 20; empty where there are more.
+        matrix: rows of each label by answer, in the order of `labels`.
+        classes: the worst recall first, at most 100.
+        left_out: how many better ones there are.
+        mistakes: label, answer and rows of the most frequent ones, at most 10.
+    """
+
+    labels: tuple[int, ...]
+    matrix: tuple[tuple[int, ...], ...]
+    classes: tuple[ByClass, ...]
+    left_out: int
+    mistakes: tuple[tuple[int, int, int], ...]
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A model that answers with a number.
+
+    Attributes:
+        groups: ten with about as many rows each, by rising answer.
+        low, high: of both axes.
+    """
+
+    groups: tuple[Dot, ...]
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The answers of a model.
+
+    Attributes:
+        rows: of the eval split that were answered with finite numbers.
+        not_finite: rows that were not.
+        has_baseline: whether the last blessed model's curves are there, too.
+        binary, classes, numbers: one of them.
+    """
+
+    rows: int
+    not_finite: int
+    has_baseline: bool
+    binary: Binary | None = None
+    classes: Classes | None = None
+    numbers: Numbers | None = None
+
+
+def answers(counted: Mapping[str, Mapping[str, Any]]) -> Answers | None:
+    """What the verdict holds of the answers; None where it holds nothing.
+
+    Args:
+        counted: `candidate` and perhaps `baseline`, each as `components.model_gate.answers` tells it.
+    """
+    own, before = counted.get("candidate") or {}, counted.get("baseline") or {}
+    if not own.get("rows"):
+        return None
+    rows, strange = int(own["rows"]), int(own["not_finite"])
+    if own["kind"] == "classes":
+        return Answers(rows, strange, False, classes=classes(own["cells"]))
+    if own["kind"] == "numbers":
+        return Answers(rows, strange, False, numbers=numbers(own["groups"]))
+    earlier = before["groups"] if before.get("kind") == "binary" else []
+    return Answers(rows, strange, bool(earlier), binary=binary(own["groups"], earlier))
+
+
+Group = Sequence[float]
+"""Least answer, rows, sum of the labels, sum of their squares, sum of the answers."""
+
+
+def binary(groups: Sequence[Group], before: Sequence[Group]) -> Binary:
+    """The curves of probabilities.
+
+    Args:
+        groups: by rising answer; at least one.
+        before: those of the last blessed model; may be empty.
+    """
+    at = [_at(threshold, groups) for threshold in _THRESHOLDS]
+    rows, ones = sum(g[1] for g in groups), sum(g[2] for g in groups)
+    bins = [[g for g in groups if min(int(g[0] * _BINS), _BINS - 1) == index] for index in range(_BINS)]
+    dots = tuple(_dot(part, 0.0, 1.0) for part in bins if part)
+    return Binary(
+        roc=Curve(_roc(groups), _roc(before)),
+        precision_recall=Curve(_precision_recall(groups), _precision_recall(before)),
+        ones=ones / rows,
+        calibration=dots,
+        calibration_error=sum(dot.rows * abs(dot.answer - dot.label) for dot in dots) / rows,
+        thresholds=tuple(at),
+        even=at[_THRESHOLDS.index(0.5)],
+    )
+
+
+def _at(threshold: float, groups: Iterable[Group]) -> Threshold:
+    counts = [0, 0, 0, 0]
+    for least, rows, ones, *_ in groups:
+        is_yes = least >= threshold
+        counts[0 if is_yes else 2] += round(ones)
+        counts[1 if is_yes else 3] += round(rows - ones)
+    return Threshold(threshold, *counts)
+
+
+def _falling(groups: Sequence[Group]) -> list[tuple[float, float]]:
+    """Ones and zeros among the rows with the highest answers, group after group, from none to all."""
+    ones = itertools.accumulate((g[2] for g in reversed(groups)), initial=0.0)
+    zeros = itertools.accumulate((g[1] - g[2] for g in reversed(groups)), initial=0.0)
+    return list(zip(ones, zeros, strict=True))
+
+
+def _roc(groups: Sequence[Group]) -> str:
+    steps = _falling(groups)
+    ones, zeros = steps[-1]
+    return _line((zero / zeros, one / ones) for one, zero in steps) if ones and zeros else ""
+
+
+def _precision_recall(groups: Sequence[Group]) -> str:
+    steps = _falling(groups)
+    ones = steps[-1][0]
+    return _line((one / ones, one / (one + zero)) for one, zero in steps[1:]) if ones else ""
+
+
+def _line(points: Iterable[tuple[float, float]]) -> str:
+    placed = (f"{SIDE_PX * x:.1f},{SIDE_PX * (1 - y):.1f}" for x, y in points)
+    return " ".join(dict.fromkeys(placed))
+
+
+def _dot(groups: Sequence[Group], low: float, high: float) -> Dot:
+    rows, label, squared, answer = (sum(group[part] for group in groups) for part in (1, 2, 3, 4))
+    mean = label / rows
+    spread = math.sqrt(max(squared / rows - mean * mean, 0.0))
+
+    def place(value: float) -> float:
+        return round(SIDE_PX * min(max((value - low) / ((high - low) or 1.0), 0.0), 1.0), 1)
+
+    return Dot(
+        rows=round(rows),
+        answer=answer / rows,
+        label=mean,
+        spread=spread,
+        x=place(answer / rows),
+        y=SIDE_PX - place(mean),
+        low=SIDE_PX - place(mean - spread),
+        high=SIDE_PX - place(mean + spread),
+    )
+
+
+def numbers(groups: Sequence[Group]) -> Numbers:
+    """Ten groups of about as many rows each.
+
+    Args:
+        groups: by rising answer; at least one.
+    """
+    rows = sum(group[1] for group in groups)
+    before = itertools.accumulate((group[1] for group in groups), initial=0)
+    parts: dict[int, list[Group]] = {}
+    for group, start in zip(groups, before, strict=False):
+        parts.setdefault(int(_BINS * start / rows), []).append(group)
+    rough = [_dot(part, 0.0, 1.0) for part in parts.values()]
+    low = min(min(dot.answer, dot.label - dot.spread) for dot in rough)
+    high = max(max(dot.answer, dot.label + dot.spread) for dot in rough)
+    return Numbers(tuple(_dot(part, low, high) for part in parts.values()), low, high)
+
+
+def classes(cells: Iterable[Sequence[int]]) -> Classes:
+    """The confusion matrix.
+
+    Args:
+        cells: label, answer and rows.
+    """
+    found = {(label, answer): rows for label, answer, rows in cells}
+    labels = sorted({name for cell in found for name in cell})
+    given = {name: sum(rows for (_, answer), rows in found.items() if answer == name) for name in labels}
+    rows_of = {name: sum(rows for (label, _), rows in found.items() if label == name) for name in labels}
+    by_class = [
+        ByClass(
+            name, rows_of[name], found.get((name, name), 0) / rows_of[name],
+            _share(found.get((name, name), 0), given[name]),
+        )
+        for name in labels
+        if rows_of[name]
+    ]  # fmt: skip
+    ordered = sorted(by_class, key=lambda each: (each.recall, each.label))
+    wrong = sorted(((rows, cell) for cell, rows in found.items() if cell[0] != cell[1]), reverse=True)
+    shown = tuple(labels) if len(labels) <= _SHOWN_CLASSES else ()
+    return Classes(
+        labels=shown,
+        matrix=tuple(tuple(found.get((label, answer), 0) for answer in shown) for label in shown),
+        classes=tuple(ordered[:_LISTED_CLASSES]),
+        left_out=max(len(ordered) - _LISTED_CLASSES, 0),
+        mistakes=tuple((*cell, rows) for rows, cell in wrong[:_SHOWN_MISTAKES]),
+    )
+
+
+def _share(part: float, whole: float) -> float | None:
+    return part / whole if whole else None

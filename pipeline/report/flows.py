@@ -1,0 +1,85 @@
+"""How many rows and bytes leave each node, so that lost rows and large artifacts show on the graph."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pipeline.local.outcome import file_sizes
+from pipeline.local.record import NodeRecord, RunRecord
+from pipeline.report.artifacts import read_json
+from pipeline.report.head import COUNT
+
+
+@dataclass(frozen=True)
+class Flow:
+    """What a node passes on.
+
+    Attributes:
+        rows: that it made or, of a node that makes none, that it has used; None where it does not tell.
+        size_bytes: of the files of its outputs; None where they are gone, or lie elsewhere.
+    """
+
+    rows: int | None
+    size_bytes: int | None
+
+    @property
+    def words(self) -> str:
+        """Both, as far as they are known; empty where nothing is."""
+        rows = "" if self.rows is None else f"{self.rows:,} rows"
+        size = "" if self.size_bytes is None else size_words(self.size_bytes)
+        return ", ".join(filter(None, (rows, size)))
+
+
+def flows(record: RunRecord, splits: Mapping[str, int]) -> dict[str, Flow]:
+    """What each node passes on, by its id; only of nodes that are done.
+
+    Args:
+        record: the run.
+        splits: rows of each split, as the statistics counted them.
+    """
+    done = [n for n in record.nodes if n.state in ("complete", "cached") and not n.is_resolver]
+    return {node.id: Flow(_rows(node, record, splits), _size_bytes(node)) for node in done}
+
+
+def _rows(node: NodeRecord, record: RunRecord, splits: Mapping[str, int]) -> int | None:
+    for artifacts in node.outputs.values():
+        for artifact in artifacts:
+            found = _rows_of(artifact, record, splits)
+            if found is not None:
+                return found
+    return None
+
+
+def _rows_of(artifact: Mapping[str, Any], record: RunRecord, splits: Mapping[str, int]) -> int | None:
+    match artifact["type"]:
+        case "schemas.Quarantine":
+            rows = artifact["properties"].get("rows_out")
+        case "ExampleStatistics":
+            rows = sum(splits.values()) or None
+        case "ModelRun":
+            result = read_json(Path(artifact["uri"], "result.json")) if "://" not in artifact["uri"] else {}
+            counted = [result.get("train_rows"), result.get("eval_rows")]
+            rows = None if None in counted else sum(counted)
+        case "ModelEvaluation":
+            rows = record.metrics.get(COUNT)
+        case _:
+            rows = None
+    return None if rows is None else int(rows)
+
+
+def _size_bytes(node: NodeRecord) -> int | None:
+    # What was pushed is a copy that others read; it is no output to pass on.
+    own = {k: [{**a, "properties": {}} for a in artifacts] for k, artifacts in node.outputs.items()}
+    sizes = file_sizes(own)
+    return sum(sizes.values()) if sizes else None
+
+
+def size_words(size_bytes: int) -> str:
+    """A size with its unit: `512 B`, `3.4 kB`, `120 MB`; powers of 1,000."""
+    value, unit = float(size_bytes), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if value < 999.5:
+            break
+        value, unit = value / 1000, larger
+    return f"{value:.0f} {unit}" if unit == "B" or value >= 99.5 else f"{value:.2g} {unit}"

@@ -1,0 +1,169 @@
+"""What a preflight found of training on TPUs: a row a slice, findings, what to set."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pipeline.local.preflight_results import last, of_run
+from pipeline.local.record import RunRecord
+from pipeline.local.wording import seconds
+from pipeline.report.head import Fact
+
+_GIB = 2**30
+_SHOWN_SLICES = 50
+_SHOWN_FINDINGS = 100
+_MARKS = {"error": "✗", "warning": "!", "note": "-"}
+
+
+@dataclass(frozen=True)
+class SliceRow:
+    """One slice.
+
+    Attributes:
+        name: of it.
+        is_recommended: whether it is the one to take.
+        verdict: with its mark.
+        can_train: whether nothing speaks against it.
+        batch: rows a step.
+        memory: of one device, in words; as the rest empty where that is unknown.
+        step: the least time of one.
+        bound: by what.
+        throughput: at that speed.
+        training: the least time of all of it.
+        cost: the same in US dollars.
+    """
+
+    name: str
+    is_recommended: bool
+    verdict: str
+    can_train: bool
+    batch: str
+    memory: str
+    step: str
+    bound: str
+    throughput: str
+    training: str
+    cost: str
+
+
+@dataclass(frozen=True)
+class FindingRow:
+    """One finding.
+
+    Attributes:
+        slice: where.
+        severity: with its mark.
+        message: what is so.
+        remedy: what to do.
+    """
+
+    slice: str
+    severity: str
+    message: str
+    remedy: str
+
+
+@dataclass(frozen=True)
+class Preflight:
+    """A preflight.
+
+    Attributes:
+        source: when it was made, and by what.
+        warning: what its numbers are worth.
+        slices: at most 50.
+        findings: at most 100.
+        left_out: how many more there are.
+        keys: what to set in the workload, in words.
+        command: that rents the slice; may be empty.
+        cost: of the training on the slice to take; None where it is not known.
+    """
+
+    source: str
+    warning: str
+    slices: tuple[SliceRow, ...]
+    findings: tuple[FindingRow, ...]
+    left_out: int
+    keys: str
+    command: str
+    cost: Fact | None
+
+
+def preflight(record: RunRecord, output: Path) -> Preflight | None:
+    """The preflight of the run, else the last that the command made of the workload; None without either.
+
+    Args:
+        record: the run.
+        output: the folder that holds `preflight/`.
+    """
+    own = of_run(record)
+    found = own or last(output, record.workload)
+    return preflight_part(found, is_own=bool(own)) if found.get("slices") else None
+
+
+def preflight_part(found: Mapping[str, Any], *, is_own: bool) -> Preflight:
+    """What the page shows of a preflight.
+
+    Args:
+        found: its JSON, see `components.preflight.result`.
+        is_own: whether the run made it, not the command.
+    """
+    slices = found["slices"]
+    findings = [_finding(each["slice"]["name"], finding) for each in slices for finding in each["findings"]]
+    by = "by this run's Preflight" if is_own else "by the preflight command, apart from this run"
+    return Preflight(
+        source=f"made {found['made_at']} {by}",
+        warning=found["estimates"],
+        slices=tuple(_row(each, found["recommended"]) for each in slices[:_SHOWN_SLICES]),
+        findings=tuple(findings[:_SHOWN_FINDINGS]),
+        left_out=max(len(findings) - _SHOWN_FINDINGS, 0),
+        keys=" ".join(f"--set {name}={value}" for name, value in found["keys"].items()),
+        command=(found.get("rent") or {}).get("command", ""),
+        cost=_cost(found),
+    )
+
+
+def _finding(name: str, found: Mapping[str, str]) -> FindingRow:
+    severity = f"{_MARKS.get(found['severity'], '')} {found['severity']}"
+    return FindingRow(name, severity, found["message"], found["remedy"])
+
+
+def _row(each: Mapping[str, Any], recommended: str | None) -> SliceRow:
+    step, estimate = each["step"] or {}, each["estimate"] or {}
+    return SliceRow(
+        name=each["slice"]["name"],
+        is_recommended=each["slice"]["name"] == recommended,
+        verdict="✓ can train" if each["can_train"] else "✗ cannot train",
+        can_train=bool(each["can_train"]),
+        batch=f"{each['batch_size']:,}",
+        memory=_memory(step),
+        step=_step(estimate.get("step_s")),
+        bound=estimate.get("bound") or "",
+        throughput=_words(estimate.get("examples_per_s"), "{:,.0f} examples/s"),
+        training="" if estimate.get("training_s") is None else seconds(estimate["training_s"]),
+        cost=_words(estimate.get("cost_usd"), "${:,.2f}"),
+    )
+
+
+def _memory(step: Mapping[str, Any]) -> str:
+    if step.get("peak_bytes") is None or not step.get("available_bytes"):
+        return ""
+    share = step["peak_bytes"] / step["available_bytes"]
+    return f"{step['peak_bytes'] / _GIB:.2g} of {step['available_bytes'] / _GIB:.1f} GiB ({share:.0%})"
+
+
+def _step(value_s: float | None) -> str:
+    return "" if value_s is None else f"{value_s * 1000:.3g} ms"
+
+
+def _words(value: float | None, form: str) -> str:
+    return "" if value is None else form.format(value)
+
+
+def _cost(found: Mapping[str, Any]) -> Fact | None:
+    for each in found["slices"]:
+        cost = (each["estimate"] or {}).get("cost_usd")
+        if each["slice"]["name"] == found["recommended"] and cost is not None:
+            note = f"of training on {found['recommended']}; prices as remembered of {found['prices_of']}"
+            return Fact("cost estimate", f"${cost:,.2f}", note)
+    return None

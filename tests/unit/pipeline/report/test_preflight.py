@@ -1,0 +1,57 @@
+import json
+
+import pytest
+
+from pipeline.local.history import History
+from pipeline.local.preflight_results import keep
+from pipeline.local.record import NodeRecord
+from pipeline.report.preflight import preflight, preflight_part
+
+
+@pytest.fixture
+def example(project):
+    """What the command printed of taxi on one slice."""
+    return json.loads((project / "tests/data/preflight/preflight.json").read_text(encoding="utf-8"))
+
+
+def test_a_slice_is_told_with_its_memory_time_and_bound(example):
+    found = preflight_part(example, is_own=False)
+
+    (row,) = found.slices
+    assert (row.name, row.is_recommended, row.verdict) == ("v5e-8", True, "✓ can train")
+    assert (row.memory, row.bound, row.step) == ("0.00025 of 15.8 GiB (0%)", "memory", "0.00458 ms")
+    assert (row.training, row.cost, found.cost) == ("", "", None)
+    assert [each.severity for each in found.findings] == ["! warning", "! warning", "- note", "- note"]
+    assert found.keys.startswith("--set train.device=tpu --set train.tpu=v5e-8")
+
+
+def test_a_known_cost_of_the_slice_to_take_goes_to_the_head(example):
+    example["slices"][0]["estimate"]["cost_usd"] = 12.345
+
+    cost = preflight_part(example, is_own=True).cost
+
+    assert (cost.name, cost.value) == ("cost estimate", "$12.35")
+    assert cost.note == "of training on v5e-8; prices as remembered of 2025-06"
+
+
+def test_a_slice_that_was_not_compiled_has_no_numbers(example):
+    example["slices"][0].update(step=None, estimate=None, can_train=False)
+    example["recommended"] = None
+
+    (row,) = preflight_part(example, is_own=True).slices
+
+    assert (row.verdict, row.memory, row.step, row.throughput) == ("✗ cannot train", "", "", "")
+
+
+def test_the_runs_own_goes_before_the_last_of_the_command(example, tmp_path):
+    record = History(tmp_path).new_run("taxi", {"output": str(tmp_path)})
+    assert preflight(record, tmp_path) is None
+
+    keep(tmp_path, example)
+    assert "by the preflight command, apart from this run" in preflight(record, tmp_path).source
+
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "preflight.json").write_text(json.dumps(example), encoding="utf-8")
+    made = [{"uri": str(tmp_path / "own"), "type": "schemas.PreflightReport", "properties": {}}]
+    record.nodes = [NodeRecord("Preflight", state="complete", outputs={"report": made})]
+    assert preflight(record, tmp_path).source.endswith("by this run's Preflight")
