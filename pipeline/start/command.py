@@ -1,31 +1,40 @@
 """`new`: look, decide, write, and say what was decided."""
 
+import difflib
 import keyword
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
+from typing import Protocol, get_args
 
 import numpy as np
 
+from components.counting import counted
 from components.data_gate.limits import Limits
 from components.data_profile.single_scores import single_scores
 from components.errors import ComponentError
 from pipeline.config.section import PATTERN_WORDS, SnakeName
 from pipeline.errors import UsageError
 from pipeline.local.invocation import command
-from pipeline.start.deciding import Plan, Task, decide, decide_task
+from pipeline.start.deciding import Plan, Task, check_rows, decide, decide_task
 from pipeline.start.facts import facts_of
+from pipeline.start.images.begin import BegunImages, new_images
+from pipeline.start.images.looking import check_folder, divided, holds_images
 from pipeline.start.reading import Table, read_table
-from pipeline.start.writing import files_of, write_files
+from pipeline.start.writing import files_of, write_files, written_lines
 
+_NUMBER = re.compile(r"[-+]?\d*\.?\d+([eE][-+]?\d+)?")
 TASKS = ("auto", *get_args(Task))
 # From here on, somebody should ask whether the column is known before the label is.
 _SUSPICIOUS_SCORE = 0.8
 
-# Asked with a question and the answers that it may have; raises where nobody is there to answer.
-Ask = Callable[[str, list[str]], str]
+
+class Ask(Protocol):
+    """Asks the user."""
+
+    def __call__(self, question: str, answers: Sequence[str], *, option: str) -> str:
+        """One of the answers; raises UsageError, with the option that answers, where nobody is there."""
 
 
 @dataclass(frozen=True)
@@ -51,20 +60,17 @@ class Begun:
         width = max(len(d.facts.name) for d in self.plan.decisions)
         width = min(width, 30)
         kinds = {"binary": "one of two classes", "multiclass": f"one of {len(self.plan.classes)} classes"}
-        lines = [f"{self.rows:,} rows, {len(self.plan.decisions)} columns."]
+        lines = [f"{counted(self.rows, 'row')}, {counted(len(self.plan.decisions), 'column')}."]
         if self.rejected:
-            lines.append(f"{self.rejected:,} rows cannot be read: a run puts them into the quarantine.")
+            them = "it" if self.rejected == 1 else "them"
+            lines.append(
+                f"{counted(self.rejected, 'row')} cannot be read: a run puts {them} into the quarantine."
+            )
         lines.append(f"To predict: {self.plan.label.name}, {kinds.get(self.plan.task, 'a number')}.")
         lines.append("")
         lines += [f"  {d.facts.name[:30]:{width}}  {d.role:8}  {d.why}" for d in self.plan.decisions]
         lines += ["", *self.plan.notes] if self.plan.notes else []
-        lines += [
-            "",
-            "Written, and yours from now on:",
-            *(f"  {path}" for path in self.files if "__init__" not in path),
-        ]
-        lines.append(f"hint: {command('run', self.name)}")
-        return "\n".join(lines)
+        return "\n".join([*lines, "", *written_lines(self.files), f"hint: {command('run', self.name)}"])
 
 
 def new(
@@ -73,16 +79,17 @@ def new(
     data: str,
     label: str | None,
     task: str,
-    keep: Collection[str],
+    keep: Sequence[str],
     root: Path,
     ask: Ask,
-) -> Begun:
+) -> Begun | BegunImages:
     """Begins a workload from files of examples.
 
     Args:
         name: of the workload.
-        data: file, folder, glob or gs:// address; relative to where the user is.
-        label: the column to predict; None: asked for.
+        data: file, folder, glob or gs:// address; relative to where the user is. An npz, or a folder of
+            folders of images, begins a workload for images.
+        label: the column to predict; None: asked for, but for images.
         task: one of TASKS.
         keep: columns that become features whatever speaks against them.
         root: the project's root.
@@ -93,9 +100,16 @@ def new(
     """
     _check_name(name)
     if task not in TASKS:
-        raise UsageError(f"--task {task} is none of {', '.join(TASKS)}.")
+        raise UsageError(f"--task {task} is none of {', '.join(TASKS)}.", hint="leave --task out")
     if "://" not in data:
         data = str(Path(data).absolute())  # typed in a shell, so from where that is
+        if holds_images(Path(data)) or divided(Path(data)):
+            if keep:
+                raise UsageError(f"--keep {keep[0]}: images have no columns.", hint="leave --keep out")
+            return new_images(
+                name, data=Path(data), label=label, task=task, source=_source(data, root), root=root
+            )
+        check_folder(Path(data))
     try:
         table = read_table(data, root=root)
     except UsageError:
@@ -106,9 +120,13 @@ def new(
     facts = {column.name: column for column in columns}
     for wanted in [*keep, *([label] if label is not None else [])]:
         if wanted not in facts:
-            raise UsageError(f"{data} has no column {wanted!r}; there are: {', '.join(facts)}.")
+            raise UsageError(
+                f"{data} has no column {wanted!r}; there are: {', '.join(facts)}.",
+                hint=_other_column(wanted, list(facts)),
+            )
     if label is None:
-        label = ask("Which column is to be predicted? (--label)", list(facts))
+        label = ask("Which column is to be predicted?", list(facts), option="--label")
+    check_rows(table.rows)
     decided = decide_task(facts[label], task) or _asked_task(label, ask)
     leaks, suspicions = _leaks(table, label)
     numbers = table.columns[label] if decided == "regression" else np.zeros(1)
@@ -127,6 +145,13 @@ def new(
     return Begun(name=name, files=tuple(files), plan=plan, rows=table.rows, rejected=table.rejected)
 
 
+def _other_column(wanted: str, names: Sequence[str]) -> str:
+    if all(_NUMBER.fullmatch(name.strip()) for name in names):
+        return "the first line is taken for the names of the columns; put a line with names above the rows"
+    near = difflib.get_close_matches(wanted, names, n=1)
+    return f"the nearest is {near[0]}" if near else "name one of these"
+
+
 def _check_name(name: str) -> None:
     pattern = SnakeName.__metadata__[0].metadata[0].pattern  # type: ignore[attr-defined]
     if not re.fullmatch(pattern, name):
@@ -141,8 +166,9 @@ def _check_name(name: str) -> None:
 
 def _asked_task(label: str, ask: Ask) -> Task:
     answer = ask(
-        f"{label} holds whole numbers. Are they classes (multiclass) or an amount (regression)? (--task)",
+        f"{label} holds whole numbers. Are they classes (multiclass) or an amount (regression)?",
         ["multiclass", "regression"],
+        option="--task",
     )
     return "multiclass" if answer == "multiclass" else "regression"
 

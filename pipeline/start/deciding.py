@@ -1,11 +1,13 @@
 """What becomes of each column, and why. Pure."""
 
 import re
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
+from components.counting import agreeing, counted
 from pipeline.errors import UsageError
 from pipeline.start.facts import Facts
 
@@ -81,6 +83,9 @@ _MOST_CATEGORIES = 100
 # A category is learned from at least about so many rows.
 _ROWS_PER_CATEGORY = 10
 _MOSTLY_MISSING = 0.95
+# Of so many rows all go into one split once in three thousand times.
+LEAST_ROWS = 20
+_FLOAT32_MAX = 3.4e38
 _CODE_GAP, _LEAST_CODE = 50, 10_000
 _FREE_TEXT_WORDS = 3.5
 _ID_SHARE = 0.95
@@ -88,6 +93,20 @@ _ID_NAME = re.compile(r"(^|_)(id|uuid|guid|key|index|nr|no|number)$|^unnamed|^$|
 _OTHER_DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}\b")
 _AMOUNT_SPAN = 30.0
 _RARE_CLASS = 0.1
+
+
+def check_rows(rows: int) -> None:
+    """Refuses a table that leaves a split empty.
+
+    Raises:
+        UsageError: it has too few rows.
+    """
+    if rows < LEAST_ROWS:
+        raise UsageError(
+            f"{counted(rows, 'row')} {agreeing(rows, 'are')} too few to train on some and judge by others: "
+            f"{LEAST_ROWS} are the least.",
+            hint="collect more rows first; some hundred make a model worth judging",
+        )
 
 
 def decide_task(label: Facts, asked: str) -> Task | None:
@@ -101,16 +120,25 @@ def decide_task(label: Facts, asked: str) -> Task | None:
         UsageError: the column cannot be a label of that kind.
     """
     if label.distinct < 2:
+        same = f"the same in every row, {next(iter(label.counts))!s:.40}" if label.distinct else "empty"
         raise UsageError(
-            f"{label.name} holds {label.distinct} different value{'' if label.distinct == 1 else 's'}: "
-            "there is nothing to predict."
+            f"{label.name} is {same}: there is nothing to predict.",
+            hint="name a column with --label that holds two values at least",
+        )
+    if _is_too_large(label):
+        raise UsageError(
+            f"{label.name} runs from {label.least:g} to {label.greatest:g}, beyond what 32-bit numbers hold.",
+            hint="empty these cells, or divide the column by a power of ten",
         )
     if asked == "regression" and label.kind == "text":
         raise UsageError(
             f"{label.name} holds text, as {next(iter(label.counts))!r}: a regression predicts numbers."
         )
     if asked == "binary" and label.distinct != 2:
-        raise UsageError(f"{label.name} holds {label.distinct} different values; binary needs two.")
+        raise UsageError(
+            f"{label.name} holds {label.distinct} different values; binary needs two.",
+            hint="leave --task out, or add --task multiclass",
+        )
     if asked in ("binary", "multiclass") or (asked == "auto" and label.kind == "text"):
         if label.distinct > _MOST_CLASSES:
             raise UsageError(
@@ -161,10 +189,13 @@ def decide(
         for column in columns
     ]
     if all(decision.role in (Role.LABEL, Role.LEFT_OUT) for decision in decisions):
-        reasons = "; ".join(f"{d.facts.name}: {d.why}" for d in decisions if d.role is Role.LEFT_OUT)
+        left_out = [d for d in decisions if d.role is Role.LEFT_OUT]
+        reasons = "; ".join(f"{d.facts.name}: {d.why}" for d in left_out)
         raise UsageError(
             f"No column is left to predict {label} from ({reasons or 'there is no other'}).",
-            hint="add --keep COLUMN for one that is a feature nevertheless",
+            hint=f"add --keep {shlex.quote(left_out[0].facts.name)} where that is a feature nevertheless"
+            if left_out
+            else f"add columns to the file that may say something about {label}",
         )
     used = {decision.facts.name for decision in decisions if decision.role is not Role.LEFT_OUT}
     suspicious = {column: why for column, why in (suspicions or {}).items() if column in used}
@@ -216,6 +247,9 @@ def _reason_against(column: Facts, leaks: Mapping[str, str]) -> str:
         return "empty in every row"
     if column.missing_share > _MOSTLY_MISSING:
         return f"a value in {column.present:,} of {column.rows:,} rows only"
+    if _is_too_large(column):
+        span = f"from {column.least:g} to {column.greatest:g}"
+        return f"{span}, beyond what 32-bit numbers hold: empty these cells"
     if column.distinct == 1:
         return f"the same in every row: {next(iter(column.counts))!s:.40}"
     is_unique = column.distinct >= _ID_SHARE * column.present
@@ -230,6 +264,10 @@ def _reason_against(column: Facts, leaks: Mapping[str, str]) -> str:
     if column.kind == "int" and is_unique and (_ID_NAME.search(column.name) or _counts_rows(column)):
         return f"an id: a number of its own in {column.distinct:,} of {column.present:,} rows"
     return ""
+
+
+def _is_too_large(column: Facts) -> bool:
+    return max(abs(column.least), abs(column.greatest)) > _FLOAT32_MAX
 
 
 def _are_codes(column: Facts) -> bool:
@@ -268,9 +306,11 @@ def _notes(label: Facts, task: Task, suspicions: Mapping[str, str], lists: Colle
         )
     notes += [f"{column} holds several values a row: left out." for column in lists]
     if label.missing:
+        them = "it" if label.missing == 1 else "them"
         notes.append(
-            f"{label.missing:,} of {label.rows:,} rows have no {label.name}: the data gate stops at them. "
-            "Take them out of the file, or raise data_gate.max_label_missing_share."
+            f"{label.missing:,} of {label.rows:,} rows {agreeing(label.missing, 'have')} no {label.name}: "
+            f"the data gate stops at {them}. Take {them} out of the file, or raise "
+            "data_gate.max_label_missing_share."
         )
     if task != "regression":
         rarest, rows = min(label.counts.items(), key=lambda item: item[1])
@@ -281,9 +321,8 @@ def _notes(label: Facts, task: Task, suspicions: Mapping[str, str], lists: Colle
                 "other metrics."
             )
         if rows < 2 * _ROWS_PER_CATEGORY:
-            notes.append(
-                f"{label.name} {rarest} stands in {rows} rows only: nothing sure is learned about it."
-            )
+            count = counted(rows, "row")
+            notes.append(f"{label.name} {rarest} stands in {count} only: nothing sure is learned about it.")
     if label.rows < 1000:
         notes.append(
             f"{label.rows:,} rows are few: differences of a few percent between two models are luck."

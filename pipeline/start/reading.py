@@ -1,5 +1,7 @@
 """The user's files as columns of values: read as ingest reads them, so that both see the same types."""
 
+import codecs
+import shlex
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -72,6 +74,9 @@ def read_table(source: str, *, root: Path, most_rows: int = MOST_ROWS) -> Table:
         pattern = str(Path(found.directory) / found.pattern)
     files = list_files(pattern)
     options = Options(format=file_format)
+    if file_format != "parquet":
+        with fetched(files[0]) as file:
+            _check_encoding(file)
     if file_format == "csv":
         with fetched(files[0]) as file:
             options = replace(options, delimiter=_delimiter(file))
@@ -129,6 +134,9 @@ def _numpy(column: pa.Array) -> npt.NDArray[Any]:
 def _format_of(source: str, root: Path) -> str:
     names = [source]
     folder = root / source
+    if "://" not in source and not folder.exists():
+        # Says what is there instead; a pattern may well match.
+        resolve_source(source, root=root, file_format="csv")
     if "://" not in source and folder.is_dir():
         names = sorted(path.name for path in folder.iterdir())
     for name in names:
@@ -138,8 +146,26 @@ def _format_of(source: str, root: Path) -> str:
             return _SUFFIX_FORMATS[suffix.lower()]
     raise UsageError(
         f"{source}: no file whose name ends in {', '.join(_SUFFIX_FORMATS)}.",
-        hint="rename the files by what they hold; for images, copy workloads/digits",
+        hint="rename the files by what they hold; images lie in a folder for each class",
     )
+
+
+def _check_encoding(file: InputFile) -> None:
+    """Refuses what is not UTF-8, with the command that makes it so: a workload can name another encoding.
+
+    Raises:
+        UsageError: the first bytes are not UTF-8.
+    """
+    head = open_stream(file).read(_HEAD_BYTES)
+    is_utf16 = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        known = "UTF-16" if is_utf16 else "LATIN1"
+        raise UsageError(
+            f"{file.name} is not UTF-8 text.",
+            hint=f"iconv -f {known} -t UTF-8 {shlex.quote(file.name)} > utf8.csv   # or what it was saved as",
+        ) from None
 
 
 def _delimiter(file: InputFile) -> str:

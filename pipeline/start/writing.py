@@ -1,21 +1,18 @@
 """The decisions as files of a workload: plain code that the user owns."""
 
-import html
-import json
-import re
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import numpy as np
-from google.protobuf import text_encoding
 
+from pipeline.config import DataConfig
 from pipeline.errors import UsageError
-from pipeline.local.printable import printable
 from pipeline.start.deciding import Decision, Plan, Role
 from pipeline.start.reading import Table
+from pipeline.start.rendering import environment, line
 
 # Below so many rows a linear model is rarely beaten, and always faster understood.
 FEW_ROWS = 2_000
@@ -67,12 +64,18 @@ def files_of(plan: Plan, table: Table, *, name: str, source: str) -> dict[str, s
         f"{here}/README.md": "README.md",
         f"tests/unit/workloads/test_{name}.py": "test.py",
     }
-    environment = _environment()
+    jinja = environment()
+    jinja.tests["required"] = lambda d: d.role is Role.LABEL or not d.facts.missing
     files = {
-        path: environment.get_template(f"{template}.j2").render(values)
-        for path, template in templates.items()
+        path: jinja.get_template(f"{template}.j2").render(values) for path, template in templates.items()
     }
-    return {f"{here}/__init__.py": f'"""Predicts {_line(plan.label.name)}; see README.md."""\n', **files}
+    return {f"{here}/__init__.py": f'"""Predicts {line(plan.label.name)}; see README.md."""\n', **files}
+
+
+def written_lines(files: Sequence[str]) -> list[str]:
+    """What `new` says of the files that it wrote."""
+    shown = (f"  {path}" for path in files if "__init__" not in path)
+    return ["Written, and yours from now on:", *shown]
 
 
 def write_files(files: Mapping[str, str], root: Path) -> None:
@@ -108,7 +111,7 @@ def _values(plan: Plan, table: Table, *, name: str, source: str) -> dict[str, An
     what = {"binary": "whether", "multiclass": "which", "regression": "how much"}[plan.task]
     return {
         "name": name,
-        "description": f"{what.capitalize()} {_line(plan.label.name)}, from {len(features)} columns.",
+        "description": f"{what.capitalize()} {line(plan.label.name)}, from {len(features)} columns.",
         "source": source,
         "file_format": table.file_format,
         "delimiter": table.delimiter,
@@ -128,7 +131,9 @@ def _values(plan: Plan, table: Table, *, name: str, source: str) -> dict[str, An
         "times": any(d.facts.moment == "time" for d in moments),
         "seconds": [d for d in moments if d.facts.moment == "seconds"],
         "missing": [d for d in features if d.facts.missing],
-        "gate": _gate(plan),
+        "gate": skew_limits(plan.rows),
+        "rejected": table.rejected,
+        "max_bad_share": bad_share_limit(table.rejected, table.rows + table.rejected),
         "sample": _sample(table, used, label.facts.name),
         **_training(plan),
     }
@@ -155,13 +160,28 @@ def _training(plan: Plan) -> dict[str, Any]:
     return {"batch_size": batch_size, "epochs": epochs, "hyperparameters": hyperparameters}
 
 
-def _gate(plan: Plan) -> dict[str, float]:
+def bad_share_limit(bad: int, rows: int) -> float | None:
+    """`data.max_bad_share` that lets a first run begin: twice what was seen; None: the default holds.
+
+    Args:
+        bad: rows that cannot be read.
+        rows: of all, these included; >= 1.
+    """
+    if bad <= DataConfig.model_fields["max_bad_share"].default * rows:
+        return None
+    return min(math.ceil(200 * bad / rows) / 100, 1.0)
+
+
+def skew_limits(rows: int) -> dict[str, float]:
     """Limits for the skew between the splits that chance alone does not exceed; {}: the defaults hold.
 
     Two samples of n and m rows differ in a share by sqrt(1/n + 1/m) / 2, one standard deviation at most.
     Four of these are hardly ever exceeded, and neither by the largest of some dozen shares.
+
+    Args:
+        rows: of both splits, of which two thirds are trained on; >= 1.
     """
-    train, held = max(plan.rows * 2 // 3, 1), max(plan.rows // 3, 1)
+    train, held = max(rows * 2 // 3, 1), max(rows // 3, 1)
     chance = 4 * np.sqrt(1 / train + 1 / held) / 2
     limits = {}
     if chance > 0.1:
@@ -192,38 +212,3 @@ def _cell(table: Table, decision: Decision, row: int) -> list[Any]:
     if decision.facts.kind == "text":
         return [value]
     return [int(value) if decision.facts.kind == "int" else float(value)]
-
-
-def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("pipeline.start"),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        # What is written is no HTML: each place has the filter of its own language.
-        autoescape=False,  # noqa: S701
-    )
-    environment.filters |= {"literal": _literal, "proto": _proto, "line": _line, "text": _text}
-    environment.tests["required"] = lambda d: d.role is Role.LABEL or not d.facts.missing
-    return environment
-
-
-def _literal(value: Any) -> str:
-    """The value as Python, YAML and JSON all write it."""
-    return json.dumps(value, ensure_ascii=True)
-
-
-def _proto(value: str) -> str:
-    return f'"{text_encoding.CEscape(value.encode(), as_utf8=True)}"'
-
-
-def _line(value: object) -> str:
-    """One line of a comment, whatever stands in the name of a column."""
-    return " ".join(printable(str(value)).replace('"""', "'''").replace("\\", "/").split())
-
-
-def _text(value: object) -> str:
-    """One cell of a table in Markdown."""
-    escaped = html.escape(_line(value), quote=False)
-    return re.sub(r"([|`*_\[\]])", r"\\\1", escaped)

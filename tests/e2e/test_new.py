@@ -5,9 +5,11 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 from sklearn import datasets
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
@@ -17,6 +19,16 @@ from sklearn.preprocessing import StandardScaler
 pytestmark = pytest.mark.slow
 
 PARTS = ("pipeline", "components", "schemas", "workloads", "local_runner.py", "pyproject.toml")
+
+
+ASK = """
+import json, sys
+from pathlib import Path
+import tensorflow as tf
+raw = tf.saved_model.load(sys.argv[1]).signatures["serve_raw"]
+files = tf.constant([[Path(name).read_bytes()] for name in sys.argv[2:]])
+print(json.dumps(tf.argmax(raw(image=files)["outputs"], axis=1).numpy().tolist()))
+"""
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +77,44 @@ def test_a_table_becomes_a_pushed_model_without_an_edit(copy):
     # One of 60 rows is 0.017; the splits differ, so that two rows are no difference.
     assert run["metrics"]["sparse_categorical_accuracy"] >= peer.mean() - 0.04
 
-    assert "2 passed" in _call(copy, "-m", "pytest", "-q", "tests/unit/workloads/test_wine.py")
+
+def test_folders_of_images_become_a_pushed_model_without_an_edit(copy, project):
+    with np.load(project / "workloads/digits/digits.npz") as arrays:
+        images = np.concatenate([arrays["x_train"], arrays["x_test"]])
+        classes = np.concatenate([arrays["y_train"], arrays["y_test"]])
+    for number, (image, digit) in enumerate(zip(images, classes, strict=True)):
+        folder = copy / "shapes" / f"digit {digit}"
+        folder.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(image).save(folder / f"{number}.png")
+    (folder / "broken.png").write_bytes((folder / f"{number}.png").read_bytes()[:-40])
+
+    told = _call(copy, "local_runner.py", "new", "shapes", "--data", "shapes")
+    assert "1,797 images of 10 classes." in told
+    assert f"1 image cannot be read: digit {digit}/broken.png" in told
+    _call(copy, "local_runner.py", "run", "shapes")
+    run = json.loads(_call(copy, "local_runner.py", "show", "--json"))
+    assert run["pushed"], "the model is pushed"
+    assert run["metrics"]["sparse_categorical_accuracy"] >= 0.95
+    manifest = json.loads((Path(run["pushed"]["path"]) / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["classes"] == [f"digit {digit}" for digit in range(10)]
+    # What is served takes the files as they are.
+    asked = [file for file in sorted((copy / "shapes").rglob("*.png"))[::18] if file.stem != "broken"]
+    served = _call(copy, "-c", ASK, run["pushed"]["path"], *map(str, asked))
+    answers = json.loads(served.splitlines()[-1])
+    right = [manifest["classes"][code] == file.parent.name for code, file in zip(answers, asked, strict=True)]
+    assert np.mean(right) >= 0.9
+
+
+def test_each_workload_brings_tests_that_pass(copy, project):
+    """Those of an npz, and, in one process with them, those of the workloads above where these were begun."""
+    with np.load(project / "workloads/digits/digits.npz") as arrays:
+        images, is_high = arrays["x_train"][:300] / 255, arrays["y_train"][:300] > 4
+    np.savez(copy / "two.npz", x_train=images, y_train=is_high)
+    _call(copy, "local_runner.py", "new", "two", "--data", "two.npz")
+    begun = [path for path in (copy / "tests/unit/workloads").glob("test_*.py") if path.stem != "test_steps"]
+    told = _call(copy, "-m", "pytest", "-q", *map(str, begun))
+    tests = sum(path.read_text(encoding="utf-8").count("\ndef test_") for path in begun)
+    assert f"{tests} passed" in told
 
 
 def test_on_a_terminal_what_is_ambiguous_is_asked(copy):

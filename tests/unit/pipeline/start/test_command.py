@@ -3,6 +3,7 @@ import csv
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -23,8 +24,8 @@ HOSTILE = [
 ]
 
 
-def _refuse(question, answers):
-    raise UsageError(f"{question} Nobody can be asked here.", hint=", ".join(answers))
+def _refuse(question, answers, *, option):
+    raise UsageError(f"{question} Nobody can be asked here.", hint=f"add {option}")
 
 
 @pytest.fixture
@@ -177,7 +178,7 @@ def test_nothing_is_ever_overwritten(root):
         ({"label": "chrned"}, "has no column 'chrned'; there are: id, age"),
         ({"keep": ["agee"]}, "has no column 'agee'"),
         ({"task": "clustering"}, "--task clustering is none of auto, binary"),
-        ({"data": "data.xlsx"}, "no file whose name ends in"),
+        ({"data": "workloads/__init__.py"}, "no file whose name ends in"),
         ({"label": None}, "Which column is to be predicted"),
     ],
 )
@@ -191,7 +192,7 @@ def test_what_cannot_be_is_refused_and_leaves_nothing(root, options, words):
 def test_who_is_there_is_asked(root):
     asked = []
 
-    def ask(question, answers):
+    def ask(question, answers, *, option):
         asked.append(question)
         return "churned" if "churned" in answers else "regression"
 
@@ -199,3 +200,65 @@ def test_who_is_there_is_asked(root):
     begun = _begin(root, label=None, ask=ask)
     assert len(asked) == 2
     assert begun.plan.task == "regression"
+
+
+def test_rows_that_cannot_be_read_do_not_stop_the_first_run(root):
+    _write(root, COLUMNS)
+    with (root / "data.csv").open("a", encoding="utf-8") as file:
+        file.write("one field too few\n" * 3)
+    begun = _begin(root)
+    assert begun.rejected == 3
+    assert "\n3 rows cannot be read: a run puts them into the quarantine.\n" in begun.text()
+    assert "\n1 row cannot be read: a run puts it into the quarantine.\n" in replace(begun, rejected=1).text()
+    assert load_workload(root / "workloads/customers/workload.yaml", root=root).data.max_bad_share == 0.02
+
+
+def _one(value):
+    return lambda _: value
+
+
+def _number(row):
+    return round(float(NOISE[row]), 3)
+
+
+TABLES = {
+    "one column": ({"y": lambda row: row % 2}, "there is no other", "add columns to the file"),
+    "no label in any row": ({"a": _number, "y": _one("")}, "y is empty", "--label"),
+    "one class": ({"a": _number, "y": _one("yes")}, "the same in every row, yes", "--label"),
+    "ids only": ({"an id": lambda row: row, "y": lambda row: row % 2}, "No column is left", "--keep 'an id'"),
+    "no names": ({"0.5": _number, "1": lambda row: row % 2}, "has no column 'y'", "put a line with names"),
+    "another name": ({"a": _number, "yy": lambda row: row % 2}, "has no column 'y'", "the nearest is yy"),
+    "infinite": ({"a": _number, "y": lambda row: "inf" if row == 3 else row / 7}, "32-bit", "empty these"),
+}
+
+
+@pytest.mark.parametrize(("columns", "words", "hint"), TABLES.values(), ids=TABLES)
+def test_tables_that_nothing_can_be_learned_from_are_refused_with_a_remedy(root, columns, words, hint):
+    _write(root, columns, rows=60)
+    with pytest.raises(UsageError, match=words) as refused:
+        _begin(root, label="y")
+    assert hint in refused.value.hint
+    assert not (root / "workloads/customers").exists()
+
+
+@pytest.mark.parametrize(("rows", "words"), [(1, "1 row is too few"), (2, "2 rows are too few")])
+def test_one_or_two_rows_are_too_few(root, rows, words):
+    _write(root, {"a": _number, "y": lambda row: row % 2}, rows=rows)
+    with pytest.raises(UsageError, match=words):
+        _begin(root, label="y")
+
+
+@pytest.mark.parametrize(("encoding", "name"), [("utf-16", "UTF-16"), ("latin-1", "LATIN1")])
+def test_text_of_another_encoding_is_refused_with_the_command_that_changes_it(root, encoding, name):
+    rows = "".join(f"{row},m\xfcde\n{row},wach\n" for row in range(30))
+    (root / "my data.csv").write_text(f"gr\xf6\xdfe,y\n{rows}", encoding=encoding)
+    with pytest.raises(UsageError, match="is not UTF-8 text") as refused:
+        _begin(root, data="my data.csv", label="y")
+    assert refused.value.hint.startswith(f"iconv -f {name} -t UTF-8 '")
+
+
+def test_infinite_numbers_are_no_feature(root):
+    _write(root, {**COLUMNS, "rate": lambda row: "-inf" if row == 5 else row / 7})
+    rate = next(d for d in _begin(root).plan.decisions if d.facts.name == "rate")
+    assert rate.role == "left out"
+    assert "beyond what 32-bit numbers hold" in rate.why

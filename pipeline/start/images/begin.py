@@ -1,0 +1,98 @@
+"""`new` for images: look, decide, write, and say what was decided."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from components.errors import ComponentError
+from components.ingest.source import resolve_source
+from pipeline.errors import UsageError
+from pipeline.local.invocation import command
+from pipeline.start.images.deciding import ImagePlan, decide
+from pipeline.start.images.looking import divided, look_at
+from pipeline.start.images.writing import files_of
+from pipeline.start.writing import write_files, written_lines
+
+_SHOWN_CLASSES = 12
+_TASKS = ("auto", "binary", "multiclass")
+
+
+@dataclass(frozen=True)
+class BegunImages:
+    """A new workload for images.
+
+    Attributes:
+        name: of the workload.
+        files: that were written, relative to the project's root.
+        plan: what was decided.
+    """
+
+    name: str
+    files: tuple[str, ...]
+    plan: ImagePlan
+
+    def text(self) -> str:
+        """What was decided and why, what was written, and the next command."""
+        plan, facts = self.plan, self.plan.facts
+        classes = plan.classes[:_SHOWN_CLASSES]
+        width = max(len(str(name)) for name in classes)
+        lines = [f"{facts.images:,} images of {len(plan.classes)} classes."]
+        lines += [f"  {name!s:{width}}  {facts.classes[name]:,}" for name in classes]
+        lines += (
+            [f"  and {len(plan.classes) - len(classes):,} more"] if len(plan.classes) > len(classes) else []
+        )
+        colours = "grey" if plan.channels == 1 else "colour"
+        lines += [
+            "",
+            f"  size     {plan.height}x{plan.width}: {plan.reasons['size']}",
+            f"  colours  {colours}: {plan.reasons['colours']}",
+            f"  network  {plan.reasons['network']}",
+            f"  split    {self._split()}",
+            "",
+        ]
+        lines += [*plan.notes, ""] if plan.notes else []
+        return "\n".join([*lines, *written_lines(self.files), f"hint: {command('run', self.name)}"])
+
+    def _split(self) -> str:
+        parts = self.plan.facts.parts
+        if parts:
+            return f"trained on {parts['train']}, judged by {parts['eval']}, as the data is divided"
+        return "two thirds are trained on, the rest judges"
+
+
+def new_images(
+    name: str, *, data: Path, label: str | None, task: str, source: str, root: Path
+) -> BegunImages:
+    """Begins a workload from images.
+
+    Args:
+        name: of the workload.
+        data: an npz, or a folder; absolute.
+        label: what the column with the class shall be called; None: "label".
+        task: "auto", or what it is anyhow.
+        source: `data.source` of the workload.
+        root: the project's root.
+
+    Raises:
+        UsageError: something of this cannot be; nothing is written.
+    """
+    label = label or "label"
+    if label == "image" or not label.strip():
+        raise UsageError(f"--label {label!r} is what the image itself is called.", hint="leave --label out")
+    if task not in _TASKS:
+        raise UsageError(f"--task {task}: images have a class, no number.", hint="leave --task out")
+    try:
+        # Refuses what a run would, such as a folder whose name is a pattern.
+        patterns = [f"{source}/{part}/*/*" for part in divided(data).values()] or [source]
+        for pattern in patterns:
+            resolve_source(pattern, root=root, file_format="npz" if data.is_file() else "images")
+        facts = look_at(data)
+    except UsageError:
+        raise
+    except ComponentError as error:
+        raise UsageError(error.message, hint=error.hint) from error
+    plan = decide(facts, label=label, data=source)
+    if task == "binary" and plan.task != task:
+        raise UsageError(f"--task binary: there are {len(plan.classes)} classes.", hint="leave --task out")
+    files = files_of(plan, name=name, source=source)
+    write_files(files, root)
+    return BegunImages(name, tuple(files), plan)

@@ -1,0 +1,196 @@
+"""How images are trained on, and why. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from components.counting import agreeing, counted
+from pipeline.errors import UsageError
+from pipeline.start.deciding import LEAST_ROWS
+from pipeline.start.images.looking import Class, ImageFacts
+from pipeline.start.writing import bad_share_limit
+
+Network = Literal["cnn", "residual"]
+
+# The small network is made for images up to so many pixels wide; larger ones are scaled down to _MOST_SIDE,
+# where a CPU trains the residual network on a thousand images in about a minute an epoch.
+SMALL_SIDE = 64
+_MOST_SIDE = 96
+_LEAST_SIDE = 8
+_MOST_CLASSES = 1000
+_FEW_IMAGES = 20
+_RARE_CLASS = 0.5  # of what each class would have, were they all equal
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImagePlan:
+    """Everything that the files are written from.
+
+    Attributes:
+        facts: what was found.
+        label: name of the raw column that holds the class.
+        classes: in the order of their codes.
+        height: of an image as the model sees it, in pixels.
+        width: likewise.
+        channels: 1 (grey) or 3 (colour).
+        network: which of `components.trainer.models`.
+        batch_size: images of a step.
+        epochs: passes over the training split.
+        max_bad_share: `data.max_bad_share`; None: the default holds.
+        reasons: of the size, the colours and the network, by what they are about.
+        notes: what the user should know, a sentence each.
+    """
+
+    facts: ImageFacts
+    label: str
+    classes: tuple[Class, ...]
+    height: int
+    width: int
+    channels: int
+    network: Network
+    batch_size: int
+    epochs: int
+    max_bad_share: float | None
+    reasons: Mapping[str, str]
+    notes: tuple[str, ...]
+
+    @property
+    def task(self) -> Literal["binary", "multiclass"]:
+        """What the model answers: one probability, or one for each class."""
+        return "binary" if len(self.classes) == 2 else "multiclass"
+
+    @property
+    def train_images(self) -> int:
+        """How many are trained on, about."""
+        return max(self.facts.images * 2 // 3, 1)
+
+
+def decide(facts: ImageFacts, *, label: str, data: str) -> ImagePlan:
+    """Decides over size, colours, network and length of the training.
+
+    Args:
+        facts: what was found.
+        label: name of the raw column that holds the class.
+        data: as the user named it, for messages.
+
+    Raises:
+        UsageError: there are not two classes of images that can be read, or too many.
+    """
+    classes = tuple(name for name, count in facts.classes.items() if count)
+    _check_classes(facts, classes, data)
+    height, width, size_why = _size(facts)
+    channels, colour_why = _channels(facts)
+    network: Network = "cnn" if max(height, width) <= SMALL_SIDE else "residual"
+    train = max(facts.images * 2 // 3, 1)
+    batch_size = 128 if train >= 1000 else 32 if train >= 100 else 8
+    # Both networks have learned what they learn of a small set after some hundred updates.
+    epochs = min(max(250 * batch_size // train, 5), 60)
+    return ImagePlan(
+        facts=facts,
+        label=label,
+        classes=classes,
+        height=height,
+        width=width,
+        channels=channels,
+        network=network,
+        batch_size=batch_size,
+        epochs=epochs,
+        max_bad_share=bad_share_limit(facts.unreadable_count, facts.images + facts.unreadable_count),
+        reasons={"size": size_why, "colours": colour_why, "network": _NETWORKS[network]},
+        notes=tuple(_notes(facts)),
+    )
+
+
+_NETWORKS = {
+    "cnn": "a small convolutional network, made for images up to 64 pixels wide",
+    "residual": "a residual network, as the images are larger than 64 pixels",
+}
+
+
+def _check_classes(facts: ImageFacts, classes: Sequence[Class], data: str) -> None:
+    if len(classes) > _MOST_CLASSES:
+        raise UsageError(
+            f"{data} holds {len(classes):,} classes; more than {_MOST_CLASSES:,} are not begun this way.",
+            hint="name a folder that has a folder for each class, or copy workloads/digits",
+        )
+    if len(classes) > 1 and (facts.parts or facts.images >= LEAST_ROWS):
+        return
+    if len(classes) > 1:
+        raise UsageError(
+            f"{data}: {counted(facts.images, 'image')} {agreeing(facts.images, 'are')} too few to train on "
+            f"some and judge by others: {LEAST_ROWS} are the least.",
+            hint="collect more images first; some hundred of each class make a model worth judging",
+        )
+    found = f"images of one class, {classes[0]}" if classes else "no image that can be read"
+    broken = f" ({facts.unreadable_count:,} cannot be read)" if facts.unreadable_count else ""
+    raise UsageError(
+        f"{data} holds {found}{broken}: there is nothing to tell apart.",
+        hint="it must have a folder for each class, and images in these: cats/1.jpg, dogs/1.jpg"
+        if facts.file_format == "images"
+        else "y_train must hold two classes at least",
+    )
+
+
+def _size(facts: ImageFacts) -> tuple[int, int, str]:
+    if len(facts.sizes) == 1:
+        [(height, width)] = facts.sizes
+        words = f"all are {height}x{width}"
+    else:
+        height, width = (_median({size[i]: count for size, count in facts.sizes.items()}) for i in (0, 1))
+        sides = [side for size in facts.sizes for side in size]
+        words = f"from {min(sides)} to {max(sides)} pixels, half below {height}x{width}; scaled to one size"
+    if facts.file_format == "npz":
+        return height, width, words  # arrays are not scaled
+    if (longest := max(height, width)) > SMALL_SIDE:
+        shrink = min(_MOST_SIDE / longest, 1.0)
+        height, width = (max(round(side * shrink), _LEAST_SIDE) for side in (height, width))
+        words += "; smaller is faster, larger may be better" if shrink < 1 else ""
+    return max(height, _LEAST_SIDE), max(width, _LEAST_SIDE), words
+
+
+def _median(counts: Mapping[int, int]) -> int:
+    half, seen = sum(counts.values()) / 2, 0
+    for side in sorted(counts):
+        seen += counts[side]
+        if seen >= half:
+            return side
+    raise ValueError("no sizes")
+
+
+def _channels(facts: ImageFacts) -> tuple[int, str]:
+    counted = ", ".join(f"{count:,} {mode}" for mode, count in sorted(facts.modes.items()))
+    if set(facts.modes) == {"grey"}:
+        return 1, "all are grey"
+    return 3, "all are in colour" if set(facts.modes) == {"colour"} else f"{counted}: all as colour"
+
+
+def _notes(facts: ImageFacts) -> list[str]:
+    notes = list(facts.passed_over)
+    if facts.unreadable_count:
+        some = "; ".join(f"{name} ({why})" for name, why in facts.unreadable)
+        more = ", and others" if facts.unreadable_count > len(facts.unreadable) else ""
+        notes.append(
+            f"{facts.unreadable_count:,} image{'s' if facts.unreadable_count > 1 else ''} cannot be read: "
+            f"{some}{more}. "
+            "A run puts them into the quarantine."
+        )
+    if empty := [str(name) for name, count in facts.classes.items() if not count]:
+        notes.append(f"No class, as no image in it can be read: {', '.join(empty)}.")
+    if not facts.is_whole:
+        notes.append("Not every image was looked into: more of them may be unreadable.")
+    counts = {name: count for name, count in facts.classes.items() if count}
+    rarest = min(counts, key=lambda name: counts[name])
+    commonest = max(counts, key=lambda name: counts[name])
+    if counts[rarest] < _RARE_CLASS * facts.images / len(counts):
+        notes.append(
+            f"The classes are uneven: {counts[commonest]:,} images of {commonest}, "
+            f"{counts[rarest]:,} of {rarest}. Accuracy says little about the rare ones; look at the slices."
+        )
+    if counts[rarest] < _FEW_IMAGES:
+        few = [str(name) for name, count in counts.items() if count < _FEW_IMAGES]
+        notes.append(f"Fewer than {_FEW_IMAGES} images of {_some(few)}: nothing sure is learned about that.")
+    return notes
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

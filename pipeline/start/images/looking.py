@@ -1,0 +1,258 @@
+"""What images hold: how many of each class, their sizes and colours, and which of them cannot be read."""
+
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from components.ingest.blocks import InputFile
+from components.ingest.column_types import ColumnType
+from components.ingest.formats import FORMATS
+from components.ingest.npz_images import image_shapes
+from components.ingest.options import Options
+from pipeline.errors import UsageError
+
+# Each is decoded once, which takes some milliseconds.
+MOST_IMAGES = 20_000
+_NAMED = 5
+_TRAIN_PARTS = ("train", "training")
+_EVAL_PARTS = ("val", "validation", "valid", "eval", "test", "testing")
+_GREY_MODES = ("1", "L", "LA", "La", "I", "I;16", "I;16B", "I;16L", "F")
+_OTHER_SUFFIXES = (".webp", ".tif", ".tiff", ".heic", ".avif", ".jp2", ".ppm")
+_LABEL = "label"
+
+Class = str | int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageFacts:
+    """What was found.
+
+    Attributes:
+        file_format: "images" (files in folders) or "npz".
+        classes: how many images that can be read, by class.
+        sizes: how many images, by (height, width).
+        modes: how many images: "grey", "colour" or "colour with transparency".
+        unreadable: path and reason of the first few that cannot be read.
+        unreadable_count: how many those are in all.
+        parts: what the splits train and eval are called, where the data is divided already; else {}.
+        lowest: the smallest value of a pixel in an npz.
+        highest: the largest.
+        has_fractions: whether pixels are fractions, in an npz.
+        is_whole: whether all images were looked at.
+        passed_over: what of the data is not taken, a sentence each.
+    """
+
+    file_format: str
+    classes: Mapping[Class, int]
+    sizes: Mapping[tuple[int, int], int]
+    modes: Mapping[str, int]
+    unreadable: tuple[tuple[str, str], ...] = ()
+    unreadable_count: int = 0
+    parts: Mapping[str, str] = field(default_factory=dict)
+    lowest: float = 0.0
+    highest: float = 255.0
+    has_fractions: bool = False
+    is_whole: bool = True
+    passed_over: tuple[str, ...] = ()
+
+    @property
+    def images(self) -> int:
+        """Images that can be read."""
+        return sum(self.classes.values())
+
+
+def holds_images(path: Path) -> bool:
+    """Whether the data is images: an npz, or a folder that has images in folders."""
+    if path.suffix.lower() == ".npz":
+        return True
+    return path.is_dir() and any(_is_image(file) for file in path.glob("*/*"))
+
+
+def check_folder(path: Path) -> None:
+    """Refuses a folder whose images Ingest would not find.
+
+    Raises:
+        UsageError: they are of a format that is not read, or lie in no folder of a class.
+    """
+    if not path.is_dir():
+        return
+    others = [file for file in (*path.glob("*"), *path.glob("*/*")) if file.suffix.lower() in _OTHER_SUFFIXES]
+    if others:
+        taken = ", ".join(FORMATS["images"].suffixes)
+        raise UsageError(
+            f"{path} holds images as {others[0].suffix}; {taken} are read.",
+            hint="convert them, with ImageMagick: "
+            f"mogrify -format png {shlex.quote(str(others[0].parent))}/*{others[0].suffix}",
+        )
+    if any(_is_image(file) for file in path.glob("*")) and not holds_images(path):
+        raise UsageError(
+            f"{path} holds images, and no folders with images: nothing says what they show.",
+            hint="make a folder for each class, and move them there: cats/1.jpg, dogs/1.jpg",
+        )
+
+
+def look_at(path: Path, *, most_images: int = MOST_IMAGES) -> ImageFacts:
+    """Looks at a file or a folder for which `holds_images` says yes, or that has images two folders down.
+
+    Args:
+        path: the npz, or the folder that has a folder for each class, or train/ and test/ with these in them.
+        most_images: of how many the content is looked at, spread over all.
+
+    Raises:
+        UsageError: it is no such data.
+        ComponentError: the npz cannot be read.
+    """
+    return _look_at_arrays(path) if path.suffix.lower() == ".npz" else _look_at_folder(path, most_images)
+
+
+def divided(path: Path) -> dict[str, str]:
+    """The folders of a divided data set, such as {"train": "train", "eval": "test"}; {} where it is not."""
+    if not path.is_dir():
+        return {}
+    parts = _parts(sorted(_folders(path)))
+    return parts if all(any(map(_is_image, (path / part).glob("*/*"))) for part in parts.values()) else {}
+
+
+def _look_at_folder(path: Path, most_images: int) -> ImageFacts:
+    parts = divided(path)
+    tops = [path / part for part in parts.values()] if parts else [path]
+    folders = [
+        folder for top in tops for folder in sorted(top.iterdir()) if _is_taken(folder) and folder.is_dir()
+    ]
+    files = [
+        file for folder in folders for file in sorted(folder.iterdir()) if _is_taken(file) and file.is_file()
+    ]
+    classes: Counter[Class] = Counter({folder.name: 0 for folder in folders})
+    classes.update(file.parent.name for file in files)
+    seen, sizes, modes = 0, Counter[tuple[int, int]](), Counter[str]()
+    unreadable: list[tuple[str, str]] = []
+    every = -(-len(files) // most_images) if files else 1
+    for file in files[::every]:
+        seen += 1
+        if why := _why_unreadable(file):
+            unreadable.append((str(file.relative_to(path)), why))
+            classes[file.parent.name] -= 1
+            continue
+        with Image.open(file) as image:
+            sizes[image.height, image.width] += 1
+            modes[_mode(image)] += 1
+    return ImageFacts(
+        file_format="images",
+        classes=dict(sorted(classes.items(), key=lambda item: str(item[0]))),
+        sizes=sizes,
+        modes=modes,
+        unreadable=tuple(unreadable[:_NAMED]),
+        unreadable_count=len(unreadable),
+        parts=parts,
+        is_whole=every == 1,
+        passed_over=tuple(_passed_over(path, tops, folders)),
+    )
+
+
+def _passed_over(path: Path, tops: list[Path], folders: list[Path]) -> Iterator[str]:
+    if len(tops) > 1 and (others := sorted(_folders(path) - {top.name for top in tops})):
+        yield f"{', '.join(others)} is left out: one folder is trained on and one is judged by."
+    for top in tops:
+        beside = [file for file in top.iterdir() if file.is_file() and _is_image(file)]
+        if beside:
+            images = "1 image lies" if len(beside) == 1 else f"{len(beside):,} images lie"
+            yield f"{images} in {top.name} itself, as {beside[0].name}: without a class."
+    deeper = [
+        folder for folder in folders if any(_is_taken(each) and each.is_dir() for each in folder.iterdir())
+    ]
+    if deeper:
+        yield f"{deeper[0].name} has folders in it: what lies in these is not read."
+
+
+def _why_unreadable(file: Path) -> str:
+    """As Ingest finds it; empty where the image is sound."""
+    blocks = FORMATS["images"].read(InputFile(name=str(file), path=file), Options(format="images"), {})
+    return next((each.detail.rstrip(".") or each.reason for block in blocks for each in block.rejects), "")
+
+
+def _mode(image: Image.Image) -> str:
+    if image.mode in _GREY_MODES:
+        return "grey"
+    return "colour with transparency" if image.mode in ("RGBA", "PA", "RGBa") else "colour"
+
+
+def _is_taken(path: Path) -> bool:
+    """A glob, with which Ingest lists them, does not find what begins with a dot."""
+    return not path.name.startswith(".")
+
+
+def _is_image(path: Path) -> bool:
+    return _is_taken(path) and path.suffix.lower() in FORMATS["images"].suffixes
+
+
+def _folders(path: Path) -> set[str]:
+    return {each.name for each in path.iterdir() if each.is_dir() and _is_taken(each)}
+
+
+def _parts(names: list[str]) -> dict[str, str]:
+    train = next((name for name in _TRAIN_PARTS if name in names), "")
+    held = next((name for name in _EVAL_PARTS if name in names), "")
+    is_divided = train and held and set(names) <= {*_TRAIN_PARTS, *_EVAL_PARTS}
+    return {"train": train, "eval": held} if is_divided else {}
+
+
+def _look_at_arrays(path: Path) -> ImageFacts:
+    file, options = InputFile(name=path.name, path=path), Options(format="npz", label=_LABEL)
+    kinds = FORMATS["npz"].infer(file, options, {})
+    if kinds[_LABEL] != ColumnType.INT:
+        raise UsageError(
+            f"{path.name}: the classes (y_train) are fractions; they must be whole numbers.",
+            hint="y.astype(numpy.uint8) before numpy.savez",
+        )
+    shapes = image_shapes(file)
+    pictures = {part: _picture(path.name, part, shape) for part, shape in shapes.items()}
+    if len(set(pictures.values())) > 1:
+        raise UsageError(
+            f"{path.name}: its parts hold images of different sizes: {shapes}.",
+            hint="save arrays of images of one size: [images, height, width, channels]",
+        )
+    height, width, channels = next(iter(pictures.values()))
+    parts = _parts(sorted(shapes))
+    classes: Counter[Class] = Counter()
+    lowest, highest = np.inf, -np.inf
+    for block in FORMATS["npz"].read(file, options, kinds):
+        if parts and block.part not in parts.values():
+            continue
+        classes.update(block.columns[_LABEL].to_pylist())
+        values = block.columns["image"].values.to_numpy(zero_copy_only=False)
+        lowest, highest = min(lowest, float(values.min())), max(highest, float(values.max()))
+    total = sum(classes.values())
+    left_out = sorted(set(shapes) - set(parts.values())) if parts else []
+    return ImageFacts(
+        file_format="npz",
+        classes=dict(sorted(classes.items())),
+        sizes={(height, width): total},
+        modes={"grey" if channels == 1 else "colour": total},
+        parts=parts,
+        lowest=lowest,
+        highest=highest,
+        has_fractions=kinds["image"] == ColumnType.FLOAT,
+        passed_over=tuple(
+            f"x_{part} is left out: one part is trained on, one judged by." for part in left_out
+        ),
+    )
+
+
+def _picture(name: str, part: str, shape: tuple[int, ...]) -> tuple[int, int, int]:
+    """Height, width and channels of one image, from the shape of an array of them."""
+    if len(shape) == 3:
+        return shape[1], shape[2], 1
+    if len(shape) == 4 and shape[3] in (1, 3):
+        return shape[1], shape[2], shape[3]
+    side = round(shape[1] ** 0.5) if len(shape) == 2 else 0
+    if side > 1 and side * side == shape[1]:
+        return side, side, 1
+    raise UsageError(
+        f"{name}: x_{part} has the shape {list(shape)}, which is no array of images.",
+        hint="it must be [images, height, width], or [images, height, width, 3] in colour",
+    )

@@ -1,0 +1,51 @@
+"""The plan as files of a workload: plain code that the user owns."""
+
+from typing import Any
+
+from pipeline.start.images.deciding import ImagePlan
+from pipeline.start.rendering import environment
+from pipeline.start.writing import skew_limits
+
+_METRICS = {
+    "binary": ("binary_accuracy", "auc"),
+    "multiclass": ("sparse_categorical_accuracy", "sparse_categorical_crossentropy"),
+}
+_BYTE = 255
+
+
+def files_of(plan: ImagePlan, *, name: str, source: str) -> dict[str, str]:
+    """The files of a workload: path relative to the project's root -> content.
+
+    Args:
+        plan: what was decided.
+        name: of the workload: a letter, then lower-case letters, digits and _.
+        source: `data.source`.
+    """
+    values: dict[str, Any] = {
+        "name": name,
+        "source": source,
+        "plan": plan,
+        "facts": plan.facts,
+        "description": f"Which of {len(plan.classes)} classes an image is of.",
+        "metrics": _METRICS[plan.task],
+        "gate": skew_limits(plan.facts.images),
+        "scale": _scale(plan),
+        "pixels": plan.height * plan.width * plan.channels,
+    }
+    here = f"workloads/{name}"
+    templates = {
+        f"schemas/{name}.pbtxt": "schema.pbtxt",
+        f"{here}/workload.yaml": "workload.yaml",
+        f"{here}/preprocessing.py": "preprocessing.py",
+        f"{here}/model.py": "model.py",
+        f"{here}/README.md": "README.md",
+        f"tests/unit/workloads/test_{name}.py": "test.py",
+    }
+    jinja = environment("templates/images")
+    files = {path: jinja.get_template(f"{each}.j2").render(values) for path, each in templates.items()}
+    return {f"{here}/__init__.py": '"""Tells images apart; see README.md."""\n', **files}
+
+
+def _scale(plan: ImagePlan) -> int:
+    """What turns the pixels of an npz into 0..255: 255 where they are fractions of 1."""
+    return _BYTE if plan.facts.has_fractions and plan.facts.highest <= 1 else 1

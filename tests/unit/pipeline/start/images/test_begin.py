@@ -1,0 +1,144 @@
+import ast
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from google.protobuf import text_format
+from PIL import Image
+from tensorflow_metadata.proto.v0 import schema_pb2
+
+from pipeline.config import load_workload
+from pipeline.errors import UsageError
+from pipeline.start.command import new
+
+CLASSES = ('"""; raise SystemExit # {{ 1 }}', "cats of mine", "犬 é")
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "workloads").mkdir()
+    return tmp_path
+
+
+@pytest.fixture
+def pictures(root):
+    for name in CLASSES:
+        (root / "pets" / name).mkdir(parents=True)
+        for number in range(12):
+            Image.new("L", (12, 10), number).save(root / "pets" / name / f"{number}.png")
+    return root / "pets"
+
+
+def _begin(root, **options):
+    def ask(question, answers, *, option):
+        raise AssertionError(question)
+
+    given = {"data": "pets", "label": None, "task": "auto", "keep": (), **options}
+    return new("pets", root=root, ask=ask, **given)
+
+
+def _schema(root):
+    return text_format.Parse((root / "schemas/pets.pbtxt").read_text(encoding="utf-8"), schema_pb2.Schema())
+
+
+def test_a_folder_becomes_a_workload_that_loads(root, pictures):
+    begun = _begin(root)
+    config = load_workload(root / "workloads/pets/workload.yaml", root=root)
+    assert (config.data.source, config.data.format, config.data.label) == ("pets", "images", "label")
+    assert config.train.images == {"image": (10, 12, 1)}
+    assert begun.text().splitlines()[0] == "36 images of 3 classes."
+    assert begun.text().splitlines()[-1].endswith("run pets")
+
+
+def test_whatever_a_folder_is_called_stays_data(root, pictures):
+    begun = _begin(root)
+    assert {value for domain in _schema(root).string_domain for value in domain.value} == set(CLASSES)
+    for path in begun.files:
+        if path.endswith(".py"):
+            ast.parse((root / path).read_text(encoding="utf-8"))
+    text = (root / "workloads/pets/preprocessing.py").read_text(encoding="utf-8")
+    [found] = [
+        node.value
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "CLASSES"
+    ]
+    assert ast.literal_eval(found) == sorted(CLASSES)
+
+
+def test_an_npz_becomes_a_workload_with_its_parts_as_splits(root):
+    x, y = np.zeros((30, 8, 8, 3), np.uint8), np.arange(30) % 3
+    np.savez(root / "pets.npz", x_train=x, y_train=y, x_test=x, y_test=y)
+    _begin(root, data="pets.npz", label="kind")
+    config = load_workload(root / "workloads/pets/workload.yaml", root=root)
+    assert config.data.split_by.parts == {"train": "train", "eval": "test"}
+    assert config.train.images == {"image": (8, 8, 3)}
+    image, kind = _schema(root).feature
+    assert (image.shape.dim[0].size, image.int_domain.max) == (192, 255)
+    assert (kind.name, kind.int_domain.min, kind.int_domain.max) == ("kind", 0, 2)
+
+
+def test_divided_folders_keep_their_division(root, pictures):
+    (root / "set").mkdir()
+    pictures.rename(root / "set" / "train")
+    shutil.copytree(root / "set" / "train", root / "set" / "test")
+    _begin(root, data="set")
+    config = load_workload(root / "workloads/pets/workload.yaml", root=root)
+    assert config.data.split_by.files == {"train": "train/*/*", "eval": "test/*/*"}
+
+
+@pytest.mark.parametrize("file_format", ["images", "npz", "fractions"])
+def test_the_code_needs_no_formatter(root, project, pictures, file_format):
+    shutil.rmtree(pictures / CLASSES[0])  # quotes in a name are escaped, and a formatter would rather not
+    if file_format != "images":
+        values = np.zeros((24, 70, 70), np.uint8 if file_format == "npz" else np.float32)
+        np.savez(root / "a.npz", x_train=values, y_train=np.arange(24) % 2)
+    _begin(root, data="pets" if file_format == "images" else "a.npz")
+    ours = 'lint.isort.known-first-party = ["pipeline", "components", "workloads"]'
+    config = ["--config", str(project / "pyproject.toml"), "--config", ours]
+    for command in (["check", *config, "--ignore", "INP001"], ["format", "--diff", *config]):
+        done = subprocess.run(
+            [sys.executable, "-m", "ruff", *command], cwd=root, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"label": "image"}, "is what the image itself is called"),
+        ({"task": "regression"}, "images have a class, no number"),
+        ({"task": "binary"}, "there are 3 classes"),
+        ({"keep": ["colour"]}, "images have no columns"),
+    ],
+)
+def test_what_cannot_be_is_refused_and_leaves_nothing(root, pictures, options, words):
+    with pytest.raises(UsageError, match=words) as refused:
+        _begin(root, **options)
+    assert refused.value.hint
+    assert not (root / "workloads/pets").exists()
+
+
+@pytest.mark.parametrize(
+    ("names", "words", "hint"),
+    [
+        (["1.png"], "no folders with images: nothing says what they show", "a folder for each class"),
+        (["cats/1.webp"], "holds images as .webp; .jpg", "mogrify -format png"),
+        ([], "pets does not exist", "looked for"),
+    ],
+)
+def test_a_folder_that_holds_no_classes_is_refused_with_a_remedy(root, names, words, hint):
+    for name in names:
+        (root / "pets" / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.new("L", (12, 10)).save(root / "pets" / name, "PNG")
+    with pytest.raises(UsageError, match=words) as refused:
+        _begin(root)
+    assert hint in refused.value.hint
+
+
+def test_a_folder_whose_name_is_a_pattern_is_refused_as_a_run_would(root, pictures):
+    pictures.rename(root / "pets [2]")
+    with pytest.raises(UsageError, match="for a pattern"):
+        _begin(root, data="pets [2]")
