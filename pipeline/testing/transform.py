@@ -1,14 +1,33 @@
 """A preprocessing function, run by tf.Transform itself on a handful of rows."""
 
-import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from components.trainer.features import Feature
+from components.trainer.transformed_features import features_of
 from pipeline.root import PROJECT_ROOT
 
 Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows as a model gets them.
+
+    Attributes:
+        features: what `build_model` is told about each input, by name.
+        inputs: the input's values, [rows, *shape of the feature], of the type that the model gets.
+        labels: float32 [rows, *shape of the label].
+    """
+
+    features: Mapping[str, Feature]
+    inputs: Mapping[str, np.ndarray]
+    labels: np.ndarray
 
 
 def transformed(
@@ -23,9 +42,61 @@ def transformed(
         schema: file of the raw columns, relative to the project's root.
 
     Returns:
-        The transformed rows in the same order: feature -> numpy array, one entry a value.
+        The transformed rows in the same order: feature -> numpy array, one entry a value; where
+        `preprocessing_fn` gives one value a row, without a second dimension, that value itself.
     """
-    os.environ.setdefault("TF_USE_LEGACY_KERAS", "0")
+    with tempfile.TemporaryDirectory() as folder:
+        found, _ = _transform(preprocessing_fn, rows, schema, folder)
+    return found
+
+
+def transformed_table(
+    preprocessing_fn: Callable[..., Any],
+    rows: Sequence[Row],
+    *,
+    schema: str | Path,
+    label: str,
+    images: Mapping[str, Sequence[int]] | None = None,
+) -> Table:
+    """Rows as `transformed` makes them, in the form that `build_model` and `fit` take.
+
+    Args:
+        preprocessing_fn: as for `transformed`.
+        rows: as for `transformed`.
+        schema: as for `transformed`.
+        label: the transformed column that is predicted: `transform.label` of the workload.
+        images: the shapes of columns that are raw bytes: `train.images` of the workload.
+
+    Raises:
+        ComponentError: a transformed column is a text or sparse, which no model takes.
+        KeyError: there is no transformed column of the label's name.
+    """
+    import tensorflow_transform as tft
+
+    with tempfile.TemporaryDirectory() as folder:
+        found, transform_fn = _transform(preprocessing_fn, rows, schema, folder)
+        transform_fn | tft.beam.WriteTransformFn(folder)
+        described = features_of(tft.TFTransformOutput(folder).transformed_metadata.schema, images=images)
+    features = {each.name: each for each in described}
+    columns = {name: _column([row[name] for row in found], each) for name, each in features.items()}
+    del features[label]
+    return Table(features, columns, columns.pop(label).astype(np.float32))
+
+
+def _column(values: Sequence[Any], feature: Feature) -> np.ndarray:
+    """A transformed column as training parses it from files: [rows, *shape]."""
+    from components.trainer.pixels import model_input
+
+    if feature.dtype == "uint8":
+        # As objects: NumPy's own type for bytes takes zeros at their end for padding.
+        return np.asarray(model_input(np.array(values, object), feature))
+    return np.asarray(model_input(np.stack(values).reshape(-1, *feature.shape), feature))
+
+
+def _transform(
+    preprocessing_fn: Callable[..., Any], rows: Sequence[Row], schema: str | Path, folder: str
+) -> tuple[list[dict[str, Any]], Any]:
+    """The rows, and tf.Transform's function, which lies in the folder."""
     import tensorflow_transform.beam as tft_beam
     from google.protobuf import text_format
     from tensorflow_metadata.proto.v0 import schema_pb2
@@ -33,6 +104,8 @@ def transformed(
 
     text = (PROJECT_ROOT / schema).read_text(encoding="utf-8")
     metadata = dataset_metadata.DatasetMetadata(text_format.Parse(text, schema_pb2.Schema()))
-    with tempfile.TemporaryDirectory() as folder, tft_beam.Context(temp_dir=folder):
-        (found, _), _ = (list(rows), metadata) | tft_beam.AnalyzeAndTransformDataset(preprocessing_fn)
-    return list(found)
+    with tft_beam.Context(temp_dir=folder):
+        (found, _), transform_fn = (list(rows), metadata) | tft_beam.AnalyzeAndTransformDataset(
+            preprocessing_fn
+        )
+    return list(found), transform_fn

@@ -1,0 +1,1 @@
+"""A component of one's own: the example of docs/add-component.md."""
