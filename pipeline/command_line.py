@@ -1,19 +1,37 @@
 """What both command lines share: options of the same meaning, and how an error ends."""
 
+import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
+from typer.exceptions import TyperException
 
 from components.errors import SlipwayError
+from pipeline.completion import complete_profile, complete_setting, complete_workload
+from pipeline.local.invocation import CLOUD, LOCAL, command
 from pipeline.local.printable import printable
 
 Workload = Annotated[
-    Path, typer.Argument(help="The workload file, or its name in workloads/.", metavar="[WORKLOAD]")
+    Path,
+    typer.Argument(
+        help="The workload file, or its name in workloads/.",
+        metavar="[WORKLOAD]",
+        autocompletion=complete_workload,
+    ),
 ]
-Sets = Annotated[list[str] | None, typer.Option("--set", help="Overrides one key: KEY=VALUE. Repeatable.")]
-Profile = Annotated[str | None, typer.Option(help="One of the workload's profiles, laid over the file.")]
+Sets = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="Overrides one key: KEY=VALUE. Repeatable.", autocompletion=complete_setting),
+]
+Profile = Annotated[
+    str | None,
+    typer.Option(help="One of the workload's profiles, laid over the file.", autocompletion=complete_profile),
+]
+INTERRUPTED = 130
+_SUGGESTION = re.compile(r"Did you mean (.*)\?")
 _verbose = False
 
 
@@ -30,20 +48,59 @@ Verbose = Annotated[
 ]
 
 
-def call(app: typer.Typer) -> None:
+def call(app: typer.Typer) -> NoReturn:
     """Runs a command line; errors that a user can act on end in two lines and an exit code.
 
     Raises:
         SlipwayError: such an error, with --verbose.
-        SystemExit: as typer ends every command.
+        SystemExit: always else, with the command's exit code.
     """
     try:
-        app()
+        sys.exit(app(standalone_mode=False) or 0)
     except SlipwayError as error:
         if _verbose:
             raise
-        print(printable(f"error: {error}"), file=sys.stderr)
-        sys.exit(getattr(error, "exit_code", 1))
+        code = getattr(error, "exit_code", 1)
+        _end(error.message, error.hint or _other_hint(app, code), code)
+    except TyperException as error:  # wrong words on the command line
+        _end_of_words(error)
+    except typer.Abort:
+        _end("Nobody answered; nothing is done.", "give the answer as an option", INTERRUPTED)
     except BrokenPipeError:
         # The reader of our output (`head`, a pager) has seen enough.
         sys.stdout = None
+        sys.exit(0)
+
+
+def _end_of_words(error: TyperException) -> NoReturn:
+    context = getattr(error, "ctx", None)
+    message = _SUGGESTION.sub(r"Closest: \1.", error.format_message())
+    if context is not None and message.startswith("Usage:"):  # a group that was given no command
+        print(message, file=sys.stderr)
+        sys.exit(error.exit_code)
+    words = context.command_path.split()[1:] if context is not None else []
+    _end(message, _help(words), error.exit_code)
+
+
+def _other_hint(app: typer.Typer, code: int) -> str:
+    """What to do about an error that does not say it itself."""
+    if code != 2:
+        return "add --verbose to see where it comes from"
+    known = typer.main.get_command(app)
+    named = [word for word in sys.argv[1:2] if word in getattr(known, "commands", {})]
+    return _help(named)
+
+
+def _help(words: Sequence[str]) -> str:
+    """The command that explains a command of the program that runs now."""
+    called = Path(sys.argv[0]).name
+    return command(*words, "--help", program=called if called == CLOUD else LOCAL)
+
+
+def _end(message: str, hint: str, code: int) -> NoReturn:
+    _tell([f"error: {message}", f"hint: {hint}"])
+    sys.exit(code)
+
+
+def _tell(lines: Sequence[str]) -> None:
+    print(printable("\n".join(lines)), file=sys.stderr)

@@ -1,7 +1,8 @@
 """The pipeline: every component is made and wired here, and nowhere else.
 
 files -> Ingest -> StatisticsGen -> SchemaGen -> ExampleValidator -> DataGate (+ Reference)
-            \\-> Transform (once DataGate lets it) -> Trainer -> Evaluator (+ Baseline) -> ModelGate -> Pusher
+            \\-> Transform (once DataGate lets it) [-> Preflight] -> Trainer -> Evaluator (+ Baseline)
+            -> ModelGate -> Pusher
 """
 
 from collections.abc import Mapping
@@ -35,6 +36,7 @@ from components.ingest.component import Ingest
 from components.ingest.spans import span_number
 from components.model_gate.component import ModelGate
 from components.model_gate.eval_config import eval_config
+from components.preflight.component import Preflight
 from components.pusher.component import Pusher
 from components.reference_models.component import ReferenceModels
 from components.serving_check.component import ServingCheck
@@ -49,6 +51,7 @@ from pipeline.gate_settings import (
 )
 from pipeline.ingest_options import ingest_options, split_weights
 from pipeline.metadata_store import connection_config
+from pipeline.preflight_question import node_settings
 from pipeline.serving import about_model, endpoint_settings, serving_base
 from schemas.artifacts import DataVerdict
 
@@ -119,7 +122,7 @@ def build_pipeline(
     )
     transform.add_upstream_node(data_gate)
     settings = {
-        **config.train.model_dump(mode="json", exclude={"tpu"}),
+        **config.train.run_fn_settings(),
         **({"training_job": training_job} if training_job else {}),
         "label": config.transform.label,
         "raw_label": config.data.label,
@@ -133,6 +136,10 @@ def build_pipeline(
         hyperparameters=tuner.outputs["best_hyperparameters"] if tuner else None,
         custom_config=settings,
     )
+    preflight = _preflight(config, transform)
+    for node in (tuner, trainer):
+        if preflight and node:
+            node.add_upstream_node(preflight)
 
     baseline = _latest_blessed("Baseline")
     evaluator = Evaluator(
@@ -178,7 +185,7 @@ def build_pipeline(
 
     nodes: list[BaseNode] = [
         ingest, statistics_gen, schema_gen, validator, data_gate, transform, trainer, baseline, evaluator,
-        *(node for node in (reference, tuner, serving, references) if node), gate, pusher,
+        *(node for node in (reference, preflight, tuner, serving, references) if node), gate, pusher,
     ]  # fmt: skip
     return Pipeline(
         pipeline_name=config.name,
@@ -241,6 +248,17 @@ def _reference_models(config: WorkloadConfig, transform: BaseNode) -> BaseNode |
         label=config.transform.label,
         seed=config.train.seed,
         **reference_models_settings(config.evaluate),
+    )
+
+
+def _preflight(config: WorkloadConfig, transform: BaseNode) -> BaseNode | None:
+    """What compiles the training step for its TPU before the training, where the workload asks for it."""
+    if not config.train.preflight or config.train.device != "tpu":
+        return None
+    return Preflight(
+        transformed_examples=transform.outputs["transformed_examples"],
+        transform_graph=transform.outputs["transform_graph"],
+        **node_settings(config),
     )
 
 

@@ -39,3 +39,9 @@ class ReferenceReport(Artifact):
     """The scores of scikit-learn's models: `report.json`, see components/reference_models."""
 
     TYPE_NAME = "schemas.ReferenceReport"
+
+
+class PreflightReport(Artifact):
+    """What a training on a TPU would be like: `preflight.json`, see components/preflight and docs/tpu.md."""
+
+    TYPE_NAME = "schemas.PreflightReport"

@@ -1,6 +1,7 @@
 """The workload file's `data_gate`: what data may be trained on."""
 
 import re
+from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -157,3 +158,26 @@ def reference_folder(reference: str) -> str:
     """The folder that `data_gate.reference` names; empty for anything else."""
     named = reference in (LAST_BLESSED, LAST_PASSED, NO_REFERENCE) or span_of(reference) is not None
     return "" if named else reference
+
+
+def find_reference_problem(value: str, *, root: Path) -> str:
+    """What is wrong with `data_gate.reference`, in words; empty: nothing. A mistyped name is a folder."""
+    folder = reference_folder(value)
+    if folder and (problem := find_folder_problem(folder, root=root)):
+        return f"must be {LAST_BLESSED}, {LAST_PASSED}, {NO_REFERENCE}, span N or a folder, and {problem}"
+    return ""
+
+
+def find_folder_problem(value: str, *, root: Path) -> str:
+    """What is wrong with a folder of statistics, in words; empty: nothing that can be told from here."""
+    if "://" in value:
+        return ""
+    try:
+        folder = root / value
+        if not folder.is_dir():
+            return "there is no such folder"
+        return (
+            "" if any(folder.glob("Split-*")) else "that folder holds no statistics (Split-*/FeatureStats.pb)"
+        )
+    except OSError as error:
+        return f"it cannot be read: {error.strerror}"

@@ -18,6 +18,20 @@ MAX_PROBLEMS = 10
 # A password pasted where the name of a variable belongs must not reach the terminal or a log.
 _NEVER_SHOWN = ("password_env", "token_env")
 
+# What people call a key that has another name here.
+_OTHER_NAMES = {
+    "path": "source",
+    "file": "source",
+    "files": "source",
+    "input": "source",
+    "uri": "source",
+    "target": "label",
+    "steps": "epochs",
+    "batch": "batch_size",
+}
+# A key of another section is named only where it is nearly what was written.
+_ELSEWHERE_CUTOFF = 0.8
+
 _BEHIND_ALL_LINES = 2**31  # what has no line in the file comes last
 
 _TYPE_WORDS = {
@@ -140,7 +154,11 @@ def _unknown_key(model: type[BaseModel], path: KeyPath) -> str:
     parent = _annotation_at(model, path[:-1])
     siblings = list(_fields(parent)) if _is_model(parent) else []
     elsewhere = {dotted.rpartition(".")[2]: dotted for dotted in _dotted_keys(model)}
-    found = nearest(key, siblings) or elsewhere.get(key) or elsewhere.get(nearest(key, list(elsewhere)))
+    other = next((name for name in [_OTHER_NAMES.get(key, "")] if name in siblings), "")
+    similar = difflib.get_close_matches(key, elsewhere, n=1, cutoff=_ELSEWHERE_CUTOFF)
+    found = (
+        other or nearest(key, siblings) or elsewhere.get(key) or "".join(elsewhere[name] for name in similar)
+    )
     return f"unknown key; nearest: {found}" if found else f"unknown key; there are: {', '.join(siblings)}"
 
 

@@ -1,10 +1,11 @@
 """The workload file's `transform` and `train`: from raw columns to a trained model."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, field_validator
 
-from pipeline.config.section import Column, DottedPath, Section, StepRange, Text, without_default
+from pipeline.config.problems import KeyRuleError
+from pipeline.config.section import Column, DottedPath, Section, StepRange, Text, Texts, without_default
 from pipeline.config.train_loop import BlowUpConfig, CheckpointConfig, Exports
 
 # YAML has lists only; everything inside them stays strict.
@@ -27,6 +28,12 @@ class TransformConfig(Section):
         default="",
         description="The transformed feature that holds the label; the name of data.label where not given.",
         json_schema_extra=without_default,
+    )
+    classes: Texts = Field(
+        default=(),
+        description="Names of the label's classes, in the order of the codes 0, 1, ... that preprocessing_fn "
+        "gives them; a pushed version names them in its predictions. None: it answers numbers only.",
+        examples=[["setosa", "versicolor", "virginica"]],
     )
 
 
@@ -91,6 +98,11 @@ class TrainConfig(Section):
         description="The TPU slice that a cloud run trains on, where device is tpu.",
         examples=["v5e-8", "v6e-16"],
     )
+    preflight: bool = Field(
+        default=False,
+        description="Whether the step is compiled for the slice before it is trained, where device is tpu; "
+        "the run stops where it does not compile or does not fit.",
+    )
     tpu_address: str = Field(
         default="",
         description="Name or grpc:// address of the TPU, or local; empty: as the environment says.",
@@ -151,3 +163,16 @@ class TrainConfig(Section):
         description="FIRST:LAST, steps counted from 1 that are profiled for TensorBoard; null: none.",
         examples=["10:20"],
     )
+
+    @field_validator("profile_steps")
+    @classmethod
+    def _from_first_to_last(cls, steps: str | None) -> str | None:
+        if steps is not None:
+            first, last = map(int, steps.split(":"))
+            if not 1 <= first <= last:
+                raise KeyRuleError("counts from 1, and the first step comes first; write it as 10:20")
+        return steps
+
+    def run_fn_settings(self) -> dict[str, Any]:
+        """What `components.trainer.run_fn` takes of it, as plain values: not what other components read."""
+        return self.model_dump(mode="json", exclude={"tpu", "preflight"})

@@ -11,12 +11,18 @@ from pipeline.config.cloud import CloudConfig
 from pipeline.config.data import DataConfig
 from pipeline.config.engine import MetadataConfig, NodeConfig
 from pipeline.config.evaluate import EvaluateConfig
-from pipeline.config.gates import DataGateConfig, reference_folder
+from pipeline.config.gates import (
+    DataGateConfig,
+    find_folder_problem,
+    find_reference_problem,
+    reference_folder,
+)
 from pipeline.config.layers import NOT_IN_A_PROFILE, Layer, Layers, profile_layer, read_layer, set_layer
 from pipeline.config.notify import NotifyConfig
 from pipeline.config.problems import KeyRuleError, Problem, find_problems, problem_at, raise_problems
 from pipeline.config.push import PushConfig
 from pipeline.config.safe_yaml import KeyPath, shown
+from pipeline.config.schema_file import find_schema_problem
 from pipeline.config.section import PATTERN_WORDS, Name, NodeId, Section, Text
 from pipeline.config.train import TrainConfig, TransformConfig
 from pipeline.config.tune import TuneConfig
@@ -147,7 +153,9 @@ def _find_problems(layers: Layers, *, root: Path, only: Layer | None = None) -> 
     found = find_problems(WorkloadConfig, layers, patterns=PATTERN_WORDS)
     wrong = {problem.path for _, problem in found}
     checks: tuple[tuple[KeyPath, Callable[..., str]], ...] = (
-        (("schema",), _find_file_problem),
+        (("schema",), find_schema_problem),
+        (("data_gate", "reference"), find_reference_problem),
+        (("data_gate", "serving_statistics"), find_folder_problem),
         (("transform", "preprocessing_fn"), find_import_problem),
         (("train", "model"), find_import_problem),
     )
@@ -156,13 +164,6 @@ def _find_problems(layers: Layers, *, root: Path, only: Layer | None = None) -> 
         if isinstance(value, str) and path not in wrong and (words := check(value, root=root)):
             found.append(problem_at(path, words, layers))
     return [problem for layer, problem in found if only is None or layer is only]
-
-
-def _find_file_problem(value: str, *, root: Path) -> str:
-    try:
-        return "" if (root / value).is_file() else "does not exist; null infers it from the data"
-    except OSError as error:
-        return f"cannot be read: {error.strerror}"
 
 
 def _with_absolute_paths(config: WorkloadConfig, root: Path) -> WorkloadConfig:

@@ -103,14 +103,14 @@ def resume(name: str | None, *, output: Path, jobs: int | None) -> int:
         UsageError: there is nothing to go on with.
     """
     record = find(name, output)
-    if record.state in ("complete", "stopped"):
-        hint = run_command(record) if any(node.is_stop for node in record.nodes) else ""
-        raise UsageError(f"Run {record.run_id} is {record.state}: there is nothing to resume.", hint=hint)
-    if record.in_steps:
+    if record.in_steps and record.state != "complete":
         raise UsageError(
             f"Run {record.run_id} is taken in steps by another program, which goes on with it.",
             hint="in Airflow, clear its failed tasks",
         )
+    if record.state in ("complete", "stopped"):
+        hint = run_command(record) if any(node.is_stop for node in record.nodes) else ""
+        raise UsageError(f"Run {record.run_id} is {record.state}: there is nothing to resume.", hint=hint)
     if "again" in record.target:
         raise UsageError(f"{record.run_id} is a rehearsal: it starts anew.", hint=record.target["again"])
     return _execute(again(record.target, jobs=jobs), record)
@@ -159,9 +159,9 @@ def _execute(asked: Request, resumed: RunRecord | None = None) -> int:
     from pipeline.local.progress import stderr_display
 
     if asked.deploys:
-        from components.pusher.vertex_endpoint import find_credentials
+        from components.google_credentials import find_credentials
 
-        find_credentials()  # told now, not after the training
+        find_credentials("push.endpoint")  # told now, not after the training
     display = stderr_display()
     try:
         record = execute(asked, display=display, resumed=resumed)
@@ -223,8 +223,27 @@ def report(name: str | None, output: Path, *, index: bool, path: Path | None) ->
 
 def diff(old: str, new: str, output: Path) -> Difference:
     """What changed from one run to another; each is named as in `find`."""
-    history = History(output.absolute())
+    return _difference(find(old, output), find(new, output), output)
+
+
+def diff_page(old: str, new: str, output: Path, path: Path) -> Path:
+    """Writes what changed from one run to another as a page; returns the file.
+
+    Raises:
+        UsageError: there is no such run.
+        PipelineError: the page cannot be written.
+    """
+    from pipeline.report.page import write_difference
+
     before, after = find(old, output), find(new, output)
+    try:
+        return write_difference(_difference(before, after, output), before, after, path)
+    except OSError as error:
+        raise PipelineError(f"The page cannot be written: {error}", hint="another file: -o FILE") from error
+
+
+def _difference(before: RunRecord, after: RunRecord, output: Path) -> Difference:
+    history = History(output.absolute())
     prints = [read_fingerprints(history.folder(record.run_id)) for record in (before, after)]
     return compare(before, after, *prints)
 

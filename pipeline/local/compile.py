@@ -23,7 +23,7 @@ from pipeline.local.graph import Graph, Node
 from pipeline.local.parameters import fill_parameters
 from pipeline.local.targets import load_pipeline
 from pipeline.metadata_store import connection_config, prepare_server
-from schemas.artifacts import DataVerdict
+from schemas.artifacts import DataVerdict, PreflightReport
 
 _IN_PROCESS = "--runner=FnApiRunner"
 _RESOLVER = "tfx.dsl.components.common.resolver.Resolver"
@@ -32,6 +32,8 @@ _BASELINE_STRATEGY = "LatestBlessedModelStrategy"
 _PASSED_STRATEGY = "LatestArtifactStrategy"
 _SPAN_STRATEGY = "SpanStrategy"
 _DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
+# What a gate that lies before other nodes puts out.
+_JUDGEMENTS = {DataVerdict.TYPE_NAME, PreflightReport.TYPE_NAME}
 
 
 @dataclass(frozen=True)
@@ -202,7 +204,7 @@ def _with_gates(nodes: Sequence[Node], ir: pipeline_pb2.Pipeline) -> tuple[Node,
 
     The resolver of the latest blessed model that a judge asks finds the data of that model.
     """
-    judges = {node.id for node in nodes if DataVerdict.TYPE_NAME in node.outputs.values()}
+    judges = {node.id for node in nodes if _JUDGEMENTS.intersection(node.outputs.values())}
     asked = {up for node in nodes if node.id in judges for up in node.upstream}
     found = []
     for node, each in zip(nodes, ir.nodes, strict=True):

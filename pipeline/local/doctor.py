@@ -45,6 +45,9 @@ class Finding:
         state: "ok"; "none": not there and not needed by the default workload; "missing": needed.
         found: in words; never a secret's content.
         remedy: what to do to have it, "" where it is there.
+
+    Raises:
+        ValueError: what is needed and missing has no remedy.
     """
 
     group: str
@@ -52,6 +55,10 @@ class Finding:
     state: State
     found: str
     remedy: str = ""
+
+    def __post_init__(self) -> None:
+        if self.state == "missing" and not self.remedy:
+            raise ValueError(f"{self.name} is missing, and nothing says what to do about it")
 
 
 @dataclass(frozen=True)
@@ -175,6 +182,12 @@ def _uses(name: str, python: Path, backends: Sequence[str]) -> Iterator[Finding]
         )
 
 
+_ACCELERATOR_REMEDIES = {
+    "tpu": "rent one, see docs/tpu.md; what it would bring: python local_runner.py preflight --tpu v5e-8",
+    "gpu": "NVIDIA's driver on a machine with a GPU; train.device: cpu needs none",
+}
+
+
 def _accelerators(environment: Mapping[str, str], *, deep: bool) -> Iterator[Finding]:
     evidence = find_evidence(environment)
     for kind in ("tpu", "gpu"):
@@ -189,6 +202,7 @@ def _accelerators(environment: Mapping[str, str], *, deep: bool) -> Iterator[Fin
                 name=kind.upper(),
                 state="none",
                 found=f"none; looked for {LOOKED_FOR[kind]}".replace("train.tpu, ", ""),
+                remedy=_ACCELERATOR_REMEDIES[kind],
             )
     if shutil.which("nvidia-smi"):
         names = _output(["nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader"])
@@ -200,7 +214,11 @@ def _accelerators(environment: Mapping[str, str], *, deep: bool) -> Iterator[Fin
         yield Finding(group="accelerators", name="hosts", state="ok", found=words)
     except ComponentError as error:
         yield Finding(
-            group="accelerators", name="hosts", state="missing", found=error.message, remedy=error.hint
+            group="accelerators",
+            name="hosts",
+            state="missing",
+            found=error.message,
+            remedy=error.hint or "unset these variables, or set them alike on all hosts",
         )
 
 
@@ -230,7 +248,10 @@ def _credentials(environment: Mapping[str, str]) -> Iterator[Finding]:
         name="Google Cloud",
         state="ok" if there else "none",
         found=found,
-        remedy="" if there else "gcloud auth application-default login, for gs:// and Vertex AI",
+        remedy=""
+        if there
+        else f"{'unset that variable; ' if named else ''}gcloud auth application-default login, "
+        "for gs:// and Vertex AI",
     )
 
 
@@ -244,12 +265,20 @@ def _programs(environment: Mapping[str, str]) -> Iterator[Finding]:
     for name, path in engine_programs().items():
         there = str(path) if path.exists() else ""
         yield _program(group, f"Beam on {name.capitalize()}", there, engine_remedy(name))
-    docker = shutil.which("docker") or ""
-    found = docker
-    socket = Path(environment.get("DOCKER_HOST", "unix:///var/run/docker.sock").removeprefix("unix://"))
+    yield _docker(group, shutil.which("docker") or "", environment)
+
+
+def _docker(group: str, docker: str, environment: Mapping[str, str]) -> Finding:
+    host = environment.get("DOCKER_HOST", "unix:///var/run/docker.sock")
+    socket = Path(host.removeprefix("unix://"))
+    if docker and "://" in host.removeprefix("unix://"):
+        return _program(group, "Docker", f"{docker}, with the daemon at {host}", "")
     if docker and not socket.exists():
-        found = f"{docker}, but no daemon at {socket}"
-    yield _program(group, "Docker", found, "install Docker, to build the image for cloud runs")
+        return Finding(
+            group=group, name="Docker", state="none", found=f"{docker}, but no daemon at {socket}",
+            remedy="systemctl start docker, to build the image for cloud runs",
+        )  # fmt: skip
+    return _program(group, "Docker", docker, "install Docker, to build the image for cloud runs")
 
 
 def _program(group: str, name: str, found: str, remedy: str) -> Finding:

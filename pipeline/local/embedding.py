@@ -25,6 +25,27 @@ class RunFailedError(PipelineError):
 
 
 @dataclass(frozen=True)
+class InlinePage:
+    """A page that a notebook shows below the cell, apart from the notebook's own page.
+
+    Attributes:
+        html: the whole page.
+        height_px: of the frame that it is shown in.
+    """
+
+    html: str
+    height_px: int
+
+    def _repr_html_(self) -> str:
+        """A frame of its own origin: neither page reaches into the other."""
+        page = html.escape(self.html)
+        return (
+            f'<iframe title="report" sandbox="allow-scripts" srcdoc="{page}" '
+            f'style="width:100%;height:{self.height_px}px;border:1px solid #888"></iframe>'
+        )
+
+
+@dataclass(frozen=True)
 class RunResult:
     """What came of a run.
 
@@ -92,6 +113,17 @@ class RunResult:
             KeyError: the run has no such node.
         """
         return self.folder / "logs" / f"{self.record.node(node_id).id}.log"
+
+    def report(self, *, height_px: int = 700) -> InlinePage:
+        """The page of the run, for a notebook to show.
+
+        Args:
+            height_px: of the frame that it is shown in.
+
+        Raises:
+            FileNotFoundError: the run could not write its page; its last lines said why.
+        """
+        return InlinePage((self.folder / "report.html").read_text(encoding="utf-8"), height_px)
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the outcome, the nodes, and where the whole report is."""

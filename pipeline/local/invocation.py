@@ -9,24 +9,33 @@ from pathlib import Path
 DEFAULT_OUTPUT = Path("output")
 
 
-def command(*words: str, output: Path | None = None) -> str:
-    """A command of local_runner.py, e.g. `.venv/bin/python local_runner.py resume 2026 --output /tmp/out`.
+LOCAL, CLOUD = "local_runner.py", "cloud_runner.py"
+
+
+def command(*words: str, output: Path | None = None, program: str = LOCAL) -> str:
+    """A command to paste, e.g. `.venv/bin/python local_runner.py resume 2026 --output /tmp/out`.
 
     Args:
         words: the command and its arguments.
         output: the output folder that it is about; left out where it is the default one.
+        program: whose command.
     """
     line = shlex.join(words)
     if output is not None and output.absolute() != DEFAULT_OUTPUT.absolute():
         line += f" --output {shlex.quote(str(output))}"
-    return f"{_prefix()} {line}"
+    return f"{_prefix(program)} {line}"
 
 
-def _prefix() -> str:
-    script = sys.argv[0]
-    if Path(script).name != "local_runner.py":
-        return "python local_runner.py"  # called from a notebook or a test
-    return shlex.join([_interpreter(), script])
+def same_command() -> str:
+    """The command that runs now, to be run once more."""
+    return shlex.join([_interpreter(), *sys.argv])
+
+
+def _prefix(program: str) -> str:
+    script = Path(sys.argv[0])
+    if script.name not in (LOCAL, CLOUD):
+        return f"python {program}"  # called from a notebook or a test
+    return shlex.join([_interpreter(), str(script.with_name(program))])
 
 
 def _interpreter() -> str:

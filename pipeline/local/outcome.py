@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from components.pusher.shelf import shelf_at
 from pipeline.local.graph import Graph
 from pipeline.local.record import NodeRecord, RunRecord, verdict_path
 
@@ -33,6 +34,16 @@ def complete_outcome(record: RunRecord) -> None:
         if properties.get("pushed") == 1:
             path = properties["pushed_destination"]
             record.pushed = {"version": properties.get("pushed_version") or Path(path).name, "path": path}
+            if live := _another_live(path):
+                record.pushed["live"] = live
+
+
+def _another_live(path: str) -> str:
+    """The version that is served instead of a pushed one, as after a rollback; "" if none, or not on disk."""
+    if "://" in path:
+        return ""
+    numbers = shelf_at(str(Path(path).parent)).numbers()
+    return str(numbers[-1]) if numbers and str(numbers[-1]) != Path(path).name else ""
 
 
 def _artifacts(record: RunRecord, type_name: str) -> Iterator[dict[str, Any]]:

@@ -1,15 +1,18 @@
 """The command `predict`: a pushed version over the rows of files."""
 
+import difflib
 import json
 import secrets
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from components.counting import counted
 from components.errors import ComponentError
+from components.ingest.column_names import column_names
 from components.ingest.column_types import Columns, ColumnType
 from components.ingest.formats import FORMATS
 from components.ingest.options import Options
@@ -20,12 +23,16 @@ from components.ingest.typed_rows import example_rows
 from components.pusher.manifest import Manifest
 from components.pusher.shelf import shelf_at
 from components.saved_model.arguments import argument_names
+from components.saved_model.class_names import names_classes
 from components.saved_model.signatures import SERVE_RAW, SERVING_DEFAULT, Signature
 from pipeline.beam_engine import beam_args as workload_beam_args
 from pipeline.beam_engine import check_engine
 from pipeline.config import WorkloadConfig
 from pipeline.errors import UsageError
 from pipeline.ingest_options import ingest_options
+from pipeline.local.invocation import command
+from pipeline.local.sign_of_life import sign_of_life
+from pipeline.local.versions import no_version
 from pipeline.serving import serving_base
 
 if TYPE_CHECKING:
@@ -39,6 +46,7 @@ _TYPES = {
     "string": ColumnType.TEXT,
 }
 _SCHEMA_TYPES = {"FLOAT": ColumnType.FLOAT, "INT": ColumnType.INT, "BYTES": ColumnType.TEXT}
+_SHOWN_COLUMNS = 5
 _TABLES = ("csv", "jsonl", "parquet", "tfrecord")
 
 
@@ -48,19 +56,24 @@ class Predicted:
 
     Attributes:
         folder: holds the predictions, the rejects and `summary.json`.
-        summary: the model's version, rows predicted, rows rejected by reason, the files.
+        summary: the model's version, rows predicted, how many of them with no number for an answer, rows
+            rejected by reason, the files.
     """
 
     folder: Path
     summary: Mapping[str, Any]
 
     def text(self) -> str:
-        """A line or two."""
+        """A few lines."""
         rejected = sum(self.summary["rejected"].values())
-        lines = [f"{self.summary['predicted']:,} rows predicted by version {self.summary['version']}."]
+        predicted = counted(self.summary["predicted"], "row")
+        lines = [f"{predicted} predicted by version {self.summary['version']}."]
+        if unsound := self.summary["not_finite"]:
+            have = "has" if unsound == 1 else "have"
+            lines.append(f"{unsound:,} of them {have} no number for an answer: null stands there.")
         if rejected:
             reasons = ", ".join(f"{count:,} {reason}" for reason, count in self.summary["rejected"].items())
-            lines.append(f"{rejected:,} rows rejected: {reasons}.")
+            lines.append(f"{counted(rejected, 'row')} rejected: {reasons}.")
         return "\n".join([*lines, str(self.folder)])
 
 
@@ -112,29 +125,36 @@ def predict(
         beam_args: options of the Beam pipeline, over the workload's.
 
     Raises:
-        UsageError: the Beam engine is not there, no version, no file, or `to` holds something.
+        UsageError: the Beam engine is not there, no version, no file, or `to` holds something or cannot be
+            made.
         ComponentError: the version is damaged, a file cannot be read, or the model refuses every row.
     """
     shelf = shelf_at(serving_base(config, output.absolute()))
     numbers = shelf.numbers()
-    if not numbers or version not in (None, *numbers):
-        raise UsageError(f"{shelf.base} holds no version{f' {version}' if version else ''}.")
+    if not numbers:
+        raise no_version(shelf.base, config.name, output)
+    if version not in (None, *numbers):
+        raise UsageError(
+            f"{shelf.base} holds no version {version}.", hint=command("versions", config.name, output=output)
+        )
     engine = [*workload_beam_args(config.beam, config.cloud), *beam_args]
     check_engine(engine)
     number = version or numbers[-1]
     files = _files(source, file_format or config.data.format)
     options = _options(config, file_format or _format_of(files[0].name, config.data.format))
+    manifest = shelf.manifest(number)
+    _check_columns(manifest, files[0], options, others=Path(shelf.base).parent)
     target = (to or output / "predictions" / config.name / _now()).absolute()
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise UsageError(f"{target} is there already.", hint="choose a new folder with --to")
-    partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    partial = _new_folder_beside(target)
     try:
-        with shelf.fetched(number) as model:
-            counts = _predict(shelf.manifest(number), model, files, options, partial, engine)
+        doing = f"{config.name} version {number}: predicts {source}"
+        with sign_of_life(doing), shelf.fetched(number) as model:
+            counts = _predict(manifest, model, files, options, partial, engine)
         summary = {
             "workload": config.name,
             "version": number,
             "predicted": counts.predicted,
+            "not_finite": counts.not_finite,
             "rejected": counts.rejected,
             "first_rejected": counts.first,
             "files": [file.name for file in files],
@@ -159,15 +179,76 @@ def _predict(
     from components.saved_model.reading import read_signatures
 
     schema = _schema_types(manifest)
-    reader = Reader(files, options, _columns(read_signatures(model), schema, options.format), schema)
-    folder.mkdir(parents=True)
+    signatures = read_signatures(model)
+    reader = Reader(files, options, _columns(signatures, schema, options.format), schema)
+    classes = tuple(manifest.papers.get("classes", ())) if manifest else ()
+    if not names_classes(classes, signatures[SERVING_DEFAULT]):
+        classes = ()
     return predict_files(
         [file.name for file in files],
         model_folder=model,
         folder=folder,
         read=reader,
         beam_args=beam_args,
+        classes=classes,
     )
+
+
+def _new_folder_beside(target: Path) -> Path:
+    """Makes the folder that takes the target's name when everything is done; before the model is loaded."""
+    try:
+        if target.exists() and (not target.is_dir() or any(target.iterdir())):
+            raise UsageError(f"{target} is there already.", hint="choose a new folder with --to")
+        partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+        partial.mkdir(parents=True)
+    except OSError as error:
+        raise UsageError(
+            f"{target} cannot be made a folder for the predictions: {error.strerror}.",
+            hint="choose a new folder with --to, where you may write",
+        ) from error
+    return partial
+
+
+def _check_columns(manifest: Manifest | None, file: StoredFile, options: Options, *, others: Path) -> None:
+    """Refuses a table without the columns that no row may lack, before TensorFlow is imported.
+
+    Args:
+        manifest: of the version; an older one does not name these columns.
+        file: the first of the input.
+        options: how it is read.
+        others: the folder beside the versions that holds those of other workloads.
+    """
+    schema = manifest.papers.get("schema", {}) if manifest else {}
+    if options.format == "tfrecord" or not schema.get("needed"):
+        return
+    with fetched(file) as there:
+        names = column_names(there, options)
+    if missing := [name for name in schema["needed"] if name not in names]:
+        told = ", ".join(_with_nearest(name, names) for name in missing[:_SHOWN_COLUMNS])
+        more = f" and {len(missing) - _SHOWN_COLUMNS} more" if len(missing) > _SHOWN_COLUMNS else ""
+        raise UsageError(
+            f"{file.name} lacks {'a column' if len(missing) == 1 else 'columns'} that the model needs: "
+            f"{told}{more}.",
+            hint=_other_workload(names, file.name, others)
+            or f"it needs {', '.join(schema['needed'])}; rename the columns of the file",
+        )
+
+
+def _with_nearest(name: str, names: Sequence[str]) -> str:
+    nearest = difflib.get_close_matches(name, names, n=1)
+    return f"{name} (nearest: {nearest[0]})" if nearest else name
+
+
+def _other_workload(names: Sequence[str], source: str, folder: Path) -> str:
+    """The command that predicts with another workload whose model these columns suffice for; "" if none."""
+    for base in sorted(folder.iterdir()) if folder.is_dir() else ():
+        shelf = shelf_at(str(base))
+        numbers = shelf.numbers()
+        manifest = shelf.manifest(numbers[-1]) if numbers else None
+        needed = manifest.papers.get("schema", {}).get("needed") if manifest else None
+        if needed and set(needed) <= set(names):
+            return command("predict", base.name, "--input", source, output=folder.parent)
+    return ""
 
 
 def _files(source: str, file_format: str) -> tuple[StoredFile, ...]:
@@ -177,6 +258,8 @@ def _files(source: str, file_format: str) -> tuple[StoredFile, ...]:
     try:
         return tuple(list_files(pattern))
     except ComponentError as error:
+        if pattern != source and file_format not in _TABLES:
+            raise _no_table(file_format) from error  # of a folder of images it is not the place that is wrong
         raise UsageError(error.message, hint="check --input") from error
 
 
@@ -190,12 +273,17 @@ def _format_of(name: str, otherwise: str) -> str:
 
 def _options(config: WorkloadConfig, file_format: str) -> Options:
     if file_format not in _TABLES:
-        raise UsageError(
-            f"{file_format} files cannot be predicted from.", hint=f"--format takes {', '.join(_TABLES)}"
-        )
+        raise _no_table(file_format)
     own = ingest_options(config.data)
     # The workload's delimiter and the like are about files of its own format; `columns` about training.
     return replace(own, columns=()) if file_format == config.data.format else Options(format=file_format)
+
+
+def _no_table(file_format: str) -> UsageError:
+    return UsageError(
+        f"{file_format} files cannot be predicted from; {', '.join(_TABLES)} can.",
+        hint="put the images into the column image of a Parquet file, a row each: docs/own-data.md",
+    )
 
 
 def _schema_types(manifest: Manifest | None) -> Columns:

@@ -1,5 +1,21 @@
 """Text of unknown origin (cells, file names, exceptions) made safe for a terminal."""
 
+import re
+
+# ECMA-48: control sequences (colours, moves), operating system commands (titles, links), and short escapes.
+_CONTROL_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-Z\\^-~])")
+
+
+def plain_log(text: str) -> str:
+    """A log as it was to be read: without colours, and of a line that was drawn over, the last state only.
+
+    Args:
+        text: may begin or end within a sequence; what is left of one is written out.
+    """
+    lines = _CONTROL_SEQUENCE.sub("", text).replace("\r\n", "\n").split("\n")
+    last_states = (line.rstrip("\r").rpartition("\r")[2] for line in lines)
+    return printable("\n".join(last_states).replace("\t", "    "))
+
 
 def printable(text: str) -> str:
     """The same text with control characters written out, so that no terminal obeys them; lines stay."""

@@ -75,7 +75,9 @@ class RunRecord:
         metrics: of the candidate, overall, by name.
         blessed: the model gate's answer; None where no gate ran.
         blessing_reasons: that answer in words.
-        pushed: `{version, path}` of the served version; None where nothing was pushed.
+        pushed: `{version, path}` of the pushed version, by this run or by the one that its Pusher is cached
+            from, and `live` where another version was served when the run ended; None where nothing was
+            pushed.
         training: `{verdict, speed, time, tuned, exports}` of the trained model; empty without our Trainer.
         overrides: why this run may pass a gate whatever that finds, by a key of `OVERRIDES`.
         reference: what the data that passed its gate before this run's own depended on; see

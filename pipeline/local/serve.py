@@ -7,6 +7,7 @@ from pathlib import Path
 from components.pusher.shelf import shelf_at
 from pipeline.config import WorkloadConfig
 from pipeline.local.printable import printable
+from pipeline.local.versions import no_version
 from pipeline.serving import serving_base
 
 TOKEN_VARIABLE = "SLIPWAY_SERVE_TOKEN"  # noqa: S105  (the variable's name)
@@ -23,16 +24,20 @@ def serve(config: WorkloadConfig, output: Path, *, host: str, port: int) -> None
         port: 0 for a free one.
 
     Raises:
-        ComponentError: there is no version that can be served, or the address cannot be bound.
+        UsageError: there is no version.
+        ComponentError: there is none that can be served, or the address cannot be bound.
     """
     from components.serving.live_model import LiveModel
     from components.serving.server import ModelServer
 
+    versions = shelf_at(serving_base(config, output.absolute()))
+    if not versions.numbers():
+        raise no_version(versions.base, config.name, output)
     # Bound first: a wrong address is told before a model is loaded.
     with ModelServer(
         name=config.name, host=host, port=port, token=os.environ.get(TOKEN_VARIABLE, "")
     ) as server:
-        live = LiveModel(shelf_at(serving_base(config, output.absolute())), tell=_tell)
+        live = LiveModel(versions, tell=_tell)
         server.live = live
         _tell(
             f"{server.url}/v1/models/{config.name}:predict  (to try it out; not for production. Ctrl-C ends)"

@@ -25,6 +25,7 @@ from pipeline.local.execution import (
 )
 from pipeline.local.graph import Graph
 from pipeline.local.history import History, new_run_id
+from pipeline.local.invocation import command
 from pipeline.local.lock import check_store, locked
 from pipeline.local.outcome import GATE_STOPPED, NODE_FAILED, withhold
 from pipeline.local.plan import Decision
@@ -155,7 +156,7 @@ def _run(
         if node.state not in ("complete", "cached") and not decisions[node.id].is_unmet:
             raise PipelineError(
                 f"{node_id} cannot run: {node.id} is not done in run {record.run_id}, but {node.state}.",
-                hint=f"run {node.id} first",
+                hint=command("step", "node", record.run_id, node.id, output=request.output),
             )
     if entry.state != "waiting":
         entry.why = "taken again"
@@ -224,7 +225,10 @@ def _of_steps(history: History, run_id: str) -> RunRecord:
         raise UsageError("There is no run to go on with: the step that begins it has not ended well.")
     record = history.find(run_id)
     if not record.in_steps:
-        raise UsageError(f"Run {record.run_id} is not taken in steps.", hint="begin one with `step begin`")
+        raise UsageError(
+            f"Run {record.run_id} is not taken in steps.",
+            hint=f"{command('step', 'begin', output=history.output)}   # begins one that is",
+        )
     return record
 
 

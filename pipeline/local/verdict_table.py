@@ -4,6 +4,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from components.model_gate.metrics import METRICS
+
 # What fits a screen together with the nodes.
 _SHOWN_SLICES = 12
 SHOWN_CHECKS = 16
@@ -67,7 +69,9 @@ def _slice_table(slices: Mapping[str, Mapping[str, float]], checked: Sequence[st
     metrics = [name for name in dict.fromkeys(checked) if name in known]
     if not found or not metrics:
         return
-    worst_first = sorted(found, key=lambda name: found[name].get(metrics[0], math.inf))
+    known_metric = METRICS.get(metrics[0])
+    sign = -1 if known_metric is not None and known_metric.better == "lower" else 1
+    worst_first = sorted(found, key=lambda name: sign * found[name].get(metrics[0], sign * math.inf))
     rows = [
         (name, *(_number(found[name].get(metric)) for metric in ("example_count", *metrics)))
         for name in worst_first[:_SHOWN_SLICES]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from components.pusher.destination import deployment_at, push
 from components.pusher.hook import run_hook
@@ -105,6 +105,15 @@ class RolledBack:
     target: int
     instead_of: int
 
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "version": self.published.version,
+            "path": self.published.address,
+            "repeats": self.target,
+            "instead_of": self.instead_of,
+        }
+
     def text(self) -> str:
         """What is live now; and that the next model's baseline is another matter."""
         return (
@@ -137,7 +146,9 @@ def rollback(config: WorkloadConfig, output: Path, *, to: int | None, reason: st
     with locked(output.absolute(), run_id="rollback"):
         shelf = shelf_at(base)
         found = _versions(shelf)
-        target = _target(found, to, base, output)
+        if not found:
+            raise no_version(base, config.name, output)
+        target = _target(found, to, base, command("versions", config.name, output=output))
         with shelf.fetched(target.version) as folder:
             again = {
                 "version": target.copy_of,
@@ -157,8 +168,57 @@ def rollback(config: WorkloadConfig, output: Path, *, to: int | None, reason: st
     return done
 
 
-def verify(place: str) -> Iterator[tuple[str, str]]:
-    """Checks a version, or all of a base: its address and what is wrong with it, empty where nothing is.
+class Verified(NamedTuple):
+    """A version's address, and what is wrong with it in words; empty where nothing is."""
+
+    address: str
+    problem: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"version": self.address, "sound": not self.problem, "problem": self.problem}
+
+
+def verify_all(place: str | None, workload: Path, output: Path, *, profile: str | None) -> list[Verified]:
+    """Checks a version, or all of a base.
+
+    Args:
+        place: a workload's name, or what `verify` takes; None: the versions of `workload`.
+        workload: whose versions, where no place is named.
+        output: the folder of its runs.
+        profile: of the workload.
+
+    Raises:
+        UsageError: there is no version.
+    """
+    if place and not Path(place).exists() and (PROJECT_ROOT / "workloads" / place).is_dir():
+        workload, place = Path(place), None
+    if place is None:
+        config = workload_config(workload, profile=profile)
+        place = serving_base(config, output.absolute())
+        if not shelf_at(place).numbers():
+            raise no_version(place, config.name, output)
+    return list(verify(place))
+
+
+def verified_text(found: Sequence[Verified]) -> str:
+    """One line a version."""
+    return "\n".join(f"{each.address}: {each.problem or 'is what its manifest says'}" for each in found)
+
+
+def no_version(base: str, name: str, output: Path) -> UsageError:
+    """Nothing was pushed yet, and how to.
+
+    Args:
+        base: where versions were looked for.
+        name: of the workload.
+        output: the folder of its runs.
+    """
+    return UsageError(f"{base} holds no version.", hint=command("run", name, output=output))
+
+
+def verify(place: str) -> Iterator[Verified]:
+    """Checks a version, or all of a base.
 
     Args:
         place: a directory or a gs:// address, of a version or of the folder that holds versions.
@@ -177,7 +237,7 @@ def verify(place: str) -> Iterator[tuple[str, str]]:
     if not wanted:
         raise UsageError(f"{place} holds no version.", hint=command("versions"))
     for version in wanted:
-        yield f"{shelf.base}/{version}", shelf.problem(version)
+        yield Verified(f"{shelf.base}/{version}", shelf.problem(version))
 
 
 def _record(
@@ -209,10 +269,7 @@ def _versions(shelf: Shelf) -> list[Version]:
     return [Version(each, each == numbers[-1], shelf.manifest(each)) for each in reversed(numbers)]
 
 
-def _target(found: Sequence[Version], to: int | None, base: str, output: Path) -> Version:
-    see = command("versions", output=output)
-    if not found:
-        raise UsageError(f"{base} holds no version.", hint=command("run", output=output))
+def _target(found: Sequence[Version], to: int | None, base: str, see: str) -> Version:
     live = found[0]
     if to is not None:
         wanted = next((version for version in found if version.version == to), None)

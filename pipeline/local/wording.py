@@ -77,13 +77,21 @@ def summary(
         if not record.in_steps:
             yield f"hint: {resume_command(record)}"
         return
+    if record.state == "killed":
+        done = _count(record, "complete", "cached")
+        yield (
+            f"Killed: the engine ended without a word. {done} of {len(record.nodes)} nodes are done and kept."
+        )
+        if not record.in_steps and "again" not in record.target:
+            yield f"hint: {resume_command(record)}"
+        return
     if record.state == "stopped" and any(node.is_stop for node in record.nodes):
         yield from _stop(record, stops or {})
         return
     if record.state == "stopped":
         yield from _not_blessed(record, verdict or {})
     elif record.pushed:
-        yield f"Pushed: {record.workload} version {record.pushed['version']} -> {record.pushed['path']}"
+        yield _pushed_line(record, record.pushed)
     else:
         yield f"Done: {record.workload}, nothing to push."
     if record.blessed:
@@ -98,6 +106,20 @@ def summary(
         yield f"Training: {record.training['verdict']}"
     yield _work_line(record)
     yield f"hint: {_next_step(record)}"
+
+
+def _pushed_line(record: RunRecord, pushed: Mapping[str, Any]) -> str:
+    line = f"Pushed: {record.workload} version {pushed['version']} -> {pushed['path']}"
+    if "live" not in pushed:
+        return line
+    # A result that is taken over publishes nothing: after a rollback another version stays the live one.
+    pushers = [n for n in record.nodes if n.state == "cached" and _puts_out(n, "PushedModel")]
+    before = f"{pushers[0].why}; " if pushers else ""
+    return f"{line} ({before}version {pushed['live']} is live)"
+
+
+def _puts_out(node: NodeRecord, type_name: str) -> bool:
+    return any(each["type"] == type_name for artifacts in node.outputs.values() for each in artifacts)
 
 
 def training_lines(training: Mapping[str, Any]) -> Iterator[str]:

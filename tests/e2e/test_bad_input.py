@@ -49,6 +49,10 @@ def test_data_without_the_label_column_names_it_and_the_columns_there_are(refuse
     assert "tip" in said.replace("tips", "").replace("trips", "")
 
 
+def test_profiled_steps_in_the_wrong_order_are_refused_before_anything_runs(refused):
+    assert "train.profile_steps='20:10': counts from 1" in refused("--profile-steps", "20:10")
+
+
 def test_unknown_key_is_refused_with_line_and_nearest_name(refused, project, tmp_path):
     text = (project / "workloads/taxi/workload.yaml").read_text(encoding="utf-8")
     wrong = text.replace("batch_size:", "batch_siz:")

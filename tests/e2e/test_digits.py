@@ -32,8 +32,12 @@ print(json.dumps({
 
 
 @pytest.fixture(scope="module")
-def record(local_runner, tmp_path_factory):
-    output = tmp_path_factory.mktemp("digits") / "output"
+def output(tmp_path_factory):
+    return tmp_path_factory.mktemp("digits") / "output"
+
+
+@pytest.fixture(scope="module")
+def record(local_runner, output):
     finished = local_runner("run", "digits", "--output", str(output))
     assert finished.returncode == 0, finished.stderr
     return json.loads(local_runner("show", "--json", "--output", str(output)).stdout)
@@ -72,3 +76,12 @@ def test_pushed_model_knows_the_digits_of_the_test_images(record, answers, proje
 def test_raw_tensor_is_a_whole_image_and_serialized_examples_are_answered_alike(answers):
     assert answers["raw_inputs"] == {"image": [None, 784]}
     assert np.allclose(answers["serialized"], answers["raw"][:3], atol=1e-6)
+
+
+def test_training_step_goes_through_the_preflight(record, preflight, output, jax_python):
+    found = preflight("digits", output)
+
+    assert found["step"]["error"] == ""
+    assert found["parameters"] > 1000
+    assert not [each for each in found["findings"] if each["severity"] == "error"]
+    assert found["can_train"] == (found["target"] == "tpu")  # nothing is promised without libtpu

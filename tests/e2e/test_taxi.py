@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -10,6 +11,8 @@ from pathlib import Path
 
 import psutil
 import pytest
+
+from pipeline.report.answers import answers as shown_answers
 
 pytestmark = pytest.mark.slow
 
@@ -118,7 +121,16 @@ def test_run_leaves_a_page_of_at_most_500_kb_with_every_part(first_run, latest, 
     assert "cannot be shown" not in page
     parts = ("In numbers", "Pipeline", "Timeline", "Data", "Model", "Training", "Lineage")
     assert [part for part in parts if f"{part}</h2>" not in page] == []
+    assert all(f"<h4>{name}</h4>" in page for name in ("ROC curve", "Precision and recall", "Calibration"))
     assert len(page) < 500_000
+
+
+def test_the_answers_on_the_page_add_up_to_the_evaluators_metrics(latest):
+    (blessing,) = next(n for n in latest()["nodes"] if n["id"] == "ModelGate")["outputs"]["blessing"]
+    verdict = json.loads(Path(blessing["uri"], "verdict.json").read_text(encoding="utf-8"))
+    told = shown_answers(verdict["answers"])
+    assert told.rows == verdict["metrics"]["example_count"]
+    assert told.binary.even.accuracy == pytest.approx(verdict["metrics"]["binary_accuracy"], abs=1e-6)
 
 
 def test_no_node_packs_tfx_for_workers_elsewhere(first_run, output):
@@ -228,6 +240,15 @@ def test_metrics_of_every_slice_are_kept_with_the_verdict(first_run, latest):
     assert {"overall", "payment_type=Cash", "trip_start_hour=18"} <= verdict["slices"].keys()
 
 
+def test_training_step_goes_through_the_preflight(first_run, preflight, output, jax_python):
+    found = preflight("taxi", output)
+
+    assert found["step"]["error"] == ""
+    assert found["parameters"] > 1000
+    assert not [each for each in found["findings"] if each["severity"] == "error"]
+    assert found["can_train"] == (found["target"] == "tpu")  # nothing is promised without libtpu
+
+
 def test_unchanged_rerun_is_answered_without_starting_anything(
     first_run, fewer, local_runner, output, latest
 ):
@@ -271,6 +292,14 @@ def test_model_below_its_threshold_is_not_pushed_and_ends_with_code_3(
     assert finished.returncode == 3
     assert "Not pushed: auc 0.9" in finished.stderr
     assert "needs at least 0.999" in finished.stderr
+    head, first, *_ = (
+        line for line in finished.stderr.splitlines() if line.startswith(("  check ", "  auc "))
+    )
+    assert head.split() == ["check", "slice", "required", "got", "baseline", "verdict"]
+    assert re.fullmatch(r"  auc +overall +at least 0\.999 +0\.9\d+ +FAILED", first)
+    [hint] = (line for line in finished.stderr.splitlines() if "--bless 'why it is right'" in line)
+    assert hint.startswith("hint: ")
+    assert "local_runner.py run " in hint
     record = latest()
     assert record["state"] == "stopped"
     assert record["blessed"] is False
@@ -278,6 +307,34 @@ def test_model_below_its_threshold_is_not_pushed_and_ends_with_code_3(
     assert record["blessing_reasons"]
     assert sorted(serving.iterdir()) == before
     assert {node["id"] for node in record["nodes"] if node["state"] == "complete"} == {"ModelGate", "Pusher"}
+
+
+def test_what_both_gates_refuse_passes_with_reasons_that_stand_in_run_verdict_and_manifest(
+    first_run, fewer, local_runner, output, latest, tmp_path
+):
+    # To another place: where it was pushed before, the same model is not pushed again.
+    place = f"push.destination={tmp_path / 'serving'}"
+    refused = ("evaluate.thresholds.auc.min=0.999", "data_gate.min_rows=20000", place)
+    reasons = ("--bless", "the old one is broken", "--accept-data", "a short month")
+    sets = [part for each in refused for part in ("--set", each)]
+    finished = local_runner("run", *fewer, *sets, *reasons, "--output", str(output))
+    assert finished.returncode == 0, finished.stderr
+    record = latest()
+    assert record["overrides"] == {"bless": "the old one is broken", "accept_data": "a short month"}
+    assert record["blessed"] is True
+    gates = {node["id"]: node for node in record["nodes"] if node["id"] in ("DataGate", "ModelGate")}
+    uri = gates["ModelGate"]["outputs"]["blessing"][0]["uri"]
+    [blessed] = json.loads(Path(uri, "verdict.json").read_text(encoding="utf-8"))["overrides"]
+    assert blessed["reason"] == "the old one is broken"
+    assert blessed["overridden"][0].startswith("auc 0.9")
+    uri = gates["DataGate"]["outputs"]["verdict"][0]["uri"]
+    accepted = json.loads(Path(uri, "verdict.json").read_text(encoding="utf-8"))
+    assert (accepted["passed"], accepted["accepted"]) == (True, "a short month")
+    assert accepted["lines"][0] == "15,002 rows in all, needs 20,000"
+    manifest = json.loads(Path(record["pushed"]["path"], "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["gate"]["overrides"] == [blessed]
+    assert manifest["data_gate"]["overrides"] == [{"reason": "a short month"}]
+    assert manifest["run"] == record["run_id"]
 
 
 def test_function_that_fails_when_called_is_named_with_file_and_line(local_runner, output, latest, first_run):

@@ -60,11 +60,14 @@ def test_reference_of_the_data_gate_can_be_foreseen_and_is_not_taken_for_the_bas
 @pytest.mark.parametrize(
     ("wanted", "found"), [("last_passed", ["passed"]), ("span 12", ["span 12"]), ("none", []), ("folder", [])]
 )
-def test_what_the_data_is_compared_with_is_looked_up_or_left_alone(compiled, wanted, found):
+def test_what_the_data_is_compared_with_is_looked_up_or_left_alone(compiled, tmp_path, wanted, found):
+    if wanted == "folder":
+        wanted = str(tmp_path / "folder")
+        (tmp_path / "folder" / "Split-train").mkdir(parents=True)
     graph = compiled(f"data_gate.reference={wanted}").graph
     assert [node.finds_reference for node in graph.nodes if node.finds_reference] == found
     assert ("Reference" in graph["DataGate"].upstream) == bool(found)
-    assert ("folder" in graph["DataGate"].params["reference_folder"]) == (wanted == "folder")
+    assert ("folder" in graph["DataGate"].params["reference_folder"]) == wanted.endswith("folder")
 
 
 def test_limits_of_the_data_gate_are_settings_of_its_own(compiled):
@@ -88,6 +91,21 @@ def test_tuner_is_there_only_where_the_workload_searches_and_hands_on_what_it_fo
     found = compiled("tune.search={learning_rate: {choices: [0.1, 0.01]}}").graph
     assert (found["Tuner"].upstream, "Tuner" in found["Trainer"].upstream) == (("Transform",), True)
     assert "workloads.taxi.model.build_model" in found["Tuner"].code
+
+
+def test_preflight_is_there_only_where_it_is_asked_for_on_a_tpu_and_lets_the_training_run(graph, compiled):
+    assert "Preflight" not in {node.id for node in compiled("train.preflight=true").graph.nodes}
+    tpu = "{preflight: true, device: tpu, tpu: v5e-8, backend: jax}"
+    found = compiled(f"train={tpu}", "tune.search={learning_rate: {choices: [0.1, 0.01]}}").graph
+
+    assert found["Preflight"].upstream == ("Transform",)
+    assert "workloads.taxi.model.build_model" in found["Preflight"].code
+    assert found["Trainer"].gates == found["Tuner"].gates == ("Preflight",)
+    # The training itself is the same, with the node and without it.
+    without = compiled("train={device: tpu, tpu: v5e-8, backend: jax}").graph["Trainer"]
+    assert found["Trainer"].params == without.params | {
+        key: value for key, value in found["Trainer"].params.items() if "hyperparameters" in key
+    }
 
 
 def test_code_and_files_of_the_user_are_known_to_the_cache(graph, project):

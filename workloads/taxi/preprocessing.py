@@ -36,10 +36,10 @@ def preprocessing_fn(inputs: dict[str, Any]) -> dict[str, tf.Tensor]:
     )
     return {
         # Amounts run over three decades, so their logarithm is what is near normal.
-        "fare_scaled": tft.scale_to_z_score(tf.math.log1p(fare)),
-        "miles_scaled": tft.scale_to_z_score(tf.math.log1p(filled["trip_miles"])),
-        "seconds_scaled": tft.scale_to_z_score(tf.math.log1p(tf.cast(filled["trip_seconds"], tf.float32))),
-        "distance_scaled": tft.scale_to_z_score(tf.math.log1p(_distance_km(filled))),
+        "fare_scaled": tft.scale_to_z_score(_logarithm(fare)),
+        "miles_scaled": tft.scale_to_z_score(_logarithm(filled["trip_miles"])),
+        "seconds_scaled": tft.scale_to_z_score(_logarithm(tf.cast(filled["trip_seconds"], tf.float32))),
+        "distance_scaled": tft.scale_to_z_score(_logarithm(_distance_km(filled))),
         "fare_bucket": tft.bucketize(fare, num_buckets=10),
         "payment": payment,
         "company_code": company,
@@ -59,6 +59,11 @@ def _filled(column: Any) -> tf.Tensor:
     shape = [column.dense_shape[0], 1]
     empty = "" if column.dtype == tf.string else 0
     return tf.sparse.to_dense(tf.SparseTensor(column.indices, column.values, shape), empty)
+
+
+def _logarithm(amounts: tf.Tensor) -> tf.Tensor:
+    """log(1 + amount), float32; less than 0, which a served row may have, counts as 0: it would be NaN."""
+    return tf.math.log1p(tf.maximum(amounts, 0.0))
 
 
 def _is_big_tip(tips: tf.Tensor, fare: tf.Tensor) -> tf.Tensor:

@@ -1,5 +1,7 @@
 """The taxi features of a handful of trips, computed by tf.Transform itself."""
 
+import math
+
 import pytest
 
 from pipeline.testing.transform import transformed as transform
@@ -41,6 +43,8 @@ TRIPS = {
     "tip of 20%, but above it in binary fractions": {**TRIP, "fare": [5.85], "tips": [1.17]},
     "empty cells": {**TRIP, **EMPTY},
     "first of all": {**TRIP, "trip_start_hour": [0], "trip_start_day": [1], "trip_start_month": [1]},
+    "no fare": {**TRIP, "fare": [0.0], "trip_miles": [0.0], "trip_seconds": [0], "tips": [0.0]},
+    "refund": {**TRIP, "fare": [-5.0], "trip_miles": [-1.0], "trip_seconds": [-9], "tips": [-2.0]},
     "far and dear": {**TRIP, "payment_type": ["Credit Card"], "fare": [700.0], "trip_miles": [60.0]},
 }
 
@@ -79,6 +83,13 @@ def test_calendar_counts_from_zero(transformed):
 
 def test_community_areas_keep_their_number(transformed):
     assert (transformed["plain"]["pickup_area"], transformed["plain"]["dropoff_area"]) == ([77], [8])
+
+
+def test_amount_below_zero_is_as_good_as_none_and_no_nan(transformed):
+    scaled = ("fare_scaled", "miles_scaled", "seconds_scaled")
+    refund, none = ([float(transformed[name][key][0]) for key in scaled] for name in ("refund", "no fare"))
+    assert refund == none
+    assert all(math.isfinite(value) for value in refund)
 
 
 def test_numbers_are_scaled(transformed):

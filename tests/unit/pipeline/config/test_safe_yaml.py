@@ -183,16 +183,16 @@ def test_depth_up_to_the_bound_is_read():
 
 
 def test_exploding_aliases_are_refused_at_once():
-    begin = time.perf_counter()
+    begin = time.process_time()
     refusal(LAUGHS)
-    assert time.perf_counter() - begin < 0.5
+    assert time.process_time() - begin < 0.5
 
 
 def test_largest_file_is_read_within_seconds():
-    begin = time.perf_counter()
+    begin = time.process_time()
     items = read_yaml("[" + "1," * (MAX_BYTES // 2 - 1) + "]", name="w").data
     assert len(items) == MAX_BYTES // 2 - 1
-    assert time.perf_counter() - begin < 20
+    assert time.process_time() - begin < 20
 
 
 def test_file_name_and_hostile_key_do_not_reach_the_terminal_raw():

@@ -208,6 +208,11 @@ def test_lists_and_scalars_are_replaced_not_merged(load):
         ("train.batch_size=0", "--set train.batch_size=0: must be at least 1; the default is 256"),
         ("train.batch_siz=1", "--set train.batch_siz: unknown key; nearest: batch_size"),
         ("batch_size=1", "--set batch_size: unknown key; nearest: train.batch_size"),
+        (
+            "train.profile_steps=20:10",
+            "--set train.profile_steps='20:10': counts from 1, and the first step comes",
+        ),
+        ("train.profile_steps=0:5", "--set train.profile_steps='0:5': counts from 1"),
         ("train.epochs=no", "--set train.epochs='no': must be a whole number, found text; the default is 10"),
         ("train=3", "--set train=3: must be keys with values, as {key: value}, found a number"),
         ("data.label=1.10", "--set data.label=1.10: must be text, found a number; put it in quotes"),
@@ -236,6 +241,20 @@ def test_lists_and_scalars_are_replaced_not_merged(load):
             "--set train.model='work.model.bild': work/model.py has no function bild; nearest: build",
         ),
         ("schema=none.pbtxt", "--set schema='none.pbtxt': does not exist; null infers it from the data"),
+        (
+            "data_gate.reference=last_bless",
+            "--set data_gate.reference='last_bless': must be last_blessed, last_passed, none, span N or a folder, "
+            "and there is no such folder",
+        ),
+        (
+            "data_gate.reference=work",
+            "--set data_gate.reference='work': must be last_blessed, last_passed, none, span N or a folder, and "
+            "that folder holds no statistics (Split-*/FeatureStats.pb)",
+        ),
+        (
+            "data_gate.serving_statistics=nowhere",
+            "--set data_gate.serving_statistics='nowhere': there is no such folder",
+        ),
         (
             "metadata.type=mysql",
             '--set metadata.type: metadata.database: missing; add for example "database: mlmd"',
@@ -515,7 +534,7 @@ TREES = st.recursive(
 
 
 @given(st.dictionaries(KEYS, TREES, max_size=6), st.lists(st.text(max_size=12), max_size=2))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_tree_of_keys_and_values_is_loaded_or_refused(root, tree, sets):
     (root / "any.yaml").write_text(yaml.safe_dump({**yaml.safe_load(MINIMAL), **tree}))
     try:
@@ -525,7 +544,7 @@ def test_any_tree_of_keys_and_values_is_loaded_or_refused(root, tree, sets):
 
 
 @given(st.text(max_size=60))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_text_is_loaded_or_refused(root, text):
     (root / "any.yaml").write_text(text, encoding="utf-8", errors="surrogatepass")
     with pytest.raises(ConfigError):
@@ -614,9 +633,9 @@ def test_configuration_imports_no_heavy_library():
 
 def test_taxi_workload_is_loaded_in_a_blink():
     load_workload(TAXI, root=ROOT)
-    begin = time.perf_counter()
+    begin = time.process_time()
     load_workload(TAXI, root=ROOT)
-    assert time.perf_counter() - begin < 0.3
+    assert time.process_time() - begin < 0.3
 
 
 @pytest.mark.parametrize("value", ["s3://b/x", "gs://b", "gs://b/", "gs:///x", "http://host/x"])

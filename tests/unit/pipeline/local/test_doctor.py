@@ -17,7 +17,7 @@ def named(diagnosis, name):
 def test_machine_packages_and_programs_are_named_in_seconds(tmp_path):
     began = time.monotonic()
     diagnosis = examine(tmp_path, {})
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 10  # on a machine at rest it is half a second
     names = {finding.name for finding in diagnosis.findings}
     assert {
         "cores",
@@ -46,6 +46,55 @@ def test_every_missing_thing_has_a_remedy(tmp_path, monkeypatch):
     assert {"no-such-package", "disk"} <= {finding.name for finding in missing}
     assert all(finding.remedy for finding in missing)
     assert not diagnosis.is_ready
+
+
+LACKS = {
+    "memory": ("memory", lambda m: m.setattr(doctor, "MIN_FREE_MEMORY_BYTES", 2**60), {}, "end other"),
+    "disk": ("disk", lambda m: m.setattr(doctor, "MIN_FREE_DISK_BYTES", 2**60), {}, "local_runner.py gc"),
+    "a package": ("nope", lambda m: m.setattr(doctor, "PACKAGES", ("nope",)), {}, "make setup"),
+    "hosts": ("hosts", None, {"TPU_WORKER_HOSTNAMES": "a,b", "TPU_WORKER_ID": "7"}, "hosts"),
+    "the second interpreter": (
+        ".venv-jax", lambda m: m.setattr(doctor, "PROJECT_ROOT", Path("/nowhere")), {}, "make jax"
+    ),
+    "a TPU": ("TPU", None, {}, "preflight"),
+    "a GPU": ("GPU", lambda m: m.setattr(doctor, "find_evidence", lambda _: []), {}, "driver"),
+    "credentials": ("Google Cloud", None, {"CLOUDSDK_CONFIG": "/nowhere"}, "gcloud auth"),
+    "the file of credentials": (
+        "Google Cloud", None, {"GOOGLE_APPLICATION_CREDENTIALS": "/no.json"}, "unset that variable"
+    ),
+    "Java": ("Java", lambda m: m.setattr(doctor.shutil, "which", lambda _: None), {}, "apt install"),
+    "Docker": ("Docker", lambda m: m.setattr(doctor.shutil, "which", lambda _: None), {}, "install Docker"),
+    "Docker's daemon": (
+        "Docker",
+        lambda m: m.setattr(doctor.shutil, "which", lambda name: {"docker": "/bin/docker"}.get(name)),
+        {"DOCKER_HOST": "unix:///nowhere"},
+        "systemctl start docker",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "take_away", "environment", "remedy"), LACKS.values(), ids=LACKS)
+def test_what_this_machine_lacks_is_told_with_its_remedy(
+    tmp_path, monkeypatch, name, take_away, environment, remedy
+):
+    if take_away:
+        take_away(monkeypatch)
+    monkeypatch.setattr(doctor, "_ask", lambda *_: {})  # other interpreters are not the matter
+    found = named(examine(tmp_path, environment), name)
+    assert found
+    assert all(each.state != "ok" and remedy in each.remedy for each in found)
+
+
+def test_an_interpreter_that_does_not_start_is_told_with_its_remedy(tmp_path, monkeypatch):
+    monkeypatch.setattr(doctor, "_ask", lambda python, code, _: {"torch": "2"} if "importlib" in code else {})
+    found = named(examine(tmp_path, {}, deep=True), "this one, torch")
+    assert [(each.state, each.found) for each in found] == [("missing", "does not start")]
+    assert "import torch" in found[0].remedy
+
+
+def test_nothing_is_called_missing_without_a_remedy():
+    with pytest.raises(ValueError, match="nothing says what to do"):
+        Finding(group="machine", name="disk", state="missing", found="0 GB")
 
 
 def test_variable_of_a_tpu_is_shown_as_evidence(tmp_path):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.local import invocation
-from pipeline.local.invocation import command
+from pipeline.local.invocation import CLOUD, command, same_command
 
 
 @pytest.fixture
@@ -41,6 +41,13 @@ def test_output_folder_is_named_unless_it_is_the_default(called, tmp_path):
     called("/usr/bin/python3")
     assert command("runs", output=tmp_path / "output").endswith(" runs")
     assert command("runs", output=Path("/my data")).endswith(" runs --output '/my data'")
+
+
+def test_command_of_the_other_program_lies_beside_the_one_that_runs(called):
+    called("/opt/python/bin/python3", script="/srv/slip way/cloud_runner.py")
+    assert command("runs") == "/opt/python/bin/python3 '/srv/slip way/local_runner.py' runs"
+    assert command("cancel", "r", program=CLOUD).endswith("'/srv/slip way/cloud_runner.py' cancel r")
+    assert same_command() == "/opt/python/bin/python3 '/srv/slip way/cloud_runner.py'"
 
 
 def test_notebook_names_the_plain_command(called):

@@ -70,6 +70,17 @@ def test_pushed_version_is_named_with_its_path():
     assert record.pushed == {"version": "17", "path": "/srv/taxi/17"}
 
 
+def test_version_that_is_served_instead_of_the_pushed_one_is_named(tmp_path):
+    for version in ("17", "18"):
+        (tmp_path / version).mkdir()
+        (tmp_path / version / "saved_model.pb").write_bytes(b"")
+    older, newest = (
+        outcome(pusher(pushed=1, pushed_destination=str(tmp_path / version))) for version in ("17", "18")
+    )
+    assert older.pushed == {"version": "17", "path": str(tmp_path / "17"), "live": "18"}
+    assert "live" not in newest.pushed
+
+
 def test_nothing_is_pushed_when_the_pusher_held_back():
     assert outcome(pusher(pushed=0)).pushed is None
 

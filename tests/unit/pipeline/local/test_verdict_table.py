@@ -37,6 +37,13 @@ def test_verdict_shows_every_check_failed_ones_first_then_the_worst_slices():
     ]
 
 
+def test_worst_slices_of_an_error_are_those_where_it_is_largest():
+    check = {**CHECK, "metric": "mean_absolute_error", "required": "at most 2"}
+    slices = {f"pay={value}": {"mean_absolute_error": value} for value in (0.5, 3.0, 1.0)}
+    lines = list(verdict_lines({"checks": [check], "slices": {**slices, "pay=few": {}}}))
+    assert [line.split()[0] for line in lines[-4:]] == ["pay=3.0", "pay=1.0", "pay=0.5", "pay=few"]
+
+
 def test_reference_models_stand_beside_the_network():
     lines = list(verdict_lines({"reference_models": {"logistic": {"auc": 0.91}}}))
     assert lines == ["for comparison, logistic: auc 0.9100"]

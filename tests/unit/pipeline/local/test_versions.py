@@ -99,6 +99,7 @@ def test_rollback_publishes_the_earlier_model_as_the_newest_and_notes_it(config,
     assert done.published.version > second
     assert (done.target, done.instead_of) == (first, second)
     assert live_model(base) == "a"
+    assert "still compared with the latest blessed model and its data; `baseline --set RUN`" in done.text()
     newest = versions(config, output)[0]
     assert newest.papers["republished"]["version"] == first
     assert newest.papers["pushed_at"] == "at a"

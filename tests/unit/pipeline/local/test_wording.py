@@ -49,6 +49,16 @@ def test_pushed_run_says_where_first_and_what_next_last():
     assert lines[-1] == "hint: python local_runner.py show run-1 --output /data/output"
 
 
+def test_cached_push_after_a_rollback_is_told_with_the_version_that_is_live():
+    run = record(pushed={"version": "17", "path": "/srv/17", "live": "18"})
+    outputs = {"pushed_model": [{"uri": "x", "type": "PushedModel", "properties": {}}]}
+    run.nodes.append(NodeRecord("Pusher", state="cached", why="cached from run-0", outputs=outputs))
+    first = text(run).splitlines()[0]
+    assert first == "Pushed: taxi version 17 -> /srv/17 (cached from run-0; version 18 is live)"
+    run.nodes[-1].state = "complete"
+    assert text(run).splitlines()[0] == "Pushed: taxi version 17 -> /srv/17 (version 18 is live)"
+
+
 def test_success_takes_at_most_six_lines():
     run = record(
         pushed={"version": "17", "path": "/srv/17"}, blessed=True, blessing_reasons=["a"], metrics={"a": 1}
