@@ -4,17 +4,19 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 READY := $(VENV)/.ready
 IMAGE := slipway
+JOBS := 2
 # What the Dockerfile's base is: one Python on one platform.
 IN_IMAGE := --python-version 3.11 --python-platform x86_64-manylinux_2_34 --generate-hashes --no-emit-index-url \
 	--no-annotate --no-header --quiet
 
-.PHONY: run test setup jax tpu-compiler airflow lint lock schema image image-check flink spark prism clean help
+.PHONY: run test setup jax tpu-compiler airflow docs lint lock schema image image-check flink spark prism clean help
 
 run: setup ## The taxi workload, from raw trips to a pushed model
 	@$(PYTHON) local_runner.py run
 
-test: setup ## All tests
-	@$(PYTHON) -m pytest
+# A run of TFX holds some 2 GB, and takes more than one core in parts only.
+test: setup ## All tests, two side by side; make test JOBS=0
+	@$(PYTHON) -m pytest -n $(JOBS)
 
 setup: $(READY) ## A virtual environment in .venv with the locked packages
 
@@ -37,6 +39,13 @@ airflow: $(VENV)-airflow/.ready ## Airflow in an environment of its own, .venv-a
 
 $(VENV)-airflow/.ready: requirements-airflow.lock setup.sh
 	@bash setup.sh $(VENV)-airflow requirements-airflow.lock
+
+# Apart from .venv, because a site needs a dozen small packages and no TensorFlow.
+docs: $(VENV)-docs/.ready ## The documentation as a site in site/, with its links and anchors checked
+	@rm -rf site && $(VENV)-docs/bin/zensical build --strict --clean
+
+$(VENV)-docs/.ready: requirements-docs.lock setup.sh
+	@bash setup.sh $(VENV)-docs requirements-docs.lock
 
 lint: setup ## Format, lint, types, layers, the Dockerfile
 	@$(VENV)/bin/ruff format --check .
@@ -61,6 +70,8 @@ lock: setup ## Resolves the dependencies anew into requirements.lock
 	@printf 'apache-airflow-core\napache-airflow-providers-standard\n' | $(VENV)/bin/uv pip compile - --universal \
 		--python-version 3.11 --upgrade --generate-hashes --no-emit-index-url --no-annotate --no-header \
 		--quiet -o requirements-airflow.lock
+	@echo 'zensical' | $(VENV)/bin/uv pip compile - --universal --python-version 3.11 --upgrade \
+		--generate-hashes --no-emit-index-url --no-annotate --no-header --quiet -o requirements-docs.lock
 
 schema: setup ## Writes schemas/workload.schema.json from pipeline/config/
 	@$(PYTHON) -m pipeline.config.json_schema
@@ -91,7 +102,7 @@ image-check: setup ## The steps of the image's build in a clean folder, where th
 		"$$folder/venv/bin/python" cloud_runner.py --help >/dev/null && echo "the image's steps work here"
 
 clean: ## Removes the virtual environment and the tools' caches; keeps output/
-	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	@rm -rf $(VENV) site .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 help: ## This list

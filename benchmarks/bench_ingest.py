@@ -24,7 +24,7 @@ from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parent.parent
 STOCK_UP_TO_ROWS = 200_000
-WORKER_ROUNDS = 5
+WORKER_FILES = 4
 BOUND_UP_TO_ROWS = 3_000_000  # it holds all examples in memory
 
 
@@ -193,10 +193,13 @@ def show(what: str, found: dict[str, float], beside: dict[str, float] | None = N
 def main() -> None:
     """Runs what the arguments name and prints a table in Markdown."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, nargs="+", default=[150_000])
+    parser.add_argument("--rows", type=int, nargs="*", default=[150_000])
     parser.add_argument("--images", type=int, default=60_000)
     parser.add_argument("--stock", action="store_true", help="run the stock component above 200,000 rows too")
-    parser.add_argument("--workers", action="store_true", help="four files with one and with two workers")
+    parser.add_argument(
+        "--workers", type=int, nargs="*", default=[], help="one and two workers: rows in each of four files"
+    )
+    parser.add_argument("--rounds", type=int, default=5, help="of --workers")
     args = parser.parse_args()
     print(
         f"{date.today()}, {os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}\n"
@@ -213,8 +216,8 @@ def main() -> None:
                 f"npz, {args.images:,} images of 28x28",
                 child("ours", str(write_images(folder, args.images)), f"{name}/npz", options),
             )
-        if args.workers:
-            workers(folder, max(args.rows))
+        for rows in args.workers:
+            workers(folder, rows, rounds=args.rounds)
 
 
 def compare(folder: Path, rows: int, *, stock: bool) -> None:
@@ -244,22 +247,25 @@ def content(out: Path) -> dict[str, bytes]:
     return {str(path.relative_to(out)): path.read_bytes() for path in found}
 
 
-def workers(folder: Path, rows: int) -> None:
-    """Several files with one worker and with two, in turn."""
-    parts = folder / "parts"
+def workers(folder: Path, rows: int, *, rounds: int) -> None:
+    """Four files of so many rows each, with one worker and with two, in turn."""
+    parts = folder / f"parts-{rows}"
     parts.mkdir()
-    write_taxi(parts, rows, files=4)
+    write_taxi(parts, WORKER_FILES * rows, files=WORKER_FILES)
+    outs = {n: folder / f"{n}-workers-{rows}" for n in (1, 2)}
     ratios = []
-    for round_number in range(1, WORKER_ROUNDS + 1):
+    for round_number in range(1, rounds + 1):
         one, two = (
-            child("ours", str(parts / "*.csv"), str(folder / str(n)), "{}", f"--direct_num_workers={n}")
-            for n in (1, 2)
+            child("ours", str(parts / "*.csv"), str(out), "{}", f"--direct_num_workers={n}")
+            for n, out in outs.items()
         )
+        assert content(outs[1]) == content(outs[2]), "one worker's examples and those of two differ"
         ratios.append(one["wall_s"] / two["wall_s"])
-        show(f"Ingest, {rows:,} rows in 4 files, one worker, round {round_number}", one)
+        show(f"Ingest, {WORKER_FILES} files of {rows:,} rows, one worker, round {round_number}", one)
         show(f"the same, two workers ({ratios[-1]:.2f}x wall)", two)
     print(
-        f"\nTwo workers beside one, {WORKER_ROUNDS} rounds: {statistics.median(ratios):.2f}x wall, the median"
+        f"\nTwo workers beside one, {rows:,} rows a file, {rounds} rounds: "
+        f"{statistics.median(ratios):.2f}x wall, the median\n"
     )
 
 

@@ -1,18 +1,23 @@
 """Fixtures for all tests."""
 
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
-# The same examples in every CI run; at a desk, new ones each time.
+if TYPE_CHECKING:
+    from pipeline.local.record import RunRecord
+
+# The same examples in every CI run; at a desk, new ones each time. No deadline: a machine may be busy.
 settings.register_profile("ci", derandomize=True, deadline=None)
-if os.environ.get("CI"):
-    settings.load_profile("ci")
+settings.register_profile("desk", deadline=None)
+settings.load_profile("ci" if os.environ.get("CI") else "desk")
 
 # Keras 3, as in every process of a run; importing tensorflow_transform would choose Keras 2 for all tests.
 os.environ.setdefault("TF_USE_LEGACY_KERAS", "0")
@@ -55,3 +60,122 @@ def jax_python(project: Path) -> str:
             pytest.fail("there is no .venv-jax; .ci/run makes it")
         pytest.skip("there is no .venv-jax: `make jax` makes it")
     return str(python)
+
+
+# The counts of two rows, as the ModelGate keeps them.
+_TWO_ANSWERS = {
+    "kind": "binary",
+    "groups": [[0.25, 1, 0.0, 0.0, 0.25], [0.75, 1, 1.0, 1.0, 0.75]],
+    "rows": 2,
+    "not_finite": 0,
+}
+
+
+def _artifacts_full_of(text: str, folder: Path) -> dict[str, list[dict[str, object]]]:
+    """Results of all kinds that a page reads, with the text wherever a user's may stand."""
+    from tensorflow_metadata.proto.v0 import statistics_pb2
+
+    message = statistics_pb2.FeatureNameStatistics(name=text, type="STRING")
+    stats = message.string_stats
+    stats.common_stats.num_non_missing = stats.common_stats.tot_num_values = 2
+    stats.rank_histogram.buckets.add(label=text, sample_count=2)
+    whole = statistics_pb2.DatasetFeatureStatistics(num_examples=2, features=[message])
+    listed = statistics_pb2.DatasetFeatureStatisticsList(datasets=[whole])
+    finding = {
+        "feature": text,
+        "splits": [text],
+        "what": text,
+        "limit": 1,
+        "remedy": text,
+        "stops": True,
+        "rows": [{"file": text, "line": 1, "row": 0, "value": text}],
+    }
+    check = {"metric": text, "slice": text, "required": text, "got": 0.5, "passed": False, "note": text}
+    files = {
+        "verdict.json": {
+            "passed": True,
+            "message": text,
+            "findings": [finding],
+            "checks": [check],
+            "warnings": [text],
+            "slices": {text: {text: 0.5}},
+            "reference_models": {text: {text: 0.5}},
+            "answers": dict.fromkeys(("candidate", "baseline"), _TWO_ANSWERS),
+        },
+        "summary.json": {
+            "rows_in": 2,
+            "rows_out": {text: 1},
+            "rejected": {text: 1},
+            "first_rejected": [{text: text}],
+        },
+        "report.json": {"crash": text},
+        "preflight.json": {
+            "made_at": text,
+            "estimates": text,
+            "prices_of": text,
+            "slices": [
+                {
+                    "slice": {"name": text},
+                    "batch_size": 1,
+                    "can_train": True,
+                    "step": {"peak_bytes": 1, "available_bytes": 2},
+                    "estimate": {"bound": text, "step_s": 0.1, "cost_usd": 1.5},
+                    "findings": [{"severity": text, "message": text, "remedy": text}],
+                }
+            ],
+            "recommended": text,
+            "keys": {text: text},
+            "rent": {"command": text},
+        },
+        "result.json": {"verdict": text, "devices": text, "tuned": {}},
+        "history.json": {"epochs": [{"epoch": 1, text: 0.5}, {"epoch": 2, text: 0.6}]},
+        "job.json": {"model": text, "hyperparameters": {text: text}},
+        "tuner_results.json": [{text: text}],
+    }
+    for split in ("Split-train", "reference/Split-train"):
+        (folder / split).mkdir(parents=True)
+        (folder / split / "FeatureStats.pb").write_bytes(listed.SerializeToString())
+    for name, content in files.items():
+        (folder / name).write_text(json.dumps(content), encoding="utf-8")
+    types = ("ExampleStatistics", "schemas.DataVerdict", "schemas.Quarantine", "schemas.ServingReport")
+    types += ("ModelBlessing", "ModelRun", "TunerResults", "schemas.PreflightReport")
+    properties = {"ModelBlessing": {"blessed": 1}}
+    return {
+        kind: [{"uri": str(folder), "type": kind, "properties": properties.get(kind, {})}] for kind in types
+    }
+
+
+@pytest.fixture
+def report_run(tmp_path: Path) -> Callable[..., "RunRecord"]:
+    """A run in whose every text stands what is given, failed at its last node."""
+
+    from pipeline.fingerprint import Fingerprint
+    from pipeline.local.history import History
+    from pipeline.local.record import NodeRecord
+
+    def make(text: str = "plain", state: str = "failed") -> "RunRecord":
+        history = History(tmp_path)
+        record = history.new_run(text, {"workload": text, "output": str(tmp_path)})
+        record.nodes = [
+            NodeRecord("first" + text, type=text, state="complete", why=text, started_s=0.0, wall_s=2.0),
+            NodeRecord(
+                "last" + text,
+                type=text,
+                state="failed" if state == "failed" else "complete",
+                why=text,
+                started_s=2.0,
+                wall_s=1.0,
+                upstream=["first" + text],
+                error={"message": text, "hint": text, "where": text} if state == "failed" else None,
+                outputs={text: [{"uri": text, "type": text, "properties": {text: text}}]},
+                log="logs/last.log",
+            ),
+        ]
+        record.nodes[0].outputs = _artifacts_full_of(text, tmp_path / str(len(list(tmp_path.iterdir()))))
+        record.state, record.metrics, record.overrides = state, {text: 0.5}, {"bless": text}
+        (history.folder(record.run_id) / "logs" / "last.log").write_text(text * 3, encoding="utf-8")
+        history.save_fingerprints(record.run_id, {"last" + text: Fingerprint({f"param:{text}": text})})
+        history.save(record)
+        return record
+
+    return make
