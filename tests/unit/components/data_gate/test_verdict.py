@@ -182,7 +182,7 @@ def test_all_rules_judge_two_thousand_features_in_a_second_and_four_times_fewer_
             assert verdict(**evidence).passed
             took[name].append(time.process_time() - began)
     print(f"{kind}: " + ", ".join(f"{name} {min(each):.2f} s" for name, each in took.items()))
-    # 0.9 to 1.0 s of one core beside other work; a busier machine takes up to twice as long, for both.
+    # 0.7 to 0.9 s on a quiet machine; a busy one takes up to twice as long, for both.
     assert min(took["many"]) < 2.0
     # Linear is 4 and less; a rule that compares each feature with each other would make it 16.
     assert min(took["many"]) < 5 * min(took["few"])
