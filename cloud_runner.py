@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from pipeline.cloud import airflow, commands, schedule, submit
+from pipeline.cloud import airflow, back_fill, commands, schedule, submit
 from pipeline.cloud.airflow_dag import Place
 from pipeline.cloud.chosen import Chosen
 from pipeline.cloud.service import Schedule
@@ -214,11 +214,12 @@ def back_fill_command(
     workload: Workload = DEFAULT_WORKLOAD,
     sets: Sets = None,
     profile: Profile = None,
+    name: Name = None,
     verbose: Verbose = False,
 ) -> None:
-    """Run the workload for each span of a range, cloud.schedule.max_concurrent_runs at once."""
-    chosen = Chosen(workload, sets or [], profile)
-    raise typer.Exit(schedule.back_fill(chosen, first=first, last=last))
+    """Run the workload for each span of a range that was not run yet."""
+    chosen = Chosen(workload, sets or [], profile, name)
+    raise typer.Exit(back_fill.back_fill(chosen, first=first, last=last))
 
 
 @app.command("airflow")

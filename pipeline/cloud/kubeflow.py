@@ -83,6 +83,12 @@ class Kubeflow:
         )
         return Submitted(made.run_id, self.link(made.run_id))
 
+    def find(self, run_id: str) -> tuple[Submitted, JobState] | None:
+        """Looks for a run by its name, which need not be its only one; see `Service`."""
+        with self._in_words(f"looking for the run {run_id}"):
+            found = self._named(self._runs.run_service_list_runs, "runs", run_id)
+        return (Submitted(found.run_id, self.link(found.run_id)), _state(found)) if found else None
+
     def link(self, name: str) -> str:
         """The page of a run; see `Service`."""
         return f"{self._host}/#/runs/details/{name}"
@@ -102,12 +108,7 @@ class Kubeflow:
         """How far a run is; see `Service`."""
         with self._in_words(f"looking at the run {name}"):
             found = self._runs.run_service_get_run(name, _request_timeout=_TIMEOUT_S)
-        details = found.run_details.task_details if found.run_details else None
-        return JobState(
-            phase=_PHASES.get(found.state or "PENDING", "running"),
-            error=found.error.message if found.error else "",
-            tasks=tuple(_task(each) for each in details or ()),
-        )
+        return _state(found)
 
     def create_schedule(self, job: Job, *, name: str, when: ScheduleConfig) -> Schedule:
         """Makes a recurring run; see `Service`."""
@@ -338,6 +339,15 @@ def _said(error: Any) -> str:
 
 def _utc(moment: datetime | None) -> datetime | None:
     return moment.astimezone(UTC) if moment else None
+
+
+def _state(found: Any) -> JobState:
+    details = found.run_details.task_details if found.run_details else None
+    return JobState(
+        phase=_PHASES.get(found.state or "PENDING", "running"),
+        error=found.error.message if found.error else "",
+        tasks=tuple(_task(each) for each in details or ()),
+    )
 
 
 def _task(found: Any) -> TaskState:

@@ -108,6 +108,9 @@ class Service(Protocol):
     def submit(self, job: Job, *, run_id: str) -> Submitted:
         """Starts a run; an answer that is lost on the way does not start a second one."""
 
+    def find(self, run_id: str) -> tuple[Submitted, JobState] | None:
+        """The run that was submitted with that id, and how far it is; None where there is none."""
+
     def state(self, name: str) -> JobState:
         """How far a run is."""
 

@@ -38,8 +38,7 @@ def submit_workload(chosen: Chosen, *, wait: bool) -> int:
         try:
             target = target_of(chosen)
             service = service_of(target.config)
-            for note in service.check(root=target.root, images=target.images):
-                say(note)
+            check(service, target)
             job = service.request(compiled_job(target))
         except KeyboardInterrupt:
             say("Interrupted; no run was started.")
@@ -108,6 +107,16 @@ def service_of(config: WorkloadConfig) -> Service:
     from pipeline.cloud.vertex import Vertex
 
     return Vertex(config)
+
+
+def check(service: Service, target: Target) -> None:
+    """Has the service look for what a run needs, and tells what is not sure.
+
+    Raises:
+        PipelineError: something is missing; the message says what.
+    """
+    for note in service.check(root=target.root, images=target.images):
+        say(note)
 
 
 def run_name(config: WorkloadConfig) -> str:

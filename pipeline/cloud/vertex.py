@@ -96,9 +96,22 @@ class Vertex:
                     parent=self._parent, pipeline_job=asked, pipeline_job_id=name, **self._patience
                 )
             except Conflict:
-                # Chance is part of the id: it is this run, whose first answer did not arrive.
+                # No other run has that id: it is this one, whose first answer did not arrive, or which
+                # another process has started for the same span.
                 self._pipelines.get_pipeline_job(name=self._run_name(name), **self._patience)
         return Submitted(name, self.link(name))
+
+    def find(self, run_id: str) -> tuple[Submitted, JobState] | None:
+        """Looks for a run by its id; see `Service`."""
+        from google.api_core.exceptions import NotFound
+
+        name = job_id(run_id)
+        with self._in_words(f"looking for the run {name}"):
+            try:
+                found = self._pipelines.get_pipeline_job(name=self._run_name(name), **self._patience)
+            except NotFound:
+                return None
+        return Submitted(name, self.link(name)), _state(found)
 
     def link(self, name: str) -> str:
         """The page of a run; see `Service`."""
@@ -122,11 +135,7 @@ class Vertex:
         """How far a run is; see `Service`."""
         with self._in_words(f"looking at the run {name}"):
             found = self._pipelines.get_pipeline_job(name=self._run_name(name), **self._patience)
-        return JobState(
-            phase=_PHASES.get(found.state.name, "running"),
-            error=found.error.message,
-            tasks=tuple(_task(each) for each in found.job_detail.task_details),
-        )
+        return _state(found)
 
     def create_schedule(self, job: Job, *, name: str, when: ScheduleConfig) -> Schedule:
         """Has a job run by the clock; see `Service`."""
@@ -231,6 +240,14 @@ class Vertex:
             else None,
             link=schedule_link(self._region, self._project, name),
         )
+
+
+def _state(found: Any) -> JobState:
+    return JobState(
+        phase=_PHASES.get(found.state.name, "running"),
+        error=found.error.message,
+        tasks=tuple(_task(each) for each in found.job_detail.task_details),
+    )
 
 
 def _task(found: Any) -> TaskState:

@@ -271,10 +271,12 @@ def client(workload, project):
 @pytest.fixture
 def chosen(workload, golden, monkeypatch):
     """A workload's schedule; what it starts is the golden job, so that TFX is not imported for each test."""
-    from pipeline.cloud import schedule
+    from pipeline.cloud import back_fill, schedule
     from pipeline.cloud.chosen import Chosen
 
     monkeypatch.setattr(schedule, "compiled_job", lambda target: golden)
+    monkeypatch.setattr(back_fill, "compiled_job", lambda target: golden)
+    monkeypatch.setattr(back_fill, "_LOOK_S", 0.01)
 
     def choose(*sets, called=None):
         return Chosen(workload, sets, "prod", called)

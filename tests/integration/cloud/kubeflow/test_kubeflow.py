@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pipeline.cloud import schedule
+from pipeline.cloud import back_fill, schedule
 from pipeline.cloud.chosen import Chosen
 from pipeline.cloud.service import Schedule
 from pipeline.cloud.submit import cancel_run, follow, follow_run, submit_workload
@@ -253,3 +253,32 @@ def test_span_of_the_day_is_a_macro_that_run_now_fills_in(service, chosen):
     given = service.runs["r0"]["runtime_config"]["parameters"]["input_config"]
     assert f"{datetime.now(UTC):%Y-%m-}" in given
     assert "[[" not in given
+
+
+def test_back_fill_goes_on_without_the_spans_that_are_done_or_at_work(service, chosen, capsys):
+    days = {"first": "2027-01-01", "last": "2027-01-03"}
+    by_day = chosen("data.source=gs://my-bucket/trips/{YYYY}-{MM}-{DD}/*.csv")
+    done, failed = {"state": "SUCCEEDED"}, {"state": "FAILED"}
+    service.lives = [done, failed]
+    assert back_fill.back_fill(by_day, **days) == 1
+    assert " --from 2027-01-02 --to 2027-01-03   # goes on" in capsys.readouterr().err
+    for run, state in (("r0", "SUCCEEDED"), ("r1", "RUNNING")):  # as the list tells them
+        service.runs[run]["state"] = state
+    service.lives = [done]
+    assert back_fill.back_fill(by_day, **days) == 0
+    told = capsys.readouterr().err
+    assert "2027-01-01: was run before" in told
+    assert "2027-01-02: is at work already" in told
+    names = [run["display_name"].removeprefix("taxi-prod-back-fill-") for run in service.runs.values()]
+    assert names == ["20270101", "20270102", "20270103"]
+
+
+def test_back_fill_does_not_start_a_run_again_whose_answer_was_lost(service, chosen, monkeypatch):
+    monkeypatch.setattr("pipeline.cloud.kubeflow._TRIES", 0)  # it is not looked for either
+    service.fails("POST /runs", 0, loses_answer=True)
+    by_number = chosen("data.source=gs://my-bucket/{SPAN}/*.csv")
+    with pytest.raises(PipelineError, match="starting the run failed"):
+        back_fill.back_fill(by_number, first="7", last="7")
+    service.runs["r0"]["state"] = "SUCCEEDED"
+    assert back_fill.back_fill(by_number, first="7", last="7") == 0
+    assert list(service.runs) == ["r0"]

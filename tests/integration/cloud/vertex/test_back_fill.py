@@ -3,17 +3,19 @@
 import json
 import os
 import signal
+import time
 
 import pytest
 
-from pipeline.cloud import schedule
+from pipeline.cloud import back_fill as module
 from pipeline.cloud.chosen import Chosen
-from pipeline.errors import UsageError
+from pipeline.errors import PipelineError, UsageError
 
 pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
 
 SOURCE = "data.source=gs://my-bucket/trips/{YYYY}-{MM}-{DD}/*.csv"
 DONE, FAILED = {"state": "PIPELINE_STATE_SUCCEEDED"}, {"state": "PIPELINE_STATE_FAILED"}
+RUNNING = {"state": "PIPELINE_STATE_RUNNING"}
 
 
 @pytest.mark.slow
@@ -38,44 +40,114 @@ def test_each_day_of_the_range_is_run_with_its_own_span(google, workload, cloud_
 @pytest.fixture
 def back_fill(google, workload, project, monkeypatch):
     golden = json.loads((project / "tests/data/cloud/taxi.json").read_text())
-    monkeypatch.setattr(schedule, "compiled_job", lambda target: golden)
-    monkeypatch.setattr(schedule, "_LOOK_S", 0.01)
+    monkeypatch.setattr(module, "compiled_job", lambda target: golden)
+    monkeypatch.setattr(module, "_LOOK_S", 0.01)
 
-    def run(first, last, *sets):
-        return schedule.back_fill(Chosen(workload, sets, "prod"), first=first, last=last)
+    def run(first, last, *sets, called=None):
+        return module.back_fill(Chosen(workload, sets, "prod", called), first=first, last=last)
 
     return run
 
 
 def test_nothing_more_is_started_after_a_failure(google, back_fill, capsys):
-    google.lives = [DONE, {"state": "PIPELINE_STATE_RUNNING"}, FAILED]
+    google.lives = [DONE, RUNNING, FAILED]
     assert back_fill("2027-01-01", "2027-01-05", SOURCE) == 1
     assert len(google.jobs) == 2
-    assert " --from 2027-01-03 --to 2027-01-05   # goes on" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "not started: 2027-01-03 to 2027-01-05" in told
+    assert " --from 2027-01-02 --to 2027-01-05   # goes on" in told
 
 
 def test_who_stops_it_is_told_which_runs_go_on_and_where_to_go_on(google, back_fill, capsys):
-    google.lives = [DONE, {"state": "PIPELINE_STATE_RUNNING"}]
-    seen = []
+    google.lives = [DONE, RUNNING]
 
     def on_request(request):
-        seen.append(request)
-        if sum("GET" in each and "pipelineJobs" in each for each in seen) == 2:
+        if request.startswith("GET") and request.endswith("20270102") and len(google.jobs) == 2:
             os.kill(os.getpid(), signal.SIGTERM)
 
     google.on_request = on_request
     assert back_fill("2027-01-01", "2027-01-05", SOURCE) == 130
     told = capsys.readouterr().err
     assert "2027-01-02: no longer followed; the run goes on: https://console" in told
-    assert " --from 2027-01-03 --to 2027-01-05   # goes on" in told
+    assert " --from 2027-01-02 --to 2027-01-05   # goes on" in told
     assert not any("cancel" in request for request in google.requests)
 
 
+def started(google):
+    """How often a run was asked for."""
+    return sum(request.startswith("POST") and "pipelineJobs" in request for request in google.requests)
+
+
+def test_run_whose_start_was_interrupted_is_not_started_again(google, back_fill, capsys):
+    def on_request(request):
+        if request.startswith("POST") and "pipelineJobs" in request:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    google.on_request = on_request
+    assert back_fill("2027-01-01", "2027-01-02", SOURCE) == 130
+    assert " --from 2027-01-01 --to 2027-01-02   # goes on" in capsys.readouterr().err
+    _wait_for(lambda: google.jobs)  # the service takes the run whose answer nobody reads
+    google.on_request = lambda request: None
+    google.lives = [RUNNING, RUNNING, DONE]
+    assert back_fill("2027-01-01", "2027-01-02", SOURCE) == 0
+    assert "2027-01-01: is at work already, https://console" in capsys.readouterr().err
+    assert (list(google.jobs), started(google)) == (
+        ["taxi-prod-back-fill-20270101", "taxi-prod-back-fill-20270102"], 2,
+    )  # fmt: skip
+
+
+def test_same_command_goes_on_without_what_is_done_and_tries_anew_what_failed(google, back_fill, capsys):
+    google.lives = [DONE, FAILED]
+    assert back_fill("2027-01-01", "2027-01-03", SOURCE) == 1
+    google.lives = [DONE, FAILED, DONE]
+    assert back_fill("2027-01-01", "2027-01-03", SOURCE) == 0
+    assert "2027-01-01: was run before, https://console" in capsys.readouterr().err
+    days = [name.removeprefix("taxi-prod-back-fill-") for name in google.jobs]
+    assert days == ["20270101", "20270102", "20270102-try-2", "20270103"]
+
+
+def test_another_name_runs_the_spans_again(google, back_fill):
+    google.lives = [DONE]
+    assert back_fill("7", "7", "data.source=gs://b/{SPAN}/*.csv") == 0
+    assert back_fill("7", "7", "data.source=gs://b/{SPAN}/*.csv", called="mended") == 0
+    assert list(google.jobs) == ["taxi-prod-back-fill-7", "mended-prod-back-fill-7"]
+
+
+def test_service_that_no_longer_answers_leaves_the_way_to_go_on(google, back_fill, capsys):
+    google.lives = [DONE]
+    google.fails("GET .*20270102", 403, "no", times=99)
+    with pytest.raises(PipelineError, match="looking for the run taxi-prod-back-fill-20270102"):
+        back_fill("2027-01-01", "2027-01-02", SOURCE)
+    assert " --from 2027-01-02 --to 2027-01-02   # goes on" in capsys.readouterr().err
+
+
+def test_each_of_two_runs_that_end_together_is_told_as_it_ended(google, back_fill, capsys):
+    google.lives = [FAILED, DONE]
+    at_once = "cloud.schedule.max_concurrent_runs=2"
+    assert back_fill("7", "8", "data.source=gs://b/{SPAN}/*.csv", at_once) == 1
+    told = capsys.readouterr().err
+    assert ("7: Failed" in told, "8: Done" in told) == (True, True)
+
+
+def test_name_that_is_not_fit_for_an_id_is_refused_before_anything_is_asked(google, back_fill):
+    with pytest.raises(UsageError, match="cannot be called 'Every night-prod'") as caught:
+        back_fill("7", "8", "data.source=gs://b/{SPAN}/*.csv", called="Every night")
+    assert "--name" in caught.value.hint
+    assert google.requests == []
+
+
+def _wait_for(true):
+    until = time.monotonic() + 10
+    while not true():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
 def test_no_more_run_at_once_than_the_schedule_may(google, back_fill):
-    google.lives = [{"state": "PIPELINE_STATE_RUNNING"}] * 4 + [DONE]
+    google.lives = [RUNNING] * 4 + [DONE]
     assert back_fill("7", "9", "data.source=gs://my-bucket/{SPAN}/*.csv") == 0
     looks = [request.split()[0] for request in google.requests if "pipelineJobs" in request]
-    assert looks == ["POST", "GET", "GET", "GET", "GET", "GET", "POST", "GET", "POST", "GET"]
+    assert looks == ["GET", "POST", *["GET"] * 5, *["GET", "POST", "GET"] * 2]
 
 
 @pytest.mark.parametrize(

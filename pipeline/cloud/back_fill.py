@@ -1,0 +1,223 @@
+"""`cloud_runner.py schedule back-fill`: a workload run for each span of a range, none of them twice.
+
+A run's id is made of the schedule and the span, and the service is asked for it before a run is started. So
+whatever ended a back-fill, the same command goes on with it.
+"""
+
+import itertools
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+
+from components.ingest.spans import span_kind
+from pipeline.cloud.chosen import Chosen
+from pipeline.cloud.commands import compiled_job
+from pipeline.cloud.following import ending, finish, new_record, update
+from pipeline.cloud.service import JobState, Service, Submitted
+from pipeline.cloud.submit import check, say, service_of, target_of
+from pipeline.cloud.target import Target
+from pipeline.errors import PipelineError, UsageError
+from pipeline.ingest_options import source_patterns
+from pipeline.local.execution import INTERRUPTED
+from pipeline.local.record import RunRecord
+from pipeline.local.signals import answered_by, raise_interrupt
+
+_LOOK_S = 10.0
+_LONGEST = 1000
+# With the span and the try, an id stays within the 128 characters of Vertex AI.
+_NAME = re.compile(r"[a-z][a-z0-9._-]{0,79}")
+
+
+def back_fill(chosen: Chosen, *, first: str, last: str) -> int:
+    """Runs the workload for each span of a range, `max_concurrent_runs` at once; returns the exit code.
+
+    A span whose run is done, or at work, is not run again: the latter is followed. One whose run failed, was
+    stopped or was cancelled is tried anew. After a run that ends so, no more are started; the exit code is
+    the first such run's.
+
+    Args:
+        chosen: which workload; the name of its schedule is part of the runs' ids.
+        first: the first span, a number or a day.
+        last: the last one.
+
+    Raises:
+        UsageError: the range is none, the source has no such spans, or the name is not fit for an id.
+        PipelineError: the service refused, or no longer answers; the same command goes on.
+    """
+    target = target_of(chosen)
+    spans = span_range(first, last, kind=span_kind(source_patterns(target.config.data).values()))
+    name = chosen.schedule or target.config.name
+    name = f"{name}-{chosen.profile}" if chosen.profile else name
+    span_run_id(name, spans[0], attempt=1)  # refuses a name, before the service is asked
+    service = service_of(target.config)
+    check(service, target)
+    return _Backfill(chosen, service, target, name, spans).run()
+
+
+def span_range(first: str, last: str, *, kind: str | None) -> list[int | str]:
+    """The spans from the first to the last.
+
+    Args:
+        first: a number or a day.
+        last: likewise.
+        kind: how the source names its spans; see `span_kind`.
+
+    Raises:
+        UsageError: they are none of the source's, or in the wrong order, or more than 1000.
+    """
+    if kind is None:
+        raise UsageError(
+            "data.source has no spans to go back over", hint="it needs {SPAN}, or {YYYY}, {MM} and {DD}"
+        )
+    spans: list[int | str]
+    try:
+        if kind == "number":
+            spans = list(range(int(first), int(last) + 1))
+        else:
+            day, end = date.fromisoformat(first), date.fromisoformat(last)
+            spans = [(day + timedelta(days=n)).isoformat() for n in range((end - day).days + 1)]
+    except ValueError:
+        wanted = "numbers" if kind == "number" else "days as 2027-01-31"
+        raise UsageError(f"--from {first} --to {last}: data.source wants {wanted}") from None
+    if not 0 < len(spans) <= _LONGEST:
+        raise UsageError(f"--from {first} --to {last}: must be 1 to {_LONGEST} spans, not {len(spans)}")
+    return spans
+
+
+def span_run_id(name: str, span: int | str, *, attempt: int) -> str:
+    """The id of a span's run: `taxi-prod-back-fill-20270131`, and `-try-2` behind it for the second try.
+
+    Args:
+        name: of the schedule, with the profile.
+        span: a number, or a day as 2027-01-31.
+        attempt: which try, from 1.
+
+    Raises:
+        UsageError: the name is not fit for an id.
+    """
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"a back-fill's runs cannot be called {name!r}: their ids take lower-case letters, digits, '-', "
+            "'_' and '.', a letter first, at most 80 characters",
+            hint="--name NAME, and the name of --profile, are what they are made of",
+        )
+    run_id = f"{name}-back-fill-{str(span).replace('-', '')}"
+    return run_id if attempt == 1 else f"{run_id}-try-{attempt}"
+
+
+@dataclass
+class _Followed:
+    """A run whose end is waited for."""
+
+    submitted: Submitted
+    record: RunRecord
+    began: float
+
+
+class _Backfill:
+    """Runs for spans, a few at a time."""
+
+    def __init__(
+        self, chosen: Chosen, service: Service, target: Target, name: str, spans: Sequence[int | str]
+    ) -> None:
+        self._chosen = chosen
+        self._service = service
+        self._target = target
+        self._name = name
+        self._spans = list(spans)
+        self._waiting = list(spans)
+        self._running: dict[int | str, _Followed] = {}
+        self._done: set[int | str] = set()
+        self._at_once = target.config.cloud.schedule.max_concurrent_runs
+
+    def run(self) -> int:
+        try:
+            with answered_by(raise_interrupt):
+                code = self._run_all()
+        except KeyboardInterrupt:
+            self._say_what_goes_on()
+            code = INTERRUPTED
+        except PipelineError:
+            self._say_what_goes_on()
+            self._say_how_to_go_on()
+            raise
+        self._say_how_to_go_on()
+        return code
+
+    def _run_all(self) -> int:
+        code = 0
+        while self._running or (self._waiting and not code):
+            while self._waiting and not code and len(self._running) < self._at_once:
+                self._take_up(self._waiting[0])
+                del self._waiting[0]
+            code = self._look() or code
+            if self._running:
+                time.sleep(_LOOK_S)
+        return code
+
+    def _take_up(self, span: int | str) -> None:
+        run_id, found = self._latest(span)
+        if found is None:
+            self._start(span, run_id)
+            return
+        submitted, state = found
+        if state.is_over:
+            self._done.add(span)
+            say(f"{span}: was run before, {submitted.link}")
+            return
+        self._follow(span, submitted, new_record(self._service.job(submitted.name), run_id=submitted.name))
+        say(f"{span}: is at work already, {submitted.link}")
+
+    def _latest(self, span: int | str) -> tuple[str, tuple[Submitted, JobState] | None]:
+        """The id of a span's latest try, and its run; none where it is still to be started."""
+        for attempt in itertools.count(1):
+            run_id = span_run_id(self._name, span, attempt=attempt)
+            found = self._service.find(run_id)
+            if found is None or found[1].phase not in ("failed", "cancelled"):
+                break
+        return run_id, found
+
+    def _start(self, span: int | str, run_id: str) -> None:
+        config = self._target.config
+        data = config.data.model_copy(update={"span": span})
+        target = replace(self._target, config=config.model_copy(update={"data": data}))
+        job = self._service.request(compiled_job(target))
+        submitted = self._service.submit(job, run_id=run_id)
+        self._follow(span, submitted, new_record(job, run_id=submitted.name))
+        say(f"{span}: started, {submitted.link}")
+
+    def _follow(self, span: int | str, submitted: Submitted, record: RunRecord) -> None:
+        self._running[span] = _Followed(submitted, record, time.monotonic())
+
+    def _look(self) -> int:
+        """Tells of runs that ended; the first exit code among them that is not 0."""
+        code = 0
+        for span, run in list(self._running.items()):
+            state = self._service.state(run.submitted.name)
+            if not state.is_over:
+                continue
+            del self._running[span]
+            update(run.record, state)
+            ended = finish(run.record, state, wall_s=time.monotonic() - run.began)
+            code = code or ended
+            if state.phase == "complete":
+                self._done.add(span)
+            for line in ending(run.record, state, link=run.submitted.link):
+                say(f"{span}: {line}")
+        return code
+
+    def _say_what_goes_on(self) -> None:
+        for span, run in self._running.items():
+            say(f"{span}: no longer followed; the run goes on: {run.submitted.link}")
+
+    def _say_how_to_go_on(self) -> None:
+        """The range from the first span that is not done; those in it that are will be passed over."""
+        rest = [span for span in self._spans if span not in self._done]
+        if not rest:
+            return
+        if self._waiting:
+            say(f"not started: {self._waiting[0]} to {self._waiting[-1]}")
+        words = ("--from", str(rest[0]), "--to", str(rest[-1]))
+        say(f"hint: {self._chosen.command('schedule back-fill', *words)}   # goes on")
