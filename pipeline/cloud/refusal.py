@@ -13,6 +13,9 @@ _APIS = {
 }
 _QUOTAS = "https://console.cloud.google.com/iam-admin/quotas"
 _ACT_AS = "iam.serviceAccounts.actAs"
+# In Google's words where a person's own credentials name no project for quotas; the reason is then
+# SERVICE_DISABLED, of the project of gcloud itself.
+_NO_QUOTA_PROJECT = "requires a quota project"
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,11 @@ def refusal(answer: Answer, *, doing: str, project: str) -> PipelineError:
 def _words(answer: Answer, project: str) -> tuple[str, str]:
     said = _first_line(answer.message)
     permission = answer.metadata.get("permission", "")
+    if _NO_QUOTA_PROJECT in answer.message:
+        return (
+            f"your credentials name no project whose quota counts ({said})",
+            f"gcloud auth application-default set-quota-project {project}",
+        )
     if answer.reason == "SERVICE_DISABLED":
         api = answer.metadata.get("service", "")
         return (

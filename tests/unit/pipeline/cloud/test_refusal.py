@@ -14,6 +14,13 @@ from pipeline.cloud.refusal import Answer, refusal
             "the API of y.googleapis.com",
             "y.",
         ),
+        (
+            Answer(
+                403, "The y API requires a quota project, which is not set by default.", "SERVICE_DISABLED"
+            ),
+            "your credentials name no project whose quota counts",
+            "gcloud auth application-default set-quota-project p",
+        ),
         (Answer(400, "needs iam.serviceAccounts.actAs"), "as that service account", "serviceAccountUser"),
         (Answer(403, "Denied.\nmore"), "not allowed in the project p (Denied.)", "aiplatform.user"),
         (Answer(500, ""), "a fault of its own, 500 (no reason was told)", "later"),
