@@ -11,6 +11,8 @@ from pipeline.cloud.airflow_dag import Place
 from pipeline.cloud.chosen import Chosen
 from pipeline.cloud.service import Schedule
 from pipeline.command_line import Profile, Sets, Verbose, Workload, call
+from pipeline.local import options as o
+from pipeline.local.commands import request
 from pipeline.local.invocation import DEFAULT_OUTPUT, same_command
 from pipeline.local.printable import printable
 from pipeline.local.request import DEFAULT_WORKLOAD
@@ -65,14 +67,20 @@ def rehearse(
     pipeline: Annotated[
         str | None, typer.Option(help="MODULE:FUNCTION of any TFX pipeline, instead of a workload.")
     ] = None,
+    accept_data: o.AcceptData = None,
+    bless: o.Bless = None,
     verbose: Verbose = False,
 ) -> None:
     """Run the compiled job on this machine, task by task, as the service would."""
-    how: commands.How = {"jobs": jobs, "root": root, "again": same_command()}
-    if pipeline is not None:
-        raise typer.Exit(commands.rehearse_pipeline(pipeline, sets=sets or [], output=output, **how))
-    code = commands.rehearse_workload(workload, sets=sets or [], profile=profile, output=output, **how)
-    raise typer.Exit(code)
+    asked = request(
+        workload,
+        sets=sets or [],
+        profile=profile,
+        pipeline=pipeline,
+        output=output,
+        overrides=o.overrides(accept_data, bless),
+    )
+    raise typer.Exit(commands.rehearse_request(asked, jobs=jobs, root=root, again=same_command()))
 
 
 Run = Annotated[str, typer.Argument(metavar="RUN", help="The run's name: the last part of its link.")]
@@ -84,10 +92,13 @@ def submit_command(
     sets: Sets = None,
     profile: Profile = None,
     wait: Annotated[bool, typer.Option("--wait", help="Follow the run; end with its exit code.")] = False,
+    accept_data: o.AcceptData = None,
+    bless: o.Bless = None,
     verbose: Verbose = False,
 ) -> None:
     """Start a run at Vertex AI Pipelines or Kubeflow, and print the link to it."""
-    raise typer.Exit(submit.submit_workload(Chosen(workload, sets or [], profile), wait=wait))
+    chosen = Chosen(workload, sets or [], profile, overrides=o.overrides(accept_data, bless))
+    raise typer.Exit(submit.submit_workload(chosen, wait=wait))
 
 
 @app.command("follow")
@@ -215,10 +226,12 @@ def back_fill_command(
     sets: Sets = None,
     profile: Profile = None,
     name: Name = None,
+    accept_data: o.AcceptData = None,
+    bless: o.Bless = None,
     verbose: Verbose = False,
 ) -> None:
     """Run the workload for each span of a range that was not run yet."""
-    chosen = Chosen(workload, sets or [], profile, name)
+    chosen = Chosen(workload, sets or [], profile, name, o.overrides(accept_data, bless))
     raise typer.Exit(back_fill.back_fill(chosen, first=first, last=last))
 
 

@@ -65,7 +65,7 @@ def run(
         no_cache=no_cache,
         jobs=jobs,
         fail_fast=fail_fast,
-        overrides=_overrides(accept_data, bless),
+        overrides=o.overrides(accept_data, bless),
     )
     raise typer.Exit(commands.run(asked))
 
@@ -97,7 +97,7 @@ def plan(
         start=start,
         end=end,
         no_cache=no_cache,
-        overrides=_overrides(accept_data, bless),
+        overrides=o.overrides(accept_data, bless),
     )
     decided = commands.plan(asked)
     _print(decided.to_json() if as_json else decided.text())
@@ -129,13 +129,22 @@ def step_begin(
     output: o.Output = DEFAULT_OUTPUT,
     profile: Profile = None,
     pipeline: o.Pipeline = None,
+    accept_data: o.AcceptData = None,
+    bless: o.Bless = None,
+    airflow: o.Airflow = "",
     verbose: Verbose = False,
 ) -> None:
     """Make a run and plan it; print its id. What is cached is done then."""
     asked = commands.request(
-        workload, sets=sets or [], profile=profile, pipeline=pipeline, output=output, no_cache=no_cache
+        workload,
+        sets=sets or [],
+        profile=profile,
+        pipeline=pipeline,
+        output=output,
+        no_cache=no_cache,
+        overrides=o.overrides(accept_data, bless),
     )
-    _print(commands.begin(asked))
+    _print(commands.begin(asked, airflow=airflow))
 
 
 @step.command("node")
@@ -391,11 +400,6 @@ def new(
         name, data=data, label=label, task=task, keep=keep or [], root=PROJECT_ROOT, ask=asking.choose
     )
     _print(begun.text())
-
-
-def _overrides(accept_data: str | None, bless: str | None) -> dict[str, str]:
-    given = {"accept_data": accept_data, "bless": bless}
-    return {name: reason for name, reason in given.items() if reason is not None}
 
 
 def _print(result: object) -> None:

@@ -325,7 +325,7 @@ class Folder:
             )
         return ComponentError(
             f"{self.address} cannot be used: {type(error).__name__}: {said}",
-            hint="when it answers again: python local_runner.py resume",
+            hint="when it answers again, go on with the run",
         )
 
 

@@ -97,7 +97,9 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
 
 
 def _check(blessing: ModelBlessing, folder: Path, model: Model) -> None:
-    again = "let the gate judge again: python local_runner.py run --from ModelGate"
+    again = (
+        "let the gate judge again: run from it (--from ModelGate), or where that is not to be had, uncached"
+    )
     if not (folder / "BLESSED").is_file():
         raise ComponentError(
             f"{blessing.uri} is recorded as a blessing, but holds no file BLESSED; nothing is pushed.",

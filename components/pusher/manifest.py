@@ -155,7 +155,7 @@ def model_contents(folder: Path) -> tuple[list[str], dict[str, int]]:
     if SAVED_MODEL not in sizes:
         raise ComponentError(
             f"{folder} holds no {SAVED_MODEL}, so no server can load it.",
-            hint="train again: python local_runner.py run --from Trainer",
+            hint="train again: run from there (--from Trainer), or where that is not to be had, uncached",
         )
     return folders, sizes
 

@@ -227,5 +227,5 @@ def _errors_named(base: Path) -> Iterator[None]:
         remedy = _REMEDIES.get(error.errno or 0, "see to the disk")
         raise ComponentError(
             f"The model cannot be published to {base}{where}: {error.strerror or error}.",
-            hint=f"{remedy}, then: python local_runner.py resume",
+            hint=f"{remedy}, then go on with the run",
         ) from error

@@ -28,7 +28,7 @@ from datetime import timedelta
 
 import pendulum
 from airflow.providers.standard.hooks.subprocess import SubprocessHook
-from airflow.sdk import DAG, BaseOperator, CronTriggerTimetable
+from airflow.sdk import DAG, BaseOperator, CronTriggerTimetable, Param
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 PROJECT = {project}
@@ -38,6 +38,11 @@ WORKLOAD = {workload}
 TIME_ZONE = {time_zone}
 # Exit codes after which another try would end alike.
 FINAL = {{2: "wrong usage or a wrong workload file", 3: "a gate stopped the run"}}
+# On the form of a trigger, and in its --conf: for this run only, the reason is kept with what it pushes.
+PARAMS = {{
+    "accept_data": Param("", type="string", description="Why the data passes its gate whatever that finds."),
+    "bless": Param("", type="string", description="Why the model passes its gate whatever that finds."),
+}}
 '''
 _OPERATORS = '''\
 
@@ -75,7 +80,7 @@ class Begin(Step):
 
     def words(self, context):
         """With what is run, as on the command line."""
-        return ["begin", *WORKLOAD, *span(context)]
+        return ["begin", *WORKLOAD, *span(context), *overrides(context), f"--airflow={again(context)}"]
 
 
 class Node(Step):
@@ -92,6 +97,12 @@ class Finish(Step):
     def words(self, context):
         """With the run, if it has begun."""
         return ["finish", context["ti"].xcom_pull(task_ids="begin") or ""]
+
+
+def overrides(context):
+    """Why this run may pass a gate whatever that finds."""
+    given = {"--accept-data": context["params"]["accept_data"], "--bless": context["params"]["bless"]}
+    return [f"{option}={reason}" for option, reason in given.items() if reason]
 '''
 
 
@@ -101,6 +112,11 @@ _LATEST = '''\
 def span(context):
     """Every run takes the latest data there is."""
     return []
+
+
+def again(context):
+    """Airflow's command that begins such a run again, up to the JSON of its parameters."""
+    return f"airflow dags trigger {context['dag'].dag_id} --conf"
 '''
 _OF_THE_DAY = '''\
 
@@ -112,6 +128,15 @@ def span(context):
         return []
     day = day.in_timezone(TIME_ZONE){subtracted}
     return ["--set", f"data.span={value}"]
+
+
+def again(context):
+    """Airflow's command that begins such a run again, up to the JSON of its parameters."""
+    dag_id, day = context["dag"].dag_id, context.get("logical_date")
+    if day is None:
+        return f"airflow dags trigger {{dag_id}} --conf"
+    dates = f"--from-date {{day.isoformat()}} --to-date {{day.isoformat()}}"
+    return f"airflow backfill create --dag-id {{dag_id}} {{dates}} --reprocess-behavior failed --dag-run-conf"
 '''
 # TFX numbers the days from 1970-01-01, whose ordinal Python gives as 719163.
 _SPANS = {"date": "'{day.to_date_string()}'", "number": "{day.toordinal() - 719163}"}
@@ -194,6 +219,7 @@ def _dag_lines(graph: Graph, config: WorkloadConfig, name: str) -> Iterator[str]
     yield f"    max_active_runs={schedule.max_concurrent_runs},"
     yield "    # Whatever Airflow's own default is: the workload says what is tried again."
     yield '    default_args={"retries": 0},'
+    yield "    params=PARAMS,"
     yield '    tags=["slipway"],'
     yield ") as dag:"
     yield '    begin = Begin(task_id="begin")'

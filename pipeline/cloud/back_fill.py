@@ -23,6 +23,7 @@ from pipeline.ingest_options import source_patterns
 from pipeline.local.execution import INTERRUPTED
 from pipeline.local.record import RunRecord
 from pipeline.local.signals import answered_by, raise_interrupt
+from pipeline.local.wording import WHY
 
 _LOOK_S = 10.0
 _LONGEST = 1000
@@ -204,7 +205,8 @@ class _Backfill:
             code = code or ended
             if state.phase == "complete":
                 self._done.add(span)
-            for line in ending(run.record, state, link=run.submitted.link):
+            bless = self._chosen.command("submit", "--set", f"data.span={span}", "--bless", WHY)
+            for line in ending(run.record, state, link=run.submitted.link, bless=bless):
                 say(f"{span}: {line}")
         return code
 

@@ -1,7 +1,7 @@
 """The workload that a command of cloud_runner.py is about, as it was named there. Pure."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pipeline.config import WorkloadConfig, load_workload
@@ -19,12 +19,14 @@ class Chosen:
         sets: `key=value` over the file.
         profile: one of the file's profiles.
         schedule: the name of the schedule; None: the workload's.
+        overrides: why a run may pass a gate whatever that finds; see `Request`.
     """
 
     workload: Path
     sets: Sequence[str]
     profile: str | None
     schedule: str | None = None
+    overrides: Mapping[str, str] = field(default_factory=dict)
 
     def config(self) -> WorkloadConfig:
         """The workload's settings.
@@ -36,7 +38,7 @@ class Chosen:
         return load_workload(path, sets=self.sets, profile=self.profile, root=PROJECT_ROOT)
 
     def command(self, verb: str, *words: str) -> str:
-        """A command about the same, to paste: its first words, the workload's, and more."""
+        """A command about the same, to paste: its first words, the workload's, and more; no overrides."""
         profile = ("--profile", self.profile) if self.profile else ()
         sets = (word for item in self.sets for word in ("--set", item))
         name = ("--name", self.schedule) if self.schedule else ()

@@ -4,7 +4,7 @@ import importlib.util
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypedDict, Unpack
@@ -15,7 +15,7 @@ from pipeline.cloud.target import Target
 from pipeline.errors import UsageError
 from pipeline.local.outcome import GATE_STOPPED, NODE_FAILED
 from pipeline.local.printable import printable
-from pipeline.local.request import Request, pipeline_request, workload_request
+from pipeline.local.request import Request, workload_request
 from pipeline.local.sign_of_life import sign_of_life
 
 DONE = 0
@@ -64,7 +64,12 @@ def compile_workload(
 
 
 def cloud_target(
-    workload: Path, *, sets: Sequence[str], profile: str | None, is_sent: bool = False
+    workload: Path,
+    *,
+    sets: Sequence[str],
+    profile: str | None,
+    overrides: Mapping[str, str] | None = None,
+    is_sent: bool = False,
 ) -> Target:
     """A workload as it will run in containers.
 
@@ -72,12 +77,15 @@ def cloud_target(
         workload: the workload file, or its name in workloads/.
         sets: `key=value` over the file.
         profile: one of the file's profiles.
+        overrides: why the run may pass a gate whatever that finds; none where None.
         is_sent: whether it goes to a service.
 
     Raises:
         UsageError: kfp is not installed, or the workload cannot run in containers; the message says why.
     """
-    request = workload_request(workload, sets=sets, profile=profile, output=Path("/"), beam_args=())
+    request = workload_request(
+        workload, sets=sets, profile=profile, output=Path("/"), beam_args=(), overrides=overrides
+    )
     target = Target.of(request, read_image(), is_sent=is_sent)
     require_kfp()
     return target
@@ -95,43 +103,20 @@ def compiled_job(target: Target) -> Job:
         return compile_job(target)
 
 
-def rehearse_workload(
-    workload: Path, *, sets: Sequence[str], profile: str | None, output: Path, **how: Unpack[How]
-) -> int:
-    """Runs the compiled job of a workload on this machine, as the service would; returns the exit code.
+def rehearse_request(request: Request, **how: Unpack[How]) -> int:
+    """Runs the compiled job of a workload, or of any TFX pipeline, on this machine, as the service would.
 
     Args:
-        workload: the workload file, or its name in workloads/.
-        sets: `key=value` over the file.
-        profile: one of the file's profiles.
-        output: the folder of the local runs; rehearsals are kept in `rehearsal/` below it.
+        request: what to run; `request.output` is the folder of the local runs, and rehearsals are kept in
+            `rehearsal/` below it.
         **how: to rehearse.
 
-    The exit code is 1 also where what the rehearsal made differs from what a local run made.
+    Returns:
+        The exit code; 1 also where what the rehearsal made differs from what a local run made.
 
     Raises:
-        UsageError: kfp is not installed, or the workload cannot run in containers; the message says why.
+        UsageError: kfp is not installed, or the pipeline cannot run in containers; the message says why.
     """
-    request = workload_request(workload, sets=sets, profile=profile, output=output.absolute(), beam_args=())
-    return _rehearse(request, **how)
-
-
-def rehearse_pipeline(name: str, *, sets: Sequence[str], output: Path, **how: Unpack[How]) -> int:
-    """As `rehearse_workload`, for any TFX pipeline.
-
-    Args:
-        name: `module:function` of the pipeline.
-        sets: `name=value` for the function's arguments and the pipeline's runtime parameters.
-        output: the folder of the local runs.
-        **how: to rehearse.
-
-    Raises:
-        UsageError: there is no such pipeline, or TFX cannot compile it for Kubeflow.
-    """
-    return _rehearse(pipeline_request(name, sets=sets, output=output.absolute(), beam_args=()), **how)
-
-
-def _rehearse(request: Request, **how: Unpack[How]) -> int:
     require_kfp()
     if "config" in request.target and (runner := request.beam_runner) != "direct":
         print(f"Beam's steps are rehearsed with its direct runner, not with {runner}.", file=sys.stderr)

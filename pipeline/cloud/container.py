@@ -23,6 +23,8 @@ from tfx.utils import import_utils
 
 from components.errors import GateStopError, SlipwayError
 from pipeline.cloud.local_files import local_files
+from pipeline.local.record import OVERRIDES
+from pipeline.local.wording import WHY
 
 GATE_STOPPED, TASK_FAILED = 3, 1
 _OURS = "components."
@@ -76,6 +78,12 @@ def _with_names(outputs: _Outputs, name_from_id: Mapping[int, str]) -> Any:
     return _translate(outputs, name_from_id)
 
 
+def _passed_by(error: SlipwayError) -> str:
+    """What lets a gate pass that has stopped, as `cloud_runner.py` takes it; empty for other errors."""
+    name = error.verdict.get("override") if isinstance(error, GateStopError) else None
+    return f'submitted with {OVERRIDES[name]} "{WHY}" it passes, on the record' if name else ""
+
+
 def main(parsed: Any) -> None:
     """Runs one executor.
 
@@ -95,8 +103,8 @@ def main(parsed: Any) -> None:
     except SlipwayError as error:
         lines = error.verdict.get("lines", ()) if isinstance(error, GateStopError) else ()
         print("\n".join([f"error: {error.message}", *lines]), file=sys.stderr)
-        if error.hint:
-            print(f"hint: {error.hint}", file=sys.stderr)
+        if hint := error.hint or _passed_by(error):
+            print(f"hint: {hint}", file=sys.stderr)
         raise SystemExit(GATE_STOPPED if isinstance(error, GateStopError) else TASK_FAILED) from error
 
 

@@ -66,8 +66,15 @@ def finish(record: RunRecord, state: JobState, *, wall_s: float) -> int:
     return code
 
 
-def ending(record: RunRecord, state: JobState, *, link: str) -> Iterator[str]:
-    """The last lines: the outcome, its causes, and where to look."""
+def ending(record: RunRecord, state: JobState, *, link: str, bless: str) -> Iterator[str]:
+    """The last lines: the outcome, its causes, what to do, and where to look.
+
+    Args:
+        record: the run's.
+        state: its last one.
+        link: to it.
+        bless: the command that runs it again and has its model pass.
+    """
     took = seconds(record.wall_s)
     failed = [node for node in record.nodes if node.state == "failed"]
     names = ", ".join(node.id for node in failed)
@@ -82,6 +89,8 @@ def ending(record: RunRecord, state: JobState, *, link: str) -> Iterator[str]:
         yield from (f"  {node.id}: {line}" for line in error.get("message", "").splitlines()[:_SHOWN_LINES])
         if error.get("hint"):
             yield f"    hint: {error['hint']}"
+    if record.blessed is False:
+        yield f"hint: {bless}   # blesses it, on the record"
     if record.pushed:
         yield f"Pushed: version {record.pushed['version']} -> {record.pushed['path']}"
     if record.metrics:

@@ -82,6 +82,7 @@ def rehearse(
         record = history.new_run(
             request.workload, {**target, "output": str(output), "again": again}, run_id=run_id
         )
+        record.overrides = dict(request.overrides)
         history.save(record)
         display.begins(record)
         try:

@@ -17,6 +17,7 @@ from pipeline.local.printable import printable
 from pipeline.local.progress import stderr_display
 from pipeline.local.record import RunRecord
 from pipeline.local.signals import answered_by, raise_interrupt
+from pipeline.local.wording import WHY
 
 # Between two looks at a run; a short run is told at once, a long one costs the service little.
 _FIRST_LOOK_S, _LONGEST_LOOK_S = 1.0, 15.0
@@ -90,7 +91,13 @@ def target_of(chosen: Chosen) -> Target:
     Raises:
         UsageError: see `cloud_target`.
     """
-    return cloud_target(chosen.workload, sets=chosen.sets, profile=chosen.profile, is_sent=True)
+    return cloud_target(
+        chosen.workload,
+        sets=chosen.sets,
+        profile=chosen.profile,
+        overrides=chosen.overrides,
+        is_sent=True,
+    )
 
 
 def service_of(config: WorkloadConfig) -> Service:
@@ -154,7 +161,8 @@ def follow(service: Service, job: Job, submitted: Submitted, *, chosen: Chosen, 
         raise
     code = finish(record, state, wall_s=time.monotonic() - began)
     display.close()
-    for line in ending(record, state, link=submitted.link):
+    bless = chosen.command("submit", "--bless", WHY)
+    for line in ending(record, state, link=submitted.link, bless=bless):
         say(line)
     return code
 

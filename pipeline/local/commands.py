@@ -29,13 +29,14 @@ from pipeline.local.request import (
 from pipeline.local.sweep import Sweep
 from pipeline.local.verdict_table import verdict_lines
 from pipeline.local.wording import (
+    again_command,
     metrics_line,
     node_line,
     resume_command,
     rollback_line,
-    run_command,
     seconds,
     step_lines,
+    steps_go_on,
     stop_hints,
     stop_lines,
     training_lines,
@@ -106,24 +107,24 @@ def resume(name: str | None, *, output: Path, jobs: int | None) -> int:
     if record.in_steps and record.state != "complete":
         raise UsageError(
             f"Run {record.run_id} is taken in steps by another program, which goes on with it.",
-            hint="in Airflow, clear its failed tasks",
+            hint=steps_go_on(record),
         )
     if record.state in ("complete", "stopped"):
-        hint = run_command(record) if any(node.is_stop for node in record.nodes) else ""
+        hint = again_command(record) if any(node.is_stop for node in record.nodes) else ""
         raise UsageError(f"Run {record.run_id} is {record.state}: there is nothing to resume.", hint=hint)
     if "again" in record.target:
         raise UsageError(f"{record.run_id} is a rehearsal: it starts anew.", hint=record.target["again"])
     return _execute(again(record.target, jobs=jobs), record)
 
 
-def begin(asked: Request) -> str:
-    """Begins a run whose nodes another program runs; returns its id."""
+def begin(asked: Request, *, airflow: str) -> str:
+    """Begins a run whose nodes another program runs, such as Airflow by that command; returns its id."""
     from pipeline.local.progress import stderr_display
     from pipeline.local.steps import begin as begin_run
 
     display = stderr_display()
     try:
-        return begin_run(asked, display=display).run_id
+        return begin_run(asked, display=display, airflow=airflow).run_id
     finally:
         display.close()
 
@@ -291,10 +292,10 @@ def accept_schema(name: str | None, output: Path, *, agrees: Callable[[str], boo
     record = find(name, output)
     proposal = propose(record)
     if proposal.before == proposal.after:
-        return f"{proposal.path} holds these edits already.\nhint: {run_command(record)}"
+        return f"{proposal.path} holds these edits already.\nhint: {again_command(record)}"
     if not accept(proposal, agrees=agrees):
         return f"{proposal.path} is as it was."
-    return f"{proposal.path} was changed.\nhint: {run_command(record)}"
+    return f"{proposal.path} was changed.\nhint: {again_command(record)}"
 
 
 def runs_text(records: Sequence[RunRecord]) -> str:

@@ -59,6 +59,13 @@ Bless = Annotated[
     str | None,
     typer.Option(metavar="REASON", help="Let this run's model pass its gate; kept on record."),
 ]
+Airflow = Annotated[
+    str,
+    typer.Option(
+        metavar="COMMAND",
+        help="Airflow's command that begins such a run, up to the JSON of --conf; for hints.",
+    ),
+]
 ProfileSteps = Annotated[
     str | None, typer.Option(metavar="FIRST:LAST", help="Steps of the training to profile, counted from 1.")
 ]
@@ -146,3 +153,9 @@ KeepColumns = Annotated[
     list[str] | None,
     typer.Option(metavar="COLUMN", help="A feature, whatever speaks against. Repeatable."),
 ]
+
+
+def overrides(accept_data: str | None, bless: str | None) -> dict[str, str]:
+    """The reasons that were given to pass a gate, by a key of `record.OVERRIDES`."""
+    given = {"accept_data": accept_data, "bless": bless}
+    return {name: reason for name, reason in given.items() if reason is not None}

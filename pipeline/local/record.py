@@ -88,6 +88,8 @@ class RunRecord:
         rollback: `{version, instead_of, by, reason}` where it is none of the pipeline but a rollback, which
             has no nodes; else empty. What it published stands in `pushed`.
         in_steps: whether another program, such as Airflow, runs its nodes; see `pipeline.local.steps`.
+        airflow: Airflow's command that begins such a run, to which overrides are added as JSON; empty where
+            Airflow does not run its nodes.
     """
 
     run_id: str
@@ -109,6 +111,7 @@ class RunRecord:
     resumed: int = 0
     rollback: dict[str, Any] = field(default_factory=dict)
     in_steps: bool = False
+    airflow: str = ""
 
     def node(self, node_id: str) -> NodeRecord:
         """The record of one node; a KeyError if the run has none of that name."""

@@ -47,12 +47,13 @@ _NOT_TAKEN = "its step was not taken"
 _LOST = {"message": "its step was ended from outside", "hint": "", "where": ""}
 
 
-def begin(request: Request, *, display: RunDisplay, warm: Warm | None = None) -> RunRecord:
+def begin(request: Request, *, display: RunDisplay, airflow: str = "", warm: Warm | None = None) -> RunRecord:
     """Makes a run and plans it; what the cache answers is done then.
 
     Args:
         request: what to run.
         display: gets told.
+        airflow: as in `RunRecord`, for hints.
         warm: forks the processes; None: TFX is imported anew.
 
     Raises:
@@ -64,7 +65,7 @@ def begin(request: Request, *, display: RunDisplay, warm: Warm | None = None) ->
     with locked(request.output, run_id=run_id, shared=True):
         check_store(request.output / "metadata.db")
         record = history.new_run(request.workload, request.to_json(), run_id=run_id)
-        record.overrides, record.in_steps = dict(request.overrides), True
+        record.overrides, record.in_steps, record.airflow = dict(request.overrides), True, airflow
         history.save(record)
         display.begins(record)
         folder = history.folder(record.run_id)

@@ -1,7 +1,9 @@
 """What a run says, as text: the lines of nodes, the summary, the failure block. Pure."""
 
+import json
 import os
-from collections.abc import Iterator, Mapping
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,8 @@ MARKS = {
 # More of the slices, or of what a gate found, do not fit a screen together with the nodes.
 _SHOWN_SLICES = 12
 _SHOWN_STOP_LINES = 12
+# What stands in a command in place of the reason that only the user knows.
+WHY = "why it is right"
 
 
 def seconds(value: float) -> str:
@@ -82,7 +86,7 @@ def summary(
         yield (
             f"Killed: the engine ended without a word. {done} of {len(record.nodes)} nodes are done and kept."
         )
-        if not record.in_steps and "again" not in record.target:
+        if not record.in_steps and not _is_rehearsal(record):
             yield f"hint: {resume_command(record)}"
         return
     if record.state == "stopped" and any(node.is_stop for node in record.nodes):
@@ -138,8 +142,7 @@ def _failure(record: RunRecord) -> Iterator[str]:
     yield f"Failed: {names}, after {done} of {len(record.nodes)} nodes. What is finished is kept."
     for node in failed:
         yield from _failed_node(record, node)
-    if not record.in_steps:
-        yield f"hint: {resume_command(record)}"
+    yield f"hint: {steps_go_on(record) if record.in_steps else resume_command(record)}"
 
 
 def _failed_node(record: RunRecord, node: NodeRecord) -> Iterator[str]:
@@ -148,7 +151,7 @@ def _failed_node(record: RunRecord, node: NodeRecord) -> Iterator[str]:
     yield f"  {node.id}: {where}{error.get('message', 'no cause was told')}"
     if error.get("hint"):
         yield f"    hint: {error['hint']}"
-    elif node.type == "Evaluator" and _has_baseline(record):
+    elif node.type == "Evaluator" and _has_baseline(record) and not _is_rehearsal(record):
         clear = command("baseline", *_workload_words(record), "--clear", output=_output(record))
         yield "    It also asks the last blessed model; one trained on other columns cannot answer:"
         yield f"    hint: {clear}"
@@ -172,6 +175,7 @@ def step_lines(record: RunRecord, node_id: str, *, stops: Mapping[str, Mapping[s
     elif node.state == "failed":
         yield f"Failed: {node_id}"
         yield from _failed_node(record, node)
+        yield f"hint: {steps_go_on(record, node_id)}"
 
 
 def _stop(record: RunRecord, stops: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
@@ -193,9 +197,8 @@ def _not_blessed(record: RunRecord, verdict: Mapping[str, Any]) -> Iterator[str]
     more = f"; and {len(reasons) - 1} more" if len(reasons) > 1 else ""
     yield f"Not pushed: {reasons[0]}{more}."
     yield from (f"  {line}" for line in check_table(verdict.get("checks", ()), limit=SHOWN_CHECKS))
-    if record.target.get("origin"):
-        again = run_command(record, OVERRIDES["bless"], "why it is right")
-        yield f"hint: {again}   # blesses it, on the record"
+    if record.target.get("origin") or "config" in record.target:  # a workload, run or rehearsed
+        yield f"hint: {again_command(record, bless=WHY)}   # blesses it, on the record"
 
 
 def stop_lines(verdict: Mapping[str, Any]) -> Iterator[str]:
@@ -205,23 +208,53 @@ def stop_lines(verdict: Mapping[str, Any]) -> Iterator[str]:
 
 def stop_hints(record: RunRecord, stops: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     """The commands that go on from a gate that stopped the run."""
-    if "again" in record.target:
-        return  # a rehearsal has no such options
     for verdict in stops.values():
-        if any(finding.get("edits") for finding in verdict.get("findings", ())):
+        has_edits = any(finding.get("edits") for finding in verdict.get("findings", ()))
+        if has_edits and not _is_rehearsal(record):  # whose schema is the copy that the image would hold
             yield f"hint: {_command(record, 'accept-schema')}   # shows the schema's edits, then asks"
         if name := verdict.get("override"):
-            again = run_command(record, OVERRIDES[name], "why it is right")
-            yield f"hint: {again}   # lets it pass once, on the record"
+            yield f"hint: {again_command(record, **{name: WHY})}   # lets it pass once, on the record"
 
 
-def run_command(record: RunRecord, *options: str) -> str:
-    """The command that runs the same workload in the same way again, with more options."""
+def again_command(record: RunRecord, **overrides: str) -> str:
+    """The command that begins the same run again, where this one was begun: here, in Airflow, as a rehearsal.
+
+    Args:
+        record: the run's.
+        **overrides: why it may pass a gate whatever that finds, by a key of `OVERRIDES`.
+    """
+    if record.airflow:
+        return f"{record.airflow} {shlex.quote(json.dumps(overrides, ensure_ascii=False))}"
+    options = [word for name, why in overrides.items() for word in (OVERRIDES[name], why)]
+    if _is_rehearsal(record):
+        return " ".join([record.target["again"], *map(shlex.quote, options)])
+    return _begin_command(record, *(("step", "begin") if record.in_steps else ("run",)), options=options)
+
+
+def run_command(record: RunRecord) -> str:
+    """The command that runs the same workload in the same way on this machine."""
+    return _begin_command(record, "run")
+
+
+def _begin_command(record: RunRecord, *verb: str, options: Sequence[str] = ()) -> str:
     origin = record.target.get("origin") or {}
     words = _workload_words(record)
     words += [word for item in origin.get("sets", ()) for word in ("--set", item)]
     words += ["--profile", origin["profile"]] if origin.get("profile") else []
-    return command("run", *words, *options, output=Path(record.target.get("output", DEFAULT_OUTPUT)))
+    return command(*verb, *words, *options, output=_output(record))
+
+
+def steps_go_on(record: RunRecord, *node_ids: str) -> str:
+    """How a run in steps goes on when what failed is mended: the nodes of that name, or all that failed."""
+    if record.airflow:
+        return "when it is mended, clear the failed task in Airflow, with those behind it: the run goes on"
+    failed = node_ids or [node.id for node in record.nodes if node.state == "failed"] or ["NODE"]
+    output = _output(record)
+    return " && ".join(command("step", "node", record.run_id, each, output=output) for each in failed)
+
+
+def _is_rehearsal(record: RunRecord) -> bool:
+    return "again" in record.target
 
 
 def _work_line(record: RunRecord) -> str:

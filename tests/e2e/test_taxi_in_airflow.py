@@ -279,7 +279,9 @@ def toys(airflow, project, tmp_path_factory):
     words = ("--pipeline", "toy_pipeline:limits")
     airflow.dags.mkdir(exist_ok=True)
     file = airflow.dags / "toys.py"
-    file.write_text(dag_text(Graph("toys", nodes), config, name="toys", workload=words, place=place))
+    text = dag_text(Graph("toys", nodes), config, name="toys", workload=words, place=place)
+    (folder / "toys.py").write_text(text)
+    file.write_text(text)
     finished = airflow.command("dags", "test", "toys", DAY, TOY=str(folder))
     file.unlink()  # no scheduler is to run it
     return folder, finished
@@ -302,6 +304,17 @@ def test_node_that_takes_too_long_is_ended_by_its_own_limit_and_by_airflow_s(toy
     assert "AirflowTaskTimeout" in finished.stdout + finished.stderr
     assert record.node("Hang").state != "running"
     assert list(leftovers(folder / "output")) == []
+
+
+def test_reasons_in_the_conf_of_a_trigger_reach_the_run(toys, airflow):
+    folder, _ = toys
+    file = airflow.dags / "toys.py"
+    file.write_text((folder / "toys.py").read_text())
+    refused = airflow.command("dags", "test", "toys", DAY, "--conf", '{"bless": "seen by hand"}')
+    file.unlink()
+    # A toy has no gate of ours: that it says so shows what it was given.
+    assert "--bless belongs to the gates of a workload" in refused.stdout + refused.stderr
+    assert airflow.tasks("toys")["begin"][0] == "failed"
 
 
 def _of_session(session):

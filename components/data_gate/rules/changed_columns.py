@@ -8,7 +8,7 @@ from components.data_gate.statistics import Kind, Statistics
 _KINDS: dict[Kind, str] = {"int": "whole numbers", "float": "numbers", "text": "text"}
 _RETIRE = (
     "if it is meant, the last blessed model cannot be evaluated on such rows: retire it as the baseline "
-    "with `python local_runner.py baseline --clear`"
+    "(`baseline --clear`)"
 )
 
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import pendulum
 from airflow.providers.standard.hooks.subprocess import SubprocessHook
-from airflow.sdk import DAG, BaseOperator, CronTriggerTimetable
+from airflow.sdk import DAG, BaseOperator, CronTriggerTimetable, Param
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 PROJECT = "/opt/slipway"
@@ -19,6 +19,11 @@ WORKLOAD = ["workloads/taxi/workload.yaml", "--profile", "prod"]
 TIME_ZONE = "Europe/Berlin"
 # Exit codes after which another try would end alike.
 FINAL = {2: "wrong usage or a wrong workload file", 3: "a gate stopped the run"}
+# On the form of a trigger, and in its --conf: for this run only, the reason is kept with what it pushes.
+PARAMS = {
+    "accept_data": Param("", type="string", description="Why the data passes its gate whatever that finds."),
+    "bless": Param("", type="string", description="Why the model passes its gate whatever that finds."),
+}
 
 
 class Step(BaseOperator):
@@ -54,7 +59,7 @@ class Begin(Step):
 
     def words(self, context):
         """With what is run, as on the command line."""
-        return ["begin", *WORKLOAD, *span(context)]
+        return ["begin", *WORKLOAD, *span(context), *overrides(context), f"--airflow={again(context)}"]
 
 
 class Node(Step):
@@ -73,6 +78,12 @@ class Finish(Step):
         return ["finish", context["ti"].xcom_pull(task_ids="begin") or ""]
 
 
+def overrides(context):
+    """Why this run may pass a gate whatever that finds."""
+    given = {"--accept-data": context["params"]["accept_data"], "--bless": context["params"]["bless"]}
+    return [f"{option}={reason}" for option, reason in given.items() if reason]
+
+
 def span(context):
     """The span of the day (less 1) for which the run is scheduled; by hand, the latest."""
     day = context.get("logical_date")
@@ -80,6 +91,15 @@ def span(context):
         return []
     day = day.in_timezone(TIME_ZONE).subtract(days=1)
     return ["--set", f"data.span='{day.to_date_string()}'"]
+
+
+def again(context):
+    """Airflow's command that begins such a run again, up to the JSON of its parameters."""
+    dag_id, day = context["dag"].dag_id, context.get("logical_date")
+    if day is None:
+        return f"airflow dags trigger {dag_id} --conf"
+    dates = f"--from-date {day.isoformat()} --to-date {day.isoformat()}"
+    return f"airflow backfill create --dag-id {dag_id} {dates} --reprocess-behavior failed --dag-run-conf"
 
 
 with DAG(
@@ -91,6 +111,7 @@ with DAG(
     max_active_runs=1,
     # Whatever Airflow's own default is: the workload says what is tried again.
     default_args={"retries": 0},
+    params=PARAMS,
     tags=["slipway"],
 ) as dag:
     begin = Begin(task_id="begin")

@@ -159,6 +159,21 @@ def test_gate_ends_with_its_own_code_and_both_with_their_words(
     assert capsys.readouterr().err == told
 
 
+def test_gate_that_stops_names_what_lets_it_pass_there(container, monkeypatch, capsys):
+    from components.errors import GateStopError
+
+    def refuse(_):
+        raise GateStopError("drift", verdict={"override": "accept_data"})
+
+    monkeypatch.setattr(container.executor, "main", refuse)
+    words = ["x", "--executor_class_path", "components.ingest.executor.Executor"]
+    parsed = container.executor._parse_flags([*words, "--json_serialized_invocation_args", "{}"])
+    with pytest.raises(SystemExit):
+        container.main(parsed)
+    said = 'error: drift\nhint: submitted with --accept-data "why it is right" it passes, on the record\n'
+    assert capsys.readouterr().err == said
+
+
 def test_every_artifact_type_of_ours_is_found_by_its_name_as_tfx_looks_for_it_there():
     from tfx.orchestration.kubeflow.v2 import compiler_utils
     from tfx.types.artifact import Artifact

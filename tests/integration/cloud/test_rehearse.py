@@ -69,7 +69,7 @@ def test_tasks_ran_from_the_copy_of_the_image_and_their_logs_are_kept(first, out
 
 
 def test_second_rehearsal_takes_equal_tasks_from_the_cache_finds_the_baseline_and_a_gate_ends_it(
-    first, cloud_runner, output
+    first, cloud_runner, output, project
 ):
     limits = ("--set", "evaluate.thresholds.auc.min=0.999")
     finished = cloud_runner("rehearse", *SETTINGS, *limits, *CACHED, "--output", str(output))
@@ -85,6 +85,14 @@ def test_second_rehearsal_takes_equal_tasks_from_the_cache_finds_the_baseline_an
     assert verdict["baseline_metrics"], "the model of the first rehearsal is compared with"
     assert record["pushed"] is None
     assert "local_runner.py run" not in finished.stderr, "which would be another run"
+    [pass_it] = re.findall(r"hint: (.* --bless 'why it is right')", finished.stderr)
+    passed = subprocess.run(  # noqa: S602  (as a user pastes it)
+        pass_it, shell=True, cwd=project, capture_output=True, text=True, timeout=400, check=False
+    )
+    assert passed.returncode == 0, passed.stderr
+    record = record_of(output)
+    assert record["overrides"] == {"bless": "why it is right"}
+    assert record["pushed"]
 
 
 HANDLER = """

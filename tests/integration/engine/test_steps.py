@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from pipeline.errors import PipelineError, UsageError
-from pipeline.local import Warm
+from pipeline.local import Warm, commands
 from pipeline.local.commands import request, resume
 from pipeline.local.steps import begin, finish, run_node
 
@@ -22,10 +22,10 @@ def warm():
 class Steps:
     """Takes the steps of one run of a toy pipeline."""
 
-    def __init__(self, toy, name, watcher, warm):
+    def __init__(self, toy, name, watcher, warm, **options):
         self.toy, self.watcher, self.warm = toy, watcher, warm
         asked = request("", pipeline=f"toy_pipeline:{name}", output=toy.output)
-        self.run_id = begin(asked, display=watcher, warm=warm).run_id
+        self.run_id = begin(asked, display=watcher, warm=warm, **options).run_id
 
     def node(self, node_id):
         """Runs a node; returns the exit code of its step."""
@@ -44,7 +44,7 @@ class Steps:
 @pytest.fixture
 def steps(in_process, watcher, warm):
     """Begins a run."""
-    return lambda name: Steps(in_process, name, watcher, warm)
+    return lambda name, **options: Steps(in_process, name, watcher, warm, **options)
 
 
 def test_gate_stops_a_run_in_steps_and_lets_it_go_on_once_all_is_well(steps, in_process):
@@ -81,8 +81,10 @@ def test_failed_node_keeps_its_error_and_the_run_is_not_resumed_by_another_way(s
     assert "SIGKILL" in in_process.node("Kill").error["message"]
     assert run.finish() == ("failed", 1)
     assert in_process.node("After").why == "Raise failed"
-    with pytest.raises(UsageError, match="taken in steps by another program"):
+    with pytest.raises(UsageError, match="taken in steps by another program") as caught:
         resume(run.run_id, output=in_process.output, jobs=None)
+    for failed in ("Raise", "Kill"):
+        assert f"python local_runner.py step node {run.run_id} {failed} --output" in caught.value.hint
 
 
 def test_steps_taken_at_the_same_time_all_find_their_way_into_the_record(steps, in_process):
@@ -127,6 +129,16 @@ def test_condition_that_is_not_met_is_no_failure(steps, in_process):
     assert run.node("NeedsNo") == 0
     assert run.node("MayUseNo") == 0
     assert run.states() | {"IfNo": "skipped", "NeedsNo": "skipped", "MayUseNo": "complete"} == run.states()
+
+
+def test_gate_of_a_run_that_airflow_has_begun_names_airflow_s_command(steps, in_process, capsys):
+    run = steps("gate", airflow="airflow dags trigger toys --conf")
+    run.node("Make")
+    assert commands.run_node(run.run_id, "Gate", output=in_process.output) == 3
+    passes = """airflow dags trigger toys --conf '{"accept_data": "why it is right"}'"""
+    assert f"hint: {passes}   # lets it pass once" in capsys.readouterr().err
+    assert commands.finish(run.run_id, output=in_process.output) == 3
+    assert passes in capsys.readouterr().err
 
 
 def test_steps_of_a_run_that_is_not_there_are_refused(in_process):

@@ -21,7 +21,8 @@ RUNNING = {"state": "PIPELINE_STATE_RUNNING"}
 @pytest.mark.slow
 def test_each_day_of_the_range_is_run_with_its_own_span(google, workload, cloud_runner):
     google.lives = [DONE]
-    words = ("--profile", "prod", "--set", SOURCE, "--set", "cloud.schedule.max_concurrent_runs=2")
+    words = ("--profile", "prod", "--set", SOURCE, "--set", "cloud.schedule.max_concurrent_runs=2",
+             "--bless", "checked by hand")  # fmt: skip
     finished = cloud_runner(
         "schedule", "back-fill", str(workload), *words, "--from", "2027-02-27", "--to", "2027-03-01"
     )
@@ -32,6 +33,7 @@ def test_each_day_of_the_range_is_run_with_its_own_span(google, workload, cloud_
         given = tasks["Ingest"]["inputs"]["parameters"]["range_config"]["runtimeValue"]["constant"]
         only = json.loads(given)["static_range"]
         assert only["start_span_number"] == only["end_span_number"]
+        assert "checked by hand" in str(tasks["ModelGate"]["inputs"]["parameters"]["bless"])
         spans.append((name.rpartition("-")[2], only["start_span_number"]))
     assert spans == [("20270227", 20876), ("20270228", 20877), ("20270301", 20878)]
     assert finished.stderr.count("Done: taxi") == 3

@@ -1,5 +1,6 @@
 """`cloud_runner.py submit` with Vertex AI on loopback."""
 
+import json
 import re
 import signal
 import subprocess
@@ -130,7 +131,8 @@ def test_submitted_run_is_followed_to_its_end(google, workload, cloud_runner):
         },
         {"state": "PIPELINE_STATE_SUCCEEDED", "jobDetail": {"taskDetails": done}},
     ]
-    finished = cloud_runner("submit", str(workload), "--profile", "prod", "--wait")
+    words = ("--wait", "--accept-data", "asked on Monday")
+    finished = cloud_runner("submit", str(workload), "--profile", "prod", *words)
     assert finished.returncode == 0, finished.stderr
     (name,) = google.jobs
     assert re.fullmatch(r"taxi-\d{8}-\d{6}-[0-9a-f]{4}", name)
@@ -145,6 +147,9 @@ def test_submitted_run_is_followed_to_its_end(google, workload, cloud_runner):
     assert any(line.startswith("Done: taxi") for line in lines)
     made = google.jobs[name]
     assert made.runtime_config.gcs_output_directory == "gs://my-bucket/pipelines"
+    tasks = json.loads(type(made).to_json(made))["pipelineSpec"]["root"]["dag"]["tasks"]
+    reason = tasks["DataGate"]["inputs"]["parameters"]["accept_data"]["runtimeValue"]["constant"]
+    assert reason == "asked on Monday"
 
 
 @pytest.mark.slow

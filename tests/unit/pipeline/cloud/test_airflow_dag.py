@@ -2,6 +2,7 @@
 
 import ast
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -45,7 +46,7 @@ def constants(text):
     return {
         node.targets[0].id: ast.literal_eval(node.value)
         for node in ast.parse(text).body
-        if isinstance(node, ast.Assign)
+        if isinstance(node, ast.Assign) and node.targets[0].id != "PARAMS"
     }
 
 
@@ -65,12 +66,17 @@ class Moment(datetime):
 TOKYO_MORNING = Moment(2027, 1, 1, 22, tzinfo=UTC)  # the second of January there
 
 
+def function_of(text, name):
+    """One of the file's functions."""
+    body = (node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef))
+    names = {"TIME_ZONE": constants(text)["TIME_ZONE"]}
+    exec(ast.unparse(next(node for node in body if node.name == name)), names)  # noqa: S102
+    return names[name]
+
+
 def span_of(text, logical_date):
     """What the file's function `span` gives for a run."""
-    function = next(node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef))
-    names = {"TIME_ZONE": constants(text)["TIME_ZONE"]}
-    exec(ast.unparse(function), names)  # noqa: S102
-    return names["span"]({"logical_date": logical_date})
+    return function_of(text, "span")({"logical_date": logical_date})
 
 
 def dag_arguments(text):
@@ -129,6 +135,42 @@ def test_span_is_that_of_the_day_in_the_schedule_s_time_zone_less_the_lag(text, 
 
 def test_run_that_was_started_by_hand_takes_the_latest_span(text):
     assert span_of(text("cloud.schedule.lag_days=0", "data.source=t-{SPAN}.csv"), None) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"accept_data": "", "bless": ""}, []),
+        ({"accept_data": "asked on Monday", "bless": ""}, ["--accept-data=asked on Monday"]),
+        ({"accept_data": "", "bless": "--odd 'one'"}, ["--bless=--odd 'one'"]),
+    ],
+)
+def test_reasons_of_a_trigger_let_the_run_pass_its_gates(text, given, words):
+    made = text()
+    assert function_of(made, "overrides")({"params": given}) == words
+    assert all(f'"{name}": Param("", type="string"' in made for name in given)
+    assert dag_arguments(made)["params"] == "PARAMS"
+    assert "*overrides(context)" in made
+
+
+DAY = "--from-date 2027-01-01T22:00:00+00:00 --to-date 2027-01-01T22:00:00+00:00"
+
+
+@pytest.mark.parametrize(
+    ("sets", "day", "command"),
+    [
+        ((), TOKYO_MORNING, "airflow dags trigger taxi --conf"),
+        (("cloud.schedule.lag_days=1", "data.source=t-{SPAN}.csv"), None, "airflow dags trigger taxi --conf"),
+        (
+            ("cloud.schedule.lag_days=1", "data.source=t-{SPAN}.csv"),
+            TOKYO_MORNING,
+            f"airflow backfill create --dag-id taxi {DAY} --reprocess-behavior failed --dag-run-conf",
+        ),
+    ],
+)
+def test_command_that_begins_such_a_run_again_takes_the_same_span(text, sets, day, command):
+    again = function_of(text(*sets), "again")
+    assert again({"dag": SimpleNamespace(dag_id="taxi"), "logical_date": day}) == command
 
 
 def test_airflow_s_own_limit_lies_behind_that_of_the_node(text):

@@ -19,7 +19,7 @@ def record(project):
 def ended(record, state):
     update(record, state)
     code = finish(record, state, wall_s=90.0)
-    return code, list(ending(record, state, link="https://link"))
+    return code, list(ending(record, state, link="https://link", bless="BLESS"))
 
 
 def test_tasks_wait_in_the_order_in_which_they_need_each_other(record):
@@ -68,7 +68,11 @@ def test_model_that_is_not_blessed_is_a_gate_s_stop_though_every_task_is_done(re
     tasks = (TaskState("ModelGate", "complete", outputs={"blessing": [blessing]}),)
     code, lines = ended(record, JobState("complete", tasks=tasks))
     assert code == 3
-    assert lines[0] == "Stopped: the model is not blessed, 90 s"
+    assert lines == [
+        "Stopped: the model is not blessed, 90 s",
+        "hint: BLESS   # blesses it, on the record",
+        "hint: https://link   # logs and artifacts",
+    ]
 
 
 def test_gate_that_stopped_a_run_is_told_from_a_fault_by_its_exit_code(record):

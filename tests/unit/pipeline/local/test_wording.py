@@ -7,7 +7,15 @@ import pytest
 
 from pipeline.local.progress import LineDisplay, TableDisplay, choose_display
 from pipeline.local.record import NodeRecord, RunRecord
-from pipeline.local.wording import DONE_BEFORE, node_line, seconds, summary, training_lines
+from pipeline.local.wording import (
+    DONE_BEFORE,
+    again_command,
+    node_line,
+    seconds,
+    step_lines,
+    summary,
+    training_lines,
+)
 
 
 def record(state="complete", **values):
@@ -15,8 +23,8 @@ def record(state="complete", **values):
         NodeRecord("Ingest", state="cached", why="cached from run-0"),
         NodeRecord("Trainer", state="complete", wall_s=8.04, why="first run"),
     ]
-    target = {"output": "/data/output"}
-    return RunRecord("run-1", "taxi", state=state, wall_s=36.4, nodes=nodes, target=target, **values)
+    values = {"target": {"output": "/data/output"}, **values}
+    return RunRecord("run-1", "taxi", state=state, wall_s=36.4, nodes=nodes, **values)
 
 
 def text(run):
@@ -105,6 +113,55 @@ def test_long_verdict_is_cut_and_the_rest_is_shown_elsewhere(stopped):
     said = list(summary(stopped, stops={"DataGate": verdict}))
     assert len(said) <= 16
     assert "    the rest: python local_runner.py show run-1 --output /data/output" in said
+
+
+STOP = {"DataGate": {"override": "accept_data", "findings": [{"edits": ["edit"]}]}}
+
+
+def test_gate_that_stops_in_airflow_names_the_command_that_passes_it_there(stopped):
+    stopped.in_steps, stopped.airflow = True, "airflow dags trigger churn --conf"
+    hint = (
+        """hint: airflow dags trigger churn --conf '{"accept_data": "why it is right"}'   """
+        "# lets it pass once, on the record"
+    )
+    assert list(step_lines(stopped, "DataGate", stops=STOP))[-1] == hint
+    assert list(summary(stopped, stops=STOP))[-1] == hint
+    assert again_command(stopped) == "airflow dags trigger churn --conf '{}'"
+
+
+def test_gate_that_stops_in_steps_of_another_program_names_the_step_that_begins_with_the_reason(stopped):
+    stopped.in_steps = True
+    said = list(step_lines(stopped, "DataGate", stops=STOP))[-1]
+    assert said.startswith("hint: python local_runner.py step begin /work/churn/workload.yaml --set ")
+    assert " --accept-data 'why it is right' --output /data/output" in said
+
+
+def test_gate_that_stops_in_a_rehearsal_names_the_rehearsal_that_passes_it(stopped):
+    del stopped.target["origin"]
+    stopped.target |= {"again": "python cloud_runner.py rehearse churn", "config": "{}"}
+    said = list(summary(stopped, stops=STOP))
+    assert said[-1] == (
+        "hint: python cloud_runner.py rehearse churn --accept-data 'why it is right'   "
+        "# lets it pass once, on the record"
+    )
+    assert not any("local_runner.py" in line for line in said)
+    refused = record("stopped", blessed=False, target={**stopped.target})
+    assert "hint: python cloud_runner.py rehearse churn --bless 'why it is right'" in text(refused)
+
+
+@pytest.mark.parametrize(
+    ("airflow", "words"),
+    [
+        ("airflow dags trigger churn --conf", "clear the failed task in Airflow"),
+        ("", "hint: python local_runner.py step node run-1 Trainer --output /data/output"),
+    ],
+)
+def test_failure_in_steps_names_how_that_run_goes_on(airflow, words):
+    run = record("failed", in_steps=True, airflow=airflow)
+    run.nodes[1].state, run.nodes[1].error = "failed", {"message": "no", "hint": "", "where": ""}
+    for said in (list(summary(run)), list(step_lines(run, "Trainer", stops={}))):
+        assert words in said[-1]
+        assert not any("resume" in line for line in said)
 
 
 def test_failure_names_node_cause_place_log_and_the_command_to_go_on():
@@ -251,6 +308,9 @@ def test_evaluator_that_fails_beside_a_baseline_names_how_to_retire_it():
     error = {"message": "InvalidArgumentError: Feature: company is required", "hint": "", "where": ""}
     run.nodes.append(NodeRecord("Evaluator", type="Evaluator", state="failed", error=error))
     assert "    hint: python local_runner.py baseline --clear --output /data/output" in summary(run)
+    run.target["again"] = "python cloud_runner.py rehearse taxi"
+    assert "baseline --clear" not in text(run)  # a rehearsal has a baseline of its own
+    del run.target["again"]
     run.nodes[2].outputs = {}
     assert "baseline --clear" not in text(run)
 
