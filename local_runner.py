@@ -2,6 +2,8 @@
 """The command line for local runs: parse, call pipeline.local, exit code. Nothing else."""
 
 import json
+import shutil
+import sys
 
 import typer
 
@@ -177,7 +179,7 @@ def show(
 ) -> None:
     """Show one run: nodes, times, metrics, blessing, pushed version."""
     record = commands.find(run, output)
-    _print(record.to_json() if as_json else commands.show_text(record))
+    _print(record.to_json() if as_json else commands.show_text(record, width=_screen_width()))
 
 
 @app.command(name="accept-schema")
@@ -400,6 +402,11 @@ def new(
         name, data=data, label=label, task=task, keep=keep or [], root=PROJECT_ROOT, ask=asking.choose
     )
     _print(begun.text())
+
+
+def _screen_width() -> int | None:
+    """Columns of the terminal that the result goes to; None where it goes into a file or another program."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def _print(result: object) -> None:

@@ -97,7 +97,8 @@ class Finding:
         query: which rows show it.
         rows: up to five of those.
         rows_of: `all splits` where they were looked for in more than `splits`: the raw files do not say in
-            which split a row is. With it and without rows, they are those of an earlier finding.
+            which split a row is.
+        rows_as: the subject of the earlier finding that has the same rows, where they are not told again.
         stops: False for what is only worth knowing.
     """
 
@@ -113,6 +114,7 @@ class Finding:
     query: RowQuery | None = None
     rows: tuple[SampleRow, ...] = field(default=())
     rows_of: str = ""
+    rows_as: str = ""
     stops: bool = True
 
     def to_json(self) -> dict[str, Any]:
@@ -125,10 +127,14 @@ class Finding:
     @property
     def headline(self) -> str:
         """What, where, measured and limit in one line."""
-        where = ", ".join(self.splits)
-        name = f"{self.feature} ({where})" if self.feature and where else self.feature or where
         limit = f"; limit {plain(self.limit)}" if self.limit is not None else ""
-        return f"{name}: {self.what}{limit}" if name else f"{self.what}{limit}"
+        return f"{self.subject}: {self.what}{limit}" if self.subject else f"{self.what}{limit}"
+
+    @property
+    def subject(self) -> str:
+        """What it is about: feature and splits, one of them, or nothing."""
+        where = ", ".join(self.splits)
+        return f"{self.feature} ({where})" if self.feature and where else self.feature or where
 
     def lines(self) -> list[str]:
         """The finding as it stands on the screen: headline, rows, remedy."""
@@ -136,8 +142,8 @@ class Finding:
         rows = f"rows of {self.rows_of}" if self.rows_of else "rows"
         if self.rows:
             found.append(f"  {rows}: {_places(self.rows)}")
-        elif self.rows_of:
-            found.append(f"  {rows}: as above")
+        elif self.rows_as:
+            found.append(f"  {rows}: those of {self.rows_as}, above")
         if self.remedy:
             found.append(f"  {self.remedy}")
         return found

@@ -59,7 +59,7 @@ def with_rows(
     """The findings with up to five rows that show each, where they have a query.
 
     The rows are looked for in all splits. A finding about some of them says so (`rows_of`), and where another
-    before it asks for the same rows, has none of its own.
+    before it asks for the same rows, has none of its own and names that one (`rows_as`).
 
     Args:
         findings: in any order; the order is kept.
@@ -90,15 +90,20 @@ def _shown(
     found: Sequence[tuple[Finding, tuple[SampleRow, ...]]], splits: frozenset[str]
 ) -> Iterator[Finding]:
     """The findings with their rows; of which splits those are is said where it is not only the finding's."""
-    before: list[RowQuery] = []
+    before: list[tuple[RowQuery, str]] = []
     for finding, rows in found:
         if not rows or finding.query is None:
             yield finding
             continue
         is_wider = bool(finding.splits) and not splits.issubset(finding.splits)
-        is_repeated = is_wider and finding.query in before
-        before.append(finding.query)
-        yield replace(finding, rows=() if is_repeated else rows, rows_of="all splits" if is_wider else "")
+        as_told = next((subject for query, subject in before if is_wider and query == finding.query), None)
+        before.append((finding.query, finding.subject))
+        yield replace(
+            finding,
+            rows=rows if as_told is None else (),
+            rows_of="all splits" if is_wider else "",
+            rows_as=as_told or "",
+        )
 
 
 def _search_file(

@@ -311,13 +311,18 @@ def _run_lines(records: Sequence[RunRecord]) -> Iterator[str]:
         yield f"{head}  {seconds(record.wall_s):>10}  {facts}".rstrip()
 
 
-def show_text(record: RunRecord) -> str:
-    """A run as text: what came of it, then each node."""
-    width = max((len(node.id) for node in record.nodes), default=0)
+def show_text(record: RunRecord, *, width: int | None = None) -> str:
+    """A run as text: what came of it, then each node.
+
+    Args:
+        record: the run.
+        width: of the screen, in columns, which tables keep within; None: as wide as they come.
+    """
+    longest = max((len(node.id) for node in record.nodes), default=0)
     lines = [
         f"{record.workload} {record.run_id}: {record.state}, {seconds(record.wall_s)}, {record.started_at}"
     ]
-    lines += [node_line(node, width=width) for node in record.nodes]
+    lines += [node_line(node, width=longest) for node in record.nodes]
     if record.metrics:
         lines.append(f"metrics   {metrics_line(record.metrics)}")
     if record.training.get("verdict"):
@@ -325,7 +330,7 @@ def show_text(record: RunRecord) -> str:
     lines += training_lines(record.training)
     if record.blessed is not None:
         lines.append(f"blessed   {'yes' if record.blessed else 'no'}: {'; '.join(record.blessing_reasons)}")
-    lines += verdict_lines(read_verdict(record))
+    lines += verdict_lines(read_verdict(record), width=width)
     lines += [f"accepted  {OVERRIDES[name]}: {reason}" for name, reason in record.overrides.items()]
     stops = read_stops(record)
     for node_id, verdict in stops.items():

@@ -161,7 +161,8 @@ class TableDisplay:
         self.close()
         if record.nodes:
             self._console.print(self._table(record))
-        for line in summary(record, stops=read_stops(record), verdict=read_verdict(record)):
+        width = self._console.width
+        for line in summary(record, stops=read_stops(record), verdict=read_verdict(record), width=width):
             self._console.print(Text(printable(line)), soft_wrap=True)
 
     def close(self) -> None:

@@ -64,6 +64,7 @@ def summary(
     *,
     stops: Mapping[str, Mapping[str, Any]] | None = None,
     verdict: Mapping[str, Any] | None = None,
+    width: int | None = None,
 ) -> Iterator[str]:
     """The last lines of a run: outcome first, then the numbers, then what to do next.
 
@@ -71,6 +72,7 @@ def summary(
         record: the finished run.
         stops: the verdict of each node that is a gate and stopped the run; see `outcome.read_stops`.
         verdict: that of the model gate; see `outcome.read_verdict`.
+        width: of the screen, in columns, which tables keep within; None: as wide as they come.
     """
     if record.state == "failed":
         yield from _failure(record)
@@ -93,7 +95,7 @@ def summary(
         yield from _stop(record, stops or {})
         return
     if record.state == "stopped":
-        yield from _not_blessed(record, verdict or {})
+        yield from _not_blessed(record, verdict or {}, width)
     elif record.pushed:
         yield _pushed_line(record, record.pushed)
     else:
@@ -192,11 +194,13 @@ def _stop(record: RunRecord, stops: Mapping[str, Mapping[str, Any]]) -> Iterator
     yield from stop_hints(record, stops)
 
 
-def _not_blessed(record: RunRecord, verdict: Mapping[str, Any]) -> Iterator[str]:
+def _not_blessed(record: RunRecord, verdict: Mapping[str, Any], width: int | None) -> Iterator[str]:
     reasons = record.blessing_reasons or ["the model was not blessed"]
     more = f"; and {len(reasons) - 1} more" if len(reasons) > 1 else ""
     yield f"Not pushed: {reasons[0]}{more}."
-    yield from (f"  {line}" for line in check_table(verdict.get("checks", ()), limit=SHOWN_CHECKS))
+    room = None if width is None else width - 2
+    lines = check_table(verdict.get("checks", ()), limit=SHOWN_CHECKS, width=room)
+    yield from (f"  {line}" for line in lines)
     if record.target.get("origin") or "config" in record.target:  # a workload, run or rehearsed
         yield f"hint: {again_command(record, bless=WHY)}   # blesses it, on the record"
 

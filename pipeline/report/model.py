@@ -1,13 +1,12 @@
 """The model of a run: what the gate held against it, its metrics by slice, how it serves, its other forms."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from components.model_gate.metrics import METRICS
 from pipeline.local.outcome import read_verdict
 from pipeline.local.record import RunRecord
+from pipeline.local.verdict_table import worst_first
 from pipeline.report.answers import Answers, answers
 from pipeline.report.artifacts import first_json
 from pipeline.report.head import COUNT
@@ -46,13 +45,18 @@ class Slices:
 
     Attributes:
         metrics: the columns; the first one sorts.
-        rows: slice, examples, values; the worst by the first metric first; None where one has no value.
+        rows: slice, examples, values; the worst by the first metric first, small slices after the others;
+            None where one has no value.
         left_out: how many more slices there are.
+        min_rows: slices with fewer rows are small: the gate does not judge them.
+        small: those of `rows`.
     """
 
     metrics: tuple[str, ...]
     rows: tuple[tuple[str, float | None, tuple[float | None, ...]], ...]
     left_out: int
+    min_rows: int
+    small: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,11 @@ def model(record: RunRecord) -> Model | None:
         reasons=tuple(record.blessing_reasons),
         notes=(*verdict.get("warnings", ()), *verdict.get("notes", ())),
         checks=tuple(_check(c) for c in sorted(checks, key=_gravity)[:_SHOWN_CHECKS]),
-        slices=slices(verdict.get("slices", {}), [c["metric"] for c in checks]),
+        slices=slices(
+            verdict.get("slices", {}),
+            [c["metric"] for c in checks],
+            min_rows=verdict.get("min_slice_rows", 0),
+        ),
         references=tuple((name, _numbers(metrics)) for name, metrics in references.items()),
         serving=served,
         exports=exports,
@@ -130,31 +138,27 @@ def _check(check: Mapping[str, Any]) -> Check:
     )
 
 
-def slices(found: Mapping[str, Mapping[str, float]], checked: Sequence[str]) -> Slices | None:
-    """The slices, the worst first by the first metric that was checked.
+def slices(
+    found: Mapping[str, Mapping[str, float]], checked: Sequence[str], *, min_rows: int = 0
+) -> Slices | None:
+    """The slices, the worst first by the first metric that was checked; see `worst_first`.
 
     Args:
         found: slice -> metric -> value; with `overall`, which is left out here.
         checked: the metrics of the checks; others are not shown.
+        min_rows: slices with fewer rows come after the others.
     """
     known = {name for metrics in found.values() for name in metrics}
     metrics = tuple(name for name in dict.fromkeys(checked) if name in known and name != COUNT)
-    names = [name for name in found if name != _OVERALL]
-    if not names or not metrics:
+    parts = {name: each for name, each in found.items() if name != _OVERALL}
+    if not parts or not metrics:
         return None
-    ordered = sorted(names, key=lambda name: _badness(metrics[0], found[name].get(metrics[0])))
+    ordered, small = worst_first(parts, metrics[0], min_rows=min_rows)
+    shown = ordered[:_SHOWN_SLICES]
     rows = tuple(
-        (name, found[name].get(COUNT), tuple(found[name].get(metric) for metric in metrics))
-        for name in ordered[:_SHOWN_SLICES]
+        (name, found[name].get(COUNT), tuple(found[name].get(metric) for metric in metrics)) for name in shown
     )
-    return Slices(metrics, rows, len(names) - len(rows))
-
-
-def _badness(metric: str, value: float | None) -> float:
-    if value is None or math.isnan(value):
-        return math.inf
-    known = METRICS.get(metric)
-    return -value if known is not None and known.better == "lower" else value
+    return Slices(metrics, rows, len(parts) - len(rows), min_rows, small.intersection(shown))
 
 
 def serving(report: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:

@@ -103,6 +103,7 @@ def test_model_that_lost_against_the_baseline_is_refused_with_both_numbers(evalu
     assert [file.name for file in Path(blessing.uri).glob("*BLESSED")] == ["NOT_BLESSED"]
     assert "(baseline 1 less 0.01)" in verdict["reasons"][0]
     assert set(verdict["slices"]) == {"overall", "payment_type=Cash", "payment_type=Card"}
+    assert verdict["min_slice_rows"] == 100
 
 
 def test_labels_are_counted_for_each_slice_beside_the_metrics(tmp_path):

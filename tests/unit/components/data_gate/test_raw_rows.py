@@ -141,7 +141,7 @@ def test_rows_of_a_finding_about_one_split_are_told_as_of_all_splits_and_only_on
     )
     assert [finding.lines()[1:] for finding in found] == [
         ["  rows of all splits: trips.csv line 3, 4"],
-        ["  rows of all splits: as above"],
+        ["  rows of all splits: those of fare (train), above"],
         ["  rows: trips.csv line 3, 4"],
         [],
     ]

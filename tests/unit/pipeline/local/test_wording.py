@@ -1,10 +1,12 @@
 """What the screen says at the end of a run."""
 
 import io
+import json
 import re
 
 import pytest
 
+from pipeline.local import commands
 from pipeline.local.progress import LineDisplay, TableDisplay, choose_display
 from pipeline.local.record import NodeRecord, RunRecord
 from pipeline.local.wording import (
@@ -278,6 +280,28 @@ def test_narrow_terminal_cuts_the_note_and_nothing_else(monkeypatch):
     lines = [line for line in shown.splitlines() if "a reason" in line]
     assert lines
     assert all(line.startswith("✓  Trainer  complete") and "8.0 s" in line for line in lines)
+
+
+def test_table_of_a_refused_model_keeps_within_the_terminal(monkeypatch, tmp_path):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.delenv("CI", raising=False)
+    check = {"metric": "auc", "slice": "company=" + "Affiliation " * 9, "required": "at least 0.94"}
+    checks = [{**check, "got": 0.71, "passed": False}]
+    (tmp_path / "verdict.json").write_text(json.dumps({"checks": checks}), encoding="utf-8")
+    run = record("stopped", blessed=False, blessing_reasons=["auc 0.71"])
+    blessing = {"uri": str(tmp_path), "type": "ModelBlessing", "properties": {"blessed": 0}}
+    run.nodes[1].outputs = {"blessing": [blessing]}
+    stream = Terminal()
+    display = choose_display(stream)
+    display.begins(run)
+    display.ends(run)
+    told = stream.getvalue().partition("Not pushed")[2].splitlines()[1:]
+    assert "".join(told).count("Affiliation") == 9
+    assert all(len(line) <= 80 for line in told if not line.startswith("hint"))
+    shown = commands.show_text(run, width=80).partition("blessed ")[2].splitlines()[1:]
+    assert "".join(shown).count("Affiliation") == 9
+    assert all(len(line) <= 80 for line in shown if not line.startswith("hint"))
 
 
 def test_resumed_run_counts_what_it_did_itself():

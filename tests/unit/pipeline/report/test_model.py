@@ -22,6 +22,19 @@ def test_of_a_loss_the_highest_is_the_worst():
     assert [row[0] for row in slices(found, ["binary_crossentropy"]).rows] == ["a=2", "a=1"]
 
 
+def test_slices_that_are_too_small_to_be_judged_come_last_and_are_named():
+    found = {
+        "a=1": {"auc": 0.1, "example_count": 7},
+        "a=2": {"auc": 0.9, "example_count": 100},
+        "a=3": {"auc": 0.0, "example_count": 99},
+    }
+
+    table = slices(found, ["auc"], min_rows=100)
+
+    assert [row[0] for row in table.rows] == ["a=2", "a=3", "a=1"]
+    assert (table.min_rows, table.small) == (100, {"a=1", "a=3"})
+
+
 def test_one_slice_alone_needs_no_table():
     assert slices({"overall": {"auc": 0.9}}, ["auc"]) is None
 

@@ -53,6 +53,48 @@ def test_a_failed_run_begins_with_what_went_wrong(report_run, tmp_path):
     assert all(f"{part}</h2>" in text for part in ("Data", "Model", "Training", "Preflight", "Lineage"))
 
 
+def edited(record: RunRecord, type_name: str, name: str, **changes: object) -> None:
+    """Changes what a file of the run holds."""
+    [made] = record.nodes[0].outputs[type_name]
+    path = Path(made["uri"]) / name
+    path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), **changes}), encoding="utf-8")
+
+
+def test_rows_of_a_finding_say_of_which_splits_they_are_and_who_shows_them(report_run, tmp_path):
+    record = report_run()
+    finding = {"what": "no label", "limit": None, "remedy": "", "stops": True, "rows_of": "all splits"}
+    row = {"file": "trips.csv", "line": 3, "row": 1, "value": ""}
+    findings = [
+        {**finding, "feature": "fare", "splits": ["train"], "rows": [row]},
+        {**finding, "feature": "fare", "splits": ["eval"], "rows": [], "rows_as": "fare (train)"},
+        # As verdicts had it before they named the finding.
+        {**finding, "feature": "fare", "splits": ["test"], "rows": []},
+    ]
+    edited(record, "schemas.DataVerdict", "verdict.json", findings=findings)
+
+    cells = re.findall(r'<td data-label="rows">\s*(.*?)\s*</td>', page_of(record, tmp_path), re.DOTALL)
+
+    assert [re.sub(r"\s+", " ", cell) for cell in cells] == [
+        "of all splits:<br>trips.csv line 3: <code></code>",
+        "of all splits: those of fare (train), above",
+        "",
+    ]
+
+
+def test_small_slices_are_marked_and_the_caption_says_why(report_run, tmp_path):
+    record = report_run()
+    slices = {name: {"auc": 0.5, "example_count": rows} for name, rows in (("a=1", 7), ("a=2", 100))}
+    checks = [{"metric": "auc", "required": "", "got": 0.5, "passed": True}]
+    edited(record, "ModelBlessing", "verdict.json", checks=checks, slices=slices, min_slice_rows=100)
+
+    text = page_of(record, tmp_path)
+
+    assert "first; those of few rows, under 100 (<code>evaluate.min_slice_rows</code>), come last" in text
+    assert text.index(">a=2</th>") < text.index(">a=1</th>")
+    assert '<td class="number">7 (few)</td>' in text
+    assert '<td class="number">100</td>' in text
+
+
 def test_a_killed_run_is_not_called_done(report_run, tmp_path):
     record = report_run()
     record.state = "killed"
