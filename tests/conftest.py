@@ -155,7 +155,9 @@ def report_run(tmp_path: Path) -> Callable[..., "RunRecord"]:
 
     def make(text: str = "plain", state: str = "failed") -> "RunRecord":
         history = History(tmp_path)
-        record = history.new_run(text, {"workload": text, "output": str(tmp_path)})
+        config = json.dumps({"transform": {"classes": [text, text]}})
+        target = {"workload": text, "output": str(tmp_path), "target": {"config": config}}
+        record = history.new_run(text, target)
         record.nodes = [
             NodeRecord("first" + text, type=text, state="complete", why=text, started_s=0.0, wall_s=2.0),
             NodeRecord(

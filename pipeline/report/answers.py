@@ -101,6 +101,7 @@ class Binary:
     """A model that says how likely a yes is.
 
     Attributes:
+        names: of the classes 0 and 1.
         roc: recall over the false positive rate.
         precision_recall: precision over recall.
         ones: share of the labels that are 1: what precision has by chance.
@@ -112,6 +113,7 @@ class Binary:
         even: that of 0.5.
     """
 
+    names: tuple[str, str]
     roc: Curve
     precision_recall: Curve
     ones: float
@@ -126,13 +128,13 @@ class ByClass:
     """How one class is answered.
 
     Attributes:
-        label: the class.
+        label: the class by its name, or by its number where it has none.
         rows: that have this label.
         recall: share of them that are found.
         precision: share of the answers of this class that are right; None without any.
     """
 
-    label: int
+    label: str
     rows: int
     recall: float
     precision: float | None
@@ -143,18 +145,18 @@ class Classes:
     """A model that names one of several classes.
 
     Attributes:
-        labels: of the matrix, at most 20; empty where there are more.
+        labels: of the matrix, at most 20, in the order of their numbers; empty where there are more.
         matrix: rows of each label by answer, in the order of `labels`.
         classes: the worst recall first, at most 100.
         left_out: how many better ones there are.
         mistakes: label, answer and rows of the most frequent ones, at most 10.
     """
 
-    labels: tuple[int, ...]
+    labels: tuple[str, ...]
     matrix: tuple[tuple[int, ...], ...]
     classes: tuple[ByClass, ...]
     left_out: int
-    mistakes: tuple[tuple[int, int, int], ...]
+    mistakes: tuple[tuple[str, str, int], ...]
 
 
 @dataclass(frozen=True)
@@ -190,40 +192,44 @@ class Answers:
     numbers: Numbers | None = None
 
 
-def answers(counted: Mapping[str, Mapping[str, Any]]) -> Answers | None:
+def answers(counted: Mapping[str, Mapping[str, Any]], names: Sequence[str] = ()) -> Answers | None:
     """What the verdict holds of the answers; None where it holds nothing.
 
     Args:
         counted: `candidate` and perhaps `baseline`, each as `components.model_gate.answers` tells it.
+        names: of the classes, in the order of their numbers; empty where they are not known.
     """
     own, before = counted.get("candidate") or {}, counted.get("baseline") or {}
     if not own.get("rows"):
         return None
     rows, strange = int(own["rows"]), int(own["not_finite"])
     if own["kind"] == "classes":
-        return Answers(rows, strange, False, classes=classes(own["cells"]))
+        return Answers(rows, strange, False, classes=classes(own["cells"], names))
     if own["kind"] == "numbers":
         return Answers(rows, strange, False, numbers=numbers(own["groups"]))
     earlier = before["groups"] if before.get("kind") == "binary" else []
-    return Answers(rows, strange, bool(earlier), binary=binary(own["groups"], earlier))
+    return Answers(rows, strange, bool(earlier), binary=binary(own["groups"], earlier, names))
 
 
 Group = Sequence[float]
 """Least answer, rows, sum of the labels, sum of their squares, sum of the answers."""
 
 
-def binary(groups: Sequence[Group], before: Sequence[Group]) -> Binary:
+def binary(groups: Sequence[Group], before: Sequence[Group], names: Sequence[str] = ()) -> Binary:
     """The curves of probabilities.
 
     Args:
         groups: by rising answer; at least one.
         before: those of the last blessed model; may be empty.
+        names: as in `answers`; without two of them the classes are called 0 and 1.
     """
     at = [_at(threshold, groups) for threshold in _THRESHOLDS]
     rows, ones = sum(g[1] for g in groups), sum(g[2] for g in groups)
     bins = [[g for g in groups if min(int(g[0] * _BINS), _BINS - 1) == index] for index in range(_BINS)]
     dots = tuple(_dot(part, 0.0, 1.0) for part in bins if part)
+    no, yes = names if len(names) == 2 else ("0", "1")
     return Binary(
+        names=(no, yes),
         roc=Curve(_roc(groups), _roc(before)),
         precision_recall=Curve(_precision_recall(groups), _precision_recall(before)),
         ones=ones / rows,
@@ -304,33 +310,38 @@ def numbers(groups: Sequence[Group]) -> Numbers:
     return Numbers(tuple(_dot(part, low, high) for part in parts.values()), low, high)
 
 
-def classes(cells: Iterable[Sequence[int]]) -> Classes:
+def classes(cells: Iterable[Sequence[int]], names: Sequence[str] = ()) -> Classes:
     """The confusion matrix.
 
     Args:
         cells: label, answer and rows.
+        names: as in `answers`; where one of the classes has none, all are called by their numbers.
     """
     found = {(label, answer): rows for label, answer, rows in cells}
-    labels = sorted({name for cell in found for name in cell})
-    given = {name: sum(rows for (_, answer), rows in found.items() if answer == name) for name in labels}
-    rows_of = {name: sum(rows for (label, _), rows in found.items() if label == name) for name in labels}
+    labels = sorted({code for cell in found for code in cell})
+    called = {code: names[code] if labels[-1] < len(names) else str(code) for code in labels}
+    given = {code: sum(rows for (_, answer), rows in found.items() if answer == code) for code in labels}
+    rows_of = {code: sum(rows for (label, _), rows in found.items() if label == code) for code in labels}
     by_class = [
         ByClass(
-            name, rows_of[name], found.get((name, name), 0) / rows_of[name],
-            _share(found.get((name, name), 0), given[name]),
+            called[code], rows_of[code], found.get((code, code), 0) / rows_of[code],
+            _share(found.get((code, code), 0), given[code]),
         )
-        for name in labels
-        if rows_of[name]
+        for code in labels
+        if rows_of[code]
     ]  # fmt: skip
-    ordered = sorted(by_class, key=lambda each: (each.recall, each.label))
+    # Those with the same recall stay in the order of their numbers.
+    ordered = sorted(by_class, key=lambda each: each.recall)
     wrong = sorted(((rows, cell) for cell, rows in found.items() if cell[0] != cell[1]), reverse=True)
     shown = tuple(labels) if len(labels) <= _SHOWN_CLASSES else ()
     return Classes(
-        labels=shown,
+        labels=tuple(called[code] for code in shown),
         matrix=tuple(tuple(found.get((label, answer), 0) for answer in shown) for label in shown),
         classes=tuple(ordered[:_LISTED_CLASSES]),
         left_out=max(len(ordered) - _LISTED_CLASSES, 0),
-        mistakes=tuple((*cell, rows) for rows, cell in wrong[:_SHOWN_MISTAKES]),
+        mistakes=tuple(
+            (called[label], called[answer], rows) for rows, (label, answer) in wrong[:_SHOWN_MISTAKES]
+        ),
     )
 
 

@@ -86,8 +86,12 @@ class Model:
     answers: Answers | None
 
 
-def model(record: RunRecord) -> Model | None:
+def model(record: RunRecord, names: Sequence[str] = ()) -> Model | None:
     """What the run tells of its model; None where it tells nothing.
+
+    Args:
+        record: the run.
+        names: of the classes that it tells apart; see `class_names`.
 
     Raises:
         OSError, ValueError: a file cannot be read.
@@ -112,7 +116,7 @@ def model(record: RunRecord) -> Model | None:
         references=tuple((name, _numbers(metrics)) for name, metrics in references.items()),
         serving=served,
         exports=exports,
-        answers=answers(verdict.get("answers", {})),
+        answers=answers(verdict.get("answers", {}), names),
     )
 
 

@@ -11,6 +11,7 @@ from pipeline.errors import PipelineError
 from pipeline.fingerprint import Fingerprint
 from pipeline.local.diff import read_fingerprints
 from pipeline.local.record import RunRecord
+from pipeline.report.class_names import class_names
 from pipeline.report.data import Data, data
 from pipeline.report.flows import Flow, flows
 from pipeline.report.graph_layout import Drawing, lay_out
@@ -95,6 +96,8 @@ def gather(record: RunRecord, output: Path) -> RunPage:
     needs = {node.id: node.upstream for node in record.nodes}
     told = reader.read("The data", lambda: data(record), None)
     ahead = reader.read("The preflight", lambda: preflight(record, output), None)
+    no_names: tuple[str, ...] = ()
+    names = reader.read("The names of the classes", lambda: class_names(record), no_names)
     no_flows: dict[str, Flow] = {}
     return RunPage(
         head=head(record, cost=ahead.cost if ahead else None),
@@ -103,7 +106,7 @@ def gather(record: RunRecord, output: Path) -> RunPage:
         flows=reader.read("Rows and bytes", lambda: flows(record, told.rows if told else {}), no_flows),
         timeline=reader.read("The timeline", lambda: timeline(record.nodes), None),
         data=told,
-        model=reader.read("The model", lambda: model(record), None),
+        model=reader.read("The model", lambda: model(record, names), None),
         training=reader.read("The training", lambda: training(record), None),
         preflight=ahead,
         lineage=reader.read("The lineage", lambda: lineage(record, prints), None),

@@ -72,12 +72,35 @@ def test_the_matrix_stands_by_label_and_the_worst_class_comes_first():
     rows = [([0.0], [0.9, 0.1, 0.0])] * 3 + [([2.0], [0.1, 0.8, 0.1])] * 2 + [([2.0], [0.0, 0.1, 0.9])]
     found = answers({"candidate": told(*rows)}).classes
 
-    assert (found.labels, found.matrix) == ((0, 1, 2), ((3, 0, 0), (0, 0, 0), (0, 2, 1)))
+    assert (found.labels, found.matrix) == (("0", "1", "2"), ((3, 0, 0), (0, 0, 0), (0, 2, 1)))
     assert [(c.label, c.rows, c.recall, c.precision) for c in found.classes] == [
-        (2, 3, pytest.approx(1 / 3), 1.0),
-        (0, 3, 1.0, 1.0),
+        ("2", 3, pytest.approx(1 / 3), 1.0),
+        ("0", 3, 1.0, 1.0),
     ]
-    assert found.mistakes == ((2, 1, 2),)
+    assert found.mistakes == (("2", "1", 2),)
+
+
+def test_classes_are_called_by_their_names_in_the_order_of_their_numbers():
+    rows = [([0.0], [0.9, 0.1, 0.0])] * 3 + [([2.0], [0.1, 0.8, 0.1])] * 2
+    counted = {"candidate": told(*rows)}
+
+    found = answers(counted, ["zebra", "ape", "cat"]).classes
+
+    assert (found.labels, found.matrix) == (("zebra", "ape", "cat"), ((3, 0, 0), (0, 0, 0), (0, 2, 0)))
+    assert [each.label for each in found.classes] == ["cat", "zebra"]
+    assert found.mistakes == (("cat", "ape", 2),)
+
+
+def test_names_for_some_of_the_classes_only_name_none():
+    counted = {"candidate": told(([2.0], [0.1, 0.8, 0.1]))}
+
+    assert answers(counted, ["zebra", "ape"]).classes.labels == ("1", "2")
+
+
+def test_the_two_classes_of_a_probability_have_names_where_there_are_two():
+    assert answers({"candidate": BINARY}, ["stays", "leaves"]).binary.names == ("stays", "leaves")
+    assert answers({"candidate": BINARY}, ["a", "b", "c"]).binary.names == ("0", "1")
+    assert answers({"candidate": BINARY}).binary.names == ("0", "1")
 
 
 def test_many_classes_are_listed_and_not_drawn():

@@ -1,0 +1,57 @@
+"""The names of the classes that a run's model tells apart, where something of the run knows them.
+
+Reads the schema with the messages' own package: TensorFlow Transform takes seconds to import.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from google.protobuf import text_format
+from tensorflow_metadata.proto.v0 import schema_pb2
+
+from pipeline.local.record import RunRecord
+from pipeline.report.artifacts import folders, read_bytes, read_json
+
+
+def class_names(record: RunRecord) -> tuple[str, ...]:
+    """The names in the order of their codes; empty where nobody knows them.
+
+    They are those of the workload (`transform.classes`), else what the vocabulary holds by which the label
+    became a number: one that has the name of the label, of a transformed label that is nothing but its codes.
+
+    Args:
+        record: the run; one of another pipeline than a workload's tells neither.
+
+    Raises:
+        OSError, ValueError: a file of the TransformGraph cannot be read.
+    """
+    written = record.target.get("target", {}).get("config")
+    config: Mapping[str, Any] = json.loads(written) if written else {}
+    transform = config.get("transform", {})
+    if transform.get("classes"):
+        return tuple(transform["classes"])
+    label, raw_label = transform.get("label", ""), config.get("data", {}).get("label", "")
+    for folder in folders(record, "TransformGraph"):
+        if label and (names := _vocabulary(folder, label, (label, raw_label))):
+            return names
+    return ()
+
+
+def _vocabulary(graph: Path, label: str, called: tuple[str, ...]) -> tuple[str, ...]:
+    """What the label's codes stand for, by files that TensorFlow Transform writes; empty without them."""
+    assets = read_json(graph / "transformed_metadata" / "asset_map")
+    file = graph / "transform_fn" / "assets" / next((assets[name] for name in called if name in assets), "")
+    schema_file = graph / "transformed_metadata" / "schema.pbtxt"
+    if not file.is_file() or not schema_file.is_file():
+        return ()
+    names = tuple(read_bytes(file).decode("utf-8").removesuffix("\n").split("\n"))
+    try:
+        schema = text_format.Parse(read_bytes(schema_file), schema_pb2.Schema())
+    except text_format.ParseError as error:
+        raise ValueError(f"{schema_file.name} of the TransformGraph is damaged: {error}") from error
+    # TensorFlow Transform notes how many codes a column has, as long as nothing was done to them since.
+    domains = [feature.int_domain for feature in schema.feature if feature.name == label]
+    is_code = any(domain.is_categorical and domain.max == len(names) - 1 for domain in domains)
+    return names if is_code else ()
