@@ -38,14 +38,37 @@ class Visit:
 
 
 @pytest.fixture
-def visit(tmp_path_factory):
-    """Opens a page in a frame of a given width and lets a script look at it."""
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    if chromium is None:
+def chromium():
+    """Runs the browser without a window and without a network; its profile lies in the folder."""
+    program = shutil.which("chromium") or shutil.which("chromium-browser")
+    if program is None:
         pytest.skip("Chromium is not installed (Debian: apt-get install chromium)")
+
+    def call(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [
+                program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                "--no-first-run", "--disable-background-networking", "--disable-component-update",
+                "--disable-sync", "--allow-file-access-from-files", "--enable-logging=stderr",
+                f"--user-data-dir={folder / 'profile'}", "--host-resolver-rules=MAP * ~NOTFOUND", *arguments,
+            ],
+            env={**os.environ, "HOME": str(folder)},
+            capture_output=True,
+            text=True,
+            timeout=90,
+            check=True,
+        )  # fmt: skip
+
+    return call
+
+
+@pytest.fixture
+def visit(chromium, tmp_path_factory):
+    """Opens a page in a frame of a given width and lets a script look at it."""
 
     def open_page(page: Path, *, width_px: int, look: str = "{}", dark: bool = False) -> Visit:
         folder = tmp_path_factory.mktemp("chromium")
+        options = ["--blink-settings=preferredColorScheme=0"] if dark else []
         frame = folder / "frame.html"
         frame.write_text(
             f"""<iframe id=f width={width_px} height=700 src="{page.as_uri()}"></iframe><pre id=out></pre>
@@ -57,21 +80,7 @@ def visit(tmp_path_factory):
 }})</script>""",
             encoding="utf-8",
         )
-        done = subprocess.run(
-            [
-                chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-                "--no-first-run", "--disable-background-networking", "--disable-component-update",
-                "--disable-sync", "--allow-file-access-from-files", "--enable-logging=stderr",
-                f"--user-data-dir={folder / 'profile'}", "--host-resolver-rules=MAP * ~NOTFOUND",
-                *(["--blink-settings=preferredColorScheme=0"] if dark else []),
-                "--virtual-time-budget=3000", "--dump-dom", frame.as_uri(),
-            ],
-            env={**os.environ, "HOME": str(folder)},
-            capture_output=True,
-            text=True,
-            timeout=90,
-            check=True,
-        )  # fmt: skip
+        done = chromium(folder, *options, "--virtual-time-budget=3000", "--dump-dom", frame.as_uri())
         out = re.search(r'<pre id="out">(.*?)</pre>', done.stdout, re.DOTALL)
         assert out, done.stdout[:2000] + done.stderr[-2000:]
         console = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
@@ -212,6 +221,76 @@ def test_the_checker_would_tell_of_a_faint_text_and_a_button_without_a_name(viol
     rules = {told.partition(":")[0] for told in violations(page)}
 
     assert rules == {"color-contrast", "button-name"}
+
+
+def with_many_classes(record: RunRecord) -> RunRecord:
+    """The same with a model of twenty classes whose names are long, and trials of many hyperparameters."""
+    names = [f"class {number} of a name_that_goes_on_and_on" for number in range(20)]
+    record.target["target"] = {"config": json.dumps({"transform": {"classes": names}})}
+    [made] = record.nodes[0].outputs["ModelBlessing"]
+    verdict, trials = (Path(made["uri"]) / name for name in ("verdict.json", "tuner_results.json"))
+    cells = [[label, answer, 1234] for label in range(20) for answer in range(20)]
+    counted = {"kind": "classes", "cells": cells, "rows": 400, "not_finite": 0}
+    held = {**json.loads(verdict.read_text(encoding="utf-8")), "answers": {"candidate": counted}}
+    verdict.write_text(json.dumps(held), encoding="utf-8")
+    trials.write_text(json.dumps([{f"hyperparameter_{n}": n / 7 for n in range(24)}]), encoding="utf-8")
+    return record
+
+
+# A4 between the margins of the print stylesheet.
+PAPER_PX = 703
+
+
+@pytest.mark.slow
+def test_on_paper_no_table_is_cut_and_nothing_is_left_that_only_a_screen_can_use(visit, report_run, tmp_path):
+    page = write_page(with_many_classes(report_run()), tmp_path)
+    # Its rules for print hold on the screen, as nothing in here can be asked for the layout of a real print.
+    text = re.sub(POLICY, "", page.read_text(encoding="utf-8"))
+    text = text.replace("@media screen", "@media not all").replace("@media print", "@media all")
+    page.write_text(text, encoding="utf-8")
+
+    look = """(() => {
+      const styled = name => getComputedStyle(page.querySelector(name));
+      const seen = {}, parts = [...page.querySelectorAll("details")];
+      frame.contentWindow.dispatchEvent(new Event("beforeprint"));
+      const all = [...page.querySelectorAll("table, svg, pre, .wide")].filter(each => each.checkVisibility());
+      seen.parts = all.length;
+      seen.cut = all.filter(each => each.getBoundingClientRect().right > root.clientWidth
+        || each.scrollWidth > each.clientWidth + 1).map(each => each.tagName + " " + each.textContent.trim());
+      seen.nav = styled("nav").display;
+      seen.ground = styled("body").backgroundColor;
+      seen.link = styled("th button").color === styled("body").color;
+      seen.closed = parts.filter(each => !each.open && each.checkVisibility()).map(each => each.className);
+      seen.paper = parts.filter(each => each.classList.contains("paper") && !each.open).length;
+      frame.contentWindow.dispatchEvent(new Event("afterprint"));
+      seen.after = parts.filter(each => each.classList.contains("paper") && each.open).length;
+      return seen;
+    })()"""
+    found = visit(page, width_px=PAPER_PX, look=look, dark=True).found
+
+    assert found["cut"] == []
+    assert found["parts"] > 10
+    assert (found["nav"], found["ground"], found["link"]) == ("none", "rgb(255, 255, 255)", True)
+    # A node keeps its line; what else is closed is left out, but for what stands nowhere else on the page.
+    assert set(found["closed"]) == {"node"}
+    assert (found["paper"], found["after"]) == (0, 0)
+
+
+@pytest.mark.slow
+def test_a_log_that_nobody_opened_is_not_printed(chromium, report_run, tmp_path):
+    def pages(name: str) -> int:
+        (tmp_path / name).mkdir()
+        written = write_page(record, tmp_path, tmp_path / name / "page.html")
+        chromium(tmp_path / name, f"--print-to-pdf={tmp_path / name / 'page.pdf'}", written.as_uri())
+        return len(re.findall(rb"/Type /Page\b", (tmp_path / name / "page.pdf").read_bytes()))
+
+    record = report_run(state="complete")
+    log = tmp_path / "runs" / record.run_id / "logs" / "last.log"
+    log.write_text("a line\n", encoding="utf-8")
+    short = pages("short")
+    log.write_text("x\n" * 1400, encoding="utf-8")
+
+    assert 1 <= pages("long") == short
 
 
 @pytest.mark.slow

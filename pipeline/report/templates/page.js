@@ -1,5 +1,6 @@
 "use strict";
-/* Only comfort: without it, everything can be read. A header's button sorts its table; a link opens details. */
+/* Only comfort: without it, everything can be read. A header's button sorts its table; a link opens details;
+   paper gets the details that stand nowhere else on the page. */
 function key(row, column) {
   const cell = row.cells[column];
   const number = parseFloat(cell.dataset.value ?? cell.textContent);
@@ -31,7 +32,12 @@ function reveal() {
   if (target) target.scrollIntoView();
 }
 addEventListener("hashchange", reveal);
+let opened = [];
 addEventListener("beforeprint", () => {
-  for (const part of document.querySelectorAll("details")) part.open = true;
+  opened = Array.from(document.querySelectorAll("details.paper:not([open])"));
+  for (const part of opened) part.open = true;
+});
+addEventListener("afterprint", () => {
+  for (const part of opened) part.open = false;
 });
 reveal();
