@@ -36,6 +36,11 @@ def test_the_workload_names_its_classes():
     assert class_names(run_of(transform={"classes": ["stays", "leaves"]})) == ("stays", "leaves")
 
 
+def test_so_does_the_workload_of_a_rehearsal():
+    config = json.dumps({"transform": {"classes": ["stays", "leaves"]}})
+    assert class_names(RunRecord("run-1", "animals", target={"config": config})) == ("stays", "leaves")
+
+
 @pytest.mark.parametrize("vocabulary", ["kind", "raw kind"])
 def test_else_the_vocabulary_of_the_label_does(tmp_path, vocabulary):
     assert class_names(with_vocabulary(tmp_path, vocabulary=vocabulary)) == ("wild cat", "Ü", "ape")
