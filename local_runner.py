@@ -277,7 +277,7 @@ def preflight(
     tpu: o.Slices = None,
     every: o.EverySlice = False,
     search_s: o.Search = None,
-    limit_s: o.Limit = 600,
+    limit_s: o.Limit = None,
     price: o.Prices = None,
     sets: Sets = None,
     profile: Profile = None,

@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from components.preflight.chips import CHIPS
+from components.preflight.chips import CHIPS, Price
 from components.preflight.compiler import PROJECT_ROOT, find_compiler, package_versions
 from components.preflight.request import Slice
 from pipeline.cloud.tpu_slices import TpuSlice, tpu_slice
@@ -41,7 +41,13 @@ def step_settings(config: WorkloadConfig) -> dict[str, Any]:
     }
 
 
-def node_settings(config: WorkloadConfig) -> dict[str, str]:
+def own_prices(config: WorkloadConfig) -> dict[str, Price]:
+    """What the workload's user pays for a chip-hour, by generation."""
+    known = config.preflight
+    return {name: Price(usd=usd, month=known.prices_of or "") for name, usd in known.prices.items()}
+
+
+def node_settings(config: WorkloadConfig) -> dict[str, str | float]:
     """The settings of the node before the Trainer; structures travel as JSON.
 
     Raises:
@@ -53,6 +59,7 @@ def node_settings(config: WorkloadConfig) -> dict[str, str]:
         "backend": config.train.backend,
         "epochs": config.train.epochs,
         "tpu_region": config.cloud.vertex.region or "",
+        "prices": {name: asdict(price) for name, price in own_prices(config).items()},
     }
     compiler = find_compiler()
     return {
@@ -62,6 +69,7 @@ def node_settings(config: WorkloadConfig) -> dict[str, str]:
         "tpu_slice": _json(asdict(wanted)),
         "training": _json(training),
         "images": _json(config.train.images),
+        "limit_s": config.preflight.limit_s,
         "compiler": _json(package_versions(PROJECT_ROOT / compiler) if compiler else {}),
     }
 

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from components.preflight.case import Finding
-from components.preflight.chips import GIB
+from components.preflight.chips import GIB, YOURS
 from components.preflight.request import Answer, Question
 from components.preflight.roofline import Estimate
 
@@ -56,6 +56,8 @@ class Verdict:
         if self.estimate is not None:
             estimated = {
                 **asdict(self.estimate),
+                "price": str(self.estimate.price or ""),
+                "price_usd": self.estimate.price_usd,
                 "step_s": self.estimate.step_s,
                 "bound": self.estimate.bound,
                 "examples_per_s": self.estimate.examples_per_s,
@@ -165,6 +167,8 @@ def _estimate_lines(verdict: Verdict, estimate: Estimate) -> list[str]:
         f"  ~ estimate: at least {_time(estimate.step_s)} a step, {estimate.bound}-bound; at most "
         f"{estimate.examples_per_s:,.0f} examples/s, which the input must deliver",
     ]
+    if estimate.price is not None:
+        lines.append(f"  ~ estimate: {estimate.price_usd:.2f} USD an hour: {estimate.price}")
     if verdict.training_s is not None:
         cost = "price not known" if verdict.cost_usd is None else f"{verdict.cost_usd:.2g} USD"
         lines.append(
@@ -177,14 +181,15 @@ def _estimate_lines(verdict: Verdict, estimate: Estimate) -> list[str]:
 def table(verdicts: Sequence[Verdict]) -> list[str]:
     """One line a slice."""
     rows: list[tuple[str, ...]] = [
-        ("slice", "trains", "memory", "bound by", "step", "examples/s", "USD/hour", "USD/million")
+        ("slice", "trains", "memory", "bound by", "step", "examples/s", "USD/hour", "price of", "USD/million")
     ]
     for each in verdicts:
         estimate = each.estimate
         if estimate is None or each.answer is None:
-            rows.append((each.question.slice.name, "no" if each.answer else "?", *["-"] * 6))
+            rows.append((each.question.slice.name, "no" if each.answer else "?", *["-"] * 7))
             continue
-        price = estimate.price_usd
+        price, usd = estimate.price, estimate.price_usd
+        whose = "" if price is None or price.source != YOURS else ", yours"
         rows.append(
             (
                 each.question.slice.name,
@@ -193,8 +198,9 @@ def table(verdicts: Sequence[Verdict]) -> list[str]:
                 estimate.bound,
                 _time(estimate.step_s),
                 f"{estimate.examples_per_s:,.0f}",
-                "?" if price is None else f"{price:.2f}",
-                "?" if price is None else f"{price / 3600 * 1e6 / estimate.examples_per_s:.2g}",
+                "?" if usd is None else f"{usd:.2f}",
+                "?" if price is None else f"{price.month}{whose}",
+                "?" if usd is None else f"{usd / 3600 * 1e6 / estimate.examples_per_s:.2g}",
             )
         )
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]

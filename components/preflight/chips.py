@@ -10,19 +10,42 @@ time; v3 is the exception, whose peak is 123e12 on its page and 140e12 in JAX.
         a pod's all-reduce, divided by the pod's chips; of v6e and v7 half of what goes both ways.
     usable memory: what libtpu 0.0.42 says a program may use of a device, when it refuses one; v7 and v2
         from the topology that it describes.
-    price: US dollars of an hour of one chip, on demand, in the USA. v2: 4.50 for four chips, from what
-        Google itself reported in 2018 (DAWNBench, google_resnet50_tpu_tensorflow111.json: 4.595 with an
-        n1-standard-2 at 0.095). The others: from memory of the list of PRICES_OF, not checked. Vertex AI
-        adds a fee of its own. `--price` sets the one that you pay.
+    price: on demand, each as somebody quoted Google's list in the month that stands with it; the list itself
+        was not at hand. Vertex AI adds a fee of its own. `preflight.prices` and `--price` set what you pay.
+        v2: what Google itself reported (DAWNBench, google_resnet50_tpu_tensorflow111.json, 29 September
+            2018): 4.595 an hour for four chips and an n1-standard-2, whose own 0.095 is from memory.
+        v3: Synced, The Staggering Cost of Training SOTA AI Models, 27 June 2019: 8 for four chips.
+        v5e: J. Austin et al., How to Scale Your Model, part 8, 3 February 2025: 1.2.
+        v6e: Neowin, Google takes on Nvidia Blackwell GPUs with the new Trillium TPUs, on the day that v6e was
+            generally available, December 2024: "starting at" 2.70.
+        v7: nobody was found who says one.
 No number of this table was measured by us.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-PRICES_OF = "2025-06"
-"""The month that the prices are remembered from."""
 GIB = 2**30
+YOURS = "yours"
+"""The source of a price that the user gave."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Price:
+    """What an hour of one chip costs.
+
+    Attributes:
+        usd: US dollars, > 0.
+        month: that it is of, such as 2025-02.
+        source: who says so, in words.
+    """
+
+    usd: float
+    month: str
+    source: str = YOURS
+
+    def __str__(self) -> str:
+        return f"{self.usd:g} USD a chip-hour of {self.month}, {self.source}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +59,7 @@ class Chip:
         usable_bytes: of memory, of one device.
         devices: that a chip shows to JAX: 2 where each core is one.
         unit: side of the square that multiplies matrices; smaller ones are padded.
-        price_usd: of one chip-hour; None: we know none.
+        price: of one chip-hour; None: we know none.
     """
 
     peak_flops: float
@@ -45,7 +68,7 @@ class Chip:
     usable_bytes: int
     devices: int = 1
     unit: int = 128
-    price_usd: float | None = None
+    price: Price | None = None
 
 
 CHIPS: Mapping[str, Chip] = {
@@ -55,7 +78,7 @@ CHIPS: Mapping[str, Chip] = {
         link_bytes=250e9,  # [Norrie]
         usable_bytes=round(7.48 * GIB),
         devices=2,
-        price_usd=4.50 / 4,
+        price=Price(usd=4.50 / 4, month="2018-09", source="as DAWNBench quotes it, not checked"),
     ),
     "v3": Chip(
         peak_flops=123e12,  # [page]
@@ -63,14 +86,14 @@ CHIPS: Mapping[str, Chip] = {
         link_bytes=340e12 / 1024,  # [page]
         usable_bytes=round(15.48 * GIB),
         devices=2,
-        price_usd=8.00 / 4,
+        price=Price(usd=8.00 / 4, month="2019-06", source="as Synced quotes it, not checked"),
     ),
     "v5e": Chip(
         peak_flops=197e12,  # [page]
         bandwidth_bytes=819e9,  # [page]
         link_bytes=51.2e12 / 256,  # [page]
         usable_bytes=round(15.75 * GIB),
-        price_usd=1.20,
+        price=Price(usd=1.20, month="2025-02", source="as How to Scale Your Model quotes it, not checked"),
     ),
     "v6e": Chip(
         peak_flops=918e12,  # [page]
@@ -78,7 +101,7 @@ CHIPS: Mapping[str, Chip] = {
         link_bytes=800e9 / 2,  # [page]
         usable_bytes=round(31.25 * GIB),
         unit=256,
-        price_usd=2.70,
+        price=Price(usd=2.70, month="2024-12", source="as Neowin quotes it, not checked"),
     ),
     "v7": Chip(
         peak_flops=2307e12,  # [page]

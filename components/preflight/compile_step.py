@@ -156,16 +156,8 @@ class TrainingStep:
             program = lowered.compile(compiler_options=FAST if fast and is_tpu else None)
         except (jax.errors.JaxRuntimeError, ValueError, NotImplementedError) as error:
             return _refusal(batch_size, str(error), compile_s=time.monotonic() - began)
-        memory, cost = program.memory_analysis(), program.cost_analysis()
-        return Compiled(
-            batch_size=batch_size,
-            peak_bytes=_held_bytes(memory) if is_tpu else 0,
-            available_bytes=self._question.slice.memory_bytes,
-            flops=cost.get("flops", 0.0),
-            moved_bytes=cost.get("bytes accessed", 0.0),
-            collective_bytes=collective_bytes(program.as_text()) if is_tpu else 0,
-            compile_s=time.monotonic() - began,
-        )
+        compile_s = time.monotonic() - began
+        return counted(program, batch_size=batch_size, where=self._question.slice, compile_s=compile_s)
 
     def _batch(self, batch_size: int) -> Any:
         import jax
@@ -242,6 +234,28 @@ def topology_devices(wanted: Slice) -> Any:
     if len(devices) != wanted.devices:
         raise ComponentError(f"libtpu knows {len(devices)} devices of {wanted.name}, not {wanted.devices}")
     return devices
+
+
+def counted(program: Any, *, batch_size: int, where: Slice, compile_s: float = 0.0) -> Compiled:
+    """What a compiled program of JAX holds, computes, moves and sends; for a CPU it neither holds nor sends.
+
+    Args:
+        program: `jax.stages.Compiled`.
+        batch_size: global, that it was compiled for.
+        where: the slice; its generation "" means the CPU.
+        compile_s: that it took.
+    """
+    is_tpu = bool(where.generation)
+    cost = program.cost_analysis()
+    return Compiled(
+        batch_size=batch_size,
+        peak_bytes=_held_bytes(program.memory_analysis()) if is_tpu else 0,
+        available_bytes=where.memory_bytes,
+        flops=cost.get("flops", 0.0),
+        moved_bytes=cost.get("bytes accessed", 0.0),
+        collective_bytes=collective_bytes(program.as_text()) if is_tpu else 0,
+        compile_s=compile_s,
+    )
 
 
 def _held_bytes(memory: Any) -> int:

@@ -1,7 +1,6 @@
 """Has another interpreter compile a training step, and waits for what it says."""
 
 import json
-import math
 import os
 import subprocess
 import tempfile
@@ -17,8 +16,6 @@ PROJECT_ROOT = Path(__file__).resolve().parents[2]
 WITH_LIBTPU = ".venv-tpu/bin/python"
 COMPILERS = (WITH_LIBTPU, ".venv-jax/bin/python")
 """Interpreters that may compile, the best first: only the first has libtpu."""
-COMPILE_LIMIT_S = 600.0
-"""A compilation of one slice that takes longer is ended."""
 
 
 @dataclass(frozen=True)
@@ -59,12 +56,12 @@ def as_asked(question: Question, compiler: str) -> Question:
         cpu = replace(question.slice, name="a CPU", generation="", devices=1, hosts=1, topology="")
         cpu = replace(cpu, machine={}, memory_bytes=0, has_tensorflow=True)
         return replace(question, slice=cpu, search_s=0.0)
-    parts = math.lcm(question.replicas, question.slice.hosts)
+    parts = question.parts
     return replace(question, batch_size=-(-question.batch_size // parts) * parts)
 
 
 def ask(
-    question: Question, compiler: str, *, import_roots: Sequence[Path], limit_s: float = COMPILE_LIMIT_S
+    question: Question, compiler: str, *, import_roots: Sequence[Path], limit_s: float
 ) -> Answer | Unanswered:
     """Compiles in a process of the compiler's own.
 
@@ -90,7 +87,10 @@ def ask(
                 arguments, capture_output=True, text=True, env=environment, timeout=limit_s, check=False
             )
         except subprocess.TimeoutExpired:
-            return Unanswered(f"it was not compiled within {limit_s:.0f} s", "more time: --limit SECONDS")
+            return Unanswered(
+                f"it was not compiled within {limit_s:.0f} s",
+                "more time: preflight.limit_s, or --limit SECONDS",
+            )
     last = (done.stdout.strip().splitlines() or [""])[-1]
     try:
         values = json.loads(last)

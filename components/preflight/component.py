@@ -1,6 +1,7 @@
 """Preflight: compiles the training step for the TPU that it will be trained on, before that is paid for."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from tfx.dsl.component.experimental.annotations import InputArtifact, OutputArtifact, Parameter
@@ -30,6 +31,7 @@ def Preflight(  # noqa: N802 (component constructors are nouns)
     tpu_slice: Parameter[str],
     training: Parameter[str],
     images: Parameter[str],
+    limit_s: Parameter[float],
     compiler: Parameter[str] = "",
 ) -> None:
     """Writes what `local_runner.py preflight` would say, and stops the pipeline where no training can go on.
@@ -44,6 +46,7 @@ def Preflight(  # noqa: N802 (component constructors are nouns)
         tpu_slice: JSON of `request.Slice`.
         training: JSON of `judge.Training`, but for what is counted here.
         images: JSON of `train.images`.
+        limit_s: how long the compilation may take.
         compiler: not read; a result of another compiler is not taken for one of this one.
 
     Raises:
@@ -57,12 +60,17 @@ def Preflight(  # noqa: N802 (component constructors are nouns)
     question = Question.from_json(
         {"slice": json.loads(tpu_slice), "features": features, "model": model, **json.loads(step)}
     )
-    known = Training(**json.loads(training), train_files=len(files))
+    known = replace(
+        Training.from_json(json.loads(training)),
+        train_files=len(files),
+        train_bytes=sum(map(_size_bytes, files)),
+    )
     interpreter = find_compiler()
     if interpreter is None:
         verdict = judge(question, None, known)
     else:
-        answer = ask(as_asked(question, interpreter), interpreter, import_roots=[source_root(model)])
+        roots = [source_root(model)]
+        answer = ask(as_asked(question, interpreter), interpreter, import_roots=roots, limit_s=limit_s)
         if isinstance(answer, Unanswered):
             verdict = judge(question, None, known, unanswered=(answer.reason, answer.remedy))
         else:
@@ -83,3 +91,10 @@ def Preflight(  # noqa: N802 (component constructors are nouns)
             # No `findings`: those of a verdict are about columns of the data.
             verdict={"lines": slice_lines(verdict), "preflight": document},
         )
+
+
+def _size_bytes(path: str) -> int:
+    """TFX's own `stat` answers in another form for each file system."""
+    with fileio.open(path, "rb") as file:
+        file.seek(0, 2)
+        return int(file.tell())

@@ -1,14 +1,14 @@
 """Rules: what is wrong with a training on a TPU, or wasteful, in words and with the remedy. Pure."""
 
-import math
 import re
 from collections.abc import Callable, Iterator
 
+from components.errors import ComponentError
 from components.preflight import place_rules
 from components.preflight.case import Case, Finding
 from components.preflight.chips import CHIPS, GIB
 from components.preflight.padding import wastes
-from components.trainer.global_batch import padding_advice
+from components.trainer.global_batch import padding_advice, require_divisible
 
 DISPATCH_S = 1e-4
 """Below this, calling the compiled step from Python takes longer than the step: an order of magnitude."""
@@ -22,8 +22,9 @@ def findings(case: Case) -> tuple[Finding, ...]:
 
 
 def _backend(case: Case) -> Iterator[Finding]:
-    name = case.question.slice.name
-    if case.backend == "torch" or (case.backend == "tensorflow" and not case.has_tensorflow):
+    name, hosts = case.question.slice.name, case.question.slice.hosts
+    # What a run would refuse, too: Keras 3 trains on several hosts with JAX only.
+    if case.backend == "torch" or (case.backend == "tensorflow" and (not case.has_tensorflow or hosts > 1)):
         yield Finding(
             rule="backend",
             severity="error",
@@ -67,15 +68,10 @@ def _compiler(case: Case) -> Iterator[Finding]:
 
 def _batch(case: Case) -> Iterator[Finding]:
     asked = case.question
-    parts = math.lcm(asked.replicas, asked.slice.hosts)
-    below, above = asked.batch_size // parts * parts, -(-asked.batch_size // parts) * parts
-    if asked.batch_size % parts:
-        yield Finding(
-            rule="indivisible",
-            severity="error",
-            message=f"train.batch_size ({asked.batch_size}) is no multiple of the {asked.replicas} replicas",
-            remedy=f"use {f'{below} or {above}' if below else above}",
-        )
+    try:
+        require_divisible(asked.batch_size, replicas=asked.replicas, hosts=asked.slice.hosts)
+    except ComponentError as error:
+        yield Finding(rule="indivisible", severity="error", message=error.message, remedy=error.hint)
         return
     if advice := padding_advice(asked.batch_size, replicas=asked.replicas):
         message, _, remedy = advice.partition("; ")

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from components.preflight.advice import Verdict
 from components.preflight.case import Case
-from components.preflight.chips import CHIPS
+from components.preflight.chips import CHIPS, Price
 from components.preflight.findings import findings
 from components.preflight.request import Answer, Question
 from components.preflight.roofline import estimate
@@ -25,7 +26,7 @@ class Training:
         interpreter: that Python, as `train.interpreter` would name it; "": the one of the pipeline.
         data_regions: of the buckets that the training reads, by their address; empty: not known.
         tpu_region: where the slice is to be rented; "": not known.
-        prices: of a chip-hour, US dollars, by generation, where they are not those of `chips.CHIPS`.
+        prices: of a chip-hour by generation, where they are not those of `chips.CHIPS`.
     """
 
     backend: str
@@ -37,7 +38,13 @@ class Training:
     interpreter: str = ""
     data_regions: Mapping[str, str] = field(default_factory=dict)
     tpu_region: str = ""
-    prices: Mapping[str, float] = field(default_factory=dict)
+    prices: Mapping[str, Price] = field(default_factory=dict)
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "Training":
+        """Reads what `asdict` wrote, or a part of it."""
+        prices = {generation: Price(**price) for generation, price in values.get("prices", {}).items()}
+        return cls(**{**values, "prices": prices})
 
 
 def judge(
@@ -57,7 +64,7 @@ def judge(
     """
     generation = question.slice.generation
     chip = CHIPS[generation]
-    chip = replace(chip, price_usd=training.prices.get(generation, chip.price_usd))
+    chip = replace(chip, price=training.prices.get(generation, chip.price))
     is_tpu = answer is not None and answer.target == "tpu"
     estimated = None
     if answer is not None and is_tpu and answer.step.fits:

@@ -1,5 +1,6 @@
 """What is asked of the compiling process, and what it answers, as plain values. Pure."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -180,3 +181,8 @@ class Question:
     def replicas(self) -> int:
         """Copies of the model that the batch is divided among."""
         return max(1, self.slice.devices // self.model_parallel)
+
+    @property
+    def parts(self) -> int:
+        """What the batch must be a multiple of, as `global_batch.require_divisible` has it."""
+        return math.lcm(self.replicas, self.slice.hosts)

@@ -9,12 +9,11 @@ from typing import Any
 
 from components.preflight import advice
 from components.preflight.case import STOPPING, Finding
-from components.preflight.chips import PRICES_OF
 
 FORMAT = 1
 WARNING = (
-    "Times and costs are estimates that no hardware has confirmed; prices as remembered of "
-    f"{PRICES_OF}, see docs/tpu.md."
+    "Times and costs are estimates that no hardware has confirmed; prices that are not yours are as others "
+    "quoted them, not checked: docs/tpu.md."
 )
 
 
@@ -60,7 +59,7 @@ class Preflight:
             "workload": self.workload,
             "made_at": self.made_at,
             "estimates": WARNING,
-            "prices_of": PRICES_OF,
+            "prices_of": ", ".join(self._months),
             "slices": [verdict.to_json() for verdict in self.verdicts],
             "recommended": best.question.slice.name if best else None,
             "keys": self._keys(best) if best else {},
@@ -84,6 +83,12 @@ class Preflight:
                 f"  {rent['command']}",
             ]
         return "\n".join([*lines, WARNING])
+
+    @property
+    def _months(self) -> list[str]:
+        """That the prices are of."""
+        estimates = [each.estimate for each in self.verdicts if each.estimate]
+        return sorted({each.price.month for each in estimates if each.price})
 
     def _keys(self, best: advice.Verdict) -> dict[str, Any]:
         return {**advice.keys_to_set(best), **dict(self.training_keys)}

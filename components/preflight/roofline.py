@@ -8,7 +8,7 @@ hardware has told us.
 from dataclasses import dataclass
 from typing import Literal
 
-from components.preflight.chips import Chip
+from components.preflight.chips import Chip, Price
 from components.preflight.request import Compiled, Slice
 
 Bound = Literal["compute", "memory", "communication"]
@@ -21,14 +21,21 @@ class Estimate:
     Attributes:
         compute_s, memory_s, communication_s: of each part alone.
         batch_size: global, examples.
-        price_usd: of an hour of the whole slice; None: not known.
+        chips: of the whole slice.
+        price: of one of them; None: not known.
     """
 
     compute_s: float
     memory_s: float
     communication_s: float
     batch_size: int
-    price_usd: float | None
+    chips: int
+    price: Price | None
+
+    @property
+    def price_usd(self) -> float | None:
+        """Of an hour of the whole slice; None: not known."""
+        return None if self.price is None else self.price.usd * self.chips
 
     @property
     def step_s(self) -> float:
@@ -67,7 +74,6 @@ def estimate(compiled: Compiled, wanted: Slice, chip: Chip) -> Estimate:
         wanted: the slice.
         chip: of its generation.
     """
-    chips = wanted.devices / chip.devices
     # A ring sends every byte twice, less one part of it: Patarasuk and Yuan, JPDC 69(2), 2009.
     sent_bytes = 2 * (wanted.devices - 1) / wanted.devices * compiled.collective_bytes
     return Estimate(
@@ -75,5 +81,6 @@ def estimate(compiled: Compiled, wanted: Slice, chip: Chip) -> Estimate:
         memory_s=compiled.moved_bytes / (chip.bandwidth_bytes / chip.devices),
         communication_s=sent_bytes / (chip.link_bytes / chip.devices),
         batch_size=compiled.batch_size,
-        price_usd=None if chip.price_usd is None else chip.price_usd * chips,
+        chips=wanted.devices // chip.devices,
+        price=chip.price,
     )

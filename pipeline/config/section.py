@@ -17,6 +17,7 @@ _ENDPOINT_ID = r"^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$"
 _ACCOUNT = r"^[^@\s]+@[^@\s]+$"
 _NETWORK = r"^projects/[^/\s]+/global/networks/[^/\s]+$"
 _KMS_KEY = r"^projects/[^/\s]+/locations/[^/\s]+/keyRings/[^/\s]+/cryptoKeys/[^/\s]+$"
+_MONTH = r"^[0-9]{4}-(0[1-9]|1[0-2])$"
 _LETTER = r"^[\t\x20-\x7e]$"
 PATTERN_WORDS = {
     _LETTER: "one ASCII character, as ',' or \"\\t\"",
@@ -32,6 +33,7 @@ PATTERN_WORDS = {
     _ACCOUNT: "the address of a service account, NAME@PROJECT.iam.gserviceaccount.com",
     _NETWORK: "projects/NUMBER/global/networks/NAME",
     _KMS_KEY: "projects/PROJECT/locations/REGION/keyRings/RING/cryptoKeys/KEY",
+    _MONTH: "a month, as 2026-11",
     _NODE_ID: "a node id: a letter, then letters, digits, '.', '_' and '-'",
 }
 
@@ -45,6 +47,7 @@ StepRange = Annotated[str, Field(pattern=_STEP_RANGE)]
 NodeId = Annotated[str, Field(pattern=_NODE_ID)]
 GsPath = Annotated[str, Field(pattern=_GS_PATH)]
 LabelValue = Annotated[str, Field(pattern=_LABEL_VALUE)]
+Month = Annotated[str, Field(pattern=_MONTH)]
 Region = Annotated[str, Field(pattern=_REGION)]
 EndpointId = Annotated[str, Field(pattern=_ENDPOINT_ID)]
 ServiceAccount = Annotated[str, Field(pattern=_ACCOUNT)]

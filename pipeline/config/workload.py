@@ -19,6 +19,7 @@ from pipeline.config.gates import (
 )
 from pipeline.config.layers import NOT_IN_A_PROFILE, Layer, Layers, profile_layer, read_layer, set_layer
 from pipeline.config.notify import NotifyConfig
+from pipeline.config.preflight import PreflightConfig
 from pipeline.config.problems import KeyRuleError, Problem, find_problems, problem_at, raise_problems
 from pipeline.config.push import PushConfig
 from pipeline.config.safe_yaml import KeyPath, shown
@@ -59,6 +60,9 @@ class WorkloadConfig(Section):
     )
     tune: TuneConfig | None = Field(
         default=None, description="A search for hyperparameters before the training; null: none."
+    )
+    preflight: PreflightConfig = Field(
+        default=PreflightConfig(), description="What is told of a training on a TPU before it is paid for."
     )
     evaluate: EvaluateConfig = Field(
         default=EvaluateConfig(), description="How the trained model is judged on the eval split."

@@ -99,9 +99,13 @@ Search = Annotated[
     float | None,
     typer.Option("--search", min=0, help="Seconds to look for the largest batch; 30, with --all 0."),
 ]
-Limit = Annotated[float, typer.Option("--limit", min=1, help="Seconds for one slice at most.")]
+Limit = Annotated[
+    float | None,
+    typer.Option("--limit", min=1, help="Seconds for one slice at most; else preflight.limit_s."),
+]
 Prices = Annotated[
-    list[str] | None, typer.Option(metavar="GENERATION=USD", help="Of a chip-hour. Repeatable.")
+    list[str] | None,
+    typer.Option(metavar="GENERATION=USD", help="Of a chip-hour, before preflight.prices. Repeatable."),
 ]
 
 # Pushed versions.

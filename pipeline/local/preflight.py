@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -13,9 +14,8 @@ from pathlib import Path
 from components.ingest.blocks import FileError
 from components.ingest.source import GS
 from components.preflight import advice
-from components.preflight.chips import CHIPS
+from components.preflight.chips import CHIPS, Price
 from components.preflight.compiler import (
-    COMPILE_LIMIT_S,
     WITH_LIBTPU,
     Unanswered,
     as_asked,
@@ -39,7 +39,7 @@ from pipeline.local.invocation import command
 from pipeline.local.processes import default_jobs
 from pipeline.local.record import RunRecord, write_json
 from pipeline.local.request import workload_file
-from pipeline.preflight_question import step_settings, wanted_slice
+from pipeline.preflight_question import own_prices, step_settings, wanted_slice
 from pipeline.root import PROJECT_ROOT
 from pipeline.source_closure import source_closure
 
@@ -58,13 +58,13 @@ class Wanted:
     Attributes:
         slices: names; none: the workload's, else `DEFAULT_SLICE`.
         search_s: how long to look for the largest batch that fits; 0: not.
-        limit_s: how long the compilation of one slice may take.
-        prices: GENERATION=USD of an hour of a chip.
+        limit_s: how long the compilation of one slice may take; None: `preflight.limit_s`.
+        prices: GENERATION=USD of an hour of a chip, before those of `preflight.prices`.
     """
 
     slices: tuple[str, ...] = ()
     search_s: float = SEARCH_S
-    limit_s: float = COMPILE_LIMIT_S
+    limit_s: float | None = None
     prices: tuple[str, ...] = ()
 
 
@@ -81,7 +81,8 @@ def preflight(
     config = load_workload(workload_file(workload).absolute(), root=PROJECT_ROOT, sets=sets, profile=profile)
     names = wanted.slices or (config.train.tpu or DEFAULT_SLICE,)
     slices = [wanted_slice(tpu_slice(name, backend="jax")) for name in dict.fromkeys(names)]
-    prices = _prices(wanted.prices)
+    made_at = datetime.now(UTC)
+    prices = {**own_prices(config), **_prices(wanted.prices, month=f"{made_at:%Y-%m}")}
     history = History(output.absolute())
     transformed = _transformed(config, history, workload)
     questions = [
@@ -101,13 +102,13 @@ def preflight(
         train_rows=transformed.train_rows,
         prices=prices,
     )
-    answers = _answers(questions, history, wanted.limit_s)
+    answers = _answers(questions, history, wanted.limit_s or config.preflight.limit_s)
     found = Preflight(
         workload=config.name,
         verdicts=tuple(
             _verdict(question, answer, training) for question, answer in zip(questions, answers, strict=True)
         ),
-        made_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        made_at=made_at.isoformat(timespec="seconds"),
         region=config.cloud.vertex.region or "",
         training_keys=_interpreter_keys(training),
     )
@@ -244,16 +245,17 @@ def _data_regions(config: WorkloadConfig) -> dict[str, str]:
     return found
 
 
-def _prices(given: Sequence[str]) -> Mapping[str, float]:
+def _prices(given: Sequence[str], *, month: str) -> Mapping[str, Price]:
     prices = {}
     for each in given:
         generation, _, price = each.partition("=")
         try:
-            prices[generation] = float(price)
+            usd = float(price)
         except ValueError:
-            generation = ""
-        if generation not in CHIPS or prices[generation] <= 0:
+            usd = 0.0
+        if generation not in CHIPS or not 0 < usd < math.inf:
             raise UsageError(
                 f"--price {each!r} is no GENERATION=USD of a chip-hour", hint="for instance --price v5e=1.2"
             )
+        prices[generation] = Price(usd=usd, month=month)
     return prices

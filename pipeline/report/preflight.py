@@ -164,6 +164,7 @@ def _cost(found: Mapping[str, Any]) -> Fact | None:
     for each in found["slices"]:
         cost = (each["estimate"] or {}).get("cost_usd")
         if each["slice"]["name"] == found["recommended"] and cost is not None:
-            note = f"of training on {found['recommended']}; prices as remembered of {found['prices_of']}"
-            return Fact("cost estimate", f"${cost:,.2f}", note)
+            # What was kept before a price had its own words has the month only.
+            price = each["estimate"].get("price") or f"prices of {found['prices_of']}, not checked"
+            return Fact("cost estimate", f"${cost:,.2f}", f"of training on {found['recommended']}; {price}")
     return None

@@ -214,10 +214,30 @@ def attention(features, hyperparameters):
     return _finish(inputs, layers.GlobalAveragePooling1D()(layers.LayerNormalization()(hidden)))
 
 
+def wide_activations(features, hyperparameters):
+    """Little to compile and much to hold: some 65,536 values of two bytes for each example."""
+    inputs = _input(features)
+    return _finish(inputs, layers.Dense(2**16, activation="gelu", name="wide")(inputs["x"]))
+
+
+def eight_dense(features, hyperparameters):
+    """As wide as its input and its label, so that weights and activations are easily counted."""
+    inputs = {"x": keras.Input((2048,), name="x")}
+    hidden = inputs["x"]
+    for _ in range(8):
+        hidden = layers.Dense(2048)(hidden)
+    model = keras.Model(inputs, hidden)
+    model.compile(optimizer="adam", loss="mse")
+    return model
+
+
 def resnet50(features, hyperparameters):
-    inputs = {"x": keras.Input((224, 224, 3), name="x")}
+    inputs = {"x": keras.Input(features["x"].shape, name="x")}
     application = keras.applications.ResNet50(
-        weights=None, classes=1000, classifier_activation=None, input_tensor=inputs["x"]
+        weights=None,
+        classes=hyperparameters["classes"],
+        classifier_activation=None,
+        input_tensor=inputs["x"],
     )
     model = keras.Model(inputs, application.output)
     momentum = keras.optimizers.SGD(0.1, momentum=0.9)

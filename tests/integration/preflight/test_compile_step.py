@@ -1,6 +1,7 @@
 """The compiling process, on models that are wrong in one way each and on models that only look wrong."""
 
 import json
+import math
 import os
 from dataclasses import replace
 
@@ -112,10 +113,31 @@ def test_weights_that_do_not_fit_are_told_with_what_they_need(asked, tpu_python)
     assert answer.step.peak_bytes >= 8 * 2**30 > answer.step.available_bytes > 7 * 2**30
 
 
-IMAGE_FEATURES = (
-    {"name": "x", "dtype": "float32", "shape": [224, 224, 3], "categories": None},
-    {"name": "y", "dtype": "int64", "shape": [1], "categories": None},
-)
+def resnet(where: Slice, side: int, classes: int, batch_size: int) -> Question:
+    """Keras' own ResNet50, on images of `side` x `side` pixels."""
+    features = (
+        {"name": "x", "dtype": "float32", "shape": [side, side, 3], "categories": None},
+        {"name": "y", "dtype": "int64", "shape": [1], "categories": None},
+    )
+    asked = question("resnet50", where, batch_size)
+    return replace(asked, features=features, hyperparameters={"classes": classes})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("python", ["jax_python", "tpu_python"], ids=["without libtpu", "for a TPU"])
+def test_resnet50_of_small_images_goes_through(asked, request, python):
+    small = resnet(ONE_CHIP, side=32, classes=10, batch_size=256)
+    compiler = WITH_LIBTPU if python == "tpu_python" else ""
+
+    (answer,) = asked(request.getfixturevalue(python), [as_asked(small, compiler)])
+
+    assert found(small, answer) == []
+    assert answer.target == ("tpu" if compiler else "cpu")
+    # 23,587,712 of Keras' ResNet50 without its top, and the 10 classes over 2048 values.
+    assert answer.parameters == 23_587_712 + 10 * 2049
+    # Forward, and backward to the values and to the weights.
+    forward = sum(each.positions * math.prod(shape) for each in answer.layers for shape in each.matrices)
+    assert answer.step.flops == pytest.approx(3 * 2 * forward * 256, rel=0.05)
 
 
 @pytest.mark.slow
@@ -125,32 +147,39 @@ def test_resnet50_compiles_to_what_the_published_comparison_has(asked, tpu_pytho
         (project / "tests/data/preflight/published_steps.json").read_text(encoding="utf-8")
     )
     (row,) = (each for each in published if each["slice"] == "v3-8")
-    resnet = replace(question("resnet50", V3_8, row["batch_size"]), features=IMAGE_FEATURES)
+    whole = resnet(V3_8, side=224, classes=1000, batch_size=row["batch_size"])
 
-    (answer,) = asked(tpu_python, [resnet])
+    (answer,) = asked(tpu_python, [whole])
 
-    assert found(resnet, answer) == []
+    assert found(whole, answer) == []
     for key, counted in row["compiled"].items():
         assert getattr(answer.step, key) == pytest.approx(counted, rel=0.02), key
 
 
-@pytest.mark.slow
-@at_a_desk
-def test_the_largest_batch_is_the_compilers_own_verdict_on_both_sides(asked, tpu_python):
-    too_big = replace(question("too_big", ONE_CHIP, batch_size=65536), search_s=300.0)
-    (searched,) = asked(tpu_python, [too_big])
+def check_both_sides(asked, tpu_python, searched_for: Question) -> None:
+    """That the compiler, asked anew and with all its effort, takes the one batch and refuses the other."""
+    (searched,) = asked(tpu_python, [searched_for])
 
-    assert searched.step.is_out_of_memory
-    assert searched.step.peak_bytes > searched.step.available_bytes > 15 * 2**30
-    assert 0 < searched.fits_batch < searched.fails_batch <= 65536
-    assert searched.fails_batch <= searched.fits_batch * 1.1
+    assert 0 < searched.fits_batch < searched.fails_batch <= searched.fits_batch * 1.1
     sides = [
-        replace(too_big, batch_size=size, search_s=0.0)
+        replace(searched_for, batch_size=size, search_s=0.0)
         for size in (searched.fits_batch, searched.fails_batch)
     ]
     fits, fails = asked(tpu_python, sides)
     assert fits.step.fits
     assert fails.step.is_out_of_memory
+    assert fails.step.peak_bytes > fails.step.available_bytes > 15 * 2**30
+
+
+@pytest.mark.slow
+def test_the_largest_batch_is_the_compilers_own_verdict_on_both_sides(asked, tpu_python):
+    check_both_sides(asked, tpu_python, question("wide_activations", batch_size=8192, search_s=300.0))
+
+
+@pytest.mark.slow
+@at_a_desk
+def test_the_largest_batch_is_found_below_one_that_does_not_fit(asked, tpu_python):
+    check_both_sides(asked, tpu_python, question("too_big", batch_size=65536, search_s=300.0))
 
 
 @pytest.mark.slow

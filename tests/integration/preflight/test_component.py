@@ -12,6 +12,7 @@ SCHEMA = """
 feature { name: "x" type: FLOAT presence { min_fraction: 1 } shape { dim { size: 256 } } }
 feature { name: "y" type: FLOAT presence { min_fraction: 1 } shape { dim { size: 1 } } }
 """
+OWN_PRICE = {"usd": 0.9, "month": "2026-11", "source": "yours"}
 
 
 @pytest.fixture
@@ -21,7 +22,7 @@ def preflight(project, tmp_path, monkeypatch, jax_python):
 
     models = project / "tests" / "data" / "preflight"
     monkeypatch.syspath_prepend(str(models))
-    # CI has no libtpu; where it is, the other tests compile with it.
+    # The quick way, and the same with libtpu and without: the other tests compile for TPUs.
     monkeypatch.setattr(compiler, "COMPILERS", compiler.COMPILERS[1:])
     (tmp_path / "graph/transformed_metadata").mkdir(parents=True)
     (tmp_path / "graph/transformed_metadata/schema.pbtxt").write_text(SCHEMA, encoding="utf-8")
@@ -29,7 +30,7 @@ def preflight(project, tmp_path, monkeypatch, jax_python):
     (tmp_path / "examples/Split-train/part-0").write_bytes(b"")
     (tmp_path / "report").mkdir()
 
-    def call(model: str):
+    def call(model: str, *, limit_s: float = 600.0):
         wanted = {"name": "v5e-8", "generation": "v5e", "devices": 8, "topology": "2x4"}
         component.Preflight.test_call(
             transformed_examples=SimpleNamespace(uri=str(tmp_path / "examples")),
@@ -39,8 +40,9 @@ def preflight(project, tmp_path, monkeypatch, jax_python):
             model=f"preflight_models.{model}",
             step=json.dumps({"hyperparameters": {}, "label": "y", "batch_size": 512}),
             tpu_slice=json.dumps(wanted),
-            training=json.dumps({"backend": "jax", "epochs": 1}),
+            training=json.dumps({"backend": "jax", "epochs": 1, "prices": {"v5e": OWN_PRICE}}),
             images="{}",
+            limit_s=limit_s,
         )
         return json.loads((tmp_path / "report/preflight.json").read_text(encoding="utf-8"))
 
@@ -64,3 +66,37 @@ def test_a_step_that_compiles_lets_the_run_go_on_and_says_what_was_not_checked(p
 
     assert document["slices"][0]["target"] == "cpu"
     assert [each["rule"] for each in document["slices"][0]["findings"]] == ["interpreter"]
+
+
+def test_a_compilation_that_takes_too_long_is_ended_and_lets_the_run_go_on(preflight):
+    document = preflight("fine", limit_s=0.5)
+
+    (finding, *_) = document["slices"][0]["findings"]
+    assert finding["rule"] == "not_compiled"
+    assert "preflight.limit_s" in finding["remedy"]
+    assert document["slices"][0]["target"] is None
+
+
+def test_own_prices_reach_the_estimate_of_the_node(preflight, monkeypatch):
+    from components.preflight import component
+    from components.preflight.request import Answer, Compiled
+
+    step = Compiled(batch_size=512, peak_bytes=2**20, flops=1e9, moved_bytes=1e9)
+    monkeypatch.setattr(component, "ask", lambda *_, **__: Answer(step=step, target="tpu"))
+
+    (found,) = preflight("fine")["slices"]
+
+    assert found["estimate"]["price"] == "0.9 USD a chip-hour of 2026-11, yours"
+
+
+def test_many_small_files_are_told_by_their_size(preflight, tmp_path, monkeypatch):
+    from components.preflight import place_rules
+
+    monkeypatch.setattr(place_rules, "MANY_BYTES", 100)
+    (tmp_path / "examples/Split-train/part-1").write_bytes(b"x" * 200)
+
+    findings = preflight("fine")["slices"][0]["findings"]
+
+    assert [each["message"] for each in findings if each["rule"] == "files"] == [
+        "2 files of training examples of 0.0 MiB each: opening them takes longer than reading"
+    ]

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from components.preflight.advice import Verdict, keys_to_set, recommended, slice_lines, table
-from components.preflight.chips import CHIPS
+from components.preflight.chips import CHIPS, Price
 from components.preflight.findings import findings
 from components.preflight.request import Slice
 from components.preflight.roofline import estimate
@@ -50,7 +50,31 @@ def test_a_backend_that_the_keys_change_speaks_against_no_slice(case):
 def test_a_slice_that_gave_no_answer_is_in_the_table_without_numbers(case):
     silent = replace(verdict(case), answer=None, estimate=None)
 
-    assert table([silent])[1].split() == ["v5e-8", "?", *["-"] * 6]
+    assert table([silent])[1].split() == ["v5e-8", "?", *["-"] * 7]
+
+
+def test_every_price_says_of_when_it_is_and_who_says_so(case):
+    asked, own = verdict(case), verdict(case)
+    own = replace(own, estimate=replace(own.estimate, price=Price(usd=0.95, month="2026-11")))
+
+    (line,) = [each for each in slice_lines(asked) if "USD" in each and "examples" not in each]
+    assert line.endswith(
+        "9.60 USD an hour: 1.2 USD a chip-hour of 2025-02, as How to Scale Your Model quotes it, not checked"
+    )
+    assert asked.to_json()["estimate"]["price"] in line
+    assert any(
+        "7.60 USD an hour: 0.95 USD a chip-hour of 2026-11, yours" in each for each in slice_lines(own)
+    )
+    assert [row.split()[-3:-1] for row in table([asked])[1:]] == [["9.60", "2025-02"]]
+    assert "7.60      2026-11, yours" in table([own])[1]
+
+
+def test_where_no_price_is_known_none_is_told(case):
+    unknown = verdict(case, "v7-8")
+
+    assert not [line for line in slice_lines(unknown) if "chip-hour" in line]
+    assert unknown.to_json()["estimate"]["price"] == ""
+    assert table([unknown])[1].split()[-3:] == ["?", "?", "?"]
 
 
 def test_every_time_is_marked_as_an_estimate(case):

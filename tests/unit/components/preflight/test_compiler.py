@@ -16,7 +16,7 @@ def test_a_batch_that_the_replicas_cannot_share_is_compiled_rounded_up(case, bat
 
 
 def test_devices_that_cannot_be_divided_are_not_compiled_for(case):
-    said = ask(case(model_parallel=3).question, WITH_LIBTPU, import_roots=[])
+    said = ask(case(model_parallel=3).question, WITH_LIBTPU, import_roots=[], limit_s=1.0)
 
     assert isinstance(said, Unanswered)
 

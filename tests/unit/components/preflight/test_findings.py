@@ -5,7 +5,7 @@ import pytest
 from components.preflight.findings import findings
 from components.preflight.request import Compiled, Layer, Slice
 
-TWO_HOSTS = Slice(name="v5e-16", generation="v5e", devices=16, hosts=4, topology="4x4")
+FOUR_HOSTS = Slice(name="v5e-16", generation="v5e", devices=16, hosts=4, topology="4x4")
 
 
 def test_nothing_is_found_where_nothing_is_wrong(case):
@@ -20,6 +20,7 @@ def test_nothing_is_found_where_nothing_is_wrong(case):
         ({"backend": "torch"}, "backend", "error", "train.backend=jax"),
         ({"backend": "tensorflow", "has_tensorflow": False}, "backend", "error", "train.backend=jax"),
         ({"backend": "tensorflow"}, "backend", "note", "train.backend=jax"),
+        ({"backend": "tensorflow", "slice": FOUR_HOSTS}, "backend", "error", "train.backend=jax"),
         ({"precision": "float32"}, "float32", "warning", "auto"),
         ({"precision": "mixed_float16"}, "float16", "warning", "auto"),
         ({"interpreter": ""}, "interpreter", "note", "make tpu-compiler"),
@@ -33,8 +34,8 @@ def test_nothing_is_found_where_nothing_is_wrong(case):
             "hidden/kernel",
         ),
         ({"layers": (Layer(name="d", kind="Dense", dtype="float64"),)}, "float64", "error", "float32"),
-        ({"slice": TWO_HOSTS, "train_files": 3}, "files", "error", "Beam shards"),
-        ({"slice": TWO_HOSTS, "train_files": 6}, "files", "warning", "a multiple of 4"),
+        ({"slice": FOUR_HOSTS, "train_files": 3}, "files", "error", "Beam shards"),
+        ({"slice": FOUR_HOSTS, "train_files": 6}, "files", "warning", "a multiple of 4"),
         ({"train_files": 4000, "train_bytes": 2**32}, "files", "warning", "100 MB"),
         (
             {"data_regions": {"gs://trips": "EUROPE-WEST4"}, "tpu_region": "us-central1"},
@@ -86,7 +87,7 @@ def test_where_nothing_was_compiled_no_finding_says_that_something_was(case):
 
 
 def test_as_many_files_as_hosts_are_right(case):
-    assert findings(case(slice=TWO_HOSTS, train_files=8)) == ()
+    assert findings(case(slice=FOUR_HOSTS, train_files=8)) == ()
 
 
 @pytest.mark.parametrize("place", ["US-CENTRAL1", "US", "NAM4"])

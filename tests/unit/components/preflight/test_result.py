@@ -1,7 +1,9 @@
 import json
+from dataclasses import asdict, replace
 
 import pytest
 
+from components.preflight.chips import Price
 from components.preflight.judge import Training, judge
 from components.preflight.request import Compiled
 from components.preflight.result import FORMAT, Preflight
@@ -70,9 +72,31 @@ def test_a_compiler_that_gave_no_answer_is_a_note_and_no_recommendation(case):
 def test_own_prices_count(case):
     made = case()
 
-    dear = judge(made.question, made.answer, Training(backend="jax", epochs=1, prices={"v5e": 12.0}))
+    own = {"v5e": Price(usd=12.0, month="2026-10")}
+    dear = judge(made.question, made.answer, Training(backend="jax", epochs=1, prices=own))
 
     assert dear.estimate.price_usd == pytest.approx(8 * 12.0)
+    document = Preflight(workload="taxi", verdicts=(dear,), made_at=AT).to_json()
+    assert document["prices_of"] == "2026-10"
+    assert document["slices"][0]["estimate"]["price"] == "12 USD a chip-hour of 2026-10, yours"
+
+
+def test_prices_of_a_table_are_named_with_each_of_their_months(case):
+    made = case()
+    slices = [made.question.slice, replace(made.question.slice, name="v2-8", generation="v2")]
+    training = Training(backend="jax", epochs=1)
+
+    verdicts = tuple(judge(replace(made.question, slice=each), made.answer, training) for each in slices)
+
+    document = Preflight(workload="taxi", verdicts=verdicts, made_at=AT).to_json()
+    assert document["prices_of"] == "2018-09, 2025-02"
+
+
+def test_what_is_known_of_a_training_travels_as_json():
+    own = {"v6e": Price(usd=2.1, month="2026-11")}
+    training = Training(backend="jax", epochs=3, train_rows=7, prices=own)
+
+    assert Training.from_json(json.loads(json.dumps(asdict(training)))) == training
 
 
 def test_example_that_the_docs_name_has_the_keys_that_are_written(result, project):

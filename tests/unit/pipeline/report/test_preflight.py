@@ -31,7 +31,16 @@ def test_a_known_cost_of_the_slice_to_take_goes_to_the_head(example):
     cost = preflight_part(example, is_own=True).cost
 
     assert (cost.name, cost.value) == ("cost estimate", "$12.35")
-    assert cost.note == "of training on v5e-8; prices as remembered of 2025-06"
+    assert cost.note == f"of training on v5e-8; {example['slices'][0]['estimate']['price']}"
+    assert "not checked" in cost.note
+
+
+def test_a_cost_that_was_kept_before_prices_had_words_names_the_month(example):
+    example["slices"][0]["estimate"].update(cost_usd=12.345, price=None)
+
+    cost = preflight_part(example, is_own=True).cost
+
+    assert cost.note == f"of training on v5e-8; prices of {example['prices_of']}, not checked"
 
 
 def test_a_slice_that_was_not_compiled_has_no_numbers(example):

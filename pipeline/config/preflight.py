@@ -1,0 +1,34 @@
+"""The workload file's `preflight`: how long a compilation may take, and what a chip-hour costs you."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from pipeline.config.problems import KeyRuleError
+from pipeline.config.section import Month, Section
+
+Generation = Literal["v2", "v3", "v5e", "v6e", "v7"]
+ChipHour = Annotated[float, Field(gt=0)]
+
+
+class PreflightConfig(Section):
+    """What the command `preflight` and the node before the Trainer go by."""
+
+    limit_s: float = Field(
+        default=600.0, ge=1, description="Seconds that compiling the step for one slice may take."
+    )
+    prices: dict[Generation, ChipHour] = Field(
+        default={},
+        description="US dollars that you pay for an hour of one chip, by generation; those of others are as "
+        "docs/tpu.md has them.",
+        examples=[{"v5e": 0.95}],
+    )
+    prices_of: Month | None = Field(
+        default=None, description="The month that prices are of; needed with them.", examples=["2026-11"]
+    )
+
+    @model_validator(mode="after")
+    def _prices_have_a_month(self) -> Self:
+        if self.prices and self.prices_of is None:
+            raise KeyRuleError("needs preflight.prices_of: the month that they are of, as 2026-11", "prices")
+        return self

@@ -1,0 +1,33 @@
+"""The workload file's `preflight`."""
+
+from typing import get_args
+
+import pytest
+from pydantic import ValidationError
+
+from components.preflight.chips import CHIPS
+from pipeline.config.preflight import Generation, PreflightConfig
+
+
+def test_prices_may_be_given_for_the_generations_that_are_known():
+    assert get_args(Generation) == tuple(CHIPS)
+
+
+def test_prices_need_the_month_that_they_are_of():
+    assert PreflightConfig(prices={"v5e": 0.95}, prices_of="2026-11").prices == {"v5e": 0.95}
+    with pytest.raises(ValidationError, match=r"needs preflight\.prices_of"):
+        PreflightConfig(prices={"v5e": 0.95})
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"prices": {"v5e": 0.0}, "prices_of": "2026-11"},
+        {"prices": {"v9": 1.0}, "prices_of": "2026-11"},
+        {"prices_of": "2026-13"},
+        {"limit_s": 0.0},
+    ],
+)
+def test_what_no_price_month_or_limit_is_is_refused(keys):
+    with pytest.raises(ValidationError):
+        PreflightConfig(**keys)
