@@ -21,6 +21,7 @@ class Verdict:
         findings: of the rules.
         estimate: of time and cost; None where it does not compile or was not compiled for a TPU.
         examples: of the whole training, all epochs; None: not known.
+        example_bytes: of one example in the files of transformed examples; None: not known.
     """
 
     question: Question
@@ -28,6 +29,7 @@ class Verdict:
     findings: tuple[Finding, ...]
     estimate: Estimate | None
     examples: int | None
+    example_bytes: float | None = None
 
     @property
     def can_train(self) -> bool:
@@ -49,6 +51,13 @@ class Verdict:
             return None
         return self.estimate.cost_usd(self.examples)
 
+    @property
+    def input_bytes_per_s(self) -> float | None:
+        """What the files must deliver at most, as they lie there."""
+        if self.estimate is None or self.example_bytes is None:
+            return None
+        return self.estimate.examples_per_s * self.example_bytes
+
     def to_json(self) -> dict[str, Any]:
         """Plain values; times, rates and costs are estimates."""
         answer = self.answer
@@ -61,6 +70,7 @@ class Verdict:
                 "step_s": self.estimate.step_s,
                 "bound": self.estimate.bound,
                 "examples_per_s": self.estimate.examples_per_s,
+                "input_bytes_per_s": self.input_bytes_per_s,
                 "training_s": self.training_s,
                 "cost_usd": self.cost_usd,
             }
@@ -159,13 +169,15 @@ def _compiled_line(verdict: Verdict, answer: Answer) -> str:
 
 def _estimate_lines(verdict: Verdict, estimate: Estimate) -> list[str]:
     step = verdict.answer.step if verdict.answer else None
+    rate = verdict.input_bytes_per_s
+    files = "" if rate is None else f": {rate / 2**20:,.0f} MiB/s of its files"
     lines = [
         f"  ~ estimate: {step.flops:.3g} operations, {_memory(step.moved_bytes)} moved, "
         f"{_memory(step.collective_bytes)} sent a device and step"
         if step
         else "",
         f"  ~ estimate: at least {_time(estimate.step_s)} a step, {estimate.bound}-bound; at most "
-        f"{estimate.examples_per_s:,.0f} examples/s, which the input must deliver",
+        f"{estimate.examples_per_s:,.0f} examples/s, which the input must deliver{files}",
     ]
     if estimate.price is not None:
         lines.append(f"  ~ estimate: {estimate.price_usd:.2f} USD an hour: {estimate.price}")

@@ -168,7 +168,8 @@ def _padding(case: Case) -> Iterator[Finding]:
             rule="padding",
             severity="warning",
             message=f"layer {waste.layer}: {waste.units} units are padded to a multiple of {chip.unit}, "
-            f"{waste.share:.0%} of its operations in vain; it has {waste.model_share:.0%} of the model's",
+            f"{waste.share:.0%} of its operations and {waste.memory_share:.0%} of its weights' memory in "
+            f"vain; it has {waste.model_share:.0%} of the model's operations",
             remedy=f"{waste.better} units cost the matrix unit no more",
         )
 

@@ -91,4 +91,5 @@ def judge(
         findings=findings(case),
         estimate=estimated,
         examples=rows * training.epochs if rows else None,
+        example_bytes=training.train_bytes / rows if rows and training.train_bytes else None,
     )

@@ -3,6 +3,7 @@ from dataclasses import asdict, replace
 
 import pytest
 
+from components.preflight.advice import slice_lines
 from components.preflight.chips import Price
 from components.preflight.judge import Training, judge
 from components.preflight.request import Compiled
@@ -37,6 +38,19 @@ def test_json_names_the_slice_the_keys_and_how_to_rent_it(result):
 
 def test_examples_of_the_training_are_rows_times_epochs(result):
     assert result().verdicts[0].examples == 10_000
+
+
+def test_rate_that_the_files_must_deliver_is_told_where_their_bytes_and_rows_are_known(case):
+    made = case()
+    files = Training(backend="jax", epochs=2, train_rows=5000, train_bytes=5000 * 2**10)
+
+    verdict = judge(made.question, made.answer, files)
+
+    rate = verdict.to_json()["estimate"]["input_bytes_per_s"]
+    assert rate == pytest.approx(verdict.estimate.examples_per_s * 2**10)
+    assert any(f": {rate / 2**20:,.0f} MiB/s of its files" in line for line in slice_lines(verdict))
+    unknown = judge(made.question, made.answer, replace(files, train_rows=None))
+    assert unknown.to_json()["estimate"]["input_bytes_per_s"] is None
 
 
 @pytest.mark.parametrize(
