@@ -31,7 +31,7 @@ class SliceRow:
         bound: by what.
         throughput: at that speed.
         training: the least time of all of it.
-        cost: the same in US dollars.
+        cost: the same in US dollars, and the price that it follows from.
     """
 
     name: str
@@ -141,7 +141,7 @@ def _row(each: Mapping[str, Any], recommended: str | None) -> SliceRow:
         bound=estimate.get("bound") or "",
         throughput=_words(estimate.get("examples_per_s"), "{:,.0f} examples/s"),
         training="" if estimate.get("training_s") is None else seconds(estimate["training_s"]),
-        cost=_words(estimate.get("cost_usd"), "${:,.2f}"),
+        cost=_priced(_usd(estimate.get("cost_usd")), estimate.get("price")),
     )
 
 
@@ -160,11 +160,21 @@ def _words(value: float | None, form: str) -> str:
     return "" if value is None else form.format(value)
 
 
+def _usd(value: float | None) -> str:
+    if value is None:
+        return ""
+    return "under $0.01" if value < 0.01 else f"${value:,.2f}"
+
+
+def _priced(cost: str, price: str | None) -> str:
+    return f"{cost}; {price}" if cost and price else cost
+
+
 def _cost(found: Mapping[str, Any]) -> Fact | None:
     for each in found["slices"]:
         cost = (each["estimate"] or {}).get("cost_usd")
         if each["slice"]["name"] == found["recommended"] and cost is not None:
             # What was kept before a price had its own words has the month only.
             price = each["estimate"].get("price") or f"prices of {found['prices_of']}, not checked"
-            return Fact("cost estimate", f"${cost:,.2f}", f"of training on {found['recommended']}; {price}")
+            return Fact("cost estimate", _usd(cost), f"of training on {found['recommended']}; {price}")
     return None

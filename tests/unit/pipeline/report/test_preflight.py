@@ -20,8 +20,10 @@ def test_a_slice_is_told_with_its_memory_time_and_bound(example):
     (row,) = found.slices
     assert (row.name, row.is_recommended, row.verdict) == ("v5e-8", True, "✓ can train")
     assert (row.memory, row.bound, row.step) == ("0.00025 of 15.8 GiB (0%)", "memory", "0.00458 ms")
-    assert (row.training, row.cost, found.cost) == ("", "", None)
-    assert [each.severity for each in found.findings] == ["! warning", "! warning", "- note", "- note"]
+    price = "1.2 USD a chip-hour of 2025-02, as How to Scale Your Model quotes it, not checked"
+    assert (row.training, row.cost) == ("0.0 s", f"under $0.01; {price}")
+    assert (found.cost.value, found.cost.note) == ("under $0.01", f"of training on v5e-8; {price}")
+    assert [each.severity for each in found.findings] == ["! warning"] * 2 + ["- note"] * 3
     assert found.keys.startswith("--set train.device=tpu --set train.tpu=v5e-8")
 
 
@@ -41,6 +43,14 @@ def test_a_cost_that_was_kept_before_prices_had_words_names_the_month(example):
     cost = preflight_part(example, is_own=True).cost
 
     assert cost.note == f"of training on v5e-8; prices of {example['prices_of']}, not checked"
+
+
+def test_where_the_length_of_the_training_or_the_price_is_not_known_no_cost_is_told(example):
+    example["slices"][0]["estimate"].update(training_s=None, cost_usd=None)
+
+    found = preflight_part(example, is_own=False)
+
+    assert (found.slices[0].training, found.slices[0].cost, found.cost) == ("", "", None)
 
 
 def test_a_slice_that_was_not_compiled_has_no_numbers(example):
