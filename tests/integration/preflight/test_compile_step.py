@@ -135,9 +135,10 @@ def test_resnet50_of_small_images_goes_through(asked, request, python):
     assert answer.target == ("tpu" if compiler else "cpu")
     # 23,587,712 of Keras' ResNet50 without its top, and the 10 classes over 2048 values.
     assert answer.parameters == 23_587_712 + 10 * 2049
-    # Forward, and backward to the values and to the weights.
+    # Forward, and backward to the values and to the weights; less what filters do beyond the edges, which is
+    # not counted, and is much of the last blocks, whose images have one pixel or four.
     forward = sum(each.positions * math.prod(shape) for each in answer.layers for shape in each.matrices)
-    assert answer.step.flops == pytest.approx(3 * 2 * forward * 256, rel=0.05)
+    assert 0.75 <= answer.step.flops / (3 * 2 * forward * small.batch_size) <= 1
 
 
 @pytest.mark.slow
