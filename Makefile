@@ -99,7 +99,8 @@ image-check: setup ## The steps of the image's build in a clean folder, where th
 		bash setup.sh "$$folder/venv" requirements-image.lock && \
 		"$$folder/venv/bin/python" -m compileall -q pipeline components schemas workloads && \
 		TF_USE_LEGACY_KERAS=0 "$$folder/venv/bin/python" -c 'import pipeline.cloud.container, pipeline.cloud.compile' && \
-		"$$folder/venv/bin/python" cloud_runner.py --help >/dev/null && echo "the image's steps work here"
+		"$$folder/venv/bin/python" cloud_runner.py --help >/dev/null && \
+		echo "the image's steps work here; its packages take $$(du -sh "$$folder/venv" | cut -f1)"
 
 clean: ## Removes the virtual environment and the tools' caches; keeps output/
 	@rm -rf $(VENV) site .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

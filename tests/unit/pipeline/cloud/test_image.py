@@ -68,6 +68,16 @@ def test_what_the_dockerfile_copies_exists_and_is_not_ignored(project, dockerfil
     assert "requirements-tpu.lock" in files, "what the target training-tpu installs"
 
 
+def test_image_has_every_package_that_the_code_declares(project):
+    """A rehearsal runs with this machine's packages: it cannot tell that the image lacks one."""
+    declared = tomllib.loads((project / "pyproject.toml").read_text())["project"]
+    needed = [*declared["dependencies"], *declared["optional-dependencies"]["cloud"]]
+    names = {re.match(r"[A-Za-z0-9._-]+", each)[0].lower() for each in needed}
+    pinned = {pin.partition("==")[0] for pin in pins_of(project / LOCKS[0])}
+    assert "tfx" in names
+    assert names - pinned == set(), "make lock"
+
+
 def test_paths_in_the_code_are_those_of_the_dockerfile(dockerfile):
     python = re.search(r"^ARG BASE=python:(\d+\.\d+)-", dockerfile, re.MULTILINE)[1]
     assert f"/opt/venv/lib/python{python}/site-packages" == IMAGE_PACKAGES
