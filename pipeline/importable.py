@@ -5,6 +5,7 @@ What only shows when the code runs (an exception at import, an attribute of a li
 """
 
 import ast
+import difflib
 import importlib.util
 import pkgutil
 import sys
@@ -14,7 +15,6 @@ from dataclasses import dataclass
 from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec
 from pathlib import Path
 
-from pipeline.config.problems import nearest
 from pipeline.errors import ConfigError
 
 
@@ -50,8 +50,34 @@ def find_import_problem(dotted_path: str, *, root: Path) -> str:
     except _BrokenError as broken:
         return str(broken)
     if inner:
-        return f"is a module, not a function of it; {_nearest('', inner.functions)}"
-    return f"{source.shown} has no function {function}; {_nearest(function, source.functions)}"
+        return f"is a module, not a function of it; {words_for_unknown('', inner.functions)}"
+    return f"{source.shown} has no function {function}; {words_for_unknown(function, source.functions)}"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceModule:
+    """A module below the root, read: `is_package` where it is the `__init__` of one."""
+
+    name: str
+    tree: ast.Module
+    is_package: bool
+
+
+def read_module(name: str, *, root: Path) -> SourceModule | None:
+    """The source of a module below `root`; None where it is elsewhere, compiled, or no Python.
+
+    Args:
+        name: dotted.
+        root: the project's root, from which modules are imported.
+    """
+    parts = name.split(".")
+    found = _Reader(root.absolute()).modules(parts)
+    if len(found) < len(parts) or (file := found[-1].file) is None or file.suffix != ".py":
+        return None
+    try:
+        return SourceModule(name, _parsed(file, str(file)), is_package=found[-1].folder is not None)
+    except _BrokenError:  # told where the function is looked for
+        return None
 
 
 class _BrokenError(Exception):
@@ -91,23 +117,21 @@ class _Reader:
             _BrokenError: there is no such module, or it cannot be imported.
         """
         parts = module.split(".")
-        found = self._modules(parts)
+        found = self.modules(parts)
         if not found:
             _refuse_missing(parts[0], _names_in(self._root))
             return None
         if len(found) < len(parts):
-            missing, last = ".".join(parts[: len(found) + 1]), found[-1]
-            raise _BrokenError(
-                f"there is no module {missing}; {_nearest(parts[len(found)], _names_in(last.folder))}"
-            )
+            missing, there = ".".join(parts[: len(found) + 1]), _names_in(found[-1].folder)
+            raise _BrokenError(f"there is no module {missing}; {words_for_unknown(parts[len(found)], there)}")
         return [self._read(each) for each in found][-1]
 
     def submodule(self, package: str, name: str) -> _Source | None:
         """The source of the module `name` in a package below the root; None where there is none."""
         parts = [*package.split("."), name]
-        return self.source(".".join(parts)) if len(self._modules(parts)) == len(parts) else None
+        return self.source(".".join(parts)) if len(self.modules(parts)) == len(parts) else None
 
-    def _modules(self, parts: list[str]) -> list[_Module]:
+    def modules(self, parts: list[str]) -> list[_Module]:
         """The packages on the way and the module, as far as they are found below the root."""
         found: list[_Module] = []
         folder: Path | None = self._root
@@ -161,7 +185,7 @@ class _Reader:
         for alias in statement.names:
             if alias.name not in ("*", *source.names) and self.submodule(name, alias.name) is None:
                 raise _BrokenError(
-                    f"{source.shown} has no {alias.name}; {_nearest(alias.name, source.names)}"
+                    f"{source.shown} has no {alias.name}; {words_for_unknown(alias.name, source.names)}"
                 )
 
 
@@ -191,7 +215,7 @@ def _installed(name: str) -> ModuleSpec | None:
 def _refuse_missing(name: str, own: Iterable[str]) -> None:
     if name not in sys.stdlib_module_names and _installed(name) is None:
         names = {*own, *(each.name for each in pkgutil.iter_modules())}
-        raise _BrokenError(f"no module {name} is here or installed; {_nearest(name, names)}")
+        raise _BrokenError(f"no module {name} is here or installed; {words_for_unknown(name, names)}")
 
 
 def _names_in(folder: Path | None) -> list[str]:
@@ -242,8 +266,9 @@ def _top_level(statements: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
                 yield from _top_level(handler.body)
 
 
-def _nearest(name: str, names: Iterable[str]) -> str:
+def words_for_unknown(name: str, names: Iterable[str]) -> str:
+    """What there is instead of a name that is none of `names`: the nearest, or all where they are few."""
     known = sorted(each for each in names if not each.startswith("_"))
-    if close := nearest(name, known):
-        return f"nearest: {close}"
+    if close := difflib.get_close_matches(name, known, n=1):
+        return f"nearest: {close[0]}"
     return f"there are: {', '.join(known[:8])}" if 0 < len(known) <= 8 else "check the spelling"

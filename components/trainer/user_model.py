@@ -1,14 +1,21 @@
 """The user's `build_model`: found by its dotted path, called, and what it returns looked at."""
 
+import difflib
 import importlib
 import importlib.util
+import inspect
+import re
 import traceback
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from components.errors import ComponentError
+from components.missing_key import missing_key
 from components.trainer.features import Feature
+
+# What Python says of an argument that a function, or a class, does not have.
+_UNEXPECTED = re.compile(r"(?P<called>[\w.<>]+)\(\) got an unexpected keyword argument '(?P<name>.+?)'")
 
 
 def source_root(dotted_path: str) -> Path:
@@ -57,7 +64,12 @@ def build_model(dotted_path: str, features: Mapping[str, Feature], hyperparamete
     function = getattr(module, function_name, None)
     if not callable(function):
         raise ComponentError(f"model {dotted_path!r}: {module_name} has no function {function_name}")
-    model = function(dict(features), dict(hyperparameters))
+    try:
+        model = function(dict(features), dict(hyperparameters))
+    except TypeError as error:
+        if words := _unknown_hyperparameter(error, hyperparameters):
+            raise ComponentError(f"train.hyperparameters: {dotted_path} {words}") from error
+        raise
     if not isinstance(model, keras.Model):
         raise ComponentError(f"{dotted_path} must return a keras.Model, not {type(model).__name__}")
     if not model.compiled:
@@ -68,6 +80,20 @@ def build_model(dotted_path: str, features: Mapping[str, Feature], hyperparamete
     return model
 
 
+def _unknown_hyperparameter(error: TypeError, hyperparameters: Mapping[str, Any]) -> str:
+    """Which hyperparameter is no argument of what they were unpacked into, in words; "" if none is."""
+    found = _UNEXPECTED.match(str(error))
+    if found is None or found["name"] not in hyperparameters:
+        return ""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    name = found["called"].removesuffix(".__init__").rpartition(".")[2]
+    called = {**frame.f_globals, **frame.f_locals}.get(name)
+    names = list(inspect.signature(called).parameters) if callable(called) else []
+    near = difflib.get_close_matches(found["name"], names, n=1)
+    nearest = f"; nearest: {near[0]}" if near else f"; there are: {', '.join(names)}" if names else ""
+    return f"takes no {found['name']!r}{nearest}"
+
+
 def describe(error: BaseException, dotted_path: str) -> str:
     """One line about an error: its message, and the file and line of the user's code it came through.
 
@@ -76,6 +102,8 @@ def describe(error: BaseException, dotted_path: str) -> str:
         dotted_path: the user's function; code below its top package counts as the user's.
     """
     text = str(error).strip() or "no message"
+    if missing := missing_key(error):
+        text = f"{missing.words}; {missing.there}"
     message = f"{type(error).__name__}: {text.splitlines()[0]}"
     try:
         root = source_root(dotted_path)

@@ -21,9 +21,8 @@ from pipeline.cloud.target import Target
 from pipeline.errors import PipelineError, UsageError
 from pipeline.ingest_options import source_patterns
 from pipeline.local.execution import INTERRUPTED
-from pipeline.local.record import RunRecord
+from pipeline.local.record import WHY, RunRecord
 from pipeline.local.signals import answered_by, raise_interrupt
-from pipeline.local.wording import WHY
 
 _LOOK_S = 10.0
 _LONGEST = 1000

@@ -23,8 +23,7 @@ from tfx.utils import import_utils
 
 from components.errors import GateStopError, SlipwayError
 from pipeline.cloud.local_files import local_files
-from pipeline.local.record import OVERRIDES
-from pipeline.local.wording import WHY
+from pipeline.local.record import OVERRIDES, WHY
 
 GATE_STOPPED, TASK_FAILED = 3, 1
 _OURS = "components."

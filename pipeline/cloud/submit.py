@@ -15,9 +15,8 @@ from pipeline.local.execution import INTERRUPTED, RunDisplay
 from pipeline.local.history import new_run_id
 from pipeline.local.printable import printable
 from pipeline.local.progress import stderr_display
-from pipeline.local.record import RunRecord
+from pipeline.local.record import WHY, RunRecord
 from pipeline.local.signals import answered_by, raise_interrupt
-from pipeline.local.wording import WHY
 
 # Between two looks at a run; a short run is told at once, a long one costs the service little.
 _FIRST_LOOK_S, _LONGEST_LOOK_S = 1.0, 15.0

@@ -28,6 +28,7 @@ from pipeline.config.section import PATTERN_WORDS, Name, NodeId, Section, Text
 from pipeline.config.train import TrainConfig, TransformConfig
 from pipeline.config.tune import TuneConfig
 from pipeline.errors import ConfigError
+from pipeline.hyperparameter_names import find_unknown_hyperparameters
 from pipeline.importable import find_import_problem
 
 
@@ -167,6 +168,13 @@ def _find_problems(layers: Layers, *, root: Path, only: Layer | None = None) -> 
         value = layers.value(path)
         if isinstance(value, str) and path not in wrong and (words := check(value, root=root)):
             found.append(problem_at(path, words, layers))
+    model = layers.value(("train", "model"))
+    if isinstance(model, str) and not any(problem.path == ("train", "model") for _, problem in found):
+        for section in (("train", "hyperparameters"), ("tune", "search")):
+            named = layers.value(section)
+            names = named if isinstance(named, dict) else {}
+            unknown = find_unknown_hyperparameters(names, model=model, root=root)
+            found += [problem_at((*section, name), words, layers) for name, words in unknown.items()]
     return [problem for layer, problem in found if only is None or layer is only]
 
 

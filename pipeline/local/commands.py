@@ -15,7 +15,7 @@ from pipeline.local.gc import collect
 from pipeline.local.history import History
 from pipeline.local.invocation import command
 from pipeline.local.lock import is_locked
-from pipeline.local.outcome import read_stops, read_verdict
+from pipeline.local.outcome import live_beside, read_stops, read_verdict
 from pipeline.local.printable import printable
 from pipeline.local.record import OVERRIDES, RunRecord
 from pipeline.local.request import (
@@ -183,19 +183,20 @@ def plan(asked: Request) -> Planned:
 
 def runs(output: Path) -> list[RunRecord]:
     """All runs, the newest first; one that says it runs while nothing does is called killed."""
-    found = list(History(output.absolute()).runs())
-    for record in found:
-        _tell_killed(record, output)
-    return found
+    return [_as_it_is(record, output) for record in History(output.absolute()).runs()]
 
 
 def find(name: str | None, output: Path) -> RunRecord:
     """One run by its id or the start of it; the latest without a name."""
-    return _tell_killed(History(output.absolute()).find(name), output)
+    return _as_it_is(History(output.absolute()).find(name), output)
 
 
-def _tell_killed(record: RunRecord, output: Path) -> RunRecord:
-    if record.state == "running" and not record.in_steps and not is_locked(output):
+def _as_it_is(record: RunRecord, output: Path) -> RunRecord:
+    """A run that has not ended, with the time that it has gone on; killed, where nothing runs it."""
+    if record.state != "running" or record.in_steps:
+        return record
+    record.wall_s = max(record.wall_s, History(output.absolute()).alive_s(record.run_id))
+    if not is_locked(output):
         record.state = "killed"
         for node in record.nodes:
             if node.state in ("running", "waiting"):
@@ -342,4 +343,6 @@ def show_text(record: RunRecord, *, width: int | None = None) -> str:
         lines.append(f"rollback  {rollback_line(record)}")
     if record.pushed:
         lines.append(f"pushed    version {record.pushed['version']} -> {record.pushed['path']}")
+        if live := live_beside(record.pushed["path"]):
+            lines.append(f"live      version {live}")
     return "\n".join(lines)

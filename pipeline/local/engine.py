@@ -63,6 +63,7 @@ class Engine:
         still_current: for a node that has just ended, whether its code and data are still those of its
             fingerprint; where not, neither its result nor its state is kept. None: they cannot have changed.
         began: when the run began, in seconds of `time.monotonic()`.
+        alive: called twice a second for as long as the run goes on.
     """
 
     record: RunRecord
@@ -76,6 +77,7 @@ class Engine:
     fail_fast: bool = False
     still_current: Callable[[str], bool] | None = None
     began: float = field(default_factory=time.monotonic)
+    alive: Callable[[], None] = lambda: None
     interrupted: bool = False
     _signals: int = 0
     _running: dict[str, Attempt] = field(default_factory=dict)
@@ -132,6 +134,7 @@ class Engine:
                 elif message["event"] == "exited":
                     self._finish(message)
             self._watch()
+            self.alive()
             self.display.tick(self.record, self._progress())
 
     def _interrupt(self) -> None:

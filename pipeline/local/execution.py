@@ -13,7 +13,14 @@ from pipeline.local.invocation import command
 from pipeline.local.lock import check_store, locked
 from pipeline.local.notify import notify
 from pipeline.local.outcome import complete_outcome, exit_code, file_sizes
-from pipeline.local.planning import Plan, compile_graph, is_current, known_graph, make_plan
+from pipeline.local.planning import (
+    Plan,
+    check_nodes,
+    compile_graph,
+    is_current,
+    known_graph,
+    make_plan,
+)
 from pipeline.local.printable import printable
 from pipeline.local.processes import default_jobs, end_leftovers
 from pipeline.local.record import NodeRecord, RunRecord
@@ -68,6 +75,7 @@ def execute(
     """
     began = time.monotonic()
     history = History(request.output)
+    check_nodes(request, history)
     run_id = resumed.run_id if resumed else new_run_id()
     with locked(request.output, run_id=run_id):
         end_leftovers(request.output / "runs")
@@ -85,7 +93,7 @@ def execute(
         display.begins(record)
         try:
             with answered_by(raise_interrupt):
-                interrupted = _run(request, history, record, display, warm)
+                interrupted = _run(request, history, record, display, warm, began)
         except KeyboardInterrupt:
             interrupted = True
         except PipelineError as error:
@@ -96,15 +104,24 @@ def execute(
 
 
 def _run(
-    request: Request, history: History, record: RunRecord, display: RunDisplay, warm: Warm | None
+    request: Request,
+    history: History,
+    record: RunRecord,
+    display: RunDisplay,
+    warm: Warm | None,
+    began: float,
 ) -> bool:
     """Plans and runs; True when the user interrupted."""
+
+    def alive() -> None:
+        history.note_alive(record.run_id, time.monotonic() - began)
+
     if is_all_known(request, history, record, display):
         return False
     request.check_engine()
     folder = history.folder(record.run_id)
     with temporary_folder(folder) as temporary, Server(folder, temporary=temporary, warm=warm) as server:
-        plan = prepare(request, history, record, display, server)
+        plan = prepare(request, history, record, display, server, alive=alive)
         engine = Engine(
             record=record,
             graph=plan.graph,
@@ -116,6 +133,8 @@ def _run(
             jobs=request.jobs or default_jobs(),
             fail_fast=request.fail_fast,
             still_current=functools.partial(is_current, request, plan, history),
+            began=began,
+            alive=alive,
         )
         engine.run()
         return engine.interrupted
@@ -133,16 +152,34 @@ def is_all_known(request: Request, history: History, record: RunRecord, display:
 
 
 def prepare(
-    request: Request, history: History, record: RunRecord, display: RunDisplay, server: Server
+    request: Request,
+    history: History,
+    record: RunRecord,
+    display: RunDisplay,
+    server: Server,
+    *,
+    alive: Callable[[], None] = lambda: None,
 ) -> Plan:
     """Compiles and plans; what is reused is registered as this run's. The record then holds every node.
+
+    Args:
+        request: what to run.
+        history: where the record is kept.
+        record: the run's.
+        display: gets told.
+        server: compiles.
+        alive: called now and then while that takes its time.
 
     Raises:
         UsageError: the pipeline cannot be compiled.
     """
     folder, resumed = history.folder(record.run_id), _resumed(record)
     attempt = f"{record.run_id}.{record.resumed}" if record.resumed else record.run_id
-    tick = functools.partial(display.waiting, record, "importing TFX")
+
+    def tick() -> None:
+        alive()
+        display.waiting(record, "importing TFX")
+
     graph = compile_graph(request, server, history, folder=folder, run_id=attempt, tick=tick)
     if resumed:
         _take_up(record, server, history, tick=tick)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
 from components.errors import GateStopError, SlipwayError
+from components.missing_key import missing_key
 from pipeline.root import PROJECT_ROOT
 
 # Our own code: its frames say less than the user's, those of the engine nothing at all.
@@ -50,6 +51,9 @@ def describe_exception(error: BaseException, *, root: Path) -> Cause:
     if isinstance(error, SlipwayError):
         return Cause(message=error.message, hint=error.hint, where="")
     told = next((e for e in _chain(error) if _is_full_disk(e)), error)
+    if missing := missing_key(told):
+        message = f"{type(told).__name__}: {missing.words}"
+        return Cause(message=message, hint=missing.there, where=_place(error, root))
     lines = [line.strip() for line in str(told).splitlines() if line.strip()]
     # TensorFlow and Beam put the sentence first and the graph's dump after it.
     text = lines[0] if lines else ""

@@ -20,6 +20,8 @@ from pipeline.local.record import RunRecord, verdict_path, write_json
 
 # Work that is no run takes seconds: a folder of it that is older was left by one that was killed.
 _SCRATCH_LIMIT_S = 3600.0
+# In the folder of a run: how long it has gone on, in seconds.
+_ALIVE = "alive_s"
 
 
 def new_run_id() -> str:
@@ -70,6 +72,18 @@ class History:
         path = verdict_path(self.folder(run_id), node_id)
         path.parent.mkdir(exist_ok=True)
         write_json(path, verdict)
+
+    def note_alive(self, run_id: str, wall_s: float) -> None:
+        """Notes, from time to time, how long a run has gone on: one that is killed cannot say it any more."""
+        with contextlib.suppress(OSError):  # a full disk: the record fails as well, and tells
+            (self.folder(run_id) / _ALIVE).write_text(f"{wall_s:.3f}\n", encoding="utf-8")
+
+    def alive_s(self, run_id: str) -> float:
+        """For how long a run is known to have gone on, in seconds; 0 where nothing was noted."""
+        try:
+            return float((self.folder(run_id) / _ALIVE).read_text(encoding="utf-8"))
+        except (OSError, ValueError):  # killed before the first note, or within one
+            return 0.0
 
     def append_event(self, run_id: str, event: Mapping[str, Any]) -> None:
         """Adds one line to `events.jsonl`, with the time in UTC."""

@@ -150,7 +150,7 @@ Data = Annotated[
     ),
 ]
 Label = Annotated[
-    str | None, typer.Option(help="The column to predict; asked for if left out. Images need none.")
+    str | None, typer.Option(help="The column to predict; asked for if left out. Images have none.")
 ]
 Task = Annotated[str, typer.Option(help="auto, binary, multiclass or regression.")]
 KeepColumns = Annotated[

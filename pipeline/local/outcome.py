@@ -34,16 +34,24 @@ def complete_outcome(record: RunRecord) -> None:
         if properties.get("pushed") == 1:
             path = properties["pushed_destination"]
             record.pushed = {"version": properties.get("pushed_version") or Path(path).name, "path": path}
-            if live := _another_live(path):
+            live = live_beside(path)
+            if live not in ("", Path(path).name):
                 record.pushed["live"] = live
 
 
-def _another_live(path: str) -> str:
-    """The version that is served instead of a pushed one, as after a rollback; "" if none, or not on disk."""
+def live_beside(path: str) -> str:
+    """The version that is served now of those beside a pushed one, itself included.
+
+    Args:
+        path: of the pushed version; of one that is not on this disk nothing is known.
+
+    Returns:
+        Its number; "" where there is none.
+    """
     if "://" in path:
         return ""
     numbers = shelf_at(str(Path(path).parent)).numbers()
-    return str(numbers[-1]) if numbers and str(numbers[-1]) != Path(path).name else ""
+    return str(numbers[-1]) if numbers else ""
 
 
 def _artifacts(record: RunRecord, type_name: str) -> Iterator[dict[str, Any]]:

@@ -18,6 +18,7 @@ from pipeline.local.plan import Decision, Known, baseline_key, decide, reference
 from pipeline.local.record import RunRecord
 from pipeline.local.request import Request
 from pipeline.local.server import Server
+from pipeline.local.sign_of_life import sign_of_life
 from pipeline.root import PROJECT_ROOT
 
 
@@ -108,6 +109,28 @@ def find_graph(request: Request) -> Graph:
         with history.scratch() as folder, Server(folder, temporary=folder / "tmp") as server:
             graph = compile_graph(request, server, history, folder=folder, run_id="plan", tick=lambda: None)
     return graph
+
+
+def check_nodes(request: Request, history: History) -> None:
+    """Refuses a --from or --to that names no node, before there is a run of it.
+
+    Where the graph is not known yet, it is compiled, with TFX's import, for a name only that the workload's
+    latest run does not have; a pipeline without a workload file is left to the run.
+
+    Raises:
+        UsageError: as `Graph.select`.
+    """
+    names = {name for name in (request.start, request.end) if name is not None}
+    if not names or "config" not in request.target:
+        return
+    graph = known_graph(request, history)
+    if graph is None:
+        latest = next(history.latest_runs(request.workload, limit=1), None)
+        if latest is not None and names <= {node.id for node in latest.nodes}:
+            return
+        with sign_of_life(f"{request.workload}: looks up {', '.join(sorted(names))}"):
+            graph = find_graph(request)
+    graph.select(start=request.start, end=request.end)
 
 
 def known_graph(request: Request, history: History) -> Graph | None:

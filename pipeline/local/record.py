@@ -13,6 +13,8 @@ RunState = Literal["running", "complete", "failed", "stopped", "interrupted", "k
 
 # What lets a run pass a gate whatever that finds, by the name it has in records; each is given with a reason.
 OVERRIDES = {"accept_data": "--accept-data", "bless": "--bless"}
+# Stands in commands to paste for the reason that only the user knows; nobody's reason, it is taken for none.
+WHY = "why it is right"
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 import difflib
 import os
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -16,7 +17,7 @@ from pipeline.config import DataConfig, NodeConfig, WorkloadConfig, load_workloa
 from pipeline.errors import ConfigError, UsageError
 from pipeline.gate_settings import judges_age
 from pipeline.ingest_options import ingest_options, source_patterns
-from pipeline.local.record import OVERRIDES
+from pipeline.local.record import OVERRIDES, WHY
 from pipeline.metadata_store import server_of
 from pipeline.root import PROJECT_ROOT
 
@@ -167,7 +168,7 @@ def workload_request(
 
     Raises:
         ConfigError: the workload file, the data, the schema or the user's functions are not there or wrong.
-        UsageError: an override without a reason.
+        UsageError: an override without a reason, or with the one that messages leave to be written.
     """
     overrides = _with_reasons(overrides or {})
     found = workload_file(path)
@@ -244,6 +245,11 @@ def _with_reasons(overrides: Mapping[str, str]) -> dict[str, str]:
             raise UsageError(
                 f"{OVERRIDES[name]} needs a reason: it is kept with the run and with what it pushes.",
                 hint=f'for example {OVERRIDES[name]} "checked with the data\'s owner on Monday"',
+            )
+        if reason.strip().lower() == WHY:
+            raise UsageError(
+                f"{OVERRIDES[name]} {shlex.quote(reason.strip())} is no reason yet: it stands for yours.",
+                hint=f'write it, as {OVERRIDES[name]} "checked with the data\'s owner on Monday"',
             )
     return {name: reason.strip() for name, reason in overrides.items()}
 

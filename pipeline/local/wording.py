@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.local.invocation import DEFAULT_OUTPUT, command
-from pipeline.local.record import OVERRIDES, NodeRecord, RunRecord
+from pipeline.local.record import OVERRIDES, WHY, NodeRecord, RunRecord
 from pipeline.local.verdict_table import SHOWN_CHECKS, check_table
 
 # Why a resumed run does not run a node again.
@@ -25,8 +25,6 @@ MARKS = {
 # More of the slices, or of what a gate found, do not fit a screen together with the nodes.
 _SHOWN_SLICES = 12
 _SHOWN_STOP_LINES = 12
-# What stands in a command in place of the reason that only the user knows.
-WHY = "why it is right"
 
 
 def seconds(value: float) -> str:

@@ -89,7 +89,7 @@ def new(
         name: of the workload.
         data: file, folder, glob or gs:// address; relative to where the user is. An npz, or a folder of
             folders of images, begins a workload for images.
-        label: the column to predict; None: asked for, but for images.
+        label: the column to predict; None: asked for, but for images, which have none.
         task: one of TASKS.
         keep: columns that become features whatever speaks against them.
         root: the project's root.

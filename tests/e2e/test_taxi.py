@@ -298,8 +298,11 @@ def test_model_below_its_threshold_is_not_pushed_and_ends_with_code_3(
     assert head.split() == ["check", "slice", "required", "got", "baseline", "verdict"]
     assert re.fullmatch(r"  auc +overall +at least 0\.999 +0\.9\d+ +FAILED", first)
     [hint] = (line for line in finished.stderr.splitlines() if "--bless 'why it is right'" in line)
-    assert hint.startswith("hint: ")
-    assert "local_runner.py run " in hint
+    command, *arguments = shlex.split(hint.removeprefix("hint: ").partition("   # ")[0])[1:]
+    assert command.endswith("local_runner.py")
+    pasted = local_runner(*arguments)
+    assert pasted.returncode == 2
+    assert "is no reason yet" in pasted.stderr
     record = latest()
     assert record["state"] == "stopped"
     assert record["blessed"] is False

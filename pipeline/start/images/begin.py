@@ -8,7 +8,7 @@ from components.ingest.source import resolve_source
 from pipeline.errors import UsageError
 from pipeline.local.invocation import command
 from pipeline.start.images.deciding import ImagePlan, decide
-from pipeline.start.images.looking import divided, look_at
+from pipeline.start.images.looking import LABEL, divided, look_at
 from pipeline.start.images.writing import files_of
 from pipeline.start.writing import write_files, written_lines
 
@@ -67,7 +67,7 @@ def new_images(
     Args:
         name: of the workload.
         data: an npz, or a folder; absolute.
-        label: what the column with the class shall be called; None: "label".
+        label: must be None: what an image shows is told by its folder, or by the npz.
         task: "auto", or what it is anyhow.
         source: `data.source` of the workload.
         root: the project's root.
@@ -75,9 +75,11 @@ def new_images(
     Raises:
         UsageError: something of this cannot be; nothing is written.
     """
-    label = label or "label"
-    if label == "image" or not label.strip():
-        raise UsageError(f"--label {label!r} is what the image itself is called.", hint="leave --label out")
+    if label is not None:
+        says = "y_train holds the class" if data.is_file() else "the folder that it lies in is the class"
+        raise UsageError(
+            f"--label {label}: images have no columns; {says} of each.", hint="leave --label out"
+        )
     if task not in _TASKS:
         raise UsageError(f"--task {task}: images have a class, no number.", hint="leave --task out")
     try:
@@ -90,7 +92,7 @@ def new_images(
         raise
     except ComponentError as error:
         raise UsageError(error.message, hint=error.hint) from error
-    plan = decide(facts, label=label, data=source)
+    plan = decide(facts, label=LABEL, data=source)
     if task == "binary" and plan.task != task:
         raise UsageError(f"--task binary: there are {len(plan.classes)} classes.", hint="leave --task out")
     files = files_of(plan, name=name, source=source)

@@ -23,7 +23,8 @@ _TRAIN_PARTS = ("train", "training")
 _EVAL_PARTS = ("val", "validation", "valid", "eval", "test", "testing")
 _GREY_MODES = ("1", "L", "LA", "La", "I", "I;16", "I;16B", "I;16L", "F")
 _OTHER_SUFFIXES = (".webp", ".tif", ".tiff", ".heic", ".avif", ".jp2", ".ppm")
-_LABEL = "label"
+# What the column with the class is called.
+LABEL = "label"
 
 Class = str | int
 
@@ -202,9 +203,9 @@ def _parts(names: list[str]) -> dict[str, str]:
 
 
 def _look_at_arrays(path: Path) -> ImageFacts:
-    file, options = InputFile(name=path.name, path=path), Options(format="npz", label=_LABEL)
+    file, options = InputFile(name=path.name, path=path), Options(format="npz", label=LABEL)
     kinds = FORMATS["npz"].infer(file, options, {})
-    if kinds[_LABEL] != ColumnType.INT:
+    if kinds[LABEL] != ColumnType.INT:
         raise UsageError(
             f"{path.name}: the classes (y_train) are fractions; they must be whole numbers.",
             hint="y.astype(numpy.uint8) before numpy.savez",
@@ -223,7 +224,7 @@ def _look_at_arrays(path: Path) -> ImageFacts:
     for block in FORMATS["npz"].read(file, options, kinds):
         if parts and block.part not in parts.values():
             continue
-        classes.update(block.columns[_LABEL].to_pylist())
+        classes.update(block.columns[LABEL].to_pylist())
         values = block.columns["image"].values.to_numpy(zero_copy_only=False)
         lowest, highest = min(lowest, float(values.min())), max(highest, float(values.max()))
     total = sum(classes.values())

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from components.errors import ComponentError
-from components.trainer.user_model import describe, source_root
+from components.trainer.user_model import build_model, describe, source_root
 
 
 @pytest.fixture
@@ -39,7 +39,35 @@ def test_error_is_told_by_the_users_file_and_line(broken):
 
     with pytest.raises(KeyError) as caught:
         build_model({}, {})
-    assert describe(caught.value, broken) == "broken_workload/model.py, line 2: KeyError: 'x'"
+    assert (
+        describe(caught.value, broken)
+        == "broken_workload/model.py, line 2: KeyError: features has no 'x'; features has nothing"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("unitz", "takes no 'unitz'; nearest: units"),
+        ("zebra", "takes no 'zebra'; there are: units, rate"),
+    ],
+)
+def test_a_hyperparameter_that_the_code_does_not_take_is_told_with_the_nearest(broken, tmp_path, name, words):
+    (tmp_path / "broken_workload" / "model.py").write_text(
+        "class Settings:\n    def __init__(self, units=1, rate=0.1): ...\n"
+        "def build_model(features, hyperparameters):\n    return Settings(**dict(hyperparameters))\n"
+    )
+    with pytest.raises(ComponentError) as told:
+        build_model(broken, {}, {"rate": 0.2, name: 3})
+    assert told.value.message == f"train.hyperparameters: {broken} {words}"
+
+
+def test_another_wrong_argument_in_the_code_is_no_hyperparameters_fault(broken, tmp_path):
+    (tmp_path / "broken_workload" / "model.py").write_text(
+        "def build_model(features, hyperparameters):\n    return dict(**hyperparameters).pop(last=1)\n"
+    )
+    with pytest.raises(TypeError):
+        build_model(broken, {}, {"rate": 0.2})
 
 
 def test_error_outside_the_users_code_is_told_without_a_place():

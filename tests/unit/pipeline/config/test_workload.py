@@ -434,6 +434,24 @@ def test_wrong_or_missing_required_key_is_told_with_what_to_write(lines_of, old,
     assert found[0].startswith(line), found[0]
 
 
+def test_a_hyperparameter_that_the_model_does_not_take_is_told_where_it_stands(root, lines_of):
+    text = (
+        "def fit(units, rate=1): ...\ndef build(features, hyperparameters): return fit(**hyperparameters)\n"
+    )
+    (root / "work/model.py").write_text(text)
+    lines = lines_of(
+        f"{MINIMAL}  hyperparameters: {{units: 3, unitz: 4}}\ntune:\n  search: {{raet: {{low: 1, high: 2}}}}\n",
+        sets=["train.hyperparameters.ratee=3"],
+    )
+    unknown = "work.model.build takes no hyperparameter of that name"
+    assert lines == [
+        "w.yaml: 3 problems",
+        f"w.yaml:9: train.hyperparameters.unitz = 4: {unknown}; nearest: units",
+        f"w.yaml:11: tune.search.raet: {unknown}; nearest: rate",
+        f"--set train.hyperparameters.ratee=3: {unknown}; nearest: rate",
+    ]
+
+
 def test_file_without_its_sections_is_told_with_examples(lines_of):
     assert lines_of("name: x\n") == [
         "w.yaml: 3 problems",

@@ -55,6 +55,19 @@ def test_the_message_is_the_first_line_and_the_place_is_the_users(user, tmp_path
     assert cause == {"message": "ValueError: first line", "hint": "", "where": "work/model.py:3"}
 
 
+def test_a_column_that_is_not_there_is_told_with_the_nearest_and_those_that_are(tmp_path, monkeypatch):
+    file = tmp_path / "work.py"
+    file.write_text('def preprocessing_fn(inputs):\n    return {"x": inputs["fares"]}\n')
+    names: dict = {}
+    exec(compile(file.read_text(), str(file), "exec"), names)  # noqa: S102 (the text above)
+    error = caught(names["preprocessing_fn"], {"fare": 1, "tips": 2})
+    assert describe_exception(error, root=tmp_path) == {
+        "message": "KeyError: inputs has no 'fares'; nearest: 'fare'",
+        "hint": "inputs has fare, tips",
+        "where": "work.py:2",
+    }
+
+
 def test_a_place_outside_the_folder_is_told_in_full(user, tmp_path):
     cause = describe_exception(caught(user["fail"]), root=tmp_path / "elsewhere")
     assert cause["where"] == f"{tmp_path}/work/model.py:3"

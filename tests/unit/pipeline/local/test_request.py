@@ -3,6 +3,7 @@
 import pytest
 
 from pipeline.errors import UsageError
+from pipeline.local.record import WHY
 from pipeline.local.request import Request, again, workload_request
 
 
@@ -35,6 +36,15 @@ def test_override_makes_another_graph_and_none_makes_the_same(request_for):
 def test_override_without_a_reason_is_refused(request_for, reason):
     with pytest.raises(UsageError, match="--bless needs a reason"):
         request_for(bless=reason)
+
+
+@pytest.mark.parametrize("reason", [WHY, f" {WHY.capitalize()}\n"])
+def test_the_words_that_stand_for_the_reason_in_a_hint_are_none(request_for, reason):
+    with pytest.raises(
+        UsageError, match=r"(?i)--accept-data .*why it is right.* is no reason yet"
+    ) as refused:
+        request_for(accept_data=reason)
+    assert refused.value.hint == 'write it, as --accept-data "checked with the data\'s owner on Monday"'
 
 
 def test_request_recorded_before_there_were_overrides_is_read(request_for):

@@ -120,6 +120,11 @@ def test_rollback_is_on_record_with_who_when_and_why(config, output, base, pushe
     assert versions_text(versions(config, output)).splitlines()[0].endswith(": wrong fares")
     [record] = commands.runs(output)
     assert "by ann: wrong fares" in commands.show_text(record)
+    assert commands.show_text(record).endswith(f"\nlive      version {done.published.version}")
+    pushed("c")
+    newest = versions(config, output)[0].version
+    assert newest != done.published.version
+    assert commands.show_text(record).endswith(f"\nlive      version {newest}")
     card = (done.published.path / "MODEL_CARD.md").read_text(encoding="utf-8")
     assert "by ann, reason wrong fares" in card
 

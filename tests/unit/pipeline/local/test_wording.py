@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.local import commands
 from pipeline.local.progress import LineDisplay, TableDisplay, choose_display
-from pipeline.local.record import NodeRecord, RunRecord
+from pipeline.local.record import WHY, NodeRecord, RunRecord
 from pipeline.local.wording import (
     DONE_BEFORE,
     again_command,
@@ -106,7 +106,7 @@ def test_gate_that_stops_is_told_in_its_own_words_with_the_command_that_passes_i
         "  DataGate: 2 findings",
         "    tips (train): 3 rows below 0, limit 0",
         "hint: python local_runner.py run /work/churn/workload.yaml --set train.epochs=1 --profile dev "
-        "--accept-data 'why it is right' --output /data/output   # lets it pass once, on the record",
+        f"--accept-data '{WHY}' --output /data/output   # lets it pass once, on the record",
     ]
 
 
@@ -321,7 +321,7 @@ def test_refused_model_is_shown_as_a_table_with_the_command_that_blesses_it():
     assert said[1].split() == ["check", "slice", "required", "got", "baseline", "verdict"]
     assert said[2].split() == ["auc", "overall", "at", "least", "0.94", "0.7100", "FAILED"]
     assert "Warning: m 1, needs above 2." in said
-    assert any("--bless 'why it is right'" in line for line in said)
+    assert any(f"--bless '{WHY}'" in line for line in said)
     assert len(said) <= 24
 
 

@@ -71,13 +71,13 @@ def test_whatever_a_folder_is_called_stays_data(root, pictures):
 def test_an_npz_becomes_a_workload_with_its_parts_as_splits(root):
     x, y = np.zeros((30, 8, 8, 3), np.uint8), np.arange(30) % 3
     np.savez(root / "pets.npz", x_train=x, y_train=y, x_test=x, y_test=y)
-    _begin(root, data="pets.npz", label="kind")
+    _begin(root, data="pets.npz")
     config = load_workload(root / "workloads/pets/workload.yaml", root=root)
     assert config.data.split_by.parts == {"train": "train", "eval": "test"}
     assert config.train.images == {"image": (8, 8, 3)}
     image, kind = _schema(root).feature
     assert (image.shape.dim[0].size, image.int_domain.max) == (192, 255)
-    assert (kind.name, kind.int_domain.min, kind.int_domain.max) == ("kind", 0, 2)
+    assert (kind.name, kind.int_domain.min, kind.int_domain.max) == ("label", 0, 2)
 
 
 def test_divided_folders_keep_their_division(root, pictures):
@@ -108,7 +108,10 @@ def test_the_code_needs_no_formatter(root, project, pictures, file_format):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"label": "image"}, "is what the image itself is called"),
+        (
+            {"label": "kind"},
+            "--label kind: images have no columns; the folder that it lies in is the class of",
+        ),
         ({"task": "regression"}, "images have a class, no number"),
         ({"task": "binary"}, "there are 3 classes"),
         ({"keep": ["colour"]}, "images have no columns"),
@@ -119,6 +122,12 @@ def test_what_cannot_be_is_refused_and_leaves_nothing(root, pictures, options, w
         _begin(root, **options)
     assert refused.value.hint
     assert not (root / "workloads/pets").exists()
+
+
+def test_a_label_beside_an_npz_is_refused_too(root):
+    np.savez(root / "pets.npz", x_train=np.zeros((30, 8, 8), np.uint8), y_train=np.arange(30) % 3)
+    with pytest.raises(UsageError, match="y_train holds the class of each"):
+        _begin(root, data="pets.npz", label="y_test")
 
 
 @pytest.mark.parametrize(

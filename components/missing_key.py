@@ -1,0 +1,86 @@
+"""What somebody's code has asked a mapping for in vain, and what there is: a KeyError tells only one."""
+
+import ast
+import difflib
+import linecache
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import islice
+from types import TracebackType
+
+_SHOWN = 40
+
+
+@dataclass(frozen=True)
+class MissingKey:
+    """A key that was asked for and is not there.
+
+    Attributes:
+        holder: what the code calls the mapping.
+        key: what was asked for.
+        names: the mapping's keys, in its order.
+    """
+
+    holder: str
+    key: str
+    names: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        """What is missing, and the nearest name where one is near."""
+        near = difflib.get_close_matches(self.key, self.names, n=1)
+        return f"{self.holder} has no {self.key!r}" + (f"; nearest: {near[0]!r}" if near else "")
+
+    @property
+    def there(self) -> str:
+        """What there is."""
+        more = f" and {len(self.names) - _SHOWN} more" if len(self.names) > _SHOWN else ""
+        return f"{self.holder} has {', '.join(self.names[:_SHOWN]) or 'nothing'}{more}"
+
+
+def missing_key(error: BaseException) -> MissingKey | None:
+    """The key, where an error is that of `mapping["name"]` or `mapping.pop("name")`; else None.
+
+    Args:
+        error: as caught, with its traceback; the source of its last frame must still be there.
+    """
+    if not isinstance(error, KeyError) or not error.args or not isinstance(error.args[0], str):
+        return None
+    place = error.__traceback__
+    if place is None:
+        return None
+    while place.tb_next is not None:
+        place = place.tb_next
+    holder = _holder(_failing_expression(place))
+    frame = place.tb_frame
+    mapping = frame.f_locals.get(holder, frame.f_globals.get(holder))
+    if not isinstance(mapping, Mapping) or error.args[0] in mapping:
+        return None
+    return MissingKey(holder, error.args[0], tuple(map(str, mapping)))
+
+
+def _failing_expression(place: TracebackType) -> ast.expr | None:
+    """The expression whose evaluation failed; Python knows from which column to which."""
+    code = place.tb_frame.f_code
+    span = next(islice(code.co_positions(), place.tb_lasti // 2, None), None)
+    if span is None or None in span:
+        return None
+    first, last, start, end = (position or 0 for position in span)
+    lines = [linecache.getline(code.co_filename, line).encode() for line in range(first, last + 1)]
+    lines[-1] = lines[-1][:end]  # columns count bytes
+    lines[0] = lines[0][start:]
+    try:
+        return ast.parse(f"({b''.join(lines).decode()})", mode="eval").body
+    except (SyntaxError, UnicodeDecodeError):  # the file has changed since it was imported
+        return None
+
+
+def _holder(expression: ast.expr | None) -> str:
+    """The name that is asked; "" where it is none."""
+    if isinstance(expression, ast.Call) and isinstance(expression.func, ast.Attribute):
+        asked: ast.expr = expression.func.value
+    elif isinstance(expression, ast.Subscript):
+        asked = expression.value
+    else:
+        return ""
+    return asked.id if isinstance(asked, ast.Name) else ""

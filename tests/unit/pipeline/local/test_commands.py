@@ -1,0 +1,47 @@
+"""What the commands make of the records of runs."""
+
+import pytest
+
+from pipeline.local import commands
+from pipeline.local.history import History
+from pipeline.local.lock import locked
+from pipeline.local.record import NodeRecord
+
+
+@pytest.fixture
+def begun(tmp_path):
+    """A run that wrote its record 0.2 s after its start, and has gone on for 95 s."""
+    history = History(tmp_path)
+    record = history.new_run("taxi", {})
+    record.wall_s, record.nodes = 0.2, [NodeRecord("Trainer", state="running")]
+    history.save(record)
+    history.note_alive(record.run_id, 61.0)
+    history.note_alive(record.run_id, 95.25)
+    return record
+
+
+def test_a_killed_run_shows_the_time_that_it_ran(begun, tmp_path):
+    [told] = commands.runs(tmp_path)
+    assert (told.state, told.wall_s) == ("killed", 95.25)
+    assert "killed, 95 s," in commands.show_text(commands.find(begun.run_id, tmp_path))
+
+
+def test_a_run_that_goes_on_shows_the_time_so_far(begun, tmp_path):
+    with locked(tmp_path, run_id=begun.run_id):
+        [told] = commands.runs(tmp_path)
+    assert (told.state, told.wall_s) == ("running", 95.25)
+
+
+@pytest.mark.parametrize("note", [None, "", "95.2 half a"])
+def test_a_run_that_was_killed_before_it_noted_its_time_shows_that_of_its_record(begun, tmp_path, note):
+    file = tmp_path / "runs" / begun.run_id / "alive_s"
+    file.unlink() if note is None else file.write_text(note)
+    [told] = commands.runs(tmp_path)
+    assert (told.state, told.wall_s) == ("killed", 0.2)
+
+
+def test_a_run_that_ended_keeps_the_time_of_its_record(begun, tmp_path):
+    begun.state, begun.wall_s = "complete", 94.0
+    History(tmp_path).save(begun)
+    [told] = commands.runs(tmp_path)
+    assert told.wall_s == 94.0
