@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """The command line for cloud runs: parse, call pipeline.cloud, exit code. Nothing else."""
 
 import sys

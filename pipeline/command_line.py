@@ -11,6 +11,7 @@ from typer.exceptions import TyperException
 
 from components.errors import SlipwayError
 from pipeline.completion import complete_profile, complete_setting, complete_workload
+from pipeline.completion_scripts import mend_completion_scripts
 from pipeline.local.invocation import CLOUD, LOCAL, command
 from pipeline.local.printable import printable
 
@@ -55,6 +56,7 @@ def call(app: typer.Typer) -> NoReturn:
         SlipwayError: such an error, with --verbose.
         SystemExit: always else, with the command's exit code.
     """
+    mend_completion_scripts()
     try:
         sys.exit(app(standalone_mode=False) or 0)
     except SlipwayError as error:
