@@ -14,9 +14,8 @@ from pipeline.cloud.service import Schedule
 from pipeline.command_line import Profile, Sets, Verbose, Workload, call
 from pipeline.local import options as o
 from pipeline.local.commands import request
-from pipeline.local.invocation import DEFAULT_OUTPUT, same_command
+from pipeline.local.invocation import DEFAULT_OUTPUT, DEFAULT_WORKLOAD, same_command
 from pipeline.local.printable import printable
-from pipeline.local.request import DEFAULT_WORKLOAD
 from pipeline.root import PROJECT_ROOT
 
 app = typer.Typer(

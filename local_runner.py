@@ -10,11 +10,8 @@ import typer
 from pipeline.command_line import Profile, Sets, Verbose, Workload, call
 from pipeline.local import asking, commands
 from pipeline.local import options as o
-from pipeline.local import versions as pushed
-from pipeline.local.gc import DEFAULT_KEEP
-from pipeline.local.invocation import DEFAULT_OUTPUT
+from pipeline.local.invocation import DEFAULT_KEEP, DEFAULT_OUTPUT, DEFAULT_WORKLOAD
 from pipeline.local.printable import printable
-from pipeline.local.request import DEFAULT_WORKLOAD
 from pipeline.root import PROJECT_ROOT
 
 app = typer.Typer(
@@ -309,6 +306,8 @@ def versions(
     verbose: Verbose = False,
 ) -> None:
     """List the pushed versions with their metrics, the newest first; the newest is what a server serves."""
+    from pipeline.local import versions as pushed
+
     found = pushed.versions(pushed.workload_config(workload, profile=profile), output)
     _print([version.to_json() for version in found] if as_json else pushed.versions_text(found))
 
@@ -324,6 +323,8 @@ def rollback(
     verbose: Verbose = False,
 ) -> None:
     """Publish an earlier version again as the newest, so that a server picks it up by itself."""
+    from pipeline.local import versions as pushed
+
     done = pushed.rollback(pushed.workload_config(workload, profile=profile), output, to=to, reason=reason)
     _print(done.to_json() if as_json else done.text())
 
@@ -338,6 +339,8 @@ def verify(
     verbose: Verbose = False,
 ) -> None:
     """Check pushed versions, byte by byte, against their manifests. Exit code 1: one is not what it says."""
+    from pipeline.local import versions as pushed
+
     found = pushed.verify_all(place, workload, output, profile=profile)
     _print([each.to_json() for each in found] if as_json else pushed.verified_text(found))
     raise typer.Exit(1 if any(each.problem for each in found) else 0)
@@ -357,6 +360,7 @@ def predict(
     verbose: Verbose = False,
 ) -> None:
     """Predict the rows of files with a pushed version; one line of JSON for each row."""
+    from pipeline.local import versions as pushed
     from pipeline.local.predict import predict as predict_rows
 
     done = predict_rows(
@@ -381,6 +385,7 @@ def serve(
     verbose: Verbose = False,
 ) -> None:
     """Serve the newest version under TF Serving's REST paths, to try it out. Not for production."""
+    from pipeline.local import versions as pushed
     from pipeline.local.serve import serve as serve_versions
 
     serve_versions(pushed.workload_config(workload, profile=profile), output, host=host, port=port)

@@ -7,26 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from pipeline.config import load_workload
 from pipeline.errors import PipelineError, UsageError
-from pipeline.local.baseline import Baseline, clear_baseline, set_baseline, show_baseline
-from pipeline.local.diff import Difference, compare, read_fingerprints
-from pipeline.local.gc import collect
 from pipeline.local.history import History
 from pipeline.local.invocation import command
 from pipeline.local.lock import is_locked
 from pipeline.local.outcome import live_beside, read_stops, read_verdict
 from pipeline.local.printable import printable
 from pipeline.local.record import OVERRIDES, RunRecord
-from pipeline.local.request import (
-    Options,
-    Request,
-    again,
-    pipeline_request,
-    workload_file,
-    workload_request,
-)
-from pipeline.local.sweep import Sweep
 from pipeline.local.verdict_table import verdict_lines
 from pipeline.local.wording import (
     again_command,
@@ -43,8 +30,13 @@ from pipeline.local.wording import (
 )
 from pipeline.root import PROJECT_ROOT
 
+# What reads workload files takes a quarter of a second to import: only the commands that need it do.
 if TYPE_CHECKING:
+    from pipeline.local.baseline import Baseline
+    from pipeline.local.diff import Difference
     from pipeline.local.doctor import Diagnosis
+    from pipeline.local.request import Options, Request
+    from pipeline.local.sweep import Sweep
 
 
 @dataclass(frozen=True)
@@ -75,13 +67,15 @@ def request(
     pipeline: str | None = None,
     beam_args: Sequence[str] = (),
     overrides: Mapping[str, str] | None = None,
-    **options: Unpack[Options],
-) -> Request:
+    **options: "Unpack[Options]",
+) -> "Request":
     """What the command line asks for: a workload, or with `pipeline` any TFX pipeline.
 
     Raises:
         UsageError: it is not there or wrong, or the options do not fit it.
     """
+    from pipeline.local.request import pipeline_request, workload_request
+
     shared: dict[str, Any] = {"sets": sets, "output": output.absolute(), "beam_args": beam_args, **options}
     if pipeline is None:
         return workload_request(workload, profile=profile, overrides=overrides, **shared)
@@ -92,7 +86,7 @@ def request(
     return pipeline_request(pipeline, **shared)
 
 
-def run(asked: Request) -> int:
+def run(asked: "Request") -> int:
     """Runs what is asked for; returns the exit code."""
     return _execute(asked)
 
@@ -103,6 +97,8 @@ def resume(name: str | None, *, output: Path, jobs: int | None) -> int:
     Raises:
         UsageError: there is nothing to go on with.
     """
+    from pipeline.local.request import again
+
     record = find(name, output)
     if record.in_steps and record.state != "complete":
         raise UsageError(
@@ -117,7 +113,7 @@ def resume(name: str | None, *, output: Path, jobs: int | None) -> int:
     return _execute(again(record.target, jobs=jobs), record)
 
 
-def begin(asked: Request, *, airflow: str) -> str:
+def begin(asked: "Request", *, airflow: str) -> str:
     """Begins a run whose nodes another program runs, such as Airflow by that command; returns its id."""
     from pipeline.local.progress import stderr_display
     from pipeline.local.steps import begin as begin_run
@@ -155,7 +151,7 @@ def doctor(output: Path, *, deep: bool) -> "Diagnosis":
     return examine(output, os.environ, deep=deep)
 
 
-def _execute(asked: Request, resumed: RunRecord | None = None) -> int:
+def _execute(asked: "Request", resumed: RunRecord | None = None) -> int:
     from pipeline.local.execution import execute
     from pipeline.local.progress import stderr_display
 
@@ -172,7 +168,7 @@ def _execute(asked: Request, resumed: RunRecord | None = None) -> int:
     return record.exit_code or 0
 
 
-def plan(asked: Request) -> Planned:
+def plan(asked: "Request") -> Planned:
     """Decides what would run, and why."""
     from pipeline.local.planning import plan_only
 
@@ -223,7 +219,7 @@ def report(name: str | None, output: Path, *, index: bool, path: Path | None) ->
         raise PipelineError(f"The page cannot be written: {error}", hint="another file: -o FILE") from error
 
 
-def diff(old: str, new: str, output: Path) -> Difference:
+def diff(old: str, new: str, output: Path) -> "Difference":
     """What changed from one run to another; each is named as in `find`."""
     return _difference(find(old, output), find(new, output), output)
 
@@ -244,7 +240,9 @@ def diff_page(old: str, new: str, output: Path, path: Path) -> Path:
         raise PipelineError(f"The page cannot be written: {error}", hint="another file: -o FILE") from error
 
 
-def _difference(before: RunRecord, after: RunRecord, output: Path) -> Difference:
+def _difference(before: RunRecord, after: RunRecord, output: Path) -> "Difference":
+    from pipeline.local.diff import compare, read_fingerprints
+
     history = History(output.absolute())
     prints = [read_fingerprints(history.folder(record.run_id)) for record in (before, after)]
     return compare(before, after, *prints)
@@ -252,12 +250,16 @@ def _difference(before: RunRecord, after: RunRecord, output: Path) -> Difference
 
 def baseline(
     workload: Path, output: Path, *, new: str | None = None, clear: bool = False, reason: str = ""
-) -> Baseline:
+) -> "Baseline":
     """What the next model is compared with; with `new` (a run) or `clear`, after that change.
 
     Raises:
         UsageError: both are given, the run cannot be the baseline, or an engine is at work.
     """
+    from pipeline.config import load_workload
+    from pipeline.local.baseline import clear_baseline, set_baseline, show_baseline
+    from pipeline.local.request import workload_file
+
     if new is not None and clear:
         raise UsageError("--set and --clear cannot both be meant.")
     config = load_workload(workload_file(workload).absolute(), root=PROJECT_ROOT)
@@ -268,12 +270,14 @@ def baseline(
     return show_baseline(config.name, output.absolute())
 
 
-def gc(output: Path, *, keep: int, dry_run: bool) -> Sweep:
+def gc(output: Path, *, keep: int, dry_run: bool) -> "Sweep":
     """Removes what no kept run, pushed version or baseline needs; see `collect`."""
+    from pipeline.local.gc import collect
+
     return collect(output, keep=keep, dry_run=dry_run)
 
 
-def gc_text(sweep: Sweep, output: Path, *, keep: int) -> str:
+def gc_text(sweep: "Sweep", output: Path, *, keep: int) -> str:
     """What went or would go; a dry run ends with the command that removes it."""
     return sweep.text(command=command("gc", "--keep", str(keep), output=output))
 

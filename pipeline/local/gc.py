@@ -20,7 +20,7 @@ from typing import Any
 
 from pipeline.errors import PipelineError, UsageError
 from pipeline.local.history import History
-from pipeline.local.invocation import command
+from pipeline.local.invocation import DEFAULT_KEEP, command
 from pipeline.local.kept_states import KeptStates, key_of
 from pipeline.local.lock import check_store, locked
 from pipeline.local.processes import end_leftovers
@@ -28,8 +28,6 @@ from pipeline.local.record import RunRecord
 from pipeline.local.retention import is_resumable, kept_runs, newest
 from pipeline.local.sweep import Kind, Removal, Sweep
 from pipeline.local.temporary import remove_left
-
-DEFAULT_KEEP = 10
 
 # A remembered result is named by its fingerprint's key; the cache also holds compiled graphs and digests.
 _KEY = re.compile(r"[0-9a-f]{64}")

@@ -6,8 +6,9 @@ import shutil
 import sys
 from pathlib import Path
 
+DEFAULT_WORKLOAD = Path("workloads/taxi/workload.yaml")
 DEFAULT_OUTPUT = Path("output")
-
+DEFAULT_KEEP = 10  # runs of each pipeline that gc keeps
 
 LOCAL, CLOUD = "local_runner.py", "cloud_runner.py"
 

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from components.pusher.shelf import shelf_at
 from pipeline.local.graph import Graph
 from pipeline.local.record import NodeRecord, RunRecord, verdict_path
 
@@ -50,6 +49,8 @@ def live_beside(path: str) -> str:
     """
     if "://" in path:
         return ""
+    from components.pusher.shelf import shelf_at  # here: it takes longer than to read a run
+
     numbers = shelf_at(str(Path(path).parent)).numbers()
     return str(numbers[-1]) if numbers else ""
 

@@ -21,9 +21,6 @@ from pipeline.local.record import OVERRIDES, WHY
 from pipeline.metadata_store import server_of
 from pipeline.root import PROJECT_ROOT
 
-DEFAULT_WORKLOAD = Path("workloads/taxi/workload.yaml")
-
-
 # What the IR of a pipeline that was handed over is called in the folder of its run.
 IR_NAME = "pipeline.pb"
 

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import subprocess
 import sys
 
 import pytest
@@ -138,3 +139,14 @@ def test_every_command_that_shows_something_takes_json(runner):
     others = {"run", "resume", "step", "accept-schema", "serve", "new"}
     without = {name for name, each in commands.items() if "as_json" not in [p.name for p in each.params]}
     assert without == others
+
+
+@pytest.mark.parametrize("words", [["--help"], ["runs", "--json"]])
+def test_a_command_that_reads_no_workload_file_does_not_wait_for_what_reads_one(project, tmp_path, words):
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", str(project / "local_runner.py"), *words],
+        cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert " pipeline.local.history\n" in done.stderr
+    for slow in ("pipeline.config", "pipeline.local.request", "components.pusher", "tensorflow", "tfx"):
+        assert f" {slow}\n" not in done.stderr
