@@ -145,7 +145,7 @@ class Answers:
             told = {
                 "kind": "binary" if self.is_binary else "numbers",
                 "groups": [
-                    [_short(least, 9), group.rows, *(_short(value, 7) for value in group.sums)]
+                    [_short(least, 9), group.rows, *(_short(value, 15) for value in group.sums)]
                     for least, group in groups
                 ],
             }
@@ -154,7 +154,10 @@ class Answers:
 
 
 def _short(value: float, digits: int) -> float:
-    """With so many digits; nine are a float32, whole."""
+    """With so many digits; nine are a float32, whole.
+
+    Sums need all that they have: the spread of labels is a small difference of two large ones.
+    """
     return float(f"{value:.{digits}g}")
 
 

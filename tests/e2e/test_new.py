@@ -72,6 +72,10 @@ def test_a_table_becomes_a_pushed_model_without_an_edit(copy):
     assert run["state"] == "complete"
     assert run["pushed"], "the model is pushed"
 
+    page = (copy / "output" / "runs" / run["run_id"] / "report.html").read_text(encoding="utf-8")
+    answered = page[page.index("<caption>Confusion matrix") : page.index("<caption>The exported model")]
+    assert all(f'<th scope="row">{name}</th>' in answered for name in wine.target_names)
+
     columns, target = datasets.load_wine(return_X_y=True)
     peer = cross_val_score(make_pipeline(StandardScaler(), LogisticRegression()), columns, target, cv=3)
     # One of 60 rows is 0.017; the splits differ, so that two rows are no difference.

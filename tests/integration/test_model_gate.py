@@ -1,6 +1,7 @@
 """The ModelGate on what the Evaluator's library really writes."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -54,7 +55,7 @@ def judged(tmp_path_factory):
 
     from components.model_gate.component import ModelGate
 
-    def call(folder, *, beat_trivial="none", **thresholds):
+    def call(folder, *, beat_trivial="none", metrics=("auc", "binary_accuracy"), **thresholds):
         model, evaluation, blessing = Model(), ModelEvaluation(), ModelBlessing()
         model.uri, model.id, evaluation.uri = "models/7", 7, str(folder)
         blessing.uri = str(tmp_path_factory.mktemp("blessing"))
@@ -63,7 +64,7 @@ def judged(tmp_path_factory):
             model=model,
             evaluation=evaluation,
             blessing=blessing,
-            metrics=["auc", "binary_accuracy"],
+            metrics=list(metrics),
             thresholds={"overall": thresholds},
             beat_trivial=beat_trivial,
         )
@@ -135,6 +136,41 @@ def test_labels_are_counted_for_each_slice_beside_the_metrics(tmp_path):
     assert [group[:3] for group in answers["candidate"]["groups"]] == [
         [good, 1, label] for good, label in sorted(zip(ROWS["good"], ROWS["label"], strict=True))
     ]
+
+
+def test_numbers_that_a_model_answers_reach_the_page_of_the_run(tmp_path, judged):
+    import pandas as pd
+    import tensorflow_model_analysis as tfma
+    from tensorflow_model_analysis.proto import config_pb2
+
+    from components.model_gate.eval_config import eval_config
+    from pipeline.local.record import NodeRecord, RunRecord
+    from pipeline.report.page import write_page
+
+    # Ten answers, each of ten rows, and each too low by 1234.
+    answered = [-5000.0 + 1000 * (row // 10) for row in range(100)]
+    rows = {"label": [answer + 1234 for answer in answered], "answer": answered}
+    metrics = ["root_mean_squared_error", "mean_absolute_error"]
+    config = eval_config(label="label", metrics=metrics, slices=[])
+    del config.model_specs[:]
+    config.model_specs.append(config_pb2.ModelSpec(prediction_key="answer", label_key="label"))
+    tfma.analyze_raw_data(pd.DataFrame(rows), config, output_path=str(tmp_path / "evaluation"))
+    blessing = judged(tmp_path / "evaluation", metrics=metrics, mean_absolute_error={"max": 2000.0})
+    made = {"uri": blessing.uri, "type": "ModelBlessing", "properties": {"blessed": 1}}
+    gate = NodeRecord("ModelGate", type="ModelGate", state="complete", outputs={"blessing": [made]})
+    record = RunRecord("run-1", "numbers", state="complete", nodes=[gate], target={"output": str(tmp_path)})
+
+    text = write_page(record, tmp_path, tmp_path / "page.html").read_text(encoding="utf-8")
+
+    assert "100 rows of the eval split." in text
+    table = text[text.index("<caption>Answers and labels in 10 groups") :]
+    found = re.findall(r"<tr><th[^>]*>(.*?)</th>" + r"<td[^>]*>(.*?)</td>" * 4 + "</tr>", table)[:10]
+    assert found == [
+        (f"{answer:.4g}", f"{answer + 1234:.4g}", "1234", "0", "10") for answer in sorted(set(answered))
+    ]
+    # Numbers beside the axis have room in the picture.
+    [left] = re.findall(r'viewBox="-(\d+) -10 [^>]*><title>Mean label', text)
+    assert int(left) >= 7 * len("-5e+03") + 22
 
 
 def test_model_that_has_not_learned_is_refused_though_it_meets_its_threshold(tmp_path, judged):

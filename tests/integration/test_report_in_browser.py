@@ -212,6 +212,15 @@ def test_nor_against_the_index_and_the_page_of_a_difference(violations, report_r
 
 
 @pytest.mark.slow
+def test_nor_against_a_matrix_of_many_classes_with_long_names(violations, visit, report_run, tmp_path):
+    page = write_page(with_many_classes(report_run(state="complete")), tmp_path)
+
+    assert violations(page, width_px=320) == []
+    found = visit(page, width_px=320).found
+    assert found["width"] <= found["room"]
+
+
+@pytest.mark.slow
 def test_the_checker_would_tell_of_a_faint_text_and_a_button_without_a_name(violations, report_run, tmp_path):
     page = write_page(report_run(), tmp_path)
     text = page.read_text(encoding="utf-8")

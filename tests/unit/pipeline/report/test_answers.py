@@ -121,6 +121,13 @@ def test_numbers_are_compared_in_ten_groups_of_as_many_rows():
     assert all(0 <= dot.high <= dot.y <= dot.low <= SIDE_PX for dot in found.groups)
 
 
+def test_the_spread_of_labels_far_from_zero_is_that_of_the_labels():
+    rows = [([1e6 + (-1) ** n], [1e6 + n]) for n in range(1000)]
+    found = answers({"candidate": told(*rows)}).numbers
+
+    assert [dot.spread for dot in found.groups] == pytest.approx([1.0] * 10)
+
+
 def test_a_verdict_without_answers_shows_none():
     assert answers({}) is None
     assert answers({"candidate": {}}) is None
