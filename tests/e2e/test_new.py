@@ -109,6 +109,21 @@ def test_folders_of_images_become_a_pushed_model_without_an_edit(copy, project):
     assert np.mean(right) >= 0.9
 
 
+def test_an_npz_becomes_a_pushed_model_in_fewer_epochs_than_it_is_given(copy, project):
+    with np.load(project / "workloads/digits/digits.npz") as arrays:
+        # Fractions, as many tutorials save them.
+        parts = {name: values / 255 if name[0] == "x" else values for name, values in arrays.items()}
+    np.savez(copy / "fractions.npz", **parts)
+
+    told = _call(copy, "local_runner.py", "new", "fractions", "--data", "fractions.npz")
+    assert "trained on train, judged by test" in told
+    shorter = ("--set", "train.epochs=3", "--set", "evaluate.serving=null")
+    _call(copy, "local_runner.py", "run", "fractions", *shorter)
+    run = json.loads(_call(copy, "local_runner.py", "show", "--json"))
+    assert run["pushed"], "the model is pushed"
+    assert run["metrics"]["sparse_categorical_accuracy"] >= 0.85
+
+
 def test_each_workload_brings_tests_that_pass(copy, project):
     """Those of an npz, and, in one process with them, those of the workloads above where these were begun."""
     with np.load(project / "workloads/digits/digits.npz") as arrays:
