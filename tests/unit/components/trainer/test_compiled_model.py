@@ -50,6 +50,20 @@ def test_learning_rate_warms_up_to_its_value(model):
     assert rates == pytest.approx([0.05, 0.1, 0.15, 0.2, 0.2, 0.2])
 
 
+def test_steps_that_only_add_up_gradients_do_not_shorten_the_warm_up(model):
+    from components.trainer.compiled_model import scale_learning_rate, set_step
+
+    settings = LearningRateSettings(scale="linear", base_batch_size=8, warmup_steps=3)
+    scale_learning_rate(model, settings, batch_size=16, accumulate_steps=2)
+    set_step(model, StepSettings(accumulate_steps=2), CPU, batch_size=8, steps_per_epoch=8, limit=None)
+    x = np.zeros((2, 4), "float32")
+    rates = []
+    for _ in range(8):
+        rates.append(rate(model))
+        model.train_on_batch(x, x[:, :1])
+    assert rates[1::2] == pytest.approx([0.2 / 3, 0.4 / 3, 0.2, 0.2])  # those of the four updates
+
+
 def test_schedule_of_the_model_stays_below_the_factor(model):
     import keras
 
