@@ -53,6 +53,23 @@ def require_one_batch(batch_size: int, *, examples: int, full_batches: int) -> N
         )
 
 
+def require_evaluation(examples: int, *, needed: int) -> None:
+    """Refuses an eval split that the devices cannot divide once.
+
+    Args:
+        examples: in the eval split.
+        needed: the fewest that make a batch.
+
+    Raises:
+        ComponentError: there are fewer.
+    """
+    if examples < needed:
+        raise ComponentError(
+            f"the eval split has {examples} examples, and these devices evaluate on at least {needed}",
+            hint="split off more of the data for it, or train on fewer devices",
+        )
+
+
 def padding_advice(batch_size: int, *, replicas: int) -> str:
     """What a TPU would compute in vain because of the batch's size, in words; "" where nothing.
 

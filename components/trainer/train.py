@@ -20,11 +20,11 @@ Exit codes: 0 trained; 1 not, and the last line says why; 138 told to end by SIG
 
 With a checkpoint_dir it leaves checkpoints there, at the end of an epoch and in between as the job says, and
 goes on from the newest one: with the batches, the optimizer and the seeds that an undisturbed training would
-go on with. Under
-`tf.config.experimental.enable_op_determinism()` the weights are then the same to the last bit. Without it
-they are as alike as those of two undisturbed trainings, which may differ by the order of sums in threads.
-Random numbers that no seed generator of a layer makes (`tf.random.uniform`, `keras.random.normal` without
-a seed) are not kept: they begin again from the job's seed.
+go on with. On the JAX backend, and with TensorFlow under `tf.config.experimental.enable_op_determinism()`,
+the weights are then the same to the last bit. Without it they are as alike as those of two undisturbed
+trainings, which may differ by the order of sums in threads. Random numbers that no seed generator of a layer
+makes (`tf.random.uniform`, `keras.random.normal` without a seed) are not kept: they begin again from the
+job's seed.
 """
 
 import argparse
@@ -34,10 +34,9 @@ import json
 import os
 import signal
 import sys
-import tempfile
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +48,7 @@ from components.trainer.events import emit
 from components.trainer.global_batch import (
     padding_advice,
     require_divisible,
+    require_evaluation,
     require_one_batch,
     whole_executions,
 )
@@ -130,6 +130,8 @@ def train(job: TrainingJob, preemption: Preemption) -> dict[str, Any]:
     examples = open_examples(job.train_files, job, devices, split="train")
     eval_examples = open_examples(job.eval_files, job, devices, split="eval") if job.eval_files else None
     require_one_batch(job.batch_size, examples=examples.count, full_batches=examples.full_batches)
+    if eval_examples:
+        require_evaluation(eval_examples.count, needed=eval_examples.needed)
     model, steps_per_epoch = _model(job, devices, full_batches=examples.full_batches)
     facts = {
         "devices": devices.words,
@@ -158,7 +160,9 @@ def train(job: TrainingJob, preemption: Preemption) -> dict[str, Any]:
     )
     writes = devices.hosts.index == 0  # every host has the same weights
     reached, attempts = fit(model, job, data, preemption, began_at=began_at, is_chief=writes)
-    _save_weights(job, model, keep=writes)
+    if writes:
+        with _alone(job, model) if devices.hosts.count > 1 else contextlib.nullcontext(model) as saved:
+            _save_weights(job, saved)
     constant_s = None
     if data.wait is None:
         constant_s = constant_batch_step_s(model, data.batches_from(0, 0), reached.clock, devices)
@@ -198,7 +202,9 @@ def _model(job: TrainingJob, devices: Devices, *, full_batches: int) -> tuple[An
         model = build_model(job.model, job.inputs, job.hyperparameters)
         spread = devices.check(model)
         batch_size = job.batch_size * job.step.accumulate_steps
-        factor = scale_learning_rate(model, job.learning_rate, batch_size=batch_size)
+        factor = scale_learning_rate(
+            model, job.learning_rate, batch_size=batch_size, accumulate_steps=job.step.accumulate_steps
+        )
         set_step(
             model,
             job.step,
@@ -223,13 +229,29 @@ def _model(job: TrainingJob, devices: Devices, *, full_batches: int) -> tuple[An
     return model, whole_executions(full_batches, model.steps_per_execution)
 
 
-def _save_weights(job: TrainingJob, model: Any, *, keep: bool) -> None:
+@contextlib.contextmanager
+def _alone(job: TrainingJob, model: Any) -> Iterator[Any]:
+    """The model once more, on this host alone: Keras does not save arrays that lie on several.
+
+    It also makes a variable while it saves, and what is distributed all hosts must make together.
+    """
+    import keras
+
+    from components.trainer.loop.state import take_over
+
+    distribution = keras.distribution.distribution()
+    keras.distribution.set_distribution(None)
+    try:
+        with keras.device("cpu:0"):
+            copy = build_model(job.model, job.inputs, job.hyperparameters)
+            take_over(copy, model)
+            yield copy
+    finally:
+        keras.distribution.set_distribution(distribution)
+
+
+def _save_weights(job: TrainingJob, model: Any) -> None:
     """Writes the weights, under another name first, so that they are never half there."""
-    if not keep:
-        # Keras makes a variable while it saves, and all hosts make a variable together.
-        with tempfile.TemporaryDirectory() as unused:
-            model.save_weights(Path(unused, WEIGHTS_FILE))
-        return
     unfinished = Path(job.output_dir, f"unfinished.{WEIGHTS_FILE}")  # Keras insists on the suffix
     model.save_weights(unfinished)
     unfinished.replace(Path(job.output_dir, WEIGHTS_FILE))

@@ -84,7 +84,7 @@ def require_layout(model: Any, layout: Mapping[str, tuple[str | None, ...]]) -> 
 
     Raises:
         ComponentError: a pattern matches nothing, or a variable's rank does not suit it, or a variable that
-            should be divided lies whole on each device.
+            should be divided lies whole on each device, or its parts on several hosts.
     """
     variables = [*model.variables]
     for pattern, axes in layout.items():
@@ -103,6 +103,7 @@ def require_layout(model: Any, layout: Mapping[str, tuple[str | None, ...]]) -> 
                 )
             if MODEL_AXIS in axes and _share(each) == 1:
                 raise ComponentError(f"train.layout: {each.path} is not divided, though {pattern!r} says so")
+            _require_whole_on_this_host(each)
     held = sum(_share(each) * math.prod(each.shape) for each in variables)
     total = sum(math.prod(each.shape) for each in variables)
     return f"each device holds {held:,.0f} of the model's {total:,} numbers"
@@ -120,6 +121,17 @@ def _share(variable: Any) -> float:
     """The part of a variable that lies on one device."""
     whole = math.prod(variable.shape)
     return math.prod(variable.value.addressable_shards[0].data.shape) / whole if whole else 1.0
+
+
+def _require_whole_on_this_host(variable: Any) -> None:
+    """Refuses a variable whose parts lie on several hosts: none of them could keep it."""
+    parts = {str(each.index): each.data.size for each in variable.value.addressable_shards}
+    if sum(parts.values()) < math.prod(variable.shape):
+        raise ComponentError(
+            f"train.model_parallel: this host has only {sum(parts.values())} of the "
+            f"{math.prod(variable.shape)} numbers of {variable.path}",
+            hint="set a smaller one: each copy of the model must lie on the devices of one host",
+        )
 
 
 def _prepare(kind: Kind, settings: ComputeSettings) -> None:

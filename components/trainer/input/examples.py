@@ -29,11 +29,13 @@ class Examples(Protocol):
         count: on all hosts.
         words: where they are, for people.
         full_batches: in one pass over them.
+        needed: how many it takes to evaluate on any, >= 1.
     """
 
     count: int
     words: str
     full_batches: int
+    needed: int
 
     def training(
         self, *, steps_per_epoch: int, first_step: int, seed: int, in_one_call: int | None = None
@@ -81,6 +83,7 @@ class HeldExamples:
         self._rows, self._job, self._devices = rows, job, devices
         self.count, self.words = rows.count, rows.words
         self.full_batches = rows.count // job.batch_size
+        self.needed = devices.divisor
 
     def training(
         self, *, steps_per_epoch: int, first_step: int, seed: int, in_one_call: int | None = None
@@ -132,6 +135,8 @@ class StreamedExamples:
         # All hosts take as many steps as the one with the fewest examples can.
         self.full_batches = devices.least(self._window.steps(own))
         self.count = own * hosts.count
+        self._is_static = devices.is_distributed or devices.has_static_shapes_only
+        self.needed = job.batch_size if self._is_static else 1
         self.words = f"{self.count:,} examples streamed, shuffled by {self._window.rows * hosts.count:,}"
 
     def training(
@@ -151,13 +156,13 @@ class StreamedExamples:
         return batches.batch(1, drop_remainder=True) if in_one_call else batches
 
     def evaluation(self) -> Any:
-        """All rows; only full batches where devices divide them."""
+        """All rows; only full batches where devices divide them or compile for one shape."""
         batches = stream.eval_batches(
             self._files,
             self._features,
             label=self._job.label,
             batch_size=self._window.batch_size,
-            static=self._devices.is_distributed,
+            static=self._is_static,
         )
         # Where a host has fewer, none may wait for it.
         return batches.take(self.full_batches) if self._devices.hosts.count > 1 else batches

@@ -5,6 +5,7 @@ from typing import Any
 
 import keras
 import numpy as np
+import numpy.typing as npt
 
 from components.errors import ComponentError
 from components.trainer.checkpoint import Arrays
@@ -54,6 +55,12 @@ def restore_metrics(model: Any, arrays: Arrays) -> None:
     _assign(model.metrics_variables, arrays)
 
 
+def take_over(model: Any, other: Any) -> None:
+    """Gives a model the values of all variables of another of the same kind, but for the optimizer's."""
+    _synchronise(other)
+    _assign(model.variables, _copied(other.variables))
+
+
 def _variables(model: Any) -> list[Any]:
     return [*model.variables, *model.optimizer.variables]
 
@@ -65,8 +72,20 @@ def _synchronise(model: Any) -> None:
 
 
 def _copied(variables: Sequence[Any]) -> Arrays:
-    # Copies: on a CPU the arrays may be the variables' own memory, which the next step writes to.
-    return [np.array(keras.ops.convert_to_numpy(variable)) for variable in variables]
+    return [_whole(variable) for variable in variables]
+
+
+def _whole(variable: Any) -> npt.NDArray[Any]:
+    """A copy of a variable's value."""
+    value = variable.value
+    if getattr(value, "is_fully_addressable", True) or value.is_fully_replicated:
+        # On a CPU the array may be the variable's own memory, which the next step writes to.
+        return np.array(keras.ops.convert_to_numpy(variable))
+    # Divided, with JAX on several hosts: this one's devices hold all parts, see `with_jax.require_layout`.
+    whole = np.empty(value.shape, value.dtype)
+    for part in value.addressable_shards:
+        whole[part.index] = part.data
+    return whole
 
 
 def _assign(variables: Sequence[Any], arrays: Arrays) -> None:

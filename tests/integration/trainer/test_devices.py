@@ -11,6 +11,7 @@ import pytest
 
 from components.errors import ComponentError
 from components.trainer.process import PROJECT_ROOT, environment
+from components.trainer.settings.checkpoint import CheckpointSettings
 from components.trainer.settings.compute import ComputeSettings
 from components.trainer.settings.input import InputSettings
 from components.trainer.settings.step import StepSettings
@@ -97,20 +98,20 @@ def test_what_keras_cannot_do_on_several_tensorflow_devices_is_refused(train, st
         train(compute=ComputeSettings(cpu_devices=2), step=step)
 
 
-def test_two_hosts_learn_what_one_learns(train, job, tmp_path, jax_python):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-    settings = {"compute": ComputeSettings(backend="jax"), "epochs": 2}
-    processes = []
-    for host in range(2):
-        own = tmp_path / f"host-{host}"
-        own.mkdir()
-        for name, cache in (("memory", "memory"), ("stream", "none")):
-            changed = replace(job, output_dir=str(own), input=InputSettings(cache=cache), **settings)
-            (own / f"{name}.json").write_text(changed.to_json(), encoding="utf-8")
-    for name in ("memory", "stream"):
+@pytest.fixture
+def train_on_two_hosts(job, tmp_path, jax_python):
+    """Carries out the job, changed, on two hosts; returns the folder of host 0 and both outputs."""
+
+    def call(name, *, code=0, **changes):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            address = f"127.0.0.1:{free.getsockname()[1]}"
+        processes = []
         for host in range(2):
+            own = tmp_path / f"{name}-{host}"
+            own.mkdir()
+            file = own / "job.json"
+            file.write_text(replace(job, output_dir=str(own), **changes).to_json(), encoding="utf-8")
             places = {
                 "KERAS_DISTRIBUTION_JOB_ADDRESSES": f"{address},localhost",
                 "KERAS_DISTRIBUTION_NUM_PROCESSES": "2",
@@ -118,23 +119,69 @@ def test_two_hosts_learn_what_one_learns(train, job, tmp_path, jax_python):
                 "PYTHONPATH": os.pathsep.join([str(tmp_path), str(PROJECT_ROOT)]),
             }
             variables = environment(os.environ, import_roots=[tmp_path], backend="jax") | places
-            command = [
-                jax_python,
-                "-m",
-                "components.trainer.train",
-                str(tmp_path / f"host-{host}/{name}.json"),
-            ]
+            command = [jax_python, "-m", "components.trainer.train", str(file)]
             processes.append(subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, text=True))
-        outputs = [process.communicate(timeout=200)[0] for process in processes[-2:]]
-        assert [process.returncode for process in processes[-2:]] == [0, 0], outputs
-        assert "host 1 of 2" in outputs[1]
-        assert (
-            json.loads(outputs[0].splitlines()[-1])["metrics"]
-            == json.loads(outputs[1].splitlines()[-1])["metrics"]
-        )
-        assert not (tmp_path / "host-1" / "result.json").exists()  # host 0 writes
-        if name == "memory":
-            together = json.loads((tmp_path / "host-0" / "history.json").read_text())["epochs"]
+        try:
+            outputs = [process.communicate(timeout=200)[0] for process in processes]
+        finally:
+            for process in processes:
+                process.kill()
+        assert [process.returncode for process in processes] == [code, code], outputs
+        assert not (tmp_path / f"{name}-1" / "result.json").exists()  # host 0 writes
+        return tmp_path / f"{name}-0", outputs
+
+    return call
+
+
+def last_event(output):
+    return json.loads(output.splitlines()[-1])
+
+
+@pytest.mark.parametrize("cache", ["memory", "none"])
+def test_two_hosts_learn_what_one_learns(train, train_on_two_hosts, jax_python, cache):
+    changes = {"compute": ComputeSettings(backend="jax"), "epochs": 2}
+    folder, outputs = train_on_two_hosts("hosts", **changes, input=InputSettings(cache=cache))
+    assert "host 1 of 2" in outputs[1]
+    assert last_event(outputs[0])["metrics"] == last_event(outputs[1])["metrics"]
+    if cache == "none":
+        return  # each host reads its own files: other batches than one host's
+    together = json.loads((folder / "history.json").read_text())["epochs"]
+    alone = train(interpreter=jax_python, **changes)["history"]
+    for one, two in zip(alone, together, strict=True):
+        assert two == pytest.approx(one, abs=1e-4)
+
+
+def test_model_that_is_divided_on_two_hosts_is_kept_and_learns_what_one_learns(
+    train, train_on_two_hosts, jax_python, tmp_path
+):
+    layout = {".*wide.*kernel": (None, "model"), ".*wide.*bias": ("model",)}
+    compute = ComputeSettings(backend="jax", cpu_devices=2, model_parallel=2, layout=layout)
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    divided = {
+        "compute": compute,
+        "epochs": 2,
+        "checkpoint_dir": str(kept),
+        "checkpoint": CheckpointSettings(steps=2),
+    }
+    folder, outputs = train_on_two_hosts("divided", **divided)
+    assert "each copy of the model on 2, host 1 of 2" in outputs[1]
+    together = json.loads((folder / "history.json").read_text())["epochs"]
     alone = train(interpreter=jax_python, compute=ComputeSettings(backend="jax"), epochs=2)["history"]
     for one, two in zip(alone, together, strict=True):
         assert two == pytest.approx(one, abs=1e-4)
+    assert sorted(int(path.stem[5:]) for path in kept.glob("step-*.json")) == [8, 10]
+    for file in kept.glob("step-*10.*"):
+        file.unlink()
+    resumed, outputs = train_on_two_hosts("resumed", **divided)
+    assert all('"event": "resumed", "epoch": 1, "step": 8' in output for output in outputs)
+    again = json.loads((resumed / "history.json").read_text())["epochs"]
+    assert again == [pytest.approx(epoch, abs=1e-6) for epoch in together]
+
+
+def test_model_whose_copies_would_lie_on_two_hosts_each_is_refused(train_on_two_hosts):
+    layout = {".*wide.*kernel": (None, "model")}
+    compute = ComputeSettings(backend="jax", cpu_devices=2, model_parallel=4, layout=layout)
+    _, outputs = train_on_two_hosts("torn", compute=compute, code=1)
+    words = "this host has only 256 of the 512 numbers of wide/kernel"
+    assert all(words in last_event(output)["message"] for output in outputs)

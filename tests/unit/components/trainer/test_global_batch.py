@@ -11,6 +11,7 @@ from components.trainer.global_batch import (
     learning_rate_factor,
     padding_advice,
     require_divisible,
+    require_evaluation,
     whole_executions,
 )
 
@@ -31,6 +32,12 @@ def test_uneven_batch_is_refused_with_the_nearest_sizes(batch_size, replicas, ho
 
 def test_even_batch_passes():
     require_divisible(96, replicas=8, hosts=2)
+
+
+def test_eval_split_that_makes_no_batch_is_refused_with_the_number_that_would():
+    require_evaluation(8, needed=8)
+    with pytest.raises(ComponentError, match=r"the eval split has 5 examples, .* at least 8"):
+        require_evaluation(5, needed=8)
 
 
 @pytest.mark.parametrize(

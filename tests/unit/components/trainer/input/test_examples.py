@@ -1,0 +1,101 @@
+"""Where a split is held: as `train.input.cache` says, else in memory where it fits."""
+
+import pytest
+
+from components.errors import ComponentError
+from components.trainer.devices.devices import Devices
+from components.trainer.features import Feature
+from components.trainer.job import TrainingJob
+from components.trainer.settings.input import InputSettings
+
+pytestmark = [
+    pytest.mark.slow,
+    # TensorFlow's own imports warn of what they will change in themselves.
+    pytest.mark.filterwarnings("default"),
+]
+
+ROWS = 50
+CPU = Devices(kind="cpu", backend="tensorflow", words="CPU")
+
+
+@pytest.fixture
+def opened(tmp_path, write_examples, monkeypatch):
+    """Opens 50 rows of 8 bytes, with a cache and so much free memory; returns them and the job."""
+    from components.trainer.input import examples
+
+    files = write_examples(rows=ROWS, files=2)
+
+    def call(*, cache, free_bytes=2**30, devices=CPU, batch_size=16):
+        monkeypatch.setattr(examples, "available_memory_bytes", lambda: free_bytes)
+        job = TrainingJob(
+            train_files=tuple(files),
+            eval_files=(),
+            features=(Feature(name="x", dtype="int64"), Feature(name="y", dtype="int64")),
+            label="y",
+            model="tiny_model.build_model",
+            hyperparameters={},
+            batch_size=batch_size,
+            epochs=1,
+            seed=1,
+            output_dir=str(tmp_path),
+            input=InputSettings(cache=cache),
+        )
+        return examples.open_examples(job.train_files, job, devices, split="train"), job
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("cache", "free_bytes", "words"),
+    [
+        ("auto", 2**30, "50 examples in memory"),
+        ("auto", 4 * 8 * ROWS - 4, "50 examples streamed"),  # a quarter of it is less than they take
+        ("memory", 2**30, "50 examples in memory"),
+        ("file", 0, "50 examples in a file"),
+        ("none", 2**30, "50 examples streamed"),
+    ],
+)
+def test_cache_says_where_the_examples_are(opened, tmp_path, cache, free_bytes, words):
+    found, _ = opened(cache=cache, free_bytes=free_bytes)
+    assert found.words.startswith(words)
+    assert (found.count, found.full_batches) == (50, 3)
+    assert (tmp_path / "train.rows").exists() == (cache == "file")
+
+
+def test_memory_that_does_not_hold_them_is_refused_where_memory_is_asked_for(opened):
+    with pytest.raises(ComponentError, match=r"the train examples are more than .* a quarter of the free"):
+        opened(cache="memory", free_bytes=8 * ROWS)
+
+
+@pytest.mark.parametrize(
+    ("cache", "free_bytes", "advice"),
+    [
+        ("auto", 2**30, ""),
+        ("none", 2**30, "cache: memory would hold the set in 0 MB"),
+        ("auto", 8 * ROWS, "cache: file would hold the set in 0 MB"),
+        ("file", 2**30, "cache: memory would hold the set in 0 MB"),
+    ],
+)
+def test_slow_input_is_advised_the_cache_that_would_hold_it(opened, cache, free_bytes, advice):
+    from components.trainer.input.examples import input_advice
+
+    _, job = opened(cache=cache, free_bytes=free_bytes)
+    assert input_advice(job, rows=ROWS) == advice
+
+
+@pytest.mark.parametrize("cache", ["memory", "none"])
+@pytest.mark.parametrize(("in_one_call", "first"), [(None, (16,)), (1, (1, 16)), (3, None)])
+def test_batches_come_one_by_one_or_in_blocks(opened, cache, in_one_call, first):
+    found, _ = opened(cache=cache)
+    batches = found.training(steps_per_epoch=3, first_step=0, seed=1, in_one_call=in_one_call)
+    expected = first or ((3, 16) if cache == "memory" else (1, 16))
+    assert tuple(batches.element_spec[0]["x"].shape) == (*expected, 1)
+
+
+@pytest.mark.parametrize("cache", ["memory", "none"])
+def test_tpu_evaluates_batches_of_one_shape_only(opened, cache):
+    tpu = Devices(kind="tpu", backend="jax", words="TPU")
+    found, _ = opened(cache=cache, devices=tpu)
+    assert [len(label) for _, label in found.evaluation()] == [16, 16, 16]
+    found, _ = opened(cache=cache)
+    assert [len(label) for _, label in found.evaluation()] == [16, 16, 16, 2]
