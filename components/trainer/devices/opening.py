@@ -13,7 +13,6 @@ from components.trainer.devices.hosts import Hosts, find_hosts
 from components.trainer.settings.compute import ComputeSettings
 
 _IN_ORDER: tuple[Kind, ...] = ("tpu", "gpu", "cpu")
-_MODULES = {"tensorflow": "tensorflow", "jax": "jax", "torch": "torch"}
 
 
 def open_devices(settings: ComputeSettings, environment: Mapping[str, str]) -> Devices:
@@ -57,7 +56,7 @@ def require_backend(backend: str) -> None:
     Raises:
         ComponentError: its module cannot be found.
     """
-    if importlib.util.find_spec(_MODULES[backend]) is None:
+    if importlib.util.find_spec(backend) is None:
         remedy = (
             "`make jax` makes .venv-jax; then set train.interpreter to .venv-jax/bin/python"
             if backend == "jax"

@@ -19,8 +19,6 @@ from components.trainer.input.parsing import Columns, parsed, records_of_all, sp
 
 PARSED_TOGETHER_ROWS = 4096
 """Rows of one call of the parser: large enough that its fixed cost vanishes, small against memory."""
-
-
 TAKEN_TOGETHER_BYTES = 2**20
 MAX_TAKEN_TOGETHER = 16
 """Small batches are taken several at a time, as a gather of each column costs more than its few rows."""

@@ -1,11 +1,8 @@
-"""Runs cloud_runner.py as a user does; and gives it a gs:// on loopback."""
+"""Runs cloud_runner.py as a user does."""
 
-import json
 import os
 import subprocess
 import sys
-import urllib.request
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -27,58 +24,3 @@ def cloud_runner(project):
         )
 
     return call
-
-
-@contextmanager
-def running(*command):
-    """A server that prints its port."""
-    with subprocess.Popen([sys.executable, *map(str, command)], stdout=subprocess.PIPE, text=True) as process:
-        try:
-            yield int(process.stdout.readline())
-        finally:
-            process.terminate()
-
-
-@pytest.fixture(scope="module")
-def gs(tmp_path_factory):
-    """A strict Cloud Storage with the bucket `bucket`, as variables that lead all clients there."""
-    folder = tmp_path_factory.mktemp("gs")
-    pem, account = folder / "server.pem", folder / "account.json"
-    subprocess.run(
-        [
-            *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"),
-            *("-subj", "/CN=*.googleapis.com", "-addext", "subjectAltName=DNS:*.googleapis.com"),
-            *("-keyout", "key.pem", "-out", "certificate.pem"),
-        ],
-        cwd=folder,
-        check=True,
-        capture_output=True,
-    )
-    pem.write_text((folder / "key.pem").read_text() + (folder / "certificate.pem").read_text())
-    here = Path(__file__).parent
-    with ExitStack() as servers:
-        store = servers.enter_context(running(here.parent / "pusher" / "strict_store.py"))
-        proxy = servers.enter_context(running(here / "gs_proxy.py", store, pem))
-        bucket = f"http://127.0.0.1:{store}/_buckets/bucket"
-        urllib.request.urlopen(urllib.request.Request(bucket, method="PUT"), timeout=10).close()
-        account.write_text(
-            json.dumps(
-                {
-                    "type": "service_account",
-                    "client_email": "a@p.iam.gserviceaccount.com",
-                    "private_key": (folder / "key.pem").read_text(),
-                    "token_uri": f"http://127.0.0.1:{proxy}/token",
-                    "project_id": "p",
-                }
-            )
-        )
-        yield {
-            "STORAGE_EMULATOR_HOST": f"http://127.0.0.1:{store}",
-            "http_proxy": f"http://127.0.0.1:{proxy}",
-            "https_proxy": f"http://127.0.0.1:{proxy}",
-            "no_proxy": "127.0.0.1,localhost",
-            "CURL_CA_BUNDLE": str(folder / "certificate.pem"),
-            "GOOGLE_AUTH_TOKEN_FOR_TESTING": "x",
-            "GOOGLE_APPLICATION_CREDENTIALS": str(account),
-            "NO_GCE_CHECK": "true",
-        }

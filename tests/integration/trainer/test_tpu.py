@@ -1,14 +1,18 @@
-"""The way to a TPU with TensorFlow, against a double of what only a TPU has: the order of its calls.
+"""The way to a TPU, against doubles of what only a TPU has; the training itself is real.
 
-The training itself is real, under TensorFlow's default strategy.
+With TensorFlow it is the order of the calls, under the default strategy; with JAX a CPU cut into cores.
 """
 
 import json
+import os
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 
 import pytest
+
+from components.trainer.settings.compute import ComputeSettings
 
 pytestmark = [
     pytest.mark.slow,
@@ -66,15 +70,63 @@ DOUBLE = """
 """
 
 
-def run_against_the_double(job, tmp_path, monkeypatch, **environment):
+ON_JAX = """
+    import jax, keras
+    from components.trainer.devices.tpu_model import require_tpu_model
+    from components.trainer.features import Feature
+    from components.trainer.models import cnn, residual, wide_and_deep
+
+    class Longer(keras.layers.Layer):
+        def call(self, values):
+            return values + jax.numpy.zeros(values.max().astype(int)).sum()
+
+        def compute_output_shape(self, shape):
+            return shape
+
+    image = {"image": Feature(name="image", dtype="uint8", shape=(12, 12, 1))}
+    table = {
+        "fare": Feature(name="fare", dtype="float32"),
+        "hour": Feature(name="hour", dtype="int64", categories=24),
+        "company": Feature(name="company", dtype="int64", categories=1000),
+    }
+    for shipped, features in ((cnn, image), (residual, image), (wide_and_deep, table)):
+        require_tpu_model(shipped.build_model(features, {}), batch_size=8)
+    given = keras.Input((4,))
+    words = keras.Input((None, 4), name="words")
+    for model in (
+        keras.Model(given, keras.layers.Dense(1)(Longer(name="longer", dtype="float32")(given))),
+        keras.Model(words, keras.layers.LSTM(3)(words)),
+    ):
+        try:
+            require_tpu_model(model, batch_size=8)
+        except Exception as error:
+            print(error)
+"""
+
+
+DOUBLE_ON_JAX = """
+    import os, sys
+    os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"
+    from components.trainer import train
+    from components.trainer.devices import opening, with_jax
+
+    with_jax._PLATFORMS["tpu"] = with_jax._JAX_KINDS["tpu"] = "cpu"  # four cores of a TPU are these
+    opening.count_tpu_cores = lambda backend, address: print(f"first contact of {backend} with {address}")
+    sys.exit(train.main(sys.argv[1:]))
+"""
+
+
+def run_job(code, job, tmp_path, monkeypatch, *, python=sys.executable, **environment):
     file = tmp_path / "job.json"
     file.write_text(job.to_json(), encoding="utf-8")
     for name, value in {"TF_USE_LEGACY_KERAS": "0", "PYTHONPATH": str(tmp_path), **environment}.items():
         monkeypatch.setenv(name, value, prepend=":" if name == "PYTHONPATH" else None)
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(DOUBLE), str(file)],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    command = [python, "-c", textwrap.dedent(code), str(file)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def run_against_the_double(job, tmp_path, monkeypatch, **environment):
+    done = run_job(DOUBLE, job, tmp_path, monkeypatch, **environment)
     assert "CALLS" in done.stdout, done.stderr[-3000:]
     return done.returncode, done.stdout
 
@@ -101,9 +153,44 @@ def test_tpu_is_found_connected_initialised_and_the_model_built_in_its_scope(job
     assert events[-1]["metrics"]["loss"] < 10
 
 
+def test_what_padding_wastes_on_a_tpu_is_told_before_the_first_step(job, tmp_path, monkeypatch, tpu):
+    _, output = run_against_the_double(tpu(job, batch_size=50), tmp_path, monkeypatch, TPU_NAME="local")
+    advice = "50 examples a core are padded to 56, 11% in vain; best is train.batch_size 56"
+    assert advice in output.partition('"event": "start"')[0]
+
+
 def test_model_that_no_tpu_computes_is_refused_before_training(job, tmp_path, monkeypatch, tpu):
     changed = tpu(job, hyperparameters={"python": True})
     code, output = run_against_the_double(changed, tmp_path, monkeypatch, TPU_NAME="local")
     assert code == 1
     assert "no TPU computes the layer 'printed' (Printed)" in output
     assert '"event": "start"' not in output
+
+
+def test_tpu_with_jax_takes_all_its_cores_in_bfloat16_and_tells_what_padding_wastes(
+    job, tmp_path, monkeypatch, jax_python, project
+):
+    compute = ComputeSettings(device="tpu", backend="jax")
+    done = run_job(
+        DOUBLE_ON_JAX, replace(job, compute=compute), tmp_path, monkeypatch, python=jax_python,
+        KERAS_BACKEND="jax", TPU_NAME="local", PYTHONPATH=f"{tmp_path}:{project}",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "first contact of jax with local" in done.stdout
+    events = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    assert (events[0]["kind"], events[0]["replicas"]) == ("tpu", 4)
+    told = [event["message"] for event in events if event["event"] == "note"]
+    assert told == ["12 examples a core are padded to 16, 25% in vain; best is train.batch_size 64"]
+    assert events[-1]["event"] == "done"
+    assert events[-1]["metrics"]["loss"] < 10
+
+
+def test_models_that_come_along_pass_on_jax_and_a_shape_that_depends_on_values_does_not(jax_python, project):
+    done = subprocess.run(
+        [jax_python, "-c", textwrap.dedent(ON_JAX)], env={**os.environ, "KERAS_BACKEND": "jax"},
+        cwd=project, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    longer, words = done.stdout.splitlines()
+    assert longer.startswith("no TPU computes the layer 'longer' (Longer): XLA does not compile it")
+    assert words.startswith("no TPU computes the layer 'words' (InputLayer): only the batch may be unknown")

@@ -29,6 +29,13 @@ PRACTICES = (
     "model architecture",
     "hyperparameters",
     "augmentation",
+    "Cloud Storage",
+    "BigQuery",
+    "choosing the TPU",
+    "automatic differentiation",
+    "AutoML",
+    "PyTorch",
+    "MNIST",
 )
 
 
@@ -60,12 +67,17 @@ def test_every_key_that_is_named_exists(rows, project):
     known = {*schema["properties"], *definitions["TrainConfig"]["properties"]}
     sections = {
         f"{key}.{name}"
-        for key, section in (("input", "InputConfig"), ("checkpoint", "CheckpointConfig"))
+        for key, section in (
+            ("input", "InputConfig"),
+            ("checkpoint", "CheckpointConfig"),
+            ("data", "DataConfig"),
+        )
         for name in definitions[section]["properties"]
     }
     for practice, key, _ in rows:
         if practice in ("TPUEstimator", "monitoring: memory, processor, throughput, input"):
             continue  # in prose, and a command
-        names = [name for name in re.findall(r"`([^`]+)`", key) if name != "augment"]
+        keys = re.sub(r" \(.*?\)", "", key).partition(";")[0]  # in brackets what they hold, then a command
+        names = re.findall(r"`([^`]+)`", keys)
         missing = [n for n in names if n.partition(":")[0] not in known | sections]
         assert missing == [], practice

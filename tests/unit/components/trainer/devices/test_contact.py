@@ -1,12 +1,13 @@
 """A TPU that does not answer holds nobody up."""
 
+import os
 import socket
 import time
 
 import pytest
 
 from components.errors import ComponentError
-from components.trainer.devices.contact import require_reachable
+from components.trainer.devices.contact import count_tpu_cores, require_reachable
 from components.trainer.devices.opening import open_devices
 from components.trainer.settings.compute import ComputeSettings
 
@@ -62,6 +63,45 @@ def test_host_that_swallows_every_packet_is_given_up_after_the_limit():
         finally:
             for each in waiting:
                 each.close()
+
+
+@pytest.fixture
+def first_contact(tmp_path, monkeypatch):
+    """Has a shell script stand for the interpreter that makes the first contact."""
+
+    def stands(script):
+        python = tmp_path / "python"
+        python.write_text(f"#!/bin/sh\n{script}\n")
+        python.chmod(0o700)
+        monkeypatch.setattr("components.trainer.devices.contact.sys.executable", str(python))
+
+    return stands
+
+
+def test_tpu_that_takes_the_connection_and_says_nothing_is_given_up_and_its_process_ended(
+    first_contact, tmp_path
+):
+    first_contact(f"echo $$ > {tmp_path}/pid\nexec sleep 60")
+    began = time.monotonic()
+    with pytest.raises(ComponentError, match=r"the TPU 'local' did not answer within 0\.5 s"):
+        count_tpu_cores("tensorflow", "local", limit_s=0.5)
+    assert time.monotonic() - began < 10
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+def test_cores_are_those_that_the_first_contact_counted(first_contact):
+    first_contact("echo 'words of a library'\necho '{\"cores\": 8}'")
+    assert count_tpu_cores("jax", "local") == 8
+
+
+def test_first_contact_that_fails_is_told_with_its_last_words(first_contact):
+    first_contact("echo libtpu: no such device >&2\nexit 1")
+    with pytest.raises(
+        ComponentError, match=r"'local' cannot be used by jax of .*: libtpu: no such device"
+    ) as caught:
+        count_tpu_cores("jax", "local")
+    assert "jax[tpu]" in caught.value.hint
 
 
 def test_explicit_tpu_without_evidence_says_what_was_looked_for(monkeypatch):

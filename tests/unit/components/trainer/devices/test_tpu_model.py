@@ -41,6 +41,18 @@ def counted_categories(keras):
     return keras.Model(given, keras.layers.CategoryEncoding(5, output_mode="count", name="counted")(given))
 
 
+def shape_by_value(keras):
+    import tensorflow as tf
+
+    class Longer(keras.layers.Layer):
+        def call(self, values):
+            length = tf.cast(tf.reduce_max(values), tf.int32)
+            return tf.ensure_shape(values + tf.reduce_sum(tf.zeros([length])), values.shape)
+
+    given = keras.Input((4,))
+    return keras.Model(given, keras.layers.Dense(1)(Longer(name="longer")(given)))
+
+
 @pytest.mark.parametrize(
     ("build", "layer", "rule"),
     [
@@ -48,6 +60,7 @@ def counted_categories(keras):
         (unknown_length, r"'words' \(InputLayer\)", r"only the batch may be unknown in .*None, None, 4"),
         (python_inside, r"'python' \(Printed\)", "XLA does not compile it"),
         (counted_categories, r"'counted' \(CategoryEncoding\)", "XLA does not compile it"),
+        (shape_by_value, r"'longer' \(Longer\)", "XLA does not compile it"),
     ],
 )
 def test_layer_that_no_tpu_computes_is_named(build, layer, rule):

@@ -1,0 +1,87 @@
+"""Checkpoints in an object store: a training that is ended, killed and told to end, goes on from gs://."""
+
+import json
+import os
+import signal
+import urllib.request
+from dataclasses import replace
+
+import pytest
+
+from components.errors import ComponentError
+from components.trainer.process import TrainingPreemptedError, TrainingProcess, read_event
+from components.trainer.settings.checkpoint import CheckpointSettings
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
+
+MODEL = """
+import keras
+import tensorflow as tf
+
+def build_model(features, hyperparameters):
+    tf.config.experimental.enable_op_determinism()
+    inputs = {name: keras.Input(feature.shape, name=name) for name, feature in features.items()}
+    hidden = keras.layers.Dropout(0.3)(keras.layers.Dense(8, activation="relu")(inputs["x"]))
+    model = keras.Model(inputs, keras.layers.Dense(1)(hidden))
+    model.compile(optimizer="adam", loss="mse", metrics=["mae"])
+    return model
+"""
+
+
+def stored(store):
+    """The names of all objects; the store lists them on pages."""
+    names, page = [], ""
+    while True:
+        with urllib.request.urlopen(f"{store}/storage/v1/b/bucket/o?pageToken={page}", timeout=10) as answer:  # noqa: S310
+            found = json.load(answer)
+        names += [item["name"] for item in found.get("items", ())]
+        page = found.get("nextPageToken", "")
+        if not page:
+            return names
+
+
+def end_it(folder, *, signum, epoch):
+    """Sends the signal once that epoch has been told; returns the error that this leads to."""
+
+    def show(line):
+        event = read_event(line) or {}
+        if event.get("event") == "epoch" and event["epoch"] == epoch:
+            os.kill(process.pid, signum)
+
+    process = TrainingProcess(folder / "job.json", import_roots=[folder])
+    with process, pytest.raises(ComponentError) as ended:
+        process.wait(show=show)
+    return ended.value
+
+
+def test_killed_and_told_to_end_it_goes_on_from_gs_to_the_same_bits(job, train, gs, tmp_path, monkeypatch):
+    for name, value in gs.items():
+        monkeypatch.setenv(name, value)
+    (tmp_path / "stateful_model.py").write_text(MODEL)
+    changes = {
+        "model": "stateful_model.build_model",
+        "batch_size": 8,
+        "epochs": 12,
+        "checkpoint": CheckpointSettings(steps=10),
+    }
+    undisturbed = train(**changes)
+    there = "gs://bucket/kept/one-training"
+    disturbed = replace(job, **changes, checkpoint_dir=there)
+    (tmp_path / "job.json").write_text(disturbed.to_json(), encoding="utf-8")
+
+    told = end_it(tmp_path, signum=signal.SIGTERM, epoch=2)
+    assert isinstance(told, TrainingPreemptedError)
+    kept = {f"kept/one-training/step-{told.step:09d}.{kind}" for kind in ("json", "npz")}
+    assert kept <= set(stored(gs["STORAGE_EMULATOR_HOST"]))
+    assert "SIGKILL" in end_it(tmp_path, signum=signal.SIGKILL, epoch=7).message
+
+    resumed = train(**changes, checkpoint_dir=there)
+    [again] = [event for event in resumed["events"] if event["event"] == "resumed"]
+    assert again["step"] > told.step
+    assert resumed["result"]["time"]["restarts"] == 2
+    assert resumed["history"] == undisturbed["history"]
+    assert resumed["weights"].keys() == undisturbed["weights"].keys()
+    for name, values in undisturbed["weights"].items():
+        assert values.tobytes() == resumed["weights"][name].tobytes(), name
+    names = [name for name in stored(gs["STORAGE_EMULATOR_HOST"]) if name.endswith(".npz")]
+    assert len(names) <= 3  # the two newest, and the best

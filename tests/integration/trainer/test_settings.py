@@ -1,0 +1,125 @@
+"""What the settings of a job do in the training process, and what that process needs."""
+
+import socket
+
+import numpy as np
+import pytest
+
+from components.errors import ComponentError
+from components.trainer.devices.machine import cpu_has_bfloat16
+from components.trainer.settings.compute import ComputeSettings
+from components.trainer.settings.input import InputSettings
+from components.trainer.settings.step import LearningRateSettings, StepSettings
+
+pytestmark = [
+    pytest.mark.slow,
+    # TensorFlow's own imports warn of what they will change in themselves.
+    pytest.mark.filterwarnings("default"),
+]
+
+NOT_NEEDED = (
+    "apache_beam",
+    "ml_metadata",
+    "pipeline",
+    "pydantic",
+    "tensorboard",
+    "tensorflow_data_validation",
+    "tensorflow_metadata",
+    "tensorflow_model_analysis",
+    "tensorflow_transform",
+    "tfx",
+    "tfx_bsl",
+    "yaml",
+)
+
+
+def notes(training):
+    return [event["message"] for event in training["events"] if event["event"] == "note"]
+
+
+def same(one, other):
+    assert one.keys() == other.keys()
+    return all(np.array_equal(values, other[name]) for name, values in one.items())
+
+
+def test_training_process_imports_keras_its_backend_and_numpy_but_nothing_of_the_pipeline(train, tmp_path):
+    with (tmp_path / "tiny_model.py").open("a") as module:
+        module.write(
+            "\nimport atexit, sys\nfrom pathlib import Path\n"
+            "names = Path(__file__).with_name('imported')\n"
+            "atexit.register(lambda: names.write_text('\\n'.join(sys.modules)))\n"
+        )
+    train()
+    imported = (tmp_path / "imported").read_text().splitlines()
+    assert {"keras", "numpy", "tensorflow"} <= set(imported)
+    below = tuple(f"{name}." for name in NOT_NEEDED)
+    found = [name for name in imported if name in NOT_NEEDED or name.startswith(below)]
+    assert found == []
+
+
+def test_auto_trains_on_the_cpu_where_the_tpu_of_the_environment_is_dead_and_says_so(train):
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))  # nobody listens
+        address = f"127.0.0.1:{held.getsockname()[1]}"
+        trained = train(epochs=1, environment={"COLAB_TPU_ADDR": address})
+        assert trained["result"]["devices"].startswith("CPU, ")
+        [note] = notes(trained)
+        assert note.startswith(f"TPU not used: no TPU answers at {address}: ")
+        with pytest.raises(ComponentError, match=f"no TPU answers at {address}"):
+            train(compute=ComputeSettings(device="tpu"), environment={"COLAB_TPU_ADDR": address})
+
+
+def test_rows_in_memory_in_a_file_or_streamed_are_trained_on_and_the_first_two_to_the_same_bits(train):
+    memory, file, stream = (
+        train(input=InputSettings(cache=cache, shuffle_rows=100)) for cache in ("memory", "file", "none")
+    )
+    assert [each["result"]["input"].partition(",")[0] for each in (memory, file, stream)] == [
+        "240 examples in memory",
+        "240 examples in a file",
+        "240 examples streamed",
+    ]
+    assert same(memory["weights"], file["weights"])
+    assert not same(memory["weights"], stream["weights"])  # another order
+    for each in (memory, file, stream):
+        assert each["history"][-1]["val_loss"] < each["history"][0]["val_loss"]
+
+
+def test_learning_rate_follows_the_examples_of_an_update_over_accumulated_steps(train):
+    plain = train()
+    scaled = train(
+        learning_rate=LearningRateSettings(scale="linear", base_batch_size=12, warmup_steps=2),
+        step=StepSettings(accumulate_steps=2),
+    )
+    assert notes(plain) == []
+    assert notes(scaled) == ["learning rate times 8 for 96 examples an update"]
+    assert len(scaled["weights"]) > len(plain["weights"])  # the optimizer keeps what is added up
+    assert scaled["history"][-1]["loss"] < scaled["history"][0]["loss"]
+
+
+def test_mixed_precision_keeps_float32_weights_and_a_slow_device_is_told(train):
+    plain, mixed = train(), train(step=StepSettings(precision="mixed_bfloat16"))
+    assert {values.dtype.name for values in mixed["weights"].values()} == {
+        values.dtype.name for values in plain["weights"].values()
+    }
+    assert mixed["history"] != plain["history"]
+    assert mixed["history"][-1]["loss"] == pytest.approx(plain["history"][-1]["loss"], rel=0.1)
+    told = "this device computes bfloat16 more slowly than float32"
+    assert notes(mixed) == ([] if cpu_has_bfloat16() else [told])
+
+
+@pytest.mark.parametrize(("cache", "needed"), [("memory", 8), ("none", 48)])
+def test_eval_split_that_the_devices_cannot_divide_is_refused_before_training(
+    train, job, tmp_path, cache, needed
+):
+    import tensorflow as tf
+
+    few = str(tmp_path / "few.gz")
+    with tf.io.TFRecordWriter(few, "GZIP") as writer:
+        for record in tf.data.TFRecordDataset(job.eval_files[0], "GZIP").take(5):
+            writer.write(record.numpy())
+    changes = {"eval_files": (few,), "input": InputSettings(cache=cache), "epochs": 1}
+    with pytest.raises(
+        ComponentError, match=f"has 5 examples, and these devices evaluate on at least {needed}"
+    ):
+        train(compute=ComputeSettings(device="cpu", cpu_devices=8), **changes)
+    assert "val_loss" in train(**changes)["history"][0]
