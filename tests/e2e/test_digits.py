@@ -85,3 +85,21 @@ def test_training_step_goes_through_the_preflight(record, preflight, output, jax
     assert found["parameters"] > 1000
     assert not [each for each in found["findings"] if each["severity"] == "error"]
     assert found["can_train"] == (found["target"] == "tpu")  # nothing is promised without libtpu
+
+
+def test_file_of_mnist_trains_the_network_of_the_tutorials_with_their_batch_and_epochs(
+    local_runner, project, tmp_path
+):
+    """MNIST's own file is not here: one of its layout, as many images again as make several large batches."""
+    with np.load(project / "workloads/digits/digits.npz") as digits:
+        times = {name: 20 if name.endswith("train") else 1 for name in digits.files}
+        arrays = {name: np.concatenate([digits[name]] * times[name]) for name in digits.files}
+    np.savez(tmp_path / "mnist.npz", **arrays)
+    place = ("--set", f"data.source={tmp_path / 'mnist.npz'}", "--output", str(tmp_path / "output"))
+    finished = local_runner("run", "digits", "--profile", "dense_mnist", *place, "--to", "Trainer")
+    assert finished.returncode == 0, finished.stderr
+    [run] = (tmp_path / "output/artifacts/digits/Trainer/model_run").iterdir()
+    job, result = (json.loads((run / name).read_text()) for name in ("job.json", "result.json"))
+    assert (job["model"], job["batch_size"]) == ("workloads.digits.model.build_model", 1024)
+    assert (result["train_rows"], result["epochs"], result["eval_rows"]) == (20 * 1442, 5, 355)
+    assert result["metrics"]["val_accuracy"] > 0.9

@@ -12,6 +12,23 @@ pytestmark = [
 ]
 
 
+def test_dense_network_of_the_tutorials_is_a_profile_with_their_batch_and_epochs(project):
+    import keras
+
+    from pipeline.config import load_workload
+    from workloads.digits.model import build_model
+
+    file = project / "workloads/digits/workload.yaml"
+    train = load_workload(file, profile="dense_mnist", root=project).train
+    assert (train.model, train.batch_size, train.epochs) == ("workloads.digits.model.build_model", 1024, 5)
+    image = Feature(name="image", dtype="uint8", shape=tuple(train.images["image"]))
+    model = build_model({"image": image}, train.hyperparameters)
+    dense = [each for each in model.layers if isinstance(each, keras.layers.Dense)]
+    assert [(each.units, each.activation.__name__) for each in dense] == [(512, "relu"), (10, "softmax")]
+    [dropout] = [each for each in model.layers if isinstance(each, keras.layers.Dropout)]
+    assert (dropout.rate, model.optimizer.name) == (0.2, "adam")
+
+
 def test_dense_network_learns_as_one_xla_program_of_static_shapes():
     import keras
     from sklearn.datasets import load_digits
