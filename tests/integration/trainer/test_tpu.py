@@ -100,7 +100,7 @@ ON_JAX = """
         try:
             require_tpu_model(model, batch_size=8)
         except Exception as error:
-            print(error)
+            print(error.message)
 """
 
 
