@@ -26,7 +26,7 @@ def test_dense_network_of_the_tutorials_is_a_profile_with_their_batch_and_epochs
     dense = [each for each in model.layers if isinstance(each, keras.layers.Dense)]
     assert [(each.units, each.activation.__name__) for each in dense] == [(512, "relu"), (10, "softmax")]
     [dropout] = [each for each in model.layers if isinstance(each, keras.layers.Dropout)]
-    assert (dropout.rate, model.optimizer.name) == (0.2, "adam")
+    assert (dropout.rate, type(model.optimizer).__name__) == (0.2, "Adam")
 
 
 def test_dense_network_learns_as_one_xla_program_of_static_shapes():
