@@ -3,6 +3,7 @@
 import html
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import jinja2
@@ -11,12 +12,33 @@ from google.protobuf import text_encoding
 from pipeline.local.printable import printable
 
 
-def environment(folder: str = "templates") -> jinja2.Environment:
-    """The templates of a folder, with a filter for each language that is written.
+def workload_files(
+    name: str, values: Mapping[str, Any], *, about: str, folder: str = "templates"
+) -> dict[str, str]:
+    """The files of a workload: path relative to the project's root -> content.
 
     Args:
-        folder: in this package.
+        name: of the workload: a letter, then lower-case letters, digits and _.
+        values: what the templates are filled with.
+        about: what the workload does, in one sentence without its full stop.
+        folder: of the templates, in this package.
     """
+    here = f"workloads/{name}"
+    templates = {
+        f"schemas/{name}.pbtxt": "schema.pbtxt",
+        f"{here}/workload.yaml": "workload.yaml",
+        f"{here}/preprocessing.py": "preprocessing.py",
+        f"{here}/model.py": "model.py",
+        f"{here}/README.md": "README.md",
+        f"tests/unit/workloads/test_{name}.py": "test.py",
+    }
+    jinja = _environment(folder)
+    files = {path: jinja.get_template(f"{each}.j2").render(values) for path, each in templates.items()}
+    return {f"{here}/__init__.py": f'"""{line(about)}; see README.md."""\n', **files}
+
+
+def _environment(folder: str) -> jinja2.Environment:
+    """The templates of a folder, with a filter for each language that is written."""
     made = jinja2.Environment(
         loader=jinja2.PackageLoader("pipeline.start", folder),
         undefined=jinja2.StrictUndefined,

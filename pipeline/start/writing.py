@@ -12,7 +12,7 @@ from pipeline.config import DataConfig
 from pipeline.errors import UsageError
 from pipeline.start.deciding import Decision, Plan, Role
 from pipeline.start.reading import Table
-from pipeline.start.rendering import environment, line
+from pipeline.start.rendering import line, workload_files
 
 # Below so many rows a linear model is rarely beaten, and always faster understood.
 FEW_ROWS = 2_000
@@ -35,6 +35,10 @@ class _Column(Decision):
         return self.facts.kind == "text" and not self.facts.moment and len(self.domain) > 0
 
     @property
+    def is_required(self) -> bool:
+        return self.role is Role.LABEL or not self.facts.missing
+
+    @property
     def domain(self) -> list[str]:
         few = self.role is Role.LABEL or self.facts.distinct <= _DOMAIN_VALUES
         return sorted(self.facts.counts) if few else []
@@ -55,21 +59,7 @@ def files_of(plan: Plan, table: Table, *, name: str, source: str) -> dict[str, s
         source: `data.source`.
     """
     values = _values(plan, table, name=name, source=source)
-    here = f"workloads/{name}"
-    templates = {
-        f"schemas/{name}.pbtxt": "schema.pbtxt",
-        f"{here}/workload.yaml": "workload.yaml",
-        f"{here}/preprocessing.py": "preprocessing.py",
-        f"{here}/model.py": "model.py",
-        f"{here}/README.md": "README.md",
-        f"tests/unit/workloads/test_{name}.py": "test.py",
-    }
-    jinja = environment()
-    jinja.tests["required"] = lambda d: d.role is Role.LABEL or not d.facts.missing
-    files = {
-        path: jinja.get_template(f"{template}.j2").render(values) for path, template in templates.items()
-    }
-    return {f"{here}/__init__.py": f'"""Predicts {line(plan.label.name)}; see README.md."""\n', **files}
+    return workload_files(name, values, about=f"Predicts {plan.label.name}")
 
 
 def written_lines(files: Sequence[str]) -> list[str]:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from pipeline.start.images.deciding import ImagePlan
-from pipeline.start.rendering import environment
+from pipeline.start.rendering import workload_files
 from pipeline.start.writing import skew_limits
 
 _METRICS = {
@@ -32,18 +32,7 @@ def files_of(plan: ImagePlan, *, name: str, source: str) -> dict[str, str]:
         "scale": _scale(plan),
         "pixels": plan.height * plan.width * plan.channels,
     }
-    here = f"workloads/{name}"
-    templates = {
-        f"schemas/{name}.pbtxt": "schema.pbtxt",
-        f"{here}/workload.yaml": "workload.yaml",
-        f"{here}/preprocessing.py": "preprocessing.py",
-        f"{here}/model.py": "model.py",
-        f"{here}/README.md": "README.md",
-        f"tests/unit/workloads/test_{name}.py": "test.py",
-    }
-    jinja = environment("templates/images")
-    files = {path: jinja.get_template(f"{each}.j2").render(values) for path, each in templates.items()}
-    return {f"{here}/__init__.py": '"""Tells images apart; see README.md."""\n', **files}
+    return workload_files(name, values, about="Tells images apart", folder="templates/images")
 
 
 def _scale(plan: ImagePlan) -> int:
