@@ -14,7 +14,7 @@ pytestmark = [
     pytest.mark.filterwarnings("default"),
 ]
 
-STEPS, BATCH, EPOCHS = 8, 64, 3
+STEPS, EPOCHS = 8, 3
 
 
 def _model():
@@ -30,7 +30,7 @@ def _model():
     return model
 
 
-def _blocks(*, block_s):
+def _blocks(*, block_s, batch):
     """Blocks of two steps, each of which takes so many seconds to make."""
     import tensorflow as tf
 
@@ -39,7 +39,7 @@ def _blocks(*, block_s):
         return number
 
     def block(number):
-        x = tf.random.stateless_normal([2, BATCH, 64], seed=[0, number])
+        x = tf.random.stateless_normal([2, batch, 64], seed=[0, number])
         return {"x": x}, tf.reduce_sum(x, 2, keepdims=True)
 
     numbers = tf.data.Dataset.counter().map(lambda number: tf.numpy_function(made, [number], tf.int64))
@@ -55,24 +55,23 @@ def told(tmp_path):
     from components.trainer.loop.preemption import Preemption
     from components.trainer.result import summarise
 
-    job = TrainingJob(
-        train_files=("none",),
-        eval_files=(),
-        features=(Feature(name="x", dtype="float32", shape=(64,)), Feature(name="y", dtype="float32")),
-        label="y",
-        model="none.build_model",
-        hyperparameters={},
-        batch_size=BATCH,
-        epochs=EPOCHS,
-        seed=1,
-        output_dir=str(tmp_path),
-        checkpoint_dir=str(tmp_path),
-    )
-
-    def call(*, block_s):
+    def call(*, block_s, batch):
+        job = TrainingJob(
+            train_files=("none",),
+            eval_files=(),
+            features=(Feature(name="x", dtype="float32", shape=(64,)), Feature(name="y", dtype="float32")),
+            label="y",
+            model="none.build_model",
+            hyperparameters={},
+            batch_size=batch,
+            epochs=EPOCHS,
+            seed=1,
+            output_dir=str(tmp_path),
+            checkpoint_dir=str(tmp_path),
+        )
         model = _model()
         assert takes_blocks(model, Devices(kind="cpu", backend="tensorflow", words=""))
-        blocks = _blocks(block_s=block_s)
+        blocks = _blocks(block_s=block_s, batch=batch)
         data = Input(
             steps_per_epoch=STEPS, in_blocks=True, wait=InputWait(),
             batches_from=lambda _step, _rollbacks: blocks, eval_batches=None,
@@ -87,13 +86,14 @@ def told(tmp_path):
 
 
 def test_steps_that_wait_for_a_slow_input_are_told_as_input_bound(told):
-    result = told(block_s=0.1)
+    result = told(block_s=0.1, batch=64)
     # What a step computes is milliseconds; the rest of its 50 is waiting.
     assert result["speed"]["input_waiting_share"] > 0.5
     assert result["verdict"].startswith("input-bound: ")
 
 
 def test_steps_that_find_their_input_made_are_told_as_compute_bound_beside_checkpoints(told):
-    result = told(block_s=0.0)
+    # Steps of some 30 ms: beside them even a core that others take for a while makes the next block in time.
+    result = told(block_s=0.0, batch=1024)
     assert result["speed"]["input_waiting_share"] < 0.1
     assert result["verdict"].startswith("compute-bound: ")
