@@ -276,6 +276,7 @@ def preflight(
     search_s: o.Search = None,
     limit_s: o.Limit = None,
     price: o.Prices = None,
+    fast: o.Fast = False,
     sets: Sets = None,
     profile: Profile = None,
     output: o.Output = DEFAULT_OUTPUT,
@@ -288,9 +289,10 @@ def preflight(
     slices = [*(tpu or []), *(tpu_preflight.ONE_HOST if every else [])]
     wanted = tpu_preflight.Wanted(
         slices=tuple(slices),
-        search_s=search_s if search_s is not None else 0.0 if every else tpu_preflight.SEARCH_S,
+        search_s=search_s if search_s is not None else 0.0 if every or fast else tpu_preflight.SEARCH_S,
         limit_s=limit_s,
         prices=tuple(price or []),
+        is_fast=fast,
     )
     found = tpu_preflight.preflight(workload, output, wanted, sets=sets or [], profile=profile)
     _print(found.to_json() if as_json else found.text())

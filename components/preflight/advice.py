@@ -82,6 +82,7 @@ class Verdict:
             "step": asdict(answer.step) if answer else None,
             "fits_batch": answer.fits_batch if answer else None,
             "fails_batch": answer.fails_batch if answer else None,
+            "is_fast": answer.is_fast if answer else None,
             "parameters": answer.parameters if answer else None,
             "estimate": estimated,
             "findings": [asdict(each) for each in self.findings],
@@ -158,7 +159,7 @@ def _compiled_line(verdict: Verdict, answer: Answer) -> str:
         return f"  ✓ XLA accepts the step ({answer.parameters:,} weights); checked for a CPU only"
     line = (
         f"  ✓ compiles, and needs {_memory(step.peak_bytes)} of {_memory(wanted.memory_bytes)} a device "
-        f"({answer.parameters:,} weights, {answer.policy})"
+        f"({answer.parameters:,} weights, {answer.policy}{', a fast look' if answer.is_fast else ''})"
     )
     if answer.fits_batch and answer.fails_batch:
         line += f"; batch {answer.fits_batch:,} fits, {answer.fails_batch:,} does not"

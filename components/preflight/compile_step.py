@@ -23,7 +23,7 @@ from components.preflight.hlo import collective_bytes
 from components.preflight.request import Answer, Compiled, Question, Slice
 
 FAST = {"exec_time_optimization_effort": -1.0}
-"""Halves the time to compile, and overstates the peak of memory by some percent: for the search only."""
+"""Large models compile sooner, to programs that need more memory: for the search and for a quick look."""
 SEARCH_LIMIT_ROWS = 2**17
 """Rows of one device above which no batch is looked for."""
 _NEEDED = re.compile(r"[Uu]sed ([\d.]+)([KMGT]) of|\(([\d.]+)([KMGT])\) exceeds")
@@ -90,6 +90,7 @@ def answer_to(question: Question) -> Answer:
     facts: dict[str, Any] = {
         "target": "tpu" if question.slice.generation else "cpu",
         "parameters": model.count_params(),
+        "is_fast": question.is_fast,
         "policy": policy,
         "layers": layers_of(model),
         "variables": tuple(each.path for each in model.trainable_variables),
@@ -108,7 +109,7 @@ def answer_to(question: Question) -> Answer:
     step = TrainingStep(model, features, question)
     traced = step.traced(question.batch_size)
     facts["callbacks"] = tuple(dict.fromkeys(callbacks_in(traced.jaxpr.jaxpr)))
-    first = step.compiled(question.batch_size)
+    first = step.compiled(question.batch_size, fast=question.is_fast)
     found: tuple[int | None, int | None] = (None, None)
     if question.search_s and question.slice.generation and (first.fits or first.is_out_of_memory):
         ends = time.monotonic() + question.search_s

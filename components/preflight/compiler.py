@@ -49,13 +49,13 @@ def package_versions(interpreter: Path) -> dict[str, str]:
 def as_asked(question: Question, compiler: str) -> Question:
     """The question as this compiler can answer it.
 
-    Without libtpu it is for a CPU, whatever the slice is. A batch that the replicas cannot share is rounded
-    up: the rules say what is wrong with it, and a compiler would say no more.
+    Without libtpu it is for a CPU, whatever the slice is, and with all effort. A batch that the replicas
+    cannot share is rounded up: the rules say what is wrong with it, and a compiler would say no more.
     """
     if compiler != WITH_LIBTPU:
         cpu = replace(question.slice, name="a CPU", generation="", devices=1, hosts=1, topology="")
         cpu = replace(cpu, machine={}, memory_bytes=0, has_tensorflow=True)
-        return replace(question, slice=cpu, search_s=0.0)
+        return replace(question, slice=cpu, search_s=0.0, is_fast=False)
     parts = question.parts
     return replace(question, batch_size=-(-question.batch_size // parts) * parts)
 

@@ -66,6 +66,17 @@ def _compiler(case: Case) -> Iterator[Finding]:
         )
 
 
+def _fast(case: Case) -> Iterator[Finding]:
+    if case.answer is not None and case.answer.is_fast:
+        yield Finding(
+            rule="fast",
+            severity="note",
+            message="compiled with the compiler's least effort (--fast): this is not the program that would "
+            "be trained: it needs more memory, and its times and costs are not those of the other",
+            remedy="ask without --fast before you pay",
+        )
+
+
 def _batch(case: Case) -> Iterator[Finding]:
     asked = case.question
     try:
@@ -139,13 +150,15 @@ def _compiles(case: Case) -> Iterator[Finding]:
         return
     needed = f"{step.peak_bytes / GIB:.2f} GiB" if step.peak_bytes else "more"
     fits = case.answer.fits_batch
+    fully = "ask without --fast, which needs less memory; " if case.answer.is_fast else ""
     larger = "a slice with more devices or memory, train.accumulate_steps, or train.model_parallel"
     yield Finding(
         rule="does_not_fit",
         severity="error",
         message=f"{case.question.batch_size} examples a step need {needed} of the "
         f"{case.question.slice.memory_bytes / GIB:.2f} GiB of a device of {name}",
-        remedy=f"train.batch_size: {fits}, which was compiled and fits; or {larger}" if fits else larger,
+        remedy=fully
+        + (f"train.batch_size: {fits}, which was compiled and fits; or {larger}" if fits else larger),
     )
 
 
@@ -195,5 +208,6 @@ RULES: tuple[Callable[[Case], Iterator[Finding]], ...] = (
     _padding,
     *place_rules.RULES,
     _too_small,
+    _fast,
     _compiler,
 )

@@ -106,6 +106,7 @@ class Answer:
         callbacks: primitives that call back to the host, with the layer they came from.
         fits_batch: the largest global batch that was compiled and fits; None: not searched.
         fails_batch: the smallest one that was compiled and does not; None: none was found.
+        is_fast: whether it was compiled with the compiler's least effort.
     """
 
     step: Compiled
@@ -117,6 +118,7 @@ class Answer:
     callbacks: tuple[str, ...] = ()
     fits_batch: int | None = None
     fails_batch: int | None = None
+    is_fast: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Plain values; `from_json` reads them back."""
@@ -152,6 +154,7 @@ class Question:
         model_parallel: devices that hold one copy of the model together.
         layout: as `train` has it.
         search_s: how long to search for the largest batch that fits; 0: not at all.
+        is_fast: whether the step is compiled with the compiler's least effort: sooner, and less exactly.
     """
 
     slice: Slice
@@ -165,6 +168,7 @@ class Question:
     model_parallel: int = 1
     layout: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
     search_s: float = 0.0
+    is_fast: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Plain values; `from_json` reads them back."""

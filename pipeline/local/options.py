@@ -97,12 +97,15 @@ Slices = Annotated[
 EverySlice = Annotated[bool, typer.Option("--all", help="All slices of one host.")]
 Search = Annotated[
     float | None,
-    typer.Option("--search", min=0, help="Seconds to look for the largest batch; 30, with --all 0."),
+    typer.Option(
+        "--search", min=0, help="Seconds to look for the largest batch; 30, with --all or --fast 0."
+    ),
 ]
 Limit = Annotated[
     float | None,
     typer.Option("--limit", min=1, help="Seconds for one slice at most; else preflight.limit_s."),
 ]
+Fast = Annotated[bool, typer.Option("--fast", help="A quick look: the compiler's least effort, less exact.")]
 Prices = Annotated[
     list[str] | None,
     typer.Option(metavar="GENERATION=USD", help="Of a chip-hour, before preflight.prices. Repeatable."),

@@ -60,12 +60,14 @@ class Wanted:
         search_s: how long to look for the largest batch that fits; 0: not.
         limit_s: how long the compilation of one slice may take; None: `preflight.limit_s`.
         prices: GENERATION=USD of an hour of a chip, before those of `preflight.prices`.
+        is_fast: whether the compiler's least effort is enough.
     """
 
     slices: tuple[str, ...] = ()
     search_s: float = SEARCH_S
     limit_s: float | None = None
     prices: tuple[str, ...] = ()
+    is_fast: bool = False
 
 
 def preflight(
@@ -86,7 +88,13 @@ def preflight(
     history = History(output.absolute())
     transformed = _transformed(config, history, workload)
     questions = [
-        Question(slice=each, features=transformed.features, search_s=wanted.search_s, **step_settings(config))
+        Question(
+            slice=each,
+            features=transformed.features,
+            search_s=wanted.search_s,
+            is_fast=wanted.is_fast,
+            **step_settings(config),
+        )
         for each in slices
     ]
     interpreter = _interpreter(config)

@@ -194,6 +194,16 @@ def test_a_slice_of_eight_sends_its_gradients_and_each_computes_an_eighth(asked,
 
 
 @pytest.mark.slow
+def test_a_fast_look_is_at_another_program_that_needs_more_memory(asked, tpu_python):
+    full, fast = asked(tpu_python, [question("fine"), question("fine", is_fast=True)])
+
+    assert (full.is_fast, fast.is_fast) == (False, True)
+    assert fast.step.fits
+    assert fast.step.peak_bytes > full.step.peak_bytes
+    assert fast.step.moved_bytes != full.step.moved_bytes
+
+
+@pytest.mark.slow
 def test_a_slice_of_several_hosts_and_a_model_over_two_devices_compile(asked, tpu_python):
     whole = question("fine", FOUR_HOSTS)
     halves = question("fine", FOUR_HOSTS, model_parallel=2, layout={"wide/kernel": (None, "model")})

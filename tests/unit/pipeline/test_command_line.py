@@ -116,6 +116,32 @@ def test_the_exit_code_is_that_of_the_run(local_runner, runner, monkeypatch, cod
     assert local_runner("resume")[0] == code
 
 
+@pytest.mark.parametrize(
+    ("words", "is_fast", "search_s"),
+    [
+        ([], False, 30.0),
+        (["--all"], False, 0.0),
+        (["--fast"], True, 0.0),
+        (["--fast", "--search", "9"], True, 9),
+    ],
+)
+def test_a_fast_preflight_looks_for_no_batch_unless_it_is_asked(
+    local_runner, monkeypatch, words, is_fast, search_s
+):
+    from pipeline.local import preflight
+
+    asked = []
+
+    def refuse(workload, output, wanted, **_):
+        asked.append((wanted.is_fast, wanted.search_s))
+        raise UsageError("enough")
+
+    monkeypatch.setattr(preflight, "preflight", refuse)
+    local_runner("preflight", *words)
+
+    assert asked == [(is_fast, search_s)]
+
+
 def test_ctrl_c_ends_with_130(local_runner, runner, monkeypatch):
     def interrupt(output):
         raise KeyboardInterrupt

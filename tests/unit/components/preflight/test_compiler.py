@@ -10,6 +10,13 @@ def test_without_libtpu_the_question_is_for_a_cpu_whatever_the_slice_is(case):
     assert asked.slice.name == "a CPU"
 
 
+def test_only_libtpu_is_asked_for_less_effort(case):
+    fast = case(is_fast=True).question
+
+    assert as_asked(fast, WITH_LIBTPU).is_fast
+    assert not as_asked(fast, COMPILERS[1]).is_fast
+
+
 @pytest.mark.parametrize(("batch_size", "compiled"), [(1024, 1024), (1001, 1008), (3, 8)])
 def test_a_batch_that_the_replicas_cannot_share_is_compiled_rounded_up(case, batch_size, compiled):
     assert as_asked(case(batch_size=batch_size).question, WITH_LIBTPU).batch_size == compiled

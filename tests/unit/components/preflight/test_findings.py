@@ -45,6 +45,7 @@ def test_nothing_is_found_where_nothing_is_wrong(case):
         ),
         ({"runtime": {"keras": "3"}}, "runtime", "note", "train.interpreter=.venv-tpu/bin/python"),
         ({"unanswered": ("it took too long", "--limit 900")}, "not_compiled", "note", "--limit 900"),
+        ({"is_fast": True}, "fast", "note", "without --fast"),
         ({"step_s": 5e-6}, "too_small", "note", "larger batch"),
         ({"step": Compiled(batch_size=1024, error="no strings")}, "does_not_compile", "error", "keras.ops"),
         (
@@ -72,6 +73,16 @@ def test_a_step_that_does_not_fit_names_what_it_needs_and_the_batch_that_does(ca
     assert found.rule == "does_not_fit"
     assert "17.00 GiB of the 15.75 GiB" in found.message
     assert found.remedy.startswith("train.batch_size: 512, which was compiled and fits")
+
+
+def test_a_fast_look_that_does_not_fit_is_to_be_asked_again_in_full(case):
+    step = Compiled(batch_size=1024, error="Ran out", is_out_of_memory=True, peak_bytes=17 * 2**30)
+
+    (refused, said) = findings(case(step=step, fits_batch=512, is_fast=True))
+
+    assert (refused.rule, said.rule) == ("does_not_fit", "fast")
+    assert refused.remedy.startswith("ask without --fast")
+    assert "train.batch_size: 512" in refused.remedy
 
 
 def test_where_nothing_was_compiled_no_finding_says_that_something_was(case):

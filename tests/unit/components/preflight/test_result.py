@@ -36,6 +36,15 @@ def test_json_names_the_slice_the_keys_and_how_to_rent_it(result):
     assert document["slices"][0]["estimate"]["training_s"] > 0
 
 
+def test_a_fast_look_is_told_as_one_in_json_and_on_the_screen(result):
+    fast, full = result(is_fast=True), result()
+
+    assert [each.to_json()["slices"][0]["is_fast"] for each in (fast, full)] == [True, False]
+    assert ", a fast look)" in fast.text()
+    assert "- fast: compiled with the compiler's least effort" in fast.text()
+    assert "fast" not in full.text()
+
+
 def test_examples_of_the_training_are_rows_times_epochs(result):
     assert result().verdicts[0].examples == 10_000
 

@@ -41,7 +41,7 @@ def asked(monkeypatch):
             with self._lock:
                 self.at_once -= 1
             step = Compiled(batch_size=question.batch_size, peak_bytes=2**20, flops=1e9, moved_bytes=1e9)
-            return self.answer or Answer(step=step, target="tpu")
+            return self.answer or Answer(step=step, target="tpu", is_fast=question.is_fast)
 
     asked = Asked()
     monkeypatch.setattr(command, "ask", asked)
@@ -109,6 +109,16 @@ def test_what_was_answered_is_not_asked_again_and_what_was_not_is(preflight, ask
     assert preflight("v5e-4")["slices"][0]["findings"][-1]["rule"] == "not_compiled"
     asked.answer = None
     assert preflight("v5e-4")["slices"][0]["can_train"]
+
+
+def test_a_fast_answer_and_a_full_one_are_kept_apart(preflight, asked):
+    fast = preflight("v5e-1", is_fast=True)["slices"][0]
+    full = preflight("v5e-1")["slices"][0]
+
+    assert (fast["is_fast"], full["is_fast"]) == (True, False)
+    assert len(asked.questions) == 2
+    assert preflight("v5e-1", is_fast=True)["slices"][0]["is_fast"]
+    assert len(asked.questions) == 2
 
 
 @pytest.mark.parametrize(("free_bytes", "at_once"), [(2.5 * COMPILE_BYTES, 2), (COMPILE_BYTES // 2, 1)])
