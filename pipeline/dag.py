@@ -136,7 +136,7 @@ def build_pipeline(
         hyperparameters=tuner.outputs["best_hyperparameters"] if tuner else None,
         custom_config=settings,
     )
-    preflight = _preflight(config, transform)
+    preflight = _preflight(config, transform, statistics_gen)
     for node in (tuner, trainer):
         if preflight and node:
             node.add_upstream_node(preflight)
@@ -251,13 +251,14 @@ def _reference_models(config: WorkloadConfig, transform: BaseNode) -> BaseNode |
     )
 
 
-def _preflight(config: WorkloadConfig, transform: BaseNode) -> BaseNode | None:
+def _preflight(config: WorkloadConfig, transform: BaseNode, statistics_gen: BaseNode) -> BaseNode | None:
     """What compiles the training step for its TPU before the training, where the workload asks for it."""
     if not config.train.preflight or config.train.device != "tpu":
         return None
     return Preflight(
         transformed_examples=transform.outputs["transformed_examples"],
         transform_graph=transform.outputs["transform_graph"],
+        statistics=statistics_gen.outputs["statistics"],
         **node_settings(config),
     )
 

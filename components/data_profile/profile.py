@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
+from tensorflow_metadata.proto.v0 import statistics_pb2
 from tfx.dsl.io import fileio
 
 from components.data_profile.label_score import LabelScore
@@ -71,6 +72,14 @@ def keep_profile(statistics: str, folder: str, profile: Profile) -> None:
             fileio.copy(f"{statistics}/{path}", f"{folder}/{path}", overwrite=True)
     with fileio.open(f"{folder}/{_PROFILE}", "w") as file:
         file.write(json.dumps(asdict(profile)))
+
+
+def split_rows(folder: str, split: str) -> int:
+    """The rows of a split, such as "Split-train", as its statistics in a folder count them."""
+    with fileio.open(f"{folder}/{split}/{STATISTICS}", "rb") as file:
+        datasets = statistics_pb2.DatasetFeatureStatisticsList.FromString(file.read()).datasets
+    # Slices, where there are any, come after all examples.
+    return int(datasets[0].num_examples)
 
 
 def read_profile(folder: str) -> Profile:

@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 from tfx.dsl.component.experimental.annotations import InputArtifact, OutputArtifact, Parameter
 from tfx.dsl.component.experimental.decorators import component
 from tfx.dsl.io import fileio
-from tfx.types.standard_artifacts import Examples, TransformGraph
+from tfx.types.standard_artifacts import Examples, ExampleStatistics, TransformGraph
 
+from components.data_profile.profile import split_rows
 from components.errors import GateStopError
 from components.preflight.advice import slice_lines
 from components.preflight.compiler import Unanswered, as_asked, ask, find_compiler
@@ -24,6 +25,7 @@ from schemas.artifacts import PreflightReport
 def Preflight(  # noqa: N802 (component constructors are nouns)
     transformed_examples: InputArtifact[Examples],
     transform_graph: InputArtifact[TransformGraph],
+    statistics: InputArtifact[ExampleStatistics],
     report: OutputArtifact[PreflightReport],
     workload: Parameter[str],
     model: Parameter[str],
@@ -39,6 +41,7 @@ def Preflight(  # noqa: N802 (component constructors are nouns)
     Args:
         transformed_examples: Transform's; their files are counted.
         transform_graph: Transform's; its schema says what the model takes.
+        statistics: StatisticsGen's; they say how many rows the training has.
         report: gets `preflight.json`, see `result.Preflight.to_json`.
         workload: its name.
         model: dotted path of `build_model`.
@@ -64,6 +67,7 @@ def Preflight(  # noqa: N802 (component constructors are nouns)
         Training.from_json(json.loads(training)),
         train_files=len(files),
         train_bytes=sum(map(_size_bytes, files)),
+        train_rows=split_rows(statistics.uri, SPLIT),
     )
     interpreter = find_compiler()
     if interpreter is None:

@@ -5,6 +5,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from tensorflow_metadata.proto.v0 import statistics_pb2
 
 pytestmark = pytest.mark.slow
 
@@ -28,6 +29,9 @@ def preflight(project, tmp_path, monkeypatch, jax_python):
     (tmp_path / "graph/transformed_metadata/schema.pbtxt").write_text(SCHEMA, encoding="utf-8")
     (tmp_path / "examples/Split-train").mkdir(parents=True)
     (tmp_path / "examples/Split-train/part-0").write_bytes(b"")
+    (tmp_path / "statistics/Split-train").mkdir(parents=True)
+    listed = statistics_pb2.DatasetFeatureStatisticsList(datasets=[{"num_examples": 5000}])
+    (tmp_path / "statistics/Split-train/FeatureStats.pb").write_bytes(listed.SerializeToString())
     (tmp_path / "report").mkdir()
 
     def call(model: str, *, limit_s: float = 600.0):
@@ -35,12 +39,13 @@ def preflight(project, tmp_path, monkeypatch, jax_python):
         component.Preflight.test_call(
             transformed_examples=SimpleNamespace(uri=str(tmp_path / "examples")),
             transform_graph=SimpleNamespace(uri=str(tmp_path / "graph")),
+            statistics=SimpleNamespace(uri=str(tmp_path / "statistics")),
             report=SimpleNamespace(uri=str(tmp_path / "report")),
             workload="tests",
             model=f"preflight_models.{model}",
             step=json.dumps({"hyperparameters": {}, "label": "y", "batch_size": 512}),
             tpu_slice=json.dumps(wanted),
-            training=json.dumps({"backend": "jax", "epochs": 1, "prices": {"v5e": OWN_PRICE}}),
+            training=json.dumps({"backend": "jax", "epochs": 3, "prices": {"v5e": OWN_PRICE}}),
             images="{}",
             limit_s=limit_s,
         )
@@ -77,7 +82,7 @@ def test_a_compilation_that_takes_too_long_is_ended_and_lets_the_run_go_on(prefl
     assert document["slices"][0]["target"] is None
 
 
-def test_own_prices_reach_the_estimate_of_the_node(preflight, monkeypatch):
+def test_own_prices_and_the_rows_of_the_training_reach_the_estimate_of_the_node(preflight, monkeypatch):
     from components.preflight import component
     from components.preflight.request import Answer, Compiled
 
@@ -87,6 +92,9 @@ def test_own_prices_reach_the_estimate_of_the_node(preflight, monkeypatch):
     (found,) = preflight("fine")["slices"]
 
     assert found["estimate"]["price"] == "0.9 USD a chip-hour of 2026-11, yours"
+    seconds = 5000 * 3 / found["estimate"]["examples_per_s"]
+    assert found["estimate"]["training_s"] == pytest.approx(seconds)
+    assert found["estimate"]["cost_usd"] == pytest.approx(seconds / 3600 * 8 * 0.9)
 
 
 def test_many_small_files_are_told_by_their_size(preflight, tmp_path, monkeypatch):
