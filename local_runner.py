@@ -167,7 +167,7 @@ def step_finish(run: o.StepRun, output: o.Output = DEFAULT_OUTPUT, verbose: Verb
 def runs(output: o.Output = DEFAULT_OUTPUT, as_json: o.Json = False, verbose: Verbose = False) -> None:
     """List the runs, the newest first."""
     listed = commands.runs(output)
-    _print([record.to_json() for record in listed] if as_json else commands.runs_text(listed))
+    _print([record.to_json() for record in listed] if as_json else commands.runs_text(listed, output))
 
 
 @app.command()

@@ -76,6 +76,10 @@ def call(app: typer.Typer) -> NoReturn:
 
 def _end_of_words(error: TyperException) -> NoReturn:
     context = getattr(error, "ctx", None)
+    if isinstance(error, typer.BadParameter) and isinstance(error.__cause__, ValueError):
+        # Typer tells pydantic's rule without the value that breaks it.
+        refused = getattr(error.__cause__, "errors", list)()
+        error.message = "; ".join([*(str(each["input"]) for each in refused[:1]), error.message])
     message = _SUGGESTION.sub(r"Closest: \1.", error.format_message())
     if context is not None and message.startswith("Usage:"):  # a group that was given no command
         print(message, file=sys.stderr)

@@ -27,6 +27,7 @@ class Metric:
             word: `categorical_accuracy` of one output is always 1.
         trivial: which statistic of the labels a constant answer scores; see `trivial.py`.
         interval: how its confidence bounds are computed; see `intervals.py`. None: no formula here.
+        at_most: the highest value that there is: of a share, an area or a cosine; None: none is kept.
     """
 
     class_name: str
@@ -34,19 +35,20 @@ class Metric:
     outputs: Outputs | None = None
     trivial: Trivial | None = None
     interval: Interval | None = None
+    at_most: float | None = None
 
 
 METRICS = {
-    "accuracy": Metric("Accuracy", "higher", "one", "majority_share", "proportion"),
-    "auc": Metric("AUC", "higher", None, "chance", "auc"),
-    "binary_accuracy": Metric("BinaryAccuracy", "higher", "one", "majority_share", "proportion"),
+    "accuracy": Metric("Accuracy", "higher", "one", "majority_share", "proportion", at_most=1),
+    "auc": Metric("AUC", "higher", None, "chance", "auc", at_most=1),
+    "binary_accuracy": Metric("BinaryAccuracy", "higher", "one", "majority_share", "proportion", at_most=1),
     "binary_crossentropy": Metric("BinaryCrossentropy", "lower", "one", "entropy"),
     "categorical_accuracy": Metric(
-        "CategoricalAccuracy", "higher", "classes", "majority_share", "proportion"
+        "CategoricalAccuracy", "higher", "classes", "majority_share", "proportion", at_most=1
     ),
     "categorical_hinge": Metric("CategoricalHinge", "lower", "classes"),
-    "cosine_similarity": Metric("CosineSimilarity", "higher"),
-    "f1_score": Metric("F1Score", "higher"),
+    "cosine_similarity": Metric("CosineSimilarity", "higher", at_most=1),
+    "f1_score": Metric("F1Score", "higher", at_most=1),
     "false_negatives": Metric("FalseNegatives", "lower"),
     "false_positives": Metric("FalsePositives", "lower"),
     "hinge": Metric("Hinge", "lower", "one"),
@@ -57,18 +59,20 @@ METRICS = {
     "mean_squared_error": Metric("MeanSquaredError", "lower", "one", "variance"),
     "mean_squared_logarithmic_error": Metric("MeanSquaredLogarithmicError", "lower", "one"),
     "poisson": Metric("Poisson", "lower", "one"),
-    "precision": Metric("Precision", "higher", None, "positive_share"),
-    "recall": Metric("Recall", "higher"),
+    "precision": Metric("Precision", "higher", None, "positive_share", at_most=1),
+    "recall": Metric("Recall", "higher", at_most=1),
     "root_mean_squared_error": Metric("RootMeanSquaredError", "lower", "one", "deviation"),
     "sparse_categorical_accuracy": Metric(
-        "SparseCategoricalAccuracy", "higher", "classes", "majority_share", "proportion"
+        "SparseCategoricalAccuracy", "higher", "classes", "majority_share", "proportion", at_most=1
     ),
     "sparse_categorical_crossentropy": Metric("SparseCategoricalCrossentropy", "lower", "classes", "entropy"),
     "sparse_top_k_categorical_accuracy": Metric(
-        "SparseTopKCategoricalAccuracy", "higher", "classes", None, "proportion"
+        "SparseTopKCategoricalAccuracy", "higher", "classes", None, "proportion", at_most=1
     ),
     "squared_hinge": Metric("SquaredHinge", "lower", "one"),
-    "top_k_categorical_accuracy": Metric("TopKCategoricalAccuracy", "higher", "classes", None, "proportion"),
+    "top_k_categorical_accuracy": Metric(
+        "TopKCategoricalAccuracy", "higher", "classes", None, "proportion", at_most=1
+    ),
     "true_negatives": Metric("TrueNegatives", "higher"),
     "true_positives": Metric("TruePositives", "higher"),
 }

@@ -1,5 +1,6 @@
 """Where versions are published to: a directory, or a folder of Cloud Storage, and from there an endpoint."""
 
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,26 @@ def push(model_folder: Path, *, base: str, papers: Mapping[str, Any] | None = No
 
         return publish_to_bucket(model_folder, base=base, papers=papers)
     return publish(model_folder, base=Path(base), papers=papers)
+
+
+def find_unwritable(base: str) -> str:
+    """Why no version can be published to a directory, in words; empty: one can, or it is not on this machine.
+
+    Asked of the system by a file that has no name and is gone at once: permissions alone do not tell of a
+    file system that takes no files.
+    """
+    if base.startswith(GS):
+        return ""
+    there = Path(base)
+    try:
+        while not there.exists():
+            there = there.parent
+        if not there.is_dir():
+            return f"{there} is no directory"
+        tempfile.TemporaryFile(dir=there).close()
+    except OSError as error:
+        return f"{there} takes no files: {error.strerror}"
+    return ""
 
 
 def deployment_at(settings: EndpointSettings | None) -> "VertexEndpoint | None":

@@ -100,5 +100,8 @@ def _as_profile(missing: Sequence[Needed]) -> str:
             place = place.setdefault(section, {})
         place[key] = each.example
     text = textwrap.indent(yaml.safe_dump({"prod": profile}, sort_keys=False, width=1000), "  ")
-    where = "put below profiles: in the workload file, with your own values, and run with --profile prod"
+    where = (
+        "put below profiles: in the workload file (in place of a `prod: {}` there, its keys into any other "
+        "prod:), with your own values, and run with --profile prod"
+    )
     return f"{where}:\n{text.rstrip()}"

@@ -155,6 +155,11 @@ class EvaluateConfig(Section):
         for key, better, other in (("max_drop", "lower", "max_rise"), ("max_rise", "higher", "max_drop")):
             if getattr(threshold, key) is not None and known.better == better:
                 raise KeyRuleError(f"of {metric} {better} is better; use {other}", *path, key)
+        if known.at_most is not None and threshold.min is not None and threshold.min > known.at_most:
+            words = (
+                f"must be at most {known.at_most:g}: no model's {metric} is higher, and none would be blessed"
+            )
+            raise KeyRuleError(words, *path, "min")
         if threshold.confidence is not None and known.interval is None:
             sure = ", ".join(name for name, each in METRICS.items() if each.interval)
             raise KeyRuleError(f"there is no formula for {metric}; there is for {sure}", *path, "confidence")

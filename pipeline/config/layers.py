@@ -4,6 +4,7 @@ A layer remembers where each of its keys was written, so that a problem found in
 shown where the user has to correct it.
 """
 
+import difflib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -13,6 +14,7 @@ from pipeline.errors import ConfigError
 
 Mapping = dict[str, Value]
 NOT_IN_A_PROFILE = ("name", "profiles")
+_SHOWN_WORKLOADS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +102,26 @@ def read_layer(path: Path, *, root: Path) -> Layer:
 
 
 def _no_file(path: Path, root: Path, name: str) -> ConfigError:
+    if name == ".":  # as which an empty path is read, too
+        return ConfigError("no workload is named: the name is empty, or '.'", hint=_workloads(path, root))
     if path.is_dir():
         return ConfigError(f"{name} is a folder; name the workload.yaml in it")
-    there = [_shown_path(found, root) for found in sorted(root.glob("workloads/*/workload.yaml"))]
-    hint = f"there {'is' if len(there) == 1 else 'are'} {', '.join(there[:5])}" if there else ""
-    return ConfigError(f"{name} does not exist", hint=hint)
+    return ConfigError(f"{name} does not exist", hint=_workloads(path, root))
+
+
+def _workloads(path: Path, root: Path) -> str:
+    """The workloads that there are, in words, those that `path` may have meant first; empty: none."""
+    meant = path.parent.name if path.name == "workload.yaml" else path.stem
+
+    def distance(found: Path) -> float:
+        return -difflib.SequenceMatcher(None, meant, found.parent.name).ratio()
+
+    files = sorted(sorted(root.glob("workloads/*/workload.yaml")), key=distance)
+    there = [_shown_path(found, root) for found in files[:_SHOWN_WORKLOADS]]
+    if not there:
+        return ""
+    more = [f"and {len(files) - len(there)} more"] if len(files) > len(there) else []
+    return f"there {'is' if len(files) == 1 else 'are'} {', '.join([*there, *more])}"
 
 
 def profile_layer(file: Layer, profile: str) -> Layer:

@@ -6,7 +6,7 @@ from typing import Self
 from pydantic import Field, field_validator, model_validator
 
 from pipeline.config.problems import KeyRuleError
-from pipeline.config.section import EndpointId, Section, ServiceAccount, Text, Texts
+from pipeline.config.section import BUCKET_WORDS, EndpointId, Section, ServiceAccount, Text, Texts
 
 _BUCKET_FOLDER = re.compile(r"gs://[a-z0-9][a-z0-9._-]+/[^/].*")
 
@@ -82,5 +82,5 @@ class PushConfig(Section):
     @classmethod
     def _directory_or_bucket(cls, value: str | None) -> str | None:
         if value is not None and "://" in value and not _BUCKET_FOLDER.fullmatch(value):
-            raise KeyRuleError("must be a directory or gs://BUCKET/FOLDER")
+            raise KeyRuleError(f"must be a directory or gs://BUCKET/FOLDER; {BUCKET_WORDS}")
         return value

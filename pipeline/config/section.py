@@ -19,13 +19,18 @@ _NETWORK = r"^projects/[^/\s]+/global/networks/[^/\s]+$"
 _KMS_KEY = r"^projects/[^/\s]+/locations/[^/\s]+/keyRings/[^/\s]+/cryptoKeys/[^/\s]+$"
 _MONTH = r"^[0-9]{4}-(0[1-9]|1[0-2])$"
 _LETTER = r"^[\t\x20-\x7e]$"
+# https://cloud.google.com/storage/docs/buckets#naming
+BUCKET_WORDS = (
+    "a bucket's name has 3 to 63 characters, with dots up to 222: lower-case letters, digits, -, _ and ., "
+    "at both ends a letter or digit"
+)
 PATTERN_WORDS = {
     _LETTER: "one ASCII character, as ',' or \"\\t\"",
     _NAME: "a letter, then letters, digits, - and _, all lower case and at most 63",
     _SNAKE_NAME: "a letter, then letters, digits and _, all lower case",
     _DOTTED_PATH: "a dotted path, module and function, as workloads.taxi.model.build_model",
     _VARIABLE_NAME: "the name of an environment variable: letters, digits and _, no leading digit",
-    _GS_PATH: "gs://BUCKET/PATH, without blanks",
+    _GS_PATH: f"gs://BUCKET/PATH, without blanks and empty parts; {BUCKET_WORDS}",
     _LABEL_VALUE: "lower-case letters, digits, '_' and '-', at most 63",
     _STEP_RANGE: "FIRST:LAST, two steps counted from 1, as '10:20' (in quotes)",
     _REGION: "a region, as europe-west4",

@@ -17,9 +17,9 @@ from pipeline.local.record import OVERRIDES, RunRecord
 from pipeline.local.verdict_table import verdict_lines
 from pipeline.local.wording import (
     again_command,
+    go_on_hints,
     metrics_line,
     node_line,
-    resume_command,
     rollback_line,
     seconds,
     step_lines,
@@ -216,7 +216,7 @@ def report(name: str | None, output: Path, *, index: bool, path: Path | None) ->
             return write_index(runs(output), output.absolute(), path)
         return write_page(find(name, output), output.absolute(), path)
     except (OSError, ValueError) as error:
-        raise PipelineError(f"The page cannot be written: {error}", hint="another file: -o FILE") from error
+        raise _no_page(error) from error
 
 
 def diff(old: str, new: str, output: Path) -> "Difference":
@@ -237,7 +237,14 @@ def diff_page(old: str, new: str, output: Path, path: Path) -> Path:
     try:
         return write_difference(_difference(before, after, output), before, after, path)
     except OSError as error:
-        raise PipelineError(f"The page cannot be written: {error}", hint="another file: -o FILE") from error
+        raise _no_page(error) from error
+
+
+def _no_page(error: OSError | ValueError) -> PipelineError:
+    words = str(error)
+    if isinstance(error, OSError) and error.filename is not None:
+        words = f"{error.filename}: {error.strerror}"
+    return PipelineError(f"The page cannot be written: {words}", hint="another file: -o FILE")
 
 
 def _difference(before: RunRecord, after: RunRecord, output: Path) -> "Difference":
@@ -303,9 +310,9 @@ def accept_schema(name: str | None, output: Path, *, agrees: Callable[[str], boo
     return f"{proposal.path} was changed.\nhint: {again_command(record)}"
 
 
-def runs_text(records: Sequence[RunRecord]) -> str:
-    """One line a run."""
-    return "\n".join(_run_lines(records)) or "No runs yet."
+def runs_text(records: Sequence[RunRecord], output: Path) -> str:
+    """One line a run; where there is none, the folder that was looked at: from elsewhere it is another."""
+    return "\n".join(_run_lines(records)) or f"No runs yet in {output.absolute()}."
 
 
 def _run_lines(records: Sequence[RunRecord]) -> Iterator[str]:
@@ -342,7 +349,7 @@ def show_text(record: RunRecord, *, width: int | None = None) -> str:
         lines += [f"stopped   {node_id}: {verdict.get('message', '')}", *stop_lines(verdict)]
     lines += stop_hints(record, stops)
     if record.state in ("failed", "killed", "interrupted") and not record.in_steps:
-        lines.append(f"hint: {resume_command(record)}")
+        lines += go_on_hints(record)
     if record.rollback:
         lines.append(f"rollback  {rollback_line(record)}")
     if record.pushed:

@@ -119,6 +119,7 @@ def _run(
     if is_all_known(request, history, record, display):
         return False
     request.check_engine()
+    request.check_destination()
     folder = history.folder(record.run_id)
     with temporary_folder(folder) as temporary, Server(folder, temporary=temporary, warm=warm) as server:
         plan = prepare(request, history, record, display, server, alive=alive)

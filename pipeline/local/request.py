@@ -113,6 +113,22 @@ class Request:
         own = beam_args(config.beam, config.cloud) if config else []
         check_engine([*own, *self.beam_args])
 
+    def check_destination(self) -> None:
+        """Refuses a directory that no model can be pushed to: told now, not after the training.
+
+        Raises:
+            ConfigError: names it, and what is wrong there.
+        """
+        from components.pusher.destination import find_unwritable
+
+        is_pushed = "config" in self.target and self.end in (None, "Pusher")
+        destination = self._config.push.destination if is_pushed else None
+        if destination is not None and (problem := find_unwritable(destination)):
+            raise ConfigError(
+                f"push.destination = {destination}: no version can be written there; {problem}",
+                hint="--set push.destination=DIRECTORY that can be written; null: serving/NAME in the output",
+            )
+
     @property
     def _config(self) -> WorkloadConfig:
         return WorkloadConfig.model_validate_json(self.target["config"])

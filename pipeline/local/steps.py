@@ -72,6 +72,7 @@ def begin(request: Request, *, display: RunDisplay, airflow: str = "", warm: War
         try:
             if not is_all_known(request, history, record, display):
                 request.check_engine()
+                request.check_destination()
                 own = _step_folder(folder, "begin")
                 with (
                     answered_by(raise_interrupt),

@@ -189,10 +189,16 @@ def verify_all(place: str | None, workload: Path, output: Path, *, profile: str 
         profile: of the workload.
 
     Raises:
-        UsageError: there is no version.
+        UsageError: there is no version, or neither a workload nor a folder of that name.
     """
-    if place and not Path(place).exists() and (PROJECT_ROOT / "workloads" / place).is_dir():
-        workload, place = Path(place), None
+    if place and not Path(place).exists():
+        if (PROJECT_ROOT / "workloads" / place).is_dir():
+            workload, place = Path(place), None
+        elif "/" not in place and version_number(place) is None:
+            raise UsageError(
+                f"verify {place}: there is no workload of that name, and no folder {Path(place).absolute()}.",
+                hint=command("versions"),
+            )
     if place is None:
         config = workload_config(workload, profile=profile)
         place = serving_base(config, output.absolute())

@@ -142,7 +142,10 @@ def _failure(record: RunRecord) -> Iterator[str]:
     yield f"Failed: {names}, after {done} of {len(record.nodes)} nodes. What is finished is kept."
     for node in failed:
         yield from _failed_node(record, node)
-    yield f"hint: {steps_go_on(record) if record.in_steps else resume_command(record)}"
+    if record.in_steps:
+        yield f"hint: {steps_go_on(record)}"
+    else:
+        yield from go_on_hints(record)
 
 
 def _failed_node(record: RunRecord, node: NodeRecord) -> Iterator[str]:
@@ -308,6 +311,25 @@ def _nodes(count: int) -> str:
 def resume_command(record: RunRecord) -> str:
     """The command that goes on with a run; of a rehearsal, the one that began it: it starts anew."""
     return str(record.target.get("again") or _command(record, "resume"))
+
+
+def go_on_hints(record: RunRecord) -> Iterator[str]:
+    """The commands that go on with a run that did not complete.
+
+    `resume` reads the workload file anew but keeps what `--set` laid over it: where such a value may be what
+    failed, the command that began the run stands beside it, to be pasted with another one.
+    """
+    sets = (record.target.get("origin") or {}).get("sets")
+    if record.state != "failed" or not sets or _is_rehearsal(record):
+        yield f"hint: {resume_command(record)}"
+        return
+    yield f"hint: {resume_command(record)}   # keeps --set as it was"
+    options = [word for name, why in record.overrides.items() for word in (OVERRIDES[name], why)]
+    for option, node_id in (("--from", record.target.get("start")), ("--to", record.target.get("end"))):
+        options += [option, node_id] if node_id else []
+    options += [word for argument in record.target.get("beam_args", ()) for word in ("--beam", argument)]
+    run = _begin_command(record, "run", options=options)
+    yield f"hint: {run}   # to change a --set in it; what is finished is kept"
 
 
 def _command(record: RunRecord, name: str) -> str:

@@ -148,6 +148,8 @@ def _write(path: Path, text: str) -> None:
     try:
         partial.write_text(text, encoding="utf-8")
         partial.replace(path)
-    except BaseException:
+    except BaseException as error:
         partial.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno:  # of the file asked for, not the partial one
+            raise OSError(error.errno, error.strerror, str(path)) from error
         raise

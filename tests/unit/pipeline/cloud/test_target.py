@@ -70,7 +70,8 @@ def test_all_that_is_missing_or_wrong_is_told_at_once_with_a_profile_to_paste(ta
         *CLOUD, "cloud.vertex.project", "cloud.vertex.region", "train.device", "schema", "data.source",
     ]  # fmt: skip
     assert lines[-1].endswith("put it on gs://, or below workloads/, which travels in the image")
-    _, _, profile = refused.value.hint.partition("\n")
+    where, _, profile = refused.value.hint.partition("\n")
+    assert "in place of a `prod: {}` there" in where  # as in taxi's file; twice the same key is refused
     settings = yaml.safe_load(f"profiles:\n  dev: {{}}\n{profile}")["profiles"]["prod"]
     assert settings == {
         "cloud": {

@@ -22,6 +22,9 @@ def test_cache_needs_an_image_whose_name_tells_its_content(project):
     ("setting", "words"),
     [
         ("cloud.root=s3://bucket", "must be gs://BUCKET/PATH"),
+        ("cloud.root=gs://b/p", "a bucket's name has 3 to 63 characters"),
+        ("cloud.root=gs://bucket//p", "without blanks and empty parts"),
+        ("push.destination=gs://b/p", "a bucket's name has 3 to 63 characters"),
         ("cloud.labels={Team: x}", "the key must be a letter, then letters, digits, - and _, all lower case"),
         ("cloud.resources.cpu=0", "must be above 0"),
         ("cloud.tasks={Trainer: {memory: 3}}", "unknown key; nearest: memory_gb"),

@@ -350,6 +350,8 @@ def test_mistake_of_the_file_is_told_once_however_many_profiles(lines_of):
         ("evaluate: {slices: [[a], [a]]}", "w.yaml:9: evaluate.slices.1: given twice; keep one"),
         ("evaluate: {thresholds: {acc: {min: 1}}}", "w.yaml:9: evaluate.thresholds.acc: not one of evaluate.metrics (auc, binary_accuracy); add it there"),
         ("evaluate: {thresholds: {auc: {min: 1, max: 0}}}", "w.yaml:9: evaluate.thresholds.auc: min (1.0) is above max (0.0); no value can pass"),
+        ("evaluate: {thresholds: {auc: {min: 1.5}}}", "w.yaml:9: evaluate.thresholds.auc.min = 1.5: must be at most 1: no model's auc is higher, and none would be blessed"),
+        ("evaluate: {slice_thresholds: {all: {auc: {min: 1.5}}}}", "w.yaml:9: evaluate.slice_thresholds.all.auc.min = 1.5: must be at most 1"),
         ("evaluate: {thresholds: {auc: {}}}", "w.yaml:9: evaluate.thresholds.auc: holds no bound; give min, max, max_drop or max_rise"),
         ("evaluate: {metrics: [acu]}", "w.yaml:9: evaluate.metrics.0 = 'acu': no metric of that name; nearest: auc"),
         ("evaluate: {metrics: [qqqq]}", "w.yaml:9: evaluate.metrics.0 = 'qqqq': no metric of that name; there are: accuracy, auc"),
@@ -520,10 +522,29 @@ def test_missing_file_is_told_with_the_workloads_there_are(root):
     assert caught.value.hint == "there is workloads/toy/workload.yaml"
 
 
+def test_a_count_may_have_to_be_above_what_a_share_can_be(load):
+    sets = ["evaluate.metrics=[true_positives]", "evaluate.thresholds={true_positives: {min: 100}}"]
+    assert load(sets=sets).evaluate.thresholds["true_positives"].min == 100
+
+
+@pytest.mark.parametrize("path", ["taxii", "taxii.yaml", "workloads/taxii/workload.yaml"])
+def test_nearest_workload_is_named_first_and_how_many_are_left_out(root, path):
+    for name in ("aa", "bb", "cc", "dd", "ee", "taxi"):
+        (root / f"workloads/{name}").mkdir(parents=True)
+        (root / f"workloads/{name}/workload.yaml").write_text(MINIMAL)
+    with pytest.raises(ConfigError) as caught:
+        load_workload(Path(path), root=root)
+    assert caught.value.hint.startswith(
+        "there are workloads/taxi/workload.yaml, workloads/aa/workload.yaml, "
+    )
+    assert caught.value.hint.endswith("workloads/dd/workload.yaml, and 1 more")
+
+
 @pytest.mark.parametrize(
     ("path", "message"),
     [
         ("work", "work is a folder; name the workload.yaml in it"),
+        ("", "no workload is named: the name is empty, or '.'"),
         ("\x1b[31m", "'\\x1b[31m' does not exist"),
         ("a\0b", "'a\\x00b' does not exist"),
         ("x" * 5000, "cannot be read: File name too long"),

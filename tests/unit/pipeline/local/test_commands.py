@@ -1,5 +1,7 @@
 """What the commands make of the records of runs."""
 
+from pathlib import Path
+
 import pytest
 
 from pipeline.local import commands
@@ -24,6 +26,13 @@ def test_a_killed_run_shows_the_time_that_it_ran(begun, tmp_path):
     [told] = commands.runs(tmp_path)
     assert (told.state, told.wall_s) == ("killed", 95.25)
     assert "killed, 95 s," in commands.show_text(commands.find(begun.run_id, tmp_path))
+
+
+def test_where_there_is_no_run_the_folder_that_was_looked_at_is_told(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert commands.runs_text(commands.runs(Path("output")), Path("output")) == (
+        f"No runs yet in {tmp_path / 'output'}."
+    )
 
 
 def test_a_run_that_goes_on_shows_the_time_so_far(begun, tmp_path):

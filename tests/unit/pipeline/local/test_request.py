@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.errors import UsageError
+from pipeline.errors import ConfigError, UsageError
 from pipeline.local.record import WHY
 from pipeline.local.request import Request, again, workload_request
 
@@ -51,3 +51,42 @@ def test_request_recorded_before_there_were_overrides_is_read(request_for):
     data = request_for().to_json()
     del data["overrides"]
     assert Request.from_json(data).overrides == {}
+
+
+@pytest.fixture
+def pushing_to(project, tmp_path):
+    """A request to run the taxi workload, its models pushed to a place."""
+
+    def call(place, end=None):
+        path, sets = project / "workloads/taxi/workload.yaml", [f"push.destination={place}"]
+        return workload_request(path, sets=sets, profile=None, output=tmp_path, beam_args=(), end=end)
+
+    return call
+
+
+def test_a_place_that_takes_no_version_is_refused_before_the_training(pushing_to, tmp_path):
+    (tmp_path / "file").touch()
+    place = tmp_path / "file/models"
+    with pytest.raises(ConfigError) as refused:
+        pushing_to(place).check_destination()
+    assert refused.value.message == (
+        f"push.destination = {place}: no version can be written there; {tmp_path / 'file'} is no directory"
+    )
+    assert "--set push.destination=DIRECTORY" in refused.value.hint
+
+
+def test_a_run_that_ends_before_the_push_needs_no_place_for_it(pushing_to, tmp_path):
+    (tmp_path / "file").touch()
+    pushing_to(tmp_path / "file", end="Trainer").check_destination()
+    with pytest.raises(ConfigError):
+        pushing_to(tmp_path / "file", end="Pusher").check_destination()
+
+
+@pytest.mark.parametrize("place", ["gs://bucket/models", "null"])
+def test_a_bucket_and_the_output_folder_are_not_looked_at(pushing_to, place):
+    pushing_to(place).check_destination()
+
+
+def test_the_look_at_a_place_leaves_nothing_there(pushing_to, tmp_path):
+    pushing_to(tmp_path / "srv/models").check_destination()
+    assert list(tmp_path.iterdir()) == []

@@ -3,6 +3,7 @@
 import os
 import subprocess
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -16,7 +17,7 @@ from pipeline.errors import UsageError
 from pipeline.local import commands
 from pipeline.local.lock import locked
 from pipeline.local.retention import kept_runs
-from pipeline.local.versions import rollback, verify, versions, versions_text
+from pipeline.local.versions import rollback, verify, verify_all, versions, versions_text
 
 NAMES = ("a", "b", "c")
 
@@ -112,7 +113,7 @@ def test_rollback_is_on_record_with_who_when_and_why(config, output, base, pushe
     monkeypatch.setenv("LOGNAME", "ann")
     first, second = pushed("a", "b")
     done = rollback(config, output, to=None, reason="wrong fares")
-    [line] = commands.runs_text(commands.runs(output)).splitlines()
+    [line] = commands.runs_text(commands.runs(output), output).splitlines()
     assert line.startswith(datetime.now(UTC).strftime("%Y%m%d-"))
     assert f"rolled back from {second} to {first} by ann: wrong fares" in line
     assert f"pushed {done.published.version}" in line
@@ -245,6 +246,15 @@ def test_verify_of_a_relative_path_works_from_inside_the_base(base, pushed, monk
     monkeypatch.chdir(base)
     assert [problem for _, problem in verify(str(version))] == [""]
     assert [problem for _, problem in verify(".")] == [""]
+
+
+def test_verify_of_a_name_that_is_nothing_says_what_it_may_be(output, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError) as refused:
+        verify_all("nope", Path("taxi"), output, profile=None)
+    assert refused.value.message == (
+        f"verify nope: there is no workload of that name, and no folder {tmp_path / 'nope'}."
+    )
 
 
 def test_verify_where_no_version_is_is_wrong_usage(tmp_path):

@@ -183,6 +183,34 @@ def test_failure_names_node_cause_place_log_and_the_command_to_go_on():
     assert len(said) <= 15
 
 
+def test_failed_run_with_set_also_names_the_command_to_run_with_another_value():
+    origin = {"path": "/work/churn/workload.yaml", "sets": ["train.batch_size=999999"], "profile": "dev"}
+    target = {"output": "/data/output", "origin": origin, "end": "Trainer", "beam_args": ["--a=1"]}
+    run = record("failed", target=target, overrides={"accept_data": "seen"})
+    run.nodes[1].state = "failed"
+    resume, again = text(run).splitlines()[-2:]
+    assert resume == (
+        "hint: python local_runner.py resume run-1 --output /data/output   # keeps --set as it was"
+    )
+    assert again == (
+        "hint: python local_runner.py run /work/churn/workload.yaml --set train.batch_size=999999 "
+        "--profile dev --accept-data seen --to Trainer --beam --a=1 --output /data/output"
+        "   # to change a --set in it; what is finished is kept"
+    )
+    assert commands.show_text(run).splitlines()[-2:] == [resume, again]
+
+
+def test_resume_is_all_there_is_to_do_where_no_set_or_no_failure_was():
+    origin = {"path": "/work/churn/workload.yaml", "sets": [], "profile": None}
+    failed = record("failed", target={"output": "/data/output", "origin": origin})
+    failed.nodes[1].state = "failed"
+    origin = {**origin, "sets": ["train.epochs=3"]}
+    interrupted = record("interrupted", target={"output": "/data/output", "origin": origin})
+    for run in (failed, interrupted):
+        hints = [line for line in text(run).splitlines() if line.startswith("hint: ")]
+        assert hints == ["hint: python local_runner.py resume run-1 --output /data/output"]
+
+
 def test_interrupted_run_says_what_is_kept():
     assert text(record("interrupted")).startswith("Interrupted. 2 finished nodes are kept")
 
