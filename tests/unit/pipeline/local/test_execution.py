@@ -1,7 +1,12 @@
+from functools import partial
+from unittest.mock import Mock
+
 import pytest
 
-from pipeline.local import execution
+from pipeline.errors import ConfigError
+from pipeline.local import execution, steps
 from pipeline.local.history import History
+from pipeline.local.request import workload_request
 from pipeline.report import page
 
 
@@ -30,3 +35,20 @@ def test_a_run_leaves_its_page(tmp_path, capsys, interrupted):
 
     assert (history.folder(record.run_id) / "report.html").is_file()
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("begin", [execution.execute, partial(steps.begin, airflow="")])
+def test_a_place_that_no_model_can_be_pushed_to_is_refused_before_anything_runs(
+    project, tmp_path, monkeypatch, begin
+):
+    (tmp_path / "file").touch()
+    monkeypatch.delattr(execution, "Server")
+    monkeypatch.delattr(steps, "Server")
+    workload, output = project / "workloads/taxi/workload.yaml", tmp_path / "output"
+    sets = [f"push.destination={tmp_path / 'file'}"]
+    request = workload_request(workload, sets=sets, profile=None, output=output, beam_args=())
+
+    with pytest.raises(ConfigError, match=r"push\.destination = .*file is no directory"):
+        begin(request, display=Mock())
+
+    assert list(History(output).runs()) == []
