@@ -43,21 +43,20 @@ def infer(file: InputFile, options: Options, known: Columns) -> dict[str, Column
                     kind = max(kind, _type_of(value))
                 kinds[key] = kind
     if not kinds:
-        raise FileError(
-            f"{file.name} holds no JSON object", hint='each line must be one object: {"name": value, ...}'
-        )
+        raise _no_object(file)
     return {name: known.get(name, kinds[name]) for name in options.chosen(tuple(kinds), file=file.name)}
 
 
 def first_keys(file: InputFile, options: Options) -> tuple[str, ...]:
-    """The keys of the objects in the first block of a file, by first appearance.
+    """The keys of the objects in the first block of a file that holds one, by first appearance.
 
     Raises:
-        FileError: the file cannot be read.
+        FileError: the file cannot be read, or no line is an object.
     """
     for _, rows, _ in _read_lines(file, options):
-        return tuple(dict.fromkeys(key for _, _, row in rows for key in row))
-    return ()
+        if keys := tuple(dict.fromkeys(key for _, _, row in rows for key in row)):
+            return keys
+    raise _no_object(file)
 
 
 def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]:
@@ -81,6 +80,12 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
             find=_finder(records, fitting),
             position=records.offset + len(records.data),
         )
+
+
+def _no_object(file: InputFile) -> FileError:
+    return FileError(
+        f"{file.name} holds no JSON object", hint='each line must be one object: {"name": value, ...}'
+    )
 
 
 def _finder(records: Records, rows: list[tuple[int, int, _Row]]) -> Callable[[int], Place]:

@@ -20,6 +20,7 @@ import numpy.typing as npt
 import orjson
 
 from components.errors import ComponentError, SlipwayError
+from components.predictor.input_columns import InputError
 from components.saved_model.class_names import class_names
 from components.saved_model.loading import LoadedModel, WrongInputError
 from components.saved_model.signatures import SERVING_DEFAULT
@@ -74,12 +75,14 @@ class Counts:
         not_finite: how many of these have an infinite value, or one that is no number, in it.
         rejected: rows without, by reason.
         first: the first few of these.
+        without_rows: names of the files that hold none.
     """
 
     predicted: int = 0
     rejected: dict[str, int] = field(default_factory=dict)
     first: list[dict[str, Any]] = field(default_factory=list)
     not_finite: int = 0
+    without_rows: list[str] = field(default_factory=list)
 
     def reject(self, record: dict[str, Any]) -> None:
         """Counts one row."""
@@ -94,6 +97,7 @@ class Counts:
         for reason, count in other.rejected.items():
             self.rejected[reason] = self.rejected.get(reason, 0) + count
         self.first = (self.first + other.first)[:_FIRST_REJECTS]
+        self.without_rows += other.without_rows
 
 
 class PredictFile(beam.DoFn):
@@ -132,7 +136,8 @@ class PredictFile(beam.DoFn):
             report = asdict(counts)
         except SlipwayError as error:
             # Carried as a value: Beam would turn an exception into a traceback as text.
-            report = {"error": error.message, "hint": error.hint}
+            is_input = isinstance(error, InputError)
+            report = {"error": error.message, "hint": error.hint, "is_input": is_input}
         _report_path(task, self._folder).write_text(json.dumps(report), encoding="utf-8")
         yield from ()
 
@@ -165,6 +170,8 @@ class PredictFile(beam.DoFn):
                 for record in sorted(refused, key=lambda each: each["row"]):
                     counts.reject(record)
                     rejects.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
+        if not counts.predicted and not counts.rejected:
+            counts.without_rows.append(task.name)
         return counts
 
     def _names(self, answers: list[Any]) -> list[str | None]:
@@ -195,7 +202,8 @@ def predict_files(
         classes: names of what the answers are about; none: they get no name.
 
     Raises:
-        ComponentError: a file cannot be read, or the model refuses every row.
+        InputError: a file cannot be read, or is another table, as `read` says.
+        ComponentError: the model refuses every row.
     """
     from apache_beam.options.pipeline_options import PipelineOptions
 
@@ -212,7 +220,8 @@ def predict_files(
         report = json.loads(path.read_text(encoding="utf-8"))
         path.unlink()
         if "error" in report:
-            raise ComponentError(report["error"], hint=report["hint"])
+            kind = InputError if report["is_input"] else ComponentError
+            raise kind(report["error"], hint=report["hint"])
         total.add(Counts(**report))
     return total
 

@@ -1,10 +1,10 @@
 """The command `predict`: a pushed version over the rows of files."""
 
-import difflib
+import contextlib
 import json
 import secrets
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from components.counting import counted
 from components.errors import ComponentError
+from components.ingest.blocks import FileError
 from components.ingest.column_names import column_names
 from components.ingest.column_types import Columns, ColumnType
 from components.ingest.formats import FORMATS
@@ -20,6 +21,7 @@ from components.ingest.quarantine import to_record
 from components.ingest.source import FOLDER_PATTERNS
 from components.ingest.storage import GS, StoredFile, fetched, list_files
 from components.ingest.typed_rows import example_rows
+from components.predictor.input_columns import InputColumns, InputError
 from components.pusher.manifest import Manifest
 from components.pusher.shelf import shelf_at
 from components.saved_model.arguments import argument_names
@@ -46,7 +48,7 @@ _TYPES = {
     "string": ColumnType.TEXT,
 }
 _SCHEMA_TYPES = {"FLOAT": ColumnType.FLOAT, "INT": ColumnType.INT, "BYTES": ColumnType.TEXT}
-_SHOWN_COLUMNS = 5
+_SHOWN_DETAIL = 200  # letters of what was found in a row
 _TABLES = ("csv", "jsonl", "parquet", "tfrecord")
 
 
@@ -57,7 +59,8 @@ class Predicted:
     Attributes:
         folder: holds the predictions, the rejects and `summary.json`.
         summary: the model's version, rows predicted, how many of them with no number for an answer, rows
-            rejected by reason, the files.
+            rejected by reason with the first few of them and the files that hold all, the files of the input
+            and those of them that hold no row.
     """
 
     folder: Path
@@ -74,6 +77,10 @@ class Predicted:
         if rejected:
             reasons = ", ".join(f"{count:,} {reason}" for reason, count in self.summary["rejected"].items())
             lines.append(f"{counted(rejected, 'row')} rejected: {reasons}.")
+            lines.append(_first_told(self.summary["first_rejected"][0], self.summary["rejects"]))
+        if without := self.summary["without_rows"]:
+            more = f" and {len(without) - 1:,} more" if len(without) > 1 else ""
+            lines.append(f"{without[0]}{more}: no row is in there.")
         return "\n".join([*lines, str(self.folder)])
 
 
@@ -84,20 +91,36 @@ class Reader:
     Attributes:
         files: of the input.
         options: how they are read.
-        columns: of the model, under their names in the files.
+        columns: of the model, under their names in the files; each file must have them.
         schema: of the data; saves looking for the types of columns that the model does not take.
+        needed: columns that no row may lack.
     """
 
     files: tuple[StoredFile, ...]
     options: Options
     columns: Columns
     schema: Columns
+    needed: tuple[str, ...] = ()
 
     def __call__(self, task: "InputTask") -> Iterator["Rows"]:
-        """The rows of one file."""
+        """The rows of one file.
+
+        Raises:
+            InputError: it cannot be read, or lacks a column.
+        """
+        try:
+            yield from self._rows(task)
+        except FileError as error:
+            raise InputError(error.message, hint=error.hint) from error
+
+    def _rows(self, task: "InputTask") -> Iterator["Rows"]:
         from components.predictor.predict_files import Rows
 
         with fetched(self.files[task.index]) as file:
+            if self.columns:
+                takes = InputColumns(tuple(self.columns), self.needed, self.schema)
+                if missing := takes.missing(column_names(file, self.options)):
+                    raise takes.error(file.name, missing)
             for found in example_rows(file, self.options, self.columns, known=self.schema):
                 rejects = [{"row": row, **to_record(task.name, reject)} for row, reject in found.rejects]
                 yield Rows(found.records, found.rows, rejects)
@@ -125,9 +148,9 @@ def predict(
         beam_args: options of the Beam pipeline, over the workload's.
 
     Raises:
-        UsageError: the Beam engine is not there, no version, no file, or `to` holds something or cannot be
-            made.
-        ComponentError: the version is damaged, a file cannot be read, or the model refuses every row.
+        UsageError: the Beam engine is not there, no version, no file, one that cannot be read or lacks a
+            column, or `to` holds something or cannot be made.
+        ComponentError: the version is damaged, or the model refuses every row.
     """
     shelf = shelf_at(serving_base(config, output.absolute()))
     numbers = shelf.numbers()
@@ -143,12 +166,13 @@ def predict(
     files = _files(source, file_format or config.data.format)
     options = _options(config, file_format or _format_of(files[0].name, config.data.format))
     manifest = shelf.manifest(number)
-    _check_columns(manifest, files[0], options, others=Path(shelf.base).parent)
+    with _wrong_input():
+        _check_columns(manifest, files[0], options, others=Path(shelf.base).parent)
     target = (to or output / "predictions" / config.name / _now()).absolute()
     partial = _new_folder_beside(target)
     try:
         doing = f"{config.name} version {number}: predicts {source}"
-        with sign_of_life(doing), shelf.fetched(number) as model:
+        with sign_of_life(doing), shelf.fetched(number) as model, _wrong_input():
             counts = _predict(manifest, model, files, options, partial, engine)
         summary = {
             "workload": config.name,
@@ -157,7 +181,9 @@ def predict(
             "not_finite": counts.not_finite,
             "rejected": counts.rejected,
             "first_rejected": counts.first,
+            "rejects": sorted(path.name for path in partial.glob("rejects-*") if path.stat().st_size),
             "files": [file.name for file in files],
+            "without_rows": counts.without_rows,
         }
         (partial / "summary.json").write_text(json.dumps(summary, indent=2), encoding="utf-8")
         partial.rename(target)
@@ -180,7 +206,8 @@ def _predict(
 
     schema = _schema_types(manifest)
     signatures = read_signatures(model)
-    reader = Reader(files, options, _columns(signatures, schema, options.format), schema)
+    columns = _columns(signatures, schema, options.format)
+    reader = Reader(files, options, columns, schema, _needed(manifest))
     classes = tuple(manifest.papers.get("classes", ())) if manifest else ()
     if not names_classes(classes, signatures[SERVING_DEFAULT]):
         classes = ()
@@ -209,44 +236,49 @@ def _new_folder_beside(target: Path) -> Path:
     return partial
 
 
+@contextlib.contextmanager
+def _wrong_input() -> Iterator[None]:
+    """A file that cannot be read, or lacks a column, is what the user gave: exit code 2 for both."""
+    try:
+        yield
+    except (FileError, InputError) as error:
+        raise UsageError(error.message, hint=error.hint) from error
+
+
 def _check_columns(manifest: Manifest | None, file: StoredFile, options: Options, *, others: Path) -> None:
-    """Refuses a table without the columns that no row may lack, before TensorFlow is imported.
+    """Refuses a table without columns that the model takes, before TensorFlow is imported.
+
+    Later files, and those for a version without papers, are refused when they are read.
 
     Args:
-        manifest: of the version; an older one does not name these columns.
+        manifest: of the version; an older one may not name the columns.
         file: the first of the input.
         options: how it is read.
         others: the folder beside the versions that holds those of other workloads.
+
+    Raises:
+        InputError: it lacks some.
+        FileError: it cannot be read.
     """
-    schema = manifest.papers.get("schema", {}) if manifest else {}
-    if options.format == "tfrecord" or not schema.get("needed"):
+    takes = InputColumns(_taken(manifest), _needed(manifest), _schema_types(manifest))
+    if options.format == "tfrecord" or not takes.taken:
         return
     with fetched(file) as there:
         names = column_names(there, options)
-    if missing := [name for name in schema["needed"] if name not in names]:
-        told = ", ".join(_with_nearest(name, names) for name in missing[:_SHOWN_COLUMNS])
-        more = f" and {len(missing) - _SHOWN_COLUMNS} more" if len(missing) > _SHOWN_COLUMNS else ""
-        raise UsageError(
-            f"{file.name} lacks {'a column' if len(missing) == 1 else 'columns'} that the model needs: "
-            f"{told}{more}.",
-            hint=_other_workload(names, file.name, others)
-            or f"it needs {', '.join(schema['needed'])}; rename the columns of the file",
-        )
+    if missing := takes.missing(names):
+        is_other_table = 2 * len(missing) > len(takes.taken)  # else a column or two are misspelled
+        other = _other_workload(names, file.name, others) if is_other_table else ""
+        raise takes.error(file.name, missing, hint=other)
 
 
-def _with_nearest(name: str, names: Sequence[str]) -> str:
-    nearest = difflib.get_close_matches(name, names, n=1)
-    return f"{name} (nearest: {nearest[0]})" if nearest else name
-
-
-def _other_workload(names: Sequence[str], source: str, folder: Path) -> str:
+def _other_workload(names: Collection[str], source: str, folder: Path) -> str:
     """The command that predicts with another workload whose model these columns suffice for; "" if none."""
     for base in sorted(folder.iterdir()) if folder.is_dir() else ():
         shelf = shelf_at(str(base))
         numbers = shelf.numbers()
         manifest = shelf.manifest(numbers[-1]) if numbers else None
-        needed = manifest.papers.get("schema", {}).get("needed") if manifest else None
-        if needed and set(needed) <= set(names):
+        taken = _taken(manifest)
+        if taken and set(taken) <= set(names):
             return command("predict", base.name, "--input", source, output=folder.parent)
     return ""
 
@@ -294,6 +326,24 @@ def _schema_types(manifest: Manifest | None) -> Columns:
     }
 
 
+def _needed(manifest: Manifest | None) -> tuple[str, ...]:
+    """The raw columns that no row may lack, as the version's papers name them."""
+    return tuple(manifest.papers.get("schema", {}).get("needed", ())) if manifest else ()
+
+
+def _taken(manifest: Manifest | None) -> tuple[str, ...]:
+    """The raw columns that the model takes, as the version's papers name them: at least the needed ones."""
+    papers = manifest.papers if manifest else {}
+    inputs = papers.get("model", {}).get("signatures", {}).get(SERVE_RAW, {}).get("inputs", ())
+    return tuple(_raw_names(inputs, _schema_types(manifest)).values()) or _needed(manifest)
+
+
+def _raw_names(arguments: Iterable[str], columns: Iterable[str]) -> dict[str, str]:
+    """From each argument of `serve_raw` to its column, whose name may hold what a signature's may not."""
+    known = {argument: column for column, argument in argument_names(columns).items()}
+    return {argument: known.get(argument, argument) for argument in arguments}
+
+
 def _columns(signatures: Mapping[str, Signature], names: Iterable[str], file_format: str) -> Columns:
     """The raw columns that the model takes, with their types; none for examples, which hold both."""
     if len(getattr(signatures.get(SERVING_DEFAULT), "inputs", ())) != 1:
@@ -305,13 +355,25 @@ def _columns(signatures: Mapping[str, Signature], names: Iterable[str], file_for
             "The model has no signature serve_raw, so the types of its columns are not known.",
             hint="give it serialized examples: --format tfrecord",
         )
-    # A signature's arguments are the columns' names with what they may not hold replaced.
-    columns = {argument: column for column, argument in argument_names(names).items()}
+    inputs = signatures[SERVE_RAW].inputs
+    columns = _raw_names(inputs, names)
     return {
-        columns.get(argument, argument): _TYPES[tensor.dtype]
-        for argument, tensor in signatures[SERVE_RAW].inputs.items()
+        columns[argument]: _TYPES[tensor.dtype]
+        for argument, tensor in inputs.items()
         if tensor.dtype in _TYPES
     }
+
+
+def _first_told(record: Mapping[str, Any], rejects: Sequence[str]) -> str:
+    """The first rejected row in words, and the files that hold all of them."""
+    line = record.get("line")
+    where = f"line {line}" if line is not None else f"row {record['row']} (from 0)"
+    column = f", column {record['column']}" if record.get("column") else ""
+    found = str(record.get("detail") or "").replace("\n", " ")
+    shown = f" ({found[:_SHOWN_DETAIL]}{'...' if len(found) > _SHOWN_DETAIL else ''})" if found else ""
+    files = f"{rejects[0]}{f' and {len(rejects) - 1:,} more' if len(rejects) > 1 else ''}"
+    what = f"{record['file']} {where}{column}: {record['reason']}{shown}"
+    return f"The first: {what}. Each is in {files}."
 
 
 def _now() -> str:

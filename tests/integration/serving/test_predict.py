@@ -41,6 +41,12 @@ def run(config, tmp_path):
     return call
 
 
+def parquet(rows):
+    sink = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(rows), sink)
+    return sink.getvalue()
+
+
 def lines(folder, kind):
     files = sorted(folder.glob(f"{kind}-*"))
     return [json.loads(line) for file in files for line in file.read_bytes().splitlines()]
@@ -66,6 +72,8 @@ def test_rows_of_a_csv_are_predicted_or_rejected_with_their_place(run, pushed, t
     assert done.summary["version"] == version
     assert (done.summary["predicted"], sum(done.summary["rejected"].values())) == (3, 3)
     assert "3 rows predicted" in done.text()
+    assert done.summary["rejects"] == ["rejects-00000-of-00001.jsonl"]
+    assert f"The first: {file} line 3, column fare: not a number ('x')." in done.text()
 
 
 def test_all_formats_give_the_same_predictions(run, pushed, tmp_path):
@@ -139,9 +147,44 @@ def test_file_of_another_table_is_told_by_its_columns_before_anything_runs(
     with pytest.raises(UsageError) as refused:
         run(file, to=tmp_path / "out")
     assert refused.value.message == f"{file} lacks a column that the model needs: fare (nearest: fair)."
-    assert refused.value.hint == "it needs fare; rename the columns of the file"
+    assert refused.value.hint.endswith("rename the columns of the file: no row may lack fare")
     assert capfd.readouterr().err == ""
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("b.csv", b"fare,companies\n1,a\n"),
+        ("b.jsonl", b'{"fare": 1, "companies": "a"}\n{"fare": 2}\n'),
+        ("b.parquet", parquet([{"fare": 1.0, "companies": "a"}])),
+    ],
+)
+def test_no_file_may_lack_a_column_that_may_be_empty(run, pushed, tmp_path, name, content):
+    pushed(3)
+    suffix = Path(name).suffix
+    whole = {".csv": b"fare,company\n1,\n", ".jsonl": b'{"fare": 1, "company": null}\n'}
+    first = tmp_path / f"a{suffix}"
+    first.write_bytes(whole.get(suffix) or parquet([{"fare": 1.0, "company": None}]))
+    assert predictions(run(first, to=tmp_path / "empty")) == [(0, [3.0])]
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(UsageError) as refused:
+        run(tmp_path / f"?{suffix}", to=tmp_path / "out")
+    lacks = "lacks a column that the model needs: company (nearest: companies)."
+    assert refused.value.message == f"{tmp_path / name} {lacks}"
+    assert "leave it empty" in refused.value.hint
+    assert not (tmp_path / "out").exists()
+
+
+def test_file_with_a_header_only_is_told_and_one_with_nothing_is_wrong_usage(run, pushed, tmp_path):
+    pushed(3)
+    (tmp_path / "in.csv").write_text("fare,company\n", encoding="utf-8")
+    done = run(tmp_path / "in.csv")
+    assert (done.summary["predicted"], done.summary["without_rows"]) == (0, [str(tmp_path / "in.csv")])
+    assert "in.csv: no row is in there" in done.text()
+    (tmp_path / "in.csv").write_bytes(b"")
+    with pytest.raises(UsageError, match=r"in\.csv is empty"):
+        run(tmp_path / "in.csv")
 
 
 def test_file_of_another_workload_is_told_with_the_command_for_it(run, pushed, saved_model, tmp_path):
@@ -192,12 +235,6 @@ def test_missing_version_file_and_taken_folder_are_wrong_usage(run, pushed, tmp_
         run(tmp_path / "in.csv", to=tmp_path)
 
 
-def parquet(rows):
-    sink = io.BytesIO()
-    pq.write_table(pa.Table.from_pylist(rows), sink)
-    return sink.getvalue()
-
-
 ROWS = [{"fare": float(number), "company": "a"} for number in range(100)]
 NOISE = bytes(np.random.default_rng(7).integers(0, 256, 50_000, dtype=np.uint8))
 HOSTILE_FILES = {
@@ -208,7 +245,8 @@ HOSTILE_FILES = {
     "twice.csv": b"fare,fare,company\n1,2,a\n",
     "long.csv": b'fare,company\n"' + b"a" * 20_000_000,
     "noise.jsonl": NOISE,
-    "wrong.jsonl": b'{"fare": 1\nnull\n[1]\n"x"\n{"fare": {"a": 1}}\n{"fare": "x"}\n{"fare": [[1]]}\n',
+    "wrong.jsonl": b'{"fare": 1\nnull\n[1]\n"x"\n{"fare": {"a": 1}}\n{"fare": "x", "company": ""}\n'
+    b'{"fare": [[1]]}\n',
     "deep.jsonl": b'{"fare": ' + b"[" * 200_000 + b"\n",
     "noise.parquet": NOISE,
     "framed.parquet": b"PAR1" + NOISE + b"\xff\xff\x00\x00PAR1",

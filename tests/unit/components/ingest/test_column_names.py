@@ -2,7 +2,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from components.ingest.blocks import InputFile
+from components.ingest.blocks import FileError, InputFile
 from components.ingest.column_names import column_names
 from components.ingest.column_types import ColumnType
 from components.ingest.options import Options
@@ -27,6 +27,14 @@ def test_names_of_the_columns_are_read_from_the_head_of_a_file(file, tmp_path):
     pq.write_table(pa.table({"fare": [1.0], "company": ["a"]}), tmp_path / "a.parquet")
     parquet = InputFile(name="a.parquet", path=tmp_path / "a.parquet")
     assert column_names(parquet, Options(format="parquet")) == ("fare", "company")
+
+
+def test_keys_are_those_of_the_first_objects_and_a_file_without_any_has_no_names(file):
+    options = Options(format="jsonl", block_bytes=16)
+    assert column_names(file("late.jsonl", 20 * b"[]\n" + b'{"fare": null}\n'), options) == ("fare",)
+    for content in (b"", b"[1]\n"):
+        with pytest.raises(FileError, match=r"none\.jsonl holds no JSON object"):
+            column_names(file("none.jsonl", content), options)
 
 
 def test_bytes_of_images_in_a_parquet_file_reach_the_examples_unchanged(tmp_path):

@@ -6,7 +6,9 @@ import math
 import numpy as np
 import pytest
 
+from components.errors import ComponentError
 from components.predictor import predict_files as predicting
+from components.predictor.input_columns import InputError
 from components.predictor.predict_files import Counts, InputTask, PredictFile, Rows
 from components.saved_model.signatures import Signature
 
@@ -49,4 +51,24 @@ def test_rows_with_no_number_for_an_answer_are_counted_once_each(report, tmp_pat
 def test_counts_of_files_add_up():
     total = Counts(predicted=3, not_finite=1)
     total.add(Counts(predicted=4, not_finite=2))
-    assert (total.predicted, total.not_finite) == (7, 3)
+    total.add(Counts(without_rows=["c.csv"]))
+    assert (total.predicted, total.not_finite, total.without_rows) == (7, 3, ["c.csv"])
+
+
+def test_file_without_rows_is_named(report):
+    assert report([], "a")["without_rows"] == ["rows.csv"]
+    assert report([[0.5]], "a")["without_rows"] == []
+
+
+@pytest.mark.parametrize(("error", "is_input"), [(InputError, True), (ComponentError, False)])
+def test_error_of_the_input_is_told_from_one_of_the_model(monkeypatch, tmp_path, error, is_input):
+    def read(_task):
+        raise error("broken", hint="mend it")
+
+    monkeypatch.setattr(predicting, "LoadedModel", lambda _folder: Answers("a"))
+    step = PredictFile("model", str(tmp_path), read)
+    step.setup()
+    list(step.process(InputTask(0, "rows.csv", 1)))
+    [path] = tmp_path.glob("*.report")
+    told = {"error": "broken", "hint": "mend it", "is_input": is_input}
+    assert json.loads(path.read_text(encoding="utf-8")) == told

@@ -1,0 +1,77 @@
+"""Which columns the files of the input must have, and how one that lacks some is told. Pure."""
+
+import difflib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from components.errors import ComponentError
+
+_SHOWN_COLUMNS = 5
+
+
+class InputError(ComponentError):
+    """A file of the input cannot be read, or is another table than the model takes."""
+
+
+@dataclass(frozen=True)
+class InputColumns:
+    """The columns that each file of the input must have.
+
+    A column that is not there at all is a mistake more often than a column of empty cells, and the model
+    would answer as if every cell were empty: that is for the user to say.
+
+    Attributes:
+        taken: by the model, under their names in the files.
+        needed: those of them that no row may lack.
+        known: others of the training's data, as the label: what a file has of these was not meant for one
+            of `taken`.
+    """
+
+    taken: tuple[str, ...]
+    needed: Collection[str] = ()
+    known: Collection[str] = ()
+
+    def missing(self, names: Collection[str]) -> dict[str, str]:
+        """The columns that a file with these names lacks, each with the nearest unknown name or "".
+
+        Those that no row may lack come first.
+        """
+        unknown = {name.casefold(): name for name in names if name not in {*self.taken, *self.known}}
+        lacking = [name for name in self.taken if name not in names]
+        lacking.sort(key=lambda name: name not in self.needed)
+        return {name: _nearest(name, unknown) for name in lacking}
+
+    def error(self, file: str, missing: Mapping[str, str], *, hint: str = "") -> InputError:
+        """The refusal of a file.
+
+        Args:
+            file: its name.
+            missing: as `missing` gives it; at least one.
+            hint: another remedy than to mend the columns of the file.
+        """
+        told = [f"{name} (nearest: {near})" if near else name for name, near in missing.items()]
+        what = "a column" if len(missing) == 1 else "columns"
+        return InputError(
+            f"{file} lacks {what} that the model needs: {_shown(told)}.",
+            hint=hint or self._remedy(missing),
+        )
+
+    def _remedy(self, missing: Collection[str]) -> str:
+        rule = "a file must have each column that the model was trained on; rename the columns of the file"
+        never_empty = [name for name in missing if name in self.needed]
+        if not never_empty:
+            return f"{rule}, or, where it is not known for any row, add the column and leave it empty"
+        more = len(missing) > len(never_empty)
+        others = "; add another that is not known for any row and leave it empty" if more else ""
+        return f"{rule}: no row may lack {_shown(never_empty)}{others}"
+
+
+def _shown(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN_COLUMNS} more" if len(names) > _SHOWN_COLUMNS else ""
+    return f"{', '.join(names[:_SHOWN_COLUMNS])}{more}"
+
+
+def _nearest(name: str, others: Mapping[str, str]) -> str:
+    """The most similar name of others, which are given by their letters without case; "" if none is."""
+    found = difflib.get_close_matches(name.casefold(), others, n=1)
+    return others[found[0]] if found else ""
