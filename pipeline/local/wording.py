@@ -323,13 +323,13 @@ def go_on_hints(record: RunRecord) -> Iterator[str]:
     if record.state != "failed" or not sets or _is_rehearsal(record):
         yield f"hint: {resume_command(record)}"
         return
-    yield f"hint: {resume_command(record)}   # keeps --set as it was"
     options = [word for name, why in record.overrides.items() for word in (OVERRIDES[name], why)]
     for option, node_id in (("--from", record.target.get("start")), ("--to", record.target.get("end"))):
         options += [option, node_id] if node_id else []
     options += [word for argument in record.target.get("beam_args", ()) for word in ("--beam", argument)]
     run = _begin_command(record, "run", options=options)
     yield f"hint: {run}   # to change a --set in it; what is finished is kept"
+    yield f"hint: {resume_command(record)}   # keeps --set as it was"
 
 
 def _command(record: RunRecord, name: str) -> str:

@@ -188,7 +188,7 @@ def test_failed_run_with_set_also_names_the_command_to_run_with_another_value():
     target = {"output": "/data/output", "origin": origin, "end": "Trainer", "beam_args": ["--a=1"]}
     run = record("failed", target=target, overrides={"accept_data": "seen"})
     run.nodes[1].state = "failed"
-    resume, again = text(run).splitlines()[-2:]
+    again, resume = text(run).splitlines()[-2:]
     assert resume == (
         "hint: python local_runner.py resume run-1 --output /data/output   # keeps --set as it was"
     )
