@@ -197,7 +197,7 @@ def test_failed_run_with_set_also_names_the_command_to_run_with_another_value():
         "--profile dev --accept-data seen --to Trainer --beam --a=1 --output /data/output"
         "   # to change a --set in it; what is finished is kept"
     )
-    assert commands.show_text(run).splitlines()[-2:] == [resume, again]
+    assert commands.show_text(run).splitlines()[-2:] == [again, resume]
 
 
 def test_resume_is_all_there_is_to_do_where_no_set_or_no_failure_was():
