@@ -4,7 +4,7 @@ import difflib
 import keyword
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, get_args
 
@@ -22,9 +22,12 @@ from pipeline.start.facts import facts_of
 from pipeline.start.images.begin import BegunImages, new_images
 from pipeline.start.images.looking import check_folder, divided, holds_images
 from pipeline.start.reading import Table, read_table
+from pipeline.start.rendering import utf8
 from pipeline.start.writing import files_of, write_files, written_lines
 
-_NUMBER = re.compile(r"[-+]?\d*\.?\d+([eE][-+]?\d+)?")
+# A number or a date, as hardly any column is named.
+_VALUE = re.compile(r"[-+]?\d*\.?\d+([eE][-+]?\d+)?|\d{1,4}[./-]\d{1,2}[./-]\d{1,4}([T ][0-9:.+-]*Z?)?")
+_SHOWN_CELLS = 5
 TASKS = ("auto", *get_args(Task))
 # From here on, somebody should ask whether the column is known before the label is.
 _SUSPICIOUS_SCORE = 0.8
@@ -103,6 +106,7 @@ def new(
         raise UsageError(f"--task {task} is none of {', '.join(TASKS)}.", hint="leave --task out")
     if "://" not in data:
         data = str(Path(data).absolute())  # typed in a shell, so from where that is
+        utf8(data)  # a workload.yaml could not name it
         if holds_images(Path(data)) or divided(Path(data)):
             if keep:
                 raise UsageError(f"--keep {keep[0]}: images have no columns.", hint="leave --keep out")
@@ -126,7 +130,7 @@ def new(
             )
     if label is None:
         label = ask("Which column is to be predicted?", list(facts), option="--label")
-    check_rows(table.rows)
+    check_rows(table.rows, rejected=table.rejected, first_reject=table.first_reject)
     decided = decide_task(facts[label], task) or _asked_task(label, ask)
     leaks, suspicions = _leaks(table, label)
     numbers = table.columns[label] if decided == "regression" else np.zeros(1)
@@ -140,16 +144,31 @@ def new(
         suspicions=suspicions,
         lists=table.lists,
     )
+    if table.file_format == "csv" and _are_values(list(facts)):
+        plan = replace(plan, notes=(_header_note(list(facts)), *plan.notes))
     files = files_of(plan, table, name=name, source=_source(data, root))
     write_files(files, root)
     return Begun(name=name, files=tuple(files), plan=plan, rows=table.rows, rejected=table.rejected)
 
 
 def _other_column(wanted: str, names: Sequence[str]) -> str:
-    if all(_NUMBER.fullmatch(name.strip()) for name in names):
+    if _are_values(names):
         return "the first line is taken for the names of the columns; put a line with names above the rows"
     near = difflib.get_close_matches(wanted, names, n=1)
     return f"the nearest is {near[0]}" if near else "name one of these"
+
+
+def _are_values(names: Sequence[str]) -> bool:
+    return all(_VALUE.fullmatch(name.strip()) for name in names)
+
+
+def _header_note(names: Sequence[str]) -> str:
+    more = ", ..." if len(names) > _SHOWN_CELLS else ""
+    return (
+        "The first line is taken for the names of the columns, and holds values only: "
+        f"{', '.join(names[:_SHOWN_CELLS])}{more}. If the file has no header, put a line with names above "
+        "its rows, and begin a new workload."
+    )
 
 
 def _check_name(name: str) -> None:

@@ -8,6 +8,8 @@ from enum import StrEnum
 from typing import Literal
 
 from components.counting import agreeing, counted
+from components.errors import ComponentError
+from components.saved_model.arguments import argument_names
 from pipeline.errors import UsageError
 from pipeline.start.facts import Facts
 
@@ -56,6 +58,7 @@ class Plan:
         deviation: of the label, for a regression.
         decisions: of every column, in the order of the file.
         notes: what the user should know, a sentence each.
+        kept_leaks: features that give the label away, and that the user wants nevertheless -> why.
     """
 
     label: Facts
@@ -65,6 +68,7 @@ class Plan:
     deviation: float
     decisions: tuple[Decision, ...]
     notes: tuple[str, ...]
+    kept_leaks: Mapping[str, str]
 
     def with_role(self, *roles: Role) -> list[Decision]:
         """The columns of some roles."""
@@ -95,16 +99,22 @@ _AMOUNT_SPAN = 30.0
 _RARE_CLASS = 0.1
 
 
-def check_rows(rows: int) -> None:
+def check_rows(rows: int, *, rejected: int = 0, first_reject: str = "") -> None:
     """Refuses a table that leaves a split empty.
+
+    Args:
+        rows: that could be read.
+        rejected: rows that could not.
+        first_reject: the first of these, in words.
 
     Raises:
         UsageError: it has too few rows.
     """
     if rows < LEAST_ROWS:
+        others = f" {counted(rejected, 'row')} cannot be read, as {first_reject}" if rejected else ""
         raise UsageError(
             f"{counted(rows, 'row')} {agreeing(rows, 'are')} too few to train on some and judge by others: "
-            f"{LEAST_ROWS} are the least.",
+            f"{LEAST_ROWS} are the least.{others}",
             hint="collect more rows first; some hundred make a model worth judging",
         )
 
@@ -178,6 +188,9 @@ def decide(
         suspicions: columns that come close to giving the label away -> why.
         lists: columns that are not read at all, because they hold several values a row.
         label_moments: mean and standard deviation of the label, for a regression.
+
+    Raises:
+        UsageError: no feature is left, or a served model could not tell two of them apart.
     """
     facts = {column.name: column for column in columns}
     wanted = facts[label]
@@ -198,6 +211,8 @@ def decide(
             else f"add columns to the file that may say something about {label}",
         )
     used = {decision.facts.name for decision in decisions if decision.role is not Role.LEFT_OUT}
+    _check_arguments(used - {label})
+    kept_leaks = {column: why for column, why in leaks.items() if column in used}
     suspicious = {column: why for column, why in (suspicions or {}).items() if column in used}
     classes = () if task == "regression" else tuple(sorted(wanted.counts))
     return Plan(
@@ -207,8 +222,20 @@ def decide(
         mean=label_moments[0],
         deviation=label_moments[1] or 1.0,
         decisions=tuple(decisions),
-        notes=tuple(_notes(wanted, task, suspicious, lists)),
+        notes=tuple(_notes(wanted, task, suspicious, lists, kept_leaks)),
+        kept_leaks=kept_leaks,
     )
+
+
+def _check_arguments(features: Collection[str]) -> None:
+    """By the Trainer's own rule, which comes to this only at the end of a training."""
+    try:
+        argument_names(sorted(features))
+    except ComponentError as error:
+        raise UsageError(
+            f"A model is asked by names of letters, digits and _: {error.message}.",
+            hint="rename one of them in the data, or take it out there",
+        ) from error
 
 
 def _decision(column: Facts, leaks: Mapping[str, str], is_kept: bool) -> Decision:
@@ -297,8 +324,18 @@ def _safe(name: str) -> str:
     return plain if plain[0].isalpha() else f"x_{plain}"
 
 
-def _notes(label: Facts, task: Task, suspicions: Mapping[str, str], lists: Collection[str]) -> Sequence[str]:
-    notes = []
+def _notes(
+    label: Facts,
+    task: Task,
+    suspicions: Mapping[str, str],
+    lists: Collection[str],
+    kept_leaks: Mapping[str, str],
+) -> Sequence[str]:
+    notes = [
+        f"Gives {label.name} away, and is kept: {column} ({why}). "
+        f"data_gate.features.{column}.max_label_score is 1, or the data gate would stop at it."
+        for column, why in kept_leaks.items()
+    ]
     if suspicions:
         notes.append(
             f"Nearly gives {label.name} away: {'; '.join(f'{c} ({why})' for c, why in suspicions.items())}. "

@@ -16,6 +16,7 @@ from components.ingest.column_types import Columns, ColumnType, merge
 from components.ingest.compression import open_stream
 from components.ingest.formats import format_of
 from components.ingest.options import Options
+from components.ingest.quarantine import describe
 from components.ingest.source import resolve_source
 from components.ingest.storage import fetched, list_files
 from components.ingest.typed_rows import typed_rows
@@ -39,6 +40,7 @@ class Table:
         rows: how many were read.
         is_whole: whether these are all.
         rejected: rows that could not be read.
+        first_reject: the first of these, in words; empty where there is none.
         file_format: csv, jsonl or parquet.
         delimiter: of a CSV.
         lists: columns that hold several values a row, which nothing here uses.
@@ -51,6 +53,7 @@ class Table:
     rejected: int
     file_format: str
     delimiter: str = ","
+    first_reject: str = ""
     lists: tuple[str, ...] = field(default=())
 
 
@@ -86,21 +89,27 @@ def read_table(source: str, *, root: Path, most_rows: int = MOST_ROWS) -> Table:
             kinds = merge(kinds, format_of(options).infer(file, options, {}))
     parts: dict[str, list[pa.Array]] = {name: [] for name in kinds}
     rows = rejected = 0
+    first_reject = ""
     for stored in files:
         if rows >= most_rows:
             break
         with fetched(stored) as file:
             for block in format_of(options).read(file, options, kinds):
                 values, wrong = typed_rows(block, kinds)
-                rejected += len(block.rejects) + len(wrong)
+                rejects = [*block.rejects, *wrong.values()]
+                rejected += len(rejects)
+                if rejects and not first_reject:
+                    first_reject = describe(file.name, min(rejects, key=lambda each: each.place.offset))
                 for name, column in values.items():
                     parts[name].append(column)
                 rows += block.rows
                 if rows >= most_rows:
                     break
     if not rows:
+        wrong_row = f" The first: {first_reject}" if first_reject else ""
         raise UsageError(
-            f"{source} holds no row that can be read.", hint="below the header, a CSV has a line for each row"
+            f"{source} holds no row that can be read.{wrong_row}",
+            hint="below the header, a CSV has a line for each row",
         )
     joined = {name: pa.chunked_array(chunks).combine_chunks() for name, chunks in parts.items()}
     lists = tuple(name for name, column in joined.items() if pa.types.is_large_list(column.type))
@@ -112,6 +121,7 @@ def read_table(source: str, *, root: Path, most_rows: int = MOST_ROWS) -> Table:
         rejected=rejected,
         file_format=file_format,
         delimiter=options.delimiter,
+        first_reject=first_reject,
         lists=lists,
     )
 

@@ -9,7 +9,10 @@ from typing import Any
 import jinja2
 from google.protobuf import text_encoding
 
+from pipeline.errors import UsageError
 from pipeline.local.printable import printable
+
+_LAST_OF_FOUR_DIGITS = 0xFFFF
 
 
 def workload_files(
@@ -53,12 +56,38 @@ def _environment(folder: str) -> jinja2.Environment:
 
 
 def _literal(value: Any) -> str:
-    """The value as Python, YAML and JSON all write it."""
-    return json.dumps(value, ensure_ascii=True)
+    r"""The value as Python and YAML both write it, in ASCII: as JSON, but beyond U+FFFF as \U0001f600.
+
+    There JSON writes two surrogates, which neither of the others puts together again.
+
+    Raises:
+        UsageError: it holds a lone surrogate, which no file of text can hold.
+    """
+    text = utf8(json.dumps(value, ensure_ascii=False)).decode()
+    return re.sub(r"[^ -~]", _escaped, text)
+
+
+def _escaped(letter: re.Match[str]) -> str:
+    code = ord(letter.group())
+    return f"\\u{code:04x}" if code <= _LAST_OF_FOUR_DIGITS else f"\\U{code:08x}"
 
 
 def _proto(value: str) -> str:
-    return f'"{text_encoding.CEscape(value.encode(), as_utf8=True)}"'
+    return f'"{text_encoding.CEscape(utf8(value), as_utf8=True)}"'
+
+
+def utf8(text: str) -> bytes:
+    """The bytes of a text in a file.
+
+    Raises:
+        UsageError: it holds a lone surrogate, which no file can hold.
+    """
+    try:
+        return text.encode()
+    except UnicodeEncodeError:  # Python's stand-in for the bytes of a file's name
+        raise UsageError(
+            f"{printable(text)} holds bytes that are not UTF-8.", hint="rename that file or folder"
+        ) from None
 
 
 def line(value: object) -> str:

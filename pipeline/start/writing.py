@@ -122,6 +122,7 @@ def _values(plan: Plan, table: Table, *, name: str, source: str) -> dict[str, An
         "seconds": [d for d in moments if d.facts.moment == "seconds"],
         "missing": [d for d in features if d.facts.missing],
         "gate": skew_limits(plan.rows),
+        "kept_leaks": plan.kept_leaks,
         "rejected": table.rejected,
         "max_bad_share": bad_share_limit(table.rejected, table.rows + table.rejected),
         "sample": _sample(table, used, label.facts.name),

@@ -21,6 +21,8 @@ HOSTILE = [
     "{{ 7 * 7 }} {% raw %}",
     "<script>alert(1)</script> | cell",
     "名前 é",
+    "emoji 😀",
+    "bell \x07, mark \ufeff, line \u2028, next \x85",
 ]
 
 
@@ -87,8 +89,8 @@ def test_the_schema_says_what_was_seen(root):
 
 
 def test_whatever_stands_in_names_and_values_stays_data(root):
-    columns = {name: (lambda row, k=k: [*HOSTILE, "x"][(row + k) % 7]) for k, name in enumerate(HOSTILE)}
-    _write(root, {**columns, "la`bel\r\n| x": COLUMNS["churned"]}, rows=700)
+    columns = {name: (lambda row, k=k: [*HOSTILE, "x"][(row + k) % 9]) for k, name in enumerate(HOSTILE)}
+    _write(root, {**columns, "la`bel\r\n| x": COLUMNS["churned"]}, rows=900)
     begun = _begin(root, label="la`bel\r\n| x")
     config = load_workload(root / "workloads/customers/workload.yaml", root=root)
     assert set(config.data.columns) == {*columns, "la`bel\r\n| x"}
@@ -246,6 +248,96 @@ def test_one_or_two_rows_are_too_few(root, rows, words):
     _write(root, {"a": _number, "y": lambda row: row % 2}, rows=rows)
     with pytest.raises(UsageError, match=words):
         _begin(root, label="y")
+
+
+def test_rows_that_cannot_be_read_are_told_where_the_others_are_too_few(root):
+    (root / "data.jsonl").write_text('{"a": 1, "y": 0}\n{"a": 2, "y": \n', encoding="utf-8")
+    with pytest.raises(UsageError, match="1 row is too few") as refused:
+        _begin(root, data="data.jsonl", label="y")
+    assert "1 row cannot be read, as " in refused.value.message
+    assert "data.jsonl line 2: broken JSON" in refused.value.message
+
+
+def test_the_first_row_that_cannot_be_read_is_told_where_all_are_such(root):
+    (root / "data.csv").write_text("a,y\n1\n2\n", encoding="utf-8")
+    with pytest.raises(UsageError, match="no row that can be read") as refused:
+        _begin(root, label="y")
+    assert "data.csv line 2: too few fields" in refused.value.message
+
+
+def test_columns_that_a_served_model_could_not_tell_apart_are_refused(root):
+    _write(root, {"a,b": _number, "a.b": lambda row: _number(row + 9), "churned": COLUMNS["churned"]})
+    with pytest.raises(UsageError, match=r"the columns 'a,b' and 'a.b' are both 'a_b'") as refused:
+        _begin(root)
+    assert refused.value.hint.startswith("rename one of them")
+    assert not (root / "workloads/customers").exists()
+
+
+def test_a_column_that_is_left_out_or_the_label_may_be_called_like_a_feature(root):
+    _write(root, {"a,b": _number, "a.b": _one("same"), "a_b": COLUMNS["churned"]})
+    assert _begin(root, label="a_b").plan.label.name == "a_b"
+
+
+def test_a_column_that_gives_the_label_away_passes_the_data_gate_when_it_is_kept(root):
+    churned = COLUMNS["churned"]
+    _write(root, {**COLUMNS, 're"fund 😀': lambda row: [1, 5][int(churned(row) == "yes")] + row / 1e4})
+    begun = _begin(root, keep=['re"fund 😀', "age"])
+    gate = load_workload(root / "workloads/customers/workload.yaml", root=root).data_gate
+    limits = {name: each.max_label_score for name, each in gate.features.items()}
+    assert limits == {'re"fund 😀': 1}, "of the only one that the gate would stop at"
+    assert gate.max_skew_l_infinity > 0.1, "the limits for few rows stand beside it"
+    assert 'Gives churned away, and is kept: re"fund 😀 (predicts it alone' in begun.text()
+    text = (root / "workloads/customers/workload.yaml").read_text(encoding="utf-8")
+    assert "kept by --keep (predicts it alone" in text
+
+
+def test_a_kept_leak_of_many_rows_has_a_data_gate_of_its_own(root):
+    codes = np.random.default_rng(4).integers(0, 2, size=8000)
+    columns = {"refund": lambda row: codes[row] + row / 1e5, "churned": lambda row: ["no", "yes"][codes[row]]}
+    _write(root, columns, rows=8000)
+    _begin(root, keep=["refund"])
+    text = (root / "workloads/customers/workload.yaml").read_text(encoding="utf-8")
+    assert "\ndata_gate:\n  features:\n" in text
+    config = load_workload(root / "workloads/customers/workload.yaml", root=root)
+    assert config.data_gate.features["refund"].max_label_score == 1
+
+
+def test_nothing_is_said_of_the_data_gate_where_no_leak_is_kept(root):
+    _write(root, COLUMNS)
+    _begin(root, keep=["age"])
+    assert load_workload(root / "workloads/customers/workload.yaml", root=root).data_gate.features == {}
+
+
+@pytest.mark.parametrize(
+    ("names", "is_told"),
+    [
+        (("1", "2.5", "0"), True),
+        (("-3e5", "2024-03-01", "03/04/2024 10:00"), True),
+        (("1", "2", "y"), False),
+        (("a", "b", "2024"), False),
+    ],
+)
+def test_a_first_line_of_values_only_is_told(root, names, is_told):
+    first, second, label = names
+    columns = {first: _number, second: lambda row: _number(row + 9), label: COLUMNS["churned"]}
+    _write(root, columns)
+    text = _begin(root, label=label).text()
+    assert (f"holds values only: {', '.join(names)}. If the file has no header" in text) == is_told
+
+
+def test_a_label_called_as_what_yaml_takes_for_nothing_stays_a_name(root):
+    _write(root, {"age": _number, "Null": COLUMNS["churned"]})
+    _begin(root, label="Null")
+    config = load_workload(root / "workloads/customers/workload.yaml", root=root)
+    assert config.transform.label == "null"
+
+
+def test_a_file_whose_name_is_no_text_is_refused(root):
+    _write(root, COLUMNS, name="caf\udce9.csv")
+    with pytest.raises(UsageError, match="not UTF-8") as refused:
+        _begin(root, data="caf\udce9.csv")
+    assert "rename" in refused.value.hint
+    assert not (root / "workloads/customers").exists()
 
 
 @pytest.mark.parametrize(("encoding", "name"), [("utf-16", "UTF-16"), ("latin-1", "LATIN1")])

@@ -13,7 +13,7 @@ from pipeline.config import load_workload
 from pipeline.errors import UsageError
 from pipeline.start.command import new
 
-CLASSES = ('"""; raise SystemExit # {{ 1 }}', "cats of mine", "犬 é")
+CLASSES = ('"""; raise SystemExit # {{ 1 }}', "cats of mine", "犬 é 😀")
 
 
 @pytest.fixture
