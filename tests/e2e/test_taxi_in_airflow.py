@@ -116,10 +116,6 @@ class Airflow:
         with closing(socket.socket()) as line:
             return line.connect_ex(("127.0.0.1", self._port)) == 0
 
-    def knows(self, dag_id):
-        """Whether the file of a DAG has been read."""
-        return bool(self._ask("SELECT 1 FROM serialized_dag WHERE dag_id = ?", dag_id))
-
     def state(self, dag_id, run_type):
         """The state of a DAG's run of that type; None where there is none yet."""
         rows = self._ask("SELECT state FROM dag_run WHERE dag_id = ? AND run_type = ?", dag_id, run_type)
@@ -220,12 +216,14 @@ def ended(tested, airflow, write_dag, days):
         profile=("--profile", "prod"),
     )
     write_dag("cloud.schedule.catch_up=false", workload="digits")  # to be read, not to be run
-    with airflow.running():
-        _wait(airflow, lambda: airflow.knows("taxi-prod") and airflow.knows("digits"))
-        asked = airflow.command(
-            "backfill", "create", "--dag-id", "taxi-prod", "--from-date", DAY, "--to-date", f"{DAY}T12:00"
-        )
+    # Before its processes run: they and the command would wait for one another to write to SQLite.
+    for words in (
+        ("dags", "reserialize"),
+        ("backfill", "create", "--dag-id", "taxi-prod", "--from-date", DAY, "--to-date", f"{DAY}T12:00"),
+    ):
+        asked = airflow.command(*words)
         assert asked.returncode == 0, asked.stderr
+    with airflow.running():
         runs = (("taxi", "scheduled"), ("taxi-prod", "backfill"))
         _wait(airflow, lambda: {airflow.state(*run) for run in runs} <= {"success", "failed"})
         return [airflow.state(*run) for run in runs]
