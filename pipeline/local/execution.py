@@ -280,6 +280,7 @@ def _close(history: History, record: RunRecord, began: float, *, state: Any, cod
     record.wall_s = round(time.monotonic() - began, 3)
     try:
         history.save(record)
+        history.forget_alive(record.run_id)
         history.append_event(record.run_id, {"run": record.run_id, "state": state, "exit_code": code})
     except OSError as error:
         folder = history.folder(record.run_id)

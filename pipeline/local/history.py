@@ -85,6 +85,10 @@ class History:
         except (OSError, ValueError):  # killed before the first note, or within one
             return 0.0
 
+    def forget_alive(self, run_id: str) -> None:
+        """Removes that note: a run that has ended says itself how long it took."""
+        (self.folder(run_id) / _ALIVE).unlink(missing_ok=True)
+
     def append_event(self, run_id: str, event: Mapping[str, Any]) -> None:
         """Adds one line to `events.jsonl`, with the time in UTC."""
         line = json.dumps({"at": datetime.now(UTC).isoformat(timespec="milliseconds"), **event})

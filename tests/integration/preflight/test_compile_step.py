@@ -126,7 +126,7 @@ def resnet(where: Slice, side: int, classes: int, batch_size: int) -> Question:
 @pytest.mark.slow
 @pytest.mark.parametrize("python", ["jax_python", "tpu_python"], ids=["without libtpu", "for a TPU"])
 def test_resnet50_of_small_images_goes_through(asked, request, python):
-    small = resnet(ONE_CHIP, side=32, classes=10, batch_size=256)
+    small = resnet(ONE_CHIP, side=32, classes=10, batch_size=64)
     compiler = WITH_LIBTPU if python == "tpu_python" else ""
 
     (answer,) = asked(request.getfixturevalue(python), [as_asked(small, compiler)])
