@@ -10,6 +10,7 @@ from typing import Any
 
 from tensorflow_metadata.proto.v0 import statistics_pb2
 
+from components.data_gate.protos import split_statistics
 from pipeline.local.outcome import read_stops, read_verdicts
 from pipeline.local.record import RunRecord
 from pipeline.report.artifacts import first_json, folders, read_bytes
@@ -103,13 +104,13 @@ def data(record: RunRecord) -> Data | None:
     quarantine = _quarantine(first_json(record, "schemas.Quarantine", "summary.json"))
     if not (gates or own or quarantine):
         return None
-    splits = {split: _whole(content) for split, content in own.items()}
-    earlier = {REFERENCE: _whole(then)} if then and own else {}
+    splits = {split: split_statistics(content) for split, content in own.items()}
+    earlier = {REFERENCE: split_statistics(then)} if then and own else {}
     found = [finding.get("feature", "") for verdict in verdicts for finding in verdict.get("findings", ())]
     made = features({**splits, **earlier}, findings=found)
     return Data(
-        rows={split: int(whole.num_examples) for split, whole in splits.items()},
-        reference=int(earlier[REFERENCE].num_examples) if earlier else None,
+        rows={split: statistics.rows for split, statistics in splits.items()},
+        reference=earlier[REFERENCE].rows if earlier else None,
         features=tuple(made[:_SHOWN_FEATURES]),
         drifts=drifts(own[_TRAIN], then) if then and _TRAIN in own else {},
         left_out=max(len(made) - _SHOWN_FEATURES, 0),
@@ -159,8 +160,3 @@ def _read_reference(record: RunRecord) -> bytes:
 
 def _datasets(content: bytes) -> Any:
     return statistics_pb2.DatasetFeatureStatisticsList.FromString(content).datasets
-
-
-def _whole(content: bytes) -> Any:
-    """All examples; slices, where there are any, come after them."""
-    return _datasets(content)[0]

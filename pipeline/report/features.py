@@ -3,19 +3,19 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
 
-from tensorflow_metadata.proto.v0 import statistics_pb2
+import numpy as np
+
+from components.data_gate.statistics import FeatureStatistics, Kind, SplitStatistics
+from components.data_profile.columns import Floats
 
 BINS = 12
+"""Bars of a number with many values."""
+
+_MOST_SINGLE_VALUES = 24  # a bar each for the hours of a day, the months, the weekdays, yes and no
 _SHOWN_VALUES = 8
-_KINDS = {
-    statistics_pb2.FeatureNameStatistics.INT: "integer",
-    statistics_pb2.FeatureNameStatistics.FLOAT: "float",
-    statistics_pb2.FeatureNameStatistics.STRING: "text",
-    statistics_pb2.FeatureNameStatistics.BYTES: "bytes",
-    statistics_pb2.FeatureNameStatistics.STRUCT: "struct",
-}
+_KINDS: Mapping[Kind, str] = {"int": "integer", "float": "float", "text": "text", "other": "other"}
 
 
 @dataclass(frozen=True)
@@ -26,14 +26,14 @@ class InSplit:
         split: its name.
         missing: share of the rows without a value, 0 to 1; None where there are no rows.
         distinct: how many values differ; None for numbers, of which nobody counts that.
-        numbers: `(min, mean, max)`; None for text.
+        numbers: smallest, mean and largest, in words; None for text.
         shares: of the values in each bin of the chart, or of each of its texts; 0 to 1.
     """
 
     split: str
     missing: float | None
     distinct: int | None
-    numbers: tuple[float, float, float] | None
+    numbers: tuple[str, ...] | None
     shares: tuple[float, ...]
 
 
@@ -43,10 +43,10 @@ class Feature:
 
     Attributes:
         name: its name.
-        kind: integer, float, text, bytes or struct.
+        kind: integer, float, text or other.
         splits: what it is in each.
-        labels: of the bins: the texts of a column of text, the lower edges of numbers, in words.
-        edges: `(low, high)` of the chart of numbers; None for text.
+        labels: of the bars: the texts of a column of text; the value or the range of numbers that each counts.
+        ends: the smallest and the largest number, in words that differ where they do; None for text.
         findings: how many the gate has about it.
     """
 
@@ -54,7 +54,7 @@ class Feature:
     kind: str
     splits: tuple[InSplit, ...]
     labels: tuple[str, ...]
-    edges: tuple[float, float] | None
+    ends: tuple[str, str] | None
     findings: int
 
     @property
@@ -68,106 +68,114 @@ class Feature:
         return any(share > 0 for found in self.splits for share in found.shares)
 
 
-def features(splits: Mapping[str, Any], *, findings: Iterable[str] = ()) -> list[Feature]:
+@dataclass(frozen=True)
+class Bins:
+    """What the bars of a number count, the same for all splits.
+
+    Attributes:
+        edges: float64 [bins + 1], ascending; a bin holds what is above its lower and at most its upper edge.
+        labels: of each bin.
+    """
+
+    edges: Floats
+    labels: tuple[str, ...]
+
+    def shares(self, found: FeatureStatistics) -> tuple[float, ...]:
+        """The share of the values in each bin, as exact as the quantiles that StatisticsGen keeps (1%)."""
+        if found.distribution is None:
+            return (0.0,) * len(self.labels)
+        below = found.distribution.at_most(self.edges)
+        # The smallest value of all lies on the first edge, and belongs to the first bin.
+        below[0] = 0.0
+        return tuple(float(share) for share in np.diff(below))
+
+
+def features(splits: Mapping[str, SplitStatistics], *, findings: Iterable[str] = ()) -> list[Feature]:
     """Each feature of the statistics, those that the gate found something about first.
 
     Args:
-        splits: split -> its `DatasetFeatureStatistics`.
+        splits: split -> its statistics.
         findings: the feature of each finding.
     """
     counts: dict[str, int] = {}
     for name in findings:
         counts[name] = counts.get(name, 0) + 1
-    by_name: dict[str, dict[str, Any]] = {}
+    by_name: dict[str, dict[str, FeatureStatistics]] = {}
     for split, statistics in splits.items():
-        for message in statistics.features:
-            by_name.setdefault(_name(message), {})[split] = (message, int(statistics.num_examples))
+        for name, found in statistics.features.items():
+            by_name.setdefault(name, {})[split] = found
     made = [_feature(name, found, counts.get(name, 0)) for name, found in by_name.items()]
     return sorted(made, key=lambda feature: (-feature.findings, feature.name))
 
 
-def _name(message: Any) -> str:
-    return ".".join(message.path.step) or str(message.name)
+def _feature(name: str, found: Mapping[str, FeatureStatistics], findings: int) -> Feature:
+    kind = _KINDS[next(iter(found.values())).kind]
+    numbers = [each for each in found.values() if each.distribution is not None]
+    if numbers:
+        bins = bins_of(numbers)
+        splits = tuple(_numbers_in_split(split, each, bins) for split, each in found.items())
+        ends = number_words([min(each.min for each in numbers), max(each.max for each in numbers)])
+        return Feature(name, kind, splits, bins.labels, (ends[0], ends[1]), findings)
+    labels = _texts(list(found.values()))
+    splits = tuple(_texts_in_split(split, each, labels) for split, each in found.items())
+    return Feature(name, kind, splits, labels, None, findings)
 
 
-def _feature(name: str, found: Mapping[str, tuple[Any, int]], findings: int) -> Feature:
-    messages = [message for message, _ in found.values()]
-    numbers = [m.num_stats for m in messages if m.WhichOneof("stats") == "num_stats"]
-    edges = _edges(numbers)
-    labels = tuple(f"{value:.4g}" for value in _lower_edges(edges)) if edges else _texts(messages)
-    splits = tuple(_in_split(split, *each, edges, labels) for split, each in found.items())
-    return Feature(name, _KINDS.get(messages[0].type, "other"), splits, labels, edges, findings)
+def _numbers_in_split(split: str, found: FeatureStatistics, bins: Bins) -> InSplit:
+    known = number_words((found.min, found.mean, found.max)) if found.present else None
+    return InSplit(split, _missing(found), None, known, bins.shares(found))
 
 
-def _in_split(
-    split: str, message: Any, rows: int, edges: tuple[float, float] | None, labels: Sequence[str]
-) -> InSplit:
-    kind = message.WhichOneof("stats")
-    stats: Any = getattr(message, kind) if kind else None
-    common = getattr(stats, "common_stats", None)
-    # A row may have the column and no value in it: Ingest writes an empty cell so.
-    present = min(common.num_non_missing, common.tot_num_values) if common else 0
-    missing = 1 - present / rows if rows else None
-    if kind == "num_stats":
-        known = (stats.min, stats.mean, stats.max) if present else None
-        return InSplit(split, missing, None, known, _binned(stats, edges))
-    counts = _counts(message)
+def _texts_in_split(split: str, found: FeatureStatistics, labels: Sequence[str]) -> InSplit:
+    counts, present = found.counts, found.present
     shares = tuple(counts.get(label, 0.0) / present if present else 0.0 for label in labels)
-    distinct = int(stats.unique) if kind == "string_stats" else None
-    return InSplit(split, missing, distinct, None, shares)
+    return InSplit(split, _missing(found), found.unique if found.kind == "text" else None, None, shares)
 
 
-def _counts(message: Any) -> dict[str, float]:
-    stats = message.string_stats if message.WhichOneof("stats") == "string_stats" else None
-    return {bucket.label: bucket.sample_count for bucket in stats.rank_histogram.buckets} if stats else {}
+def _missing(found: FeatureStatistics) -> float | None:
+    return found.missing_share if found.rows else None
 
 
-def _texts(messages: Sequence[Any]) -> tuple[str, ...]:
+def _texts(found: Sequence[FeatureStatistics]) -> tuple[str, ...]:
     """The most frequent texts of the first split, then those that only others know."""
-    labels = dict.fromkeys(label for message in messages for label in _counts(message))
+    labels = dict.fromkeys(label for each in found for label in each.counts)
     return tuple(labels)[:_SHOWN_VALUES]
 
 
-def _edges(numbers: Sequence[Any]) -> tuple[float, float] | None:
-    lows = [s.min for s in numbers if s.common_stats.tot_num_values and math.isfinite(s.min)]
-    highs = [s.max for s in numbers if s.common_stats.tot_num_values and math.isfinite(s.max)]
-    return (min(lows), max(highs)) if lows and highs else None
+def bins_of(numbers: Sequence[FeatureStatistics]) -> Bins:
+    """What the bars count: each whole number where they are few, or equal ranges from the least to the most.
 
-
-def _lower_edges(edges: tuple[float, float]) -> list[float]:
-    low, high = edges
-    return [low + (high - low) * index / BINS for index in range(BINS)]
-
-
-def _binned(stats: Any, edges: tuple[float, float] | None) -> tuple[float, ...]:
-    histograms = [h for h in stats.histograms if h.type == statistics_pb2.Histogram.STANDARD]
-    if edges is None or not histograms:
-        return ()
-    buckets = [(b.low_value, b.high_value, b.sample_count) for b in histograms[0].buckets]
-    return rebin(buckets, edges)
-
-
-def rebin(buckets: Iterable[tuple[float, float, float]], edges: tuple[float, float]) -> tuple[float, ...]:
-    """The shares of a histogram in `BINS` bins of equal width, so that two splits have the same bins.
-
-    Within a bucket the values are taken as evenly spread.
+    Whole numbers never share a bin with half of their neighbour: the edges lie between them.
 
     Args:
-        buckets: low, high, count.
-        edges: low and high of all bins.
-
-    Returns:
-        One share a bin, 0 to 1; they add up to 1 where there is anything.
+        numbers: the feature in each split; all have a distribution.
     """
-    low, high = edges
-    width = (high - low) / BINS or 1.0
-    sums = [0.0] * BINS
-    for start, end, count in buckets:
-        if not (count > 0 and math.isfinite(start) and math.isfinite(end)):
-            continue
-        first, last = (min(max(int((at - low) / width), 0), BINS - 1) for at in (start, end))
-        for index in range(first, last + 1):
-            overlap = min(end, low + width * (index + 1)) - max(start, low + width * index)
-            sums[index] += count * (overlap / (end - start) if end > start else 1.0)
-    total = sum(sums)
-    return tuple(value / total for value in sums) if total else tuple(sums)
+    low, high = min(each.min for each in numbers), max(each.max for each in numbers)
+    if high <= low:
+        return Bins(np.array([low, low]), (number_words([low])[0],))
+    if not all(_is_whole(each) for each in numbers):
+        edges = np.linspace(low, high, BINS + 1)
+        between = pairwise(number_words([float(edge) for edge in edges]))
+        return Bins(edges, tuple(f"{a} to {b}" for a, b in between))
+    values = round(high - low) + 1
+    width = 1 if values <= _MOST_SINGLE_VALUES else math.ceil(values / BINS)
+    firsts = [low + width * index for index in range(math.ceil(values / width))]
+    edges = np.array([first - 0.5 for first in [*firsts, firsts[-1] + width]])
+    lasts = [min(first + width - 1, high) for first in firsts]
+    ranges = zip(number_words(firsts), number_words(lasts), strict=True)
+    return Bins(edges, tuple(a if a == b else f"{a} to {b}" for a, b in ranges))
+
+
+def _is_whole(found: FeatureStatistics) -> bool:
+    """Whether all values that are known of it are whole, and small enough for halves between them."""
+    if found.distribution is None or max(abs(found.min), abs(found.max)) > 2**51:
+        return False
+    return bool((np.mod(found.distribution.points, 1) == 0).all())
+
+
+def number_words(values: Sequence[float]) -> tuple[str, ...]:
+    """Numbers in as few digits, four or more, as tell a hundredth of the range between them apart."""
+    largest = max(abs(value) for value in values)
+    span = max(values) - min(values)
+    digits = math.ceil(math.log10(largest / span)) + 3 if span > 0 and math.isfinite(span) else 4
+    return tuple(f"{value:.{min(max(digits, 4), 17)}g}" for value in values)

@@ -3,19 +3,25 @@ import json
 import pytest
 from tensorflow_metadata.proto.v0 import statistics_pb2
 
+from components.data_gate.protos import split_statistics
 from pipeline.local.history import History
 from pipeline.local.record import NodeRecord
 from pipeline.report.data import data, shown_splits
-from pipeline.report.features import BINS, features, rebin
+from pipeline.report.features import features, number_words
 
 
-def numbers(name: str, low: float, high: float, *, rows: int, present: int):
-    message = statistics_pb2.FeatureNameStatistics(name=name, type="FLOAT")
+def numbers(name: str, *buckets: tuple[float, float, float], rows: int, kind: str = "FLOAT"):
+    """A column of numbers whose quantiles lie in these buckets: low, high, count."""
+    message = statistics_pb2.FeatureNameStatistics(name=name, type=kind)
     stats = message.num_stats
+    present = int(sum(count for _, _, count in buckets))
     stats.common_stats.num_non_missing = stats.common_stats.tot_num_values = present
-    stats.min, stats.mean, stats.max = low, (low + high) / 2, high
-    histogram = stats.histograms.add(type="STANDARD")
-    histogram.buckets.add(low_value=low, high_value=high, sample_count=present)
+    stats.min = min((low for low, _, _ in buckets), default=0)
+    stats.max = max((high for _, high, _ in buckets), default=0)
+    stats.mean = (stats.min + stats.max) / 2
+    histogram = stats.histograms.add(type="QUANTILES")
+    for low, high, count in buckets:
+        histogram.buckets.add(low_value=low, high_value=high, sample_count=count)
     return statistics_pb2.DatasetFeatureStatistics(num_examples=rows, features=[message])
 
 
@@ -29,20 +35,77 @@ def texts(name: str, counts: dict[str, int], *, rows: int):
     return statistics_pb2.DatasetFeatureStatistics(num_examples=rows, features=[message])
 
 
+def features_of(findings=(), **splits):
+    read = {
+        split: split_statistics(
+            statistics_pb2.DatasetFeatureStatisticsList(datasets=[each]).SerializeToString()
+        )
+        for split, each in splits.items()
+    }
+    return features(read, findings=findings)
+
+
 def test_two_splits_of_a_number_share_their_bins():
-    (found,) = features(
-        {"train": numbers("x", 0, 6, rows=10, present=10), "eval": numbers("x", 6, 12, rows=10, present=5)}
+    (found,) = features_of(
+        train=numbers("x", (0, 6.1, 10), rows=10), eval=numbers("x", (6.1, 12.2, 5), rows=10)
     )
 
     train, evaluated = found.splits
-    assert found.edges == (0, 12)
+    assert found.ends == ("0", "12.2")
     assert train.shares == pytest.approx([1 / 6] * 6 + [0] * 6)
     assert evaluated.shares == pytest.approx([0] * 6 + [1 / 6] * 6)
     assert (train.missing, evaluated.missing) == (0, 0.5)
 
 
+def test_yes_and_no_have_a_bar_each_as_high_as_their_share():
+    (found,) = features_of(
+        train=numbers("b", (0, 0, 150), (1, 1, 850), rows=1000, kind="INT"),
+        eval=numbers("b", (0, 0, 159), (1, 1, 841), rows=1000, kind="INT"),
+    )
+
+    assert found.labels == ("0", "1")
+    assert [split.shares for split in found.splits] == [
+        pytest.approx((0.15, 0.85)),
+        pytest.approx((0.159, 0.841)),
+    ]
+
+
+def test_a_split_without_the_largest_value_is_drawn_as_it_is():
+    """Each split's histogram has buckets of its own, which begin and end elsewhere."""
+    (found,) = features_of(
+        train=numbers("n", (0, 0, 90), (1, 1, 9), (100, 100, 1), rows=100),
+        eval=numbers("n", (0, 0, 90), (1, 1, 10), rows=100),
+    )
+
+    assert found.labels[0] == "0 to 8"
+    assert [split.shares[0] for split in found.splits] == [pytest.approx(0.99), pytest.approx(1.0)]
+
+
+def test_weekdays_have_seven_bars():
+    days = numbers("day", *((day, day, 10) for day in range(1, 8)), rows=70, kind="INT")
+
+    (found,) = features_of(train=days)
+
+    assert found.labels == tuple("1234567")
+    assert found.splits[0].shares == pytest.approx([1 / 7] * 7)
+
+
+def test_many_whole_numbers_fall_into_ranges_of_equally_many():
+    (found,) = features_of(train=numbers("n", *((n, n, 1) for n in range(100)), rows=100, kind="INT"))
+
+    assert found.labels[:2] == ("0 to 8", "9 to 17")
+    assert found.splits[0].shares[:-1] == pytest.approx([0.09] * 11)
+    assert sum(found.splits[0].shares) == pytest.approx(1)
+
+
+def test_large_numbers_close_together_are_told_apart():
+    assert number_words([17_030_000_100, 17_030_000_200]) == ("17030000100", "17030000200")
+    assert number_words([0.0, 1.0]) == ("0", "1")
+    assert number_words([3.14159265]) == ("3.142",)
+
+
 def test_a_text_that_only_one_split_knows_has_a_share_of_zero_in_the_other():
-    (found,) = features({"train": texts("c", {"a": 3, "b": 1}, rows=4), "eval": texts("c", {"z": 2}, rows=4)})
+    (found,) = features_of(train=texts("c", {"a": 3, "b": 1}, rows=4), eval=texts("c", {"z": 2}, rows=4))
 
     assert found.labels == ("a", "b", "z")
     assert [split.shares for split in found.splits] == [(0.75, 0.25, 0), (0, 0, 1)]
@@ -50,25 +113,29 @@ def test_a_text_that_only_one_split_knows_has_a_share_of_zero_in_the_other():
 
 
 def test_features_with_findings_come_first():
-    both = numbers("a", 0, 1, rows=2, present=2)
-    both.features.append(numbers("b", 0, 1, rows=2, present=2).features[0])
+    both = numbers("a", (0, 1, 2), rows=2)
+    both.features.append(numbers("b", (0, 1, 2), rows=2).features[0])
 
-    assert [f.name for f in features({"train": both}, findings=["b"])] == ["b", "a"]
+    assert [f.name for f in features_of(train=both, findings=["b"])] == ["b", "a"]
 
 
 def test_a_feature_without_any_value_has_no_chart():
-    (found,) = features({"train": numbers("x", 0, 0, rows=3, present=0)})
+    (found,) = features_of(train=numbers("x", rows=3))
 
     assert not found.has_chart
     assert found.splits[0].missing == 1
 
 
-def test_one_value_alone_falls_into_one_bin():
-    assert rebin([(5, 5, 7)], (5, 5)) == (1.0, *[0.0] * (BINS - 1))
+def test_one_value_alone_has_one_bar():
+    (found,) = features_of(train=numbers("x", (5.5, 5.5, 7), rows=7))
+
+    assert (found.labels, found.splits[0].shares) == (("5.5",), (1.0,))
 
 
-def test_nothing_finite_has_no_shares():
-    assert sum(rebin([(float("-inf"), 0, 1), (0, float("nan"), 2)], (0, 1))) == 0
+def test_infinite_values_have_no_chart():
+    (found,) = features_of(train=numbers("x", (float("-inf"), 0, 1), (0, 1, 2), rows=3))
+
+    assert not found.has_chart
 
 
 def test_findings_of_a_gate_that_stopped_the_run_are_told(tmp_path):
@@ -160,8 +227,7 @@ def test_without_a_reference_there_is_no_drift(tmp_path):
 
 
 def test_a_chart_has_room_for_two_splits_and_the_reference():
-    splits = features(
-        {name: numbers("x", 0, 1, rows=2, present=2) for name in ("train", "eval", "test", "reference")}
-    )[0].splits
+    names = ("train", "eval", "test", "reference")
+    splits = features_of(**{name: numbers("x", (0, 1, 2), rows=2) for name in names})[0].splits
 
     assert [found.split for found in shown_splits(splits)] == ["train", "eval", "reference"]
