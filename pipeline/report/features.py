@@ -45,7 +45,7 @@ class Feature:
         name: its name.
         kind: integer, float, text or other.
         splits: what it is in each.
-        labels: of the bars: the texts of a column of text; the value or the range of numbers that each counts.
+        labels: of the bars: the texts of a column of text, or the number or range that each counts.
         ends: the smallest and the largest number, in words that differ where they do; None for text.
         findings: how many the gate has about it.
     """
