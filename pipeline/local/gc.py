@@ -1,55 +1,37 @@
 """Removes what no kept run, pushed version or baseline needs, and never what something still points to.
 
-Only what lies under `artifacts/`, `runs/` and `cache/` can be removed, and no link is followed; the metadata
-store is read at most, and the served versions are not looked into.
+Only what lies under `artifacts/`, `runs/` and `cache/` can be removed, and under `artifacts/` only what TFX
+made for an execution: a pipeline may serve its models from there. No link is followed; the metadata store is
+read at most, and the served versions are not looked into.
 """
 
-import contextlib
 import math
 import os
 import re
 import shutil
-import sqlite3
 import stat
-from collections.abc import Collection, Iterable, Iterator, Mapping, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from pipeline.errors import PipelineError, UsageError
+from pipeline.local.artifact_folders import ArtifactFolders, children
 from pipeline.local.history import History
 from pipeline.local.invocation import DEFAULT_KEEP, command
 from pipeline.local.kept_states import KeptStates, key_of
 from pipeline.local.lock import check_store, locked
+from pipeline.local.outcome import pushed_to
 from pipeline.local.processes import end_leftovers
 from pipeline.local.record import RunRecord
 from pipeline.local.retention import is_resumable, kept_runs, newest
+from pipeline.local.store_facts import StoreFacts, read_store
 from pipeline.local.sweep import Kind, Removal, Sweep
 from pipeline.local.temporary import remove_left
 
 # A remembered result is named by its fingerprint's key; the cache also holds compiled graphs and digests.
 _KEY = re.compile(r"[0-9a-f]{64}")
-# TFX names the folder of an execution by its number, a stateful working folder by a UUID.
-_WORKING_FOLDERS = "stateful_working_dir"
-# ML Metadata's schema 10; ModelGate and TFX's Evaluator say with these properties which model they blessed.
-_BLESSED = """
-    SELECT Artifact.uri, model.string_value FROM Artifact
-    JOIN ArtifactProperty AS blessed
-      ON blessed.artifact_id = Artifact.id AND blessed.name = 'blessed' AND blessed.int_value = 1
-    LEFT JOIN ArtifactProperty AS model
-      ON model.artifact_id = Artifact.id AND model.name = 'current_model'
-    ORDER BY Artifact.id
-"""
-# What the DataGate knows of the data of each span that it let pass.
-_PASSED = """
-    SELECT Artifact.uri, span.int_value FROM Artifact
-    JOIN Type ON Type.id = Artifact.type_id AND Type.name = 'schemas.DataVerdict'
-    LEFT JOIN ArtifactProperty AS span
-      ON span.artifact_id = Artifact.id AND span.name = 'span'
-    ORDER BY Artifact.id
-"""
 
 
 def collect(output: Path, *, keep: int = DEFAULT_KEEP, dry_run: bool = False) -> Sweep:
@@ -112,11 +94,17 @@ def find_unneeded(output: Path, *, keep: int) -> Sweep:
     entries = list(_entries(output / "cache"))
     # What the cache answers a kept run with need not be what that run made: `--no-cache` makes it anew.
     answers = [history.recall(path.stem) or {} for path in entries if path.stem in keys]
-    named = _uris(run for run in runs if run.run_id in kept) | _found_uris(output / "metadata.db")
+    store = read_store(output / "metadata.db")
+    dropped = [run for run in runs if run.run_id not in kept]
+    named = _uris(run for run in runs if run.run_id in kept) | store.found
     named |= {artifact["uri"] for answer in answers for artifact in _artifacts(answer.get("outputs", {}))}
-    artifacts = _Artifacts(
+    # A model that was pushed may be served, whatever became of the run that pushed it.
+    named |= store.pushed | set(_destinations(runs))
+    artifacts = ArtifactFolders(
         needed=places.all(named),
-        dropped=places.all(_uris(run for run in runs if run.run_id not in kept)),
+        dropped=places.all(_uris(dropped)),
+        nodes=_executions(runs, store),
+        runs={run.run_id for run in dropped},
         since=min((_started(run) for run in newest(runs, keep) if is_resumable(run)), default=math.inf),
     )
     removals = [
@@ -172,7 +160,7 @@ class _Places:
 
 def _unneeded_run_folders(folder: Path, runs: Iterable[RunRecord], kept: Collection[str]) -> Iterator[Path]:
     known = {run.run_id for run in runs}
-    for path in _children(folder):
+    for path in children(folder):
         if not path.is_dir() or path.name in kept:
             continue
         if path.name not in known and (path / "run.json").exists():
@@ -187,11 +175,32 @@ def _unneeded_states(output: Path, runs: Iterable[RunRecord], kept: Collection[s
     """What nodes have kept to go on with, and no run that is kept can."""
     resumable = [run for run in runs if run.run_id in kept and is_resumable(run)]
     keys = {node.key for run in resumable for node in run.nodes}
-    return (path for path in _children(KeptStates(output).root) if key_of(path) not in keys)
+    return (path for path in children(KeptStates(output).root) if key_of(path) not in keys)
 
 
 def _uris(runs: Iterable[RunRecord]) -> set[str]:
     return {artifact["uri"] for run in runs for node in run.nodes for artifact in _artifacts(node.outputs)}
+
+
+def _destinations(runs: Iterable[RunRecord]) -> Iterator[str]:
+    """Where the models went that runs have pushed."""
+    for run in runs:
+        if run.pushed:
+            yield run.pushed["path"]
+        for node in run.nodes:
+            for artifact in _artifacts(node.outputs):
+                if artifact["properties"].get("pushed") == 1:
+                    yield pushed_to(artifact)
+
+
+def _executions(runs: Iterable[RunRecord], store: StoreFacts) -> dict[str, set[str]]:
+    """Execution number -> ids of the nodes that it may be of, from the records and from the store."""
+    nodes = {number: set(ids) for number, ids in store.nodes.items()}
+    for run in runs:
+        for node in run.nodes:
+            if node.execution_id is not None:
+                nodes.setdefault(str(node.execution_id), set()).add(node.id)
+    return nodes
 
 
 def _artifacts(outputs: Mapping[str, Iterable[Mapping[str, Any]]]) -> Iterator[Mapping[str, Any]]:
@@ -199,73 +208,7 @@ def _artifacts(outputs: Mapping[str, Iterable[Mapping[str, Any]]]) -> Iterator[M
 
 
 def _entries(cache: Path) -> Iterator[Path]:
-    return (path for path in _children(cache) if path.suffix == ".json" and _KEY.fullmatch(path.stem))
-
-
-def _found_uris(store: Path) -> set[str]:
-    """What a Resolver answers with: of each gate the latest blessing and its model, and the latest verdict.
-
-    Verdicts are kept of every span, for any can be named. Also where the run's record is lost: with its model
-    gone, no later model could be evaluated, or blessed.
-    """
-    if not store.exists():
-        return set()
-    try:
-        with contextlib.closing(
-            sqlite3.connect(f"{store.absolute().as_uri()}?mode=ro", uri=True)
-        ) as connection:
-            if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'Artifact'").fetchone():
-                return set()
-            blessed = connection.execute(_BLESSED).fetchall()
-            passed = connection.execute(_PASSED).fetchall()
-    except sqlite3.Error as error:
-        raise UsageError(
-            f"{store} cannot be read: {error}.", hint="gc knows the tables of ML Metadata 1.17 to 1.21"
-        ) from error
-    latest = {Path(uri).parent: (uri, model or "") for uri, model in blessed}
-    verdicts = {(Path(uri).parent, span): uri for uri, span in passed}
-    return {uri for found in latest.values() for uri in found} | set(verdicts.values())
-
-
-@dataclass(frozen=True)
-class _Artifacts:
-    """Tells which artifact folders go.
-
-    Attributes:
-        needed: what stays, with all that is in it.
-        dropped: what records of dropped runs name.
-        since: what nobody names stays if it was written from then on, in seconds since the epoch: a run that
-            can be resumed may go on with what its record does not know yet, such as checkpoints.
-    """
-
-    needed: Set[Path]
-    dropped: Set[Path]
-    since: float
-
-    @cached_property
-    def _above(self) -> set[Path]:
-        """Every folder that holds something needed."""
-        return {parent for path in self.needed for parent in path.parents}
-
-    def unneeded(self, folder: Path) -> Iterator[Path]:
-        """The highest folders in which nothing is needed."""
-        if self.needed & {folder, *folder.parents}:
-            return
-        for path in _children(folder):
-            if path in self.needed or path in self._above:
-                yield from self.unneeded(path)
-            elif path in self.dropped or _last_written(path) < self.since:
-                yield path
-            elif path.is_dir() and not path.name.isdigit() and folder.name != _WORKING_FOLDERS:
-                # Within the folder of one execution nothing is picked out: it is one thing.
-                yield from self.unneeded(path)
-
-
-def _children(folder: Path) -> list[Path]:
-    """What lies in a folder, sorted; links are left out, they may lead anywhere."""
-    if not folder.is_dir():
-        return []
-    return sorted(path for path in folder.iterdir() if not path.is_symlink())
+    return (path for path in children(cache) if path.suffix == ".json" and _KEY.fullmatch(path.stem))
 
 
 def _tree(path: Path) -> Iterator[os.stat_result]:
@@ -277,10 +220,6 @@ def _tree(path: Path) -> Iterator[os.stat_result]:
 
 def _removal(kind: Kind, path: Path) -> Removal:
     return Removal(kind, path, sum(status.st_size for status in _tree(path) if stat.S_ISREG(status.st_mode)))
-
-
-def _last_written(path: Path) -> float:
-    return max(status.st_mtime for status in _tree(path))
 
 
 def _remove(removal: Removal) -> None:

@@ -31,11 +31,16 @@ def complete_outcome(record: RunRecord) -> None:
     for pushed in _artifacts(record, "PushedModel"):
         properties = pushed["properties"]
         if properties.get("pushed") == 1:
-            path = properties["pushed_destination"]
+            path = pushed_to(pushed)
             record.pushed = {"version": properties.get("pushed_version") or Path(path).name, "path": path}
             live = live_beside(path)
             if live not in ("", Path(path).name):
                 record.pushed["live"] = live
+
+
+def pushed_to(artifact: Mapping[str, Any]) -> str:
+    """Where a PushedModel says that the model went; its own folder where it does not say."""
+    return str(artifact["properties"].get("pushed_destination") or artifact["uri"])
 
 
 def live_beside(path: str) -> str:

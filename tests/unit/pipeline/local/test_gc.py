@@ -20,6 +20,59 @@ from pipeline.local.record import NodeRecord, RunRecord
 from pipeline.local.retention import kept_runs
 from pipeline.local.sweep import Removal, Sweep
 
+# Of ML Metadata's tables what gc reads; two types of contexts, and those of artifacts.
+TABLES = """
+    CREATE TABLE Type (id INT, name TEXT);
+    CREATE TABLE Artifact (id INT, type_id INT, uri TEXT);
+    CREATE TABLE ArtifactProperty (artifact_id INT, name TEXT, int_value INT, string_value TEXT);
+    CREATE TABLE Execution (id INTEGER PRIMARY KEY, last_known_state INT);
+    CREATE TABLE Context (id INTEGER PRIMARY KEY, type_id INT, name TEXT, UNIQUE (type_id, name));
+    CREATE TABLE Association (context_id INT, execution_id INT);
+    INSERT INTO Type VALUES (0, 'pipeline'), (1, 'node'), (2, 'ModelBlessing'), (3, 'schemas.DataVerdict'),
+        (4, 'PushedModel');
+"""
+
+
+class Store:
+    """A metadata store, as ML Metadata leaves it."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __enter__(self):
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        is_new = not self.path.exists()
+        self.connection = sqlite3.connect(self.path)
+        self.connection.execute("PRAGMA synchronous = OFF")
+        if is_new:
+            self.connection.executescript(TABLES)
+        return self.connection
+
+    def __exit__(self, *_):
+        self.connection.commit()
+        self.connection.close()
+
+    def execution(self, number, node, pipeline="taxi"):
+        with self as connection:
+            connection.execute("INSERT OR IGNORE INTO Execution VALUES (?, 3)", (number,))
+            for kind, name in enumerate((pipeline, f"{pipeline}.{node}")):
+                connection.execute(
+                    "INSERT OR IGNORE INTO Context (type_id, name) VALUES (?, ?)", (kind, name)
+                )
+                connection.execute(
+                    "INSERT INTO Association SELECT id, ? FROM Context WHERE type_id = ? AND name = ?",
+                    (number, kind, name),
+                )
+
+    def artifact(self, number, type_name, uri, **properties):
+        with self as connection:
+            connection.execute(
+                "INSERT INTO Artifact SELECT ?, id, ? FROM Type WHERE name = ?", (number, uri, type_name)
+            )
+            for name, value in properties.items():
+                row = (number, name, value, None) if isinstance(value, int) else (number, name, None, value)
+                connection.execute("INSERT INTO ArtifactProperty VALUES (?, ?, ?, ?)", row)
+
 
 class Folder:
     """An output folder with runs of `Ingest -> Trainer -> Pusher`, as the engine leaves it."""
@@ -28,6 +81,7 @@ class Folder:
         self.path = path
         self.history = History(path)
         self.executions = 0
+        self.store = Store(path / "metadata.db")
 
     def artifact(self, node, execution=None, type_name="Model", **properties):
         self.executions += execution is None
@@ -35,6 +89,7 @@ class Folder:
         folder = self.path / "artifacts" / "taxi" / node / "out" / name
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "data").write_bytes(b"x" * 1000)
+        self.store.execution(int(name), node)
         (self.path / "artifacts" / "taxi" / node / ".system" / "executor_execution" / name).mkdir(
             parents=True, exist_ok=True
         )
@@ -217,27 +272,8 @@ def test_baseline_of_any_candidate_is_the_same_after_gc(folder, seeds):
 
 @pytest.fixture
 def store(folder):
-    """Adds an artifact to a metadata store that has the tables of ML Metadata."""
-    folder.path.mkdir(parents=True, exist_ok=True)
-    connection = sqlite3.connect(folder.path / "metadata.db")
-    for table in (
-        "Type (id INT, name TEXT)",
-        "Artifact (id INT, type_id INT, uri TEXT)",
-        "ArtifactProperty (artifact_id INT, name TEXT, int_value INT, string_value TEXT)",
-    ):
-        connection.execute(f"CREATE TABLE {table}")
-    names = ("ModelBlessing", "schemas.DataVerdict")
-    connection.executemany("INSERT INTO Type VALUES (?, ?)", enumerate(names))
-
-    def add(number, type_name, uri, **properties):
-        connection.execute("INSERT INTO Artifact VALUES (?, ?, ?)", (number, names.index(type_name), uri))
-        for name, value in properties.items():
-            row = (number, name, value, None) if isinstance(value, int) else (number, name, None, value)
-            connection.execute("INSERT INTO ArtifactProperty VALUES (?, ?, ?, ?)", row)
-        connection.commit()
-
-    yield add
-    connection.close()
+    """Adds an artifact to the metadata store."""
+    return folder.store.artifact
 
 
 def test_blessed_model_that_only_the_metadata_store_knows_stays(folder, store):
@@ -269,6 +305,111 @@ def test_resolver_of_a_pipeline_of_the_users_own_finds_the_latest_model(folder):
         run.nodes[0].execution_id = 1 + int(run.nodes[0].outputs["model"][0]["uri"].rpartition("/")[2])
         folder.history.save(run)
     assert collect(folder.path, keep=1).kept[runs[1].run_id] == "has the latest result of Trainer"
+
+
+def served_in(folder, *names):
+    """Models that a pipeline of TFX's templates serves: below its own root."""
+    made = [folder.path / "artifacts" / "taxi" / "serving_model" / name for name in names]
+    for path in made:
+        path.mkdir(parents=True)
+        (path / "saved_model.pb").write_text("live")
+    return made
+
+
+def test_served_models_under_the_root_of_the_pipeline_stay_whoever_pushed_them(folder, store):
+    recorded, known, unknown = served_in(folder, "1700000001", "1700000002", "1700000003")
+    pushing = folder.run(0, seed=1)
+    pushing.nodes.append(NodeRecord("Pusher", state="complete"))
+    copy = folder.artifact("Pusher", type_name="PushedModel", pushed=1, pushed_destination=str(recorded))
+    pushing.nodes[-1].outputs = {"pushed_model": [copy]}
+    folder.history.save(pushing)
+    store(77, "PushedModel", f"{folder.path}/gone", pushed=1, pushed_destination=str(known))
+    (folder.path / "artifacts" / "taxi" / "_wheels").mkdir()
+    (folder.path / "artifacts" / "taxi" / "_wheels" / "user.whl").write_text("code")
+    folder.run(1)
+    sweep = collect(folder.path, keep=1)
+    assert pushing.run_id not in sweep.kept
+    assert not folder.has_model_of(pushing)
+    assert all((path / "saved_model.pb").exists() for path in (recorded, known, unknown))
+    assert (folder.path / "artifacts" / "taxi" / "_wheels" / "user.whl").exists()
+
+
+def test_served_model_stays_where_it_looks_like_an_execution_of_the_pusher(folder, store):
+    for number in (41, 42):
+        folder.store.execution(number, "Pusher")
+    serving = folder.path / "artifacts" / "taxi" / "Pusher" / "serving"
+    for number in ("41", "42"):
+        (serving / number).mkdir(parents=True)
+        (serving / number / "saved_model.pb").write_text("live")
+    store(41, "PushedModel", "/elsewhere/1", pushed=1, pushed_destination=str(serving / "41"))
+    pushing = folder.run(0, seed=1)
+    pushing.pushed = {"version": "42", "path": str(serving / "42")}
+    folder.history.save(pushing)
+    folder.run(1)
+    collect(folder.path, keep=1)
+    assert (serving / "41" / "saved_model.pb").exists()
+    assert (serving / "42" / "saved_model.pb").exists()
+
+
+@pytest.mark.parametrize("is_recorded", [True, False])
+def test_model_of_a_pusher_that_does_not_say_where_it_went_stays(folder, store, is_recorded):
+    pushed = folder.artifact("OwnPusher", type_name="PushedModel", pushed=1)
+    if is_recorded:
+        run = folder.run(0, seed=1)
+        run.nodes.append(NodeRecord("OwnPusher", state="complete", outputs={"pushed": [pushed]}))
+        folder.history.save(run)
+    else:
+        store(5, "PushedModel", pushed["uri"], pushed=1)
+    folder.run(1)
+    collect(folder.path, keep=1)
+    assert Path(pushed["uri"], "data").exists()
+
+
+def test_what_no_execution_made_stays_though_a_dropped_run_or_the_store_names_it(folder, store):
+    imported = folder.path / "artifacts" / "mine" / "schema" / "1"
+    imported.mkdir(parents=True)
+    (imported / "schema.pbtxt").write_text("mine")
+    run = folder.run(0, seed=1)
+    run.nodes.append(NodeRecord("Importer", state="complete", execution_id=1))
+    run.nodes[-1].outputs = {"result": [{"uri": str(imported), "type": "Schema", "properties": {}}]}
+    folder.history.save(run)
+    folder.store.execution(1, "Importer")
+    store(1, "Schema", str(imported))
+    folder.run(1)
+    collect(folder.path, keep=1)
+    assert (imported / "schema.pbtxt").read_text() == "mine"
+    assert not folder.has_model_of(run)
+
+
+def test_without_the_store_that_knows_it_nothing_unnamed_goes(folder):
+    run = folder.run(0, seed=1)
+    leftover = folder.artifact("Transform")["uri"]
+    folder.run(1)
+    (folder.path / "metadata.db").unlink()
+    collect(folder.path, keep=1)
+    assert Path(leftover).exists()
+    assert not folder.has_model_of(run), "its record names it"
+
+
+def test_node_whose_name_has_a_slash_is_collected_as_any_other(folder):
+    kept = folder.run(0)
+    leftover = folder.artifact("train/Trainer")["uri"]
+    collect(folder.path, keep=1)
+    assert not Path(leftover).exists()
+    assert folder.has_model_of(kept)
+
+
+def test_artifacts_of_a_dropped_rehearsal_go(folder):
+    dropped, kept = folder.run(0, seed=1), folder.run(1)
+    tasks = []
+    for run in (dropped, kept):
+        task = folder.path / "artifacts" / "taxi" / run.run_id / "Trainer_1" / "model"
+        task.mkdir(parents=True)
+        run.nodes[0].outputs = {"model": [{"uri": str(task), "type": "Model", "properties": {}}]}
+        folder.history.save(run)
+        tasks.append(task)
+    collect(folder.path, keep=1)
+    assert [task.exists() for task in tasks] == [False, True]
 
 
 def test_leftovers_of_executions_that_no_record_names_go(folder):
@@ -317,7 +458,6 @@ def test_nothing_outside_of_the_folder_is_touched(folder, tmp_path):
     (folder.uri(dropped) / "link").symlink_to(outside)
     (folder.path / "artifacts" / "linked").symlink_to(outside.parent)
     (folder.path / "runs" / "linked").symlink_to(outside.parent)
-    (folder.path / "metadata.db").touch()
     folder.run(1)
     collect(folder.path, keep=1)
     assert (outside / "data").read_text() == "precious"

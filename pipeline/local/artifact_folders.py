@@ -1,0 +1,93 @@
+"""Tells which folders below `artifacts/` go: those that TFX made for an execution, and no others.
+
+A pipeline may keep there what is none of TFX's, such as the served models of TFX's templates.
+"""
+
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+# Beside the folders of a node's outputs TFX keeps one for what its executions need while they run.
+_SYSTEM = ".system"
+# TFX names the folder of an execution by its number, a stateful working folder by a UUID.
+_WORKING_FOLDERS = "stateful_working_dir"
+
+
+@dataclass(frozen=True)
+class ArtifactFolders:
+    """Tells which artifact folders go.
+
+    TFX puts the outputs of an execution into `NODE/OUTPUT/NUMBER`, a rehearsal into `RUN/`.
+
+    Attributes:
+        needed: what stays, with all that is in it.
+        dropped: what records of dropped runs name.
+        nodes: execution number, as text -> ids of the nodes that it may be of.
+        runs: the ids of dropped runs.
+        since: what nobody names stays if it was written from then on, in seconds since the epoch: a run that
+            can be resumed may go on with what its record does not know yet, such as checkpoints.
+    """
+
+    needed: Set[Path]
+    dropped: Set[Path]
+    nodes: Mapping[str, Set[str]]
+    runs: Set[str]
+    since: float
+
+    @cached_property
+    def _above(self) -> set[Path]:
+        """Every folder that holds something needed."""
+        return {parent for path in self.needed for parent in path.parents}
+
+    @cached_property
+    def _node_ids(self) -> set[str]:
+        return {node_id for ids in self.nodes.values() for node_id in ids}
+
+    def unneeded(self, folder: Path) -> Iterator[Path]:
+        """The highest folders that are TFX's own and in which nothing is needed."""
+        if self.needed & {folder, *folder.parents}:
+            return
+        for path in children(folder):
+            if not path.is_dir():
+                continue
+            if path in self._above or path in self.needed:
+                yield from self.unneeded(path)
+            elif path.name == _SYSTEM and _is_of(path.parent, self._node_ids):
+                yield from self._old(path)
+            elif path.name in self.runs or _is_of(path.parent.parent, self.nodes.get(path.name, set())):
+                # Within the folder of one execution nothing is picked out: it is one thing.
+                if not self.dropped.isdisjoint({path, *path.iterdir()}) or self._is_old(path):
+                    yield path
+            else:
+                yield from self.unneeded(path)
+
+    def _old(self, path: Path) -> Iterator[Path]:
+        """The highest folders from `path` on that were not written lately."""
+        if self._is_old(path):
+            yield path
+        elif path.is_dir() and not path.name.isdigit() and path.parent.name != _WORKING_FOLDERS:
+            for child in children(path):
+                yield from self._old(child)
+
+    def _is_old(self, path: Path) -> bool:
+        return _last_written(path) < self.since
+
+
+def _is_of(folder: Path, node_ids: Set[str]) -> bool:
+    """Whether a folder is that of one of the nodes; an id may hold slashes."""
+    return any(f"{folder}".endswith(f"/{node_id}") for node_id in node_ids)
+
+
+def children(folder: Path) -> list[Path]:
+    """What lies in a folder, sorted; links are left out, they may lead anywhere."""
+    if not folder.is_dir():
+        return []
+    return sorted(path for path in folder.iterdir() if not path.is_symlink())
+
+
+def _last_written(path: Path) -> float:
+    own = path.lstat().st_mtime
+    if path.is_symlink() or not path.is_dir():
+        return own
+    return max([own, *map(_last_written, path.iterdir())])
