@@ -28,7 +28,17 @@ class SlipwayError(Exception):
 
 
 class ComponentError(SlipwayError):
-    """A node cannot do its work with the data, the code or the settings that it was given."""
+    """A node cannot do its work with the data, the code or the settings that it was given.
+
+    Args:
+        message: as for every error.
+        hint: as for every error.
+        start: the node to run again from, where going on would meet the same; empty: the one that raised it.
+    """
+
+    def __init__(self, message: str, *, hint: str = "", start: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.start = start
 
 
 class GateStopError(SlipwayError):

@@ -9,6 +9,7 @@ from tfx.dsl.component.experimental.decorators import component
 from tfx.dsl.io import fileio
 from tfx.types.artifact_utils import decode_split_names
 from tfx.types.standard_artifacts import Examples, ExampleStatistics, Model, ModelBlessing, ModelEvaluation
+from tfx.utils.path_utils import serving_model_path
 
 from components.data_profile.label_score import label_score
 from components.data_profile.profile import BLESSED_DATA, Profile, data_digest, keep_profile
@@ -20,6 +21,8 @@ from components.model_gate.reference_rules import reference_checks
 from components.model_gate.rules import Limits, Measured, threshold_checks
 from components.model_gate.serving_rules import ServingLimits, serving_checks
 from components.model_gate.trivial_rules import trivial_checks, trivial_document
+from components.saved_model.digest import PROPERTY, require_unchanged
+from components.saved_model.digest_files import exported_digest, model_digest
 from schemas.artifacts import Quarantine, ReferenceReport, ServingReport
 
 
@@ -48,8 +51,8 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
         model: the candidate.
         evaluation: the Evaluator's metrics of the candidate and, where there is one, of the baseline.
         blessing: gets the file that stock components look for (`BLESSED` or `NOT_BLESSED`), the properties
-            by which the resolver finds the latest blessed model, and `verdict.json`; with BLESSED, also what
-            the DataGate compares later data with.
+            by which the resolver finds the latest blessed model, the digest of the model's files, and
+            `verdict.json`; with BLESSED, also what the DataGate compares later data with.
         metrics: the names that were asked for.
         thresholds: slices (`overall`, `all`, a column's, one) -> metric -> fields of `rules.Limits`.
         min_slice_rows: slices with fewer rows are not judged.
@@ -63,6 +66,10 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
         quarantine: Ingest's; None where another component makes the examples.
         raw_label: the raw column that the label comes from.
         sample_rows: how many examples are read at most.
+
+    Raises:
+        ComponentError: the model's files changed after it was exported, or after ServingCheck asked it: what
+            was measured is not what would be pushed.
     """
     evaluated = read_evaluation(evaluation.uri)
     slices = evaluated.slices()
@@ -80,6 +87,14 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
         more_checks += serving_checks(report, served, metrics=metrics)
     else:
         more_notes.append("the served model was not checked (evaluate.serving: null)")
+    serving_model = serving_model_path(model.uri)
+    digest = model_digest(serving_model)
+    checked = report.get(PROPERTY, "")
+    require_unchanged(
+        model.uri,
+        digest,
+        earlier={"exported": exported_digest(serving_model), "checked for serving": checked},
+    )
     others = _read_json(f"{references.uri}/report.json") if references else {}
     more_checks += reference_checks(others, overall.metrics, metrics)
     verdict = conclude(
@@ -109,6 +124,7 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
     blessing.set_int_custom_property("blessed", int(verdict.blessed))
     blessing.set_int_custom_property("current_model_id", model.id)
     blessing.set_string_custom_property("current_model", model.uri)
+    blessing.set_string_custom_property(PROPERTY, digest)
 
 
 def _read_json(path: str) -> dict[str, Any]:

@@ -16,6 +16,8 @@ from components.pusher.endpoint import EndpointSettings
 from components.pusher.hook import run_hook
 from components.pusher.provenance import provenance, read_data, read_exports, read_schema, read_verdict
 from components.pusher.shelf import thin_out
+from components.saved_model.digest import PROPERTY, require_unchanged
+from components.saved_model.digest_files import exported_digest, model_digest
 from components.saved_model.reading import read_signatures
 from schemas.artifacts import DataVerdict, Quarantine
 
@@ -56,8 +58,8 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
         endpoint: JSON of `EndpointSettings`, where the version is deployed after the push; empty: nowhere.
 
     Raises:
-        ComponentError: the blessing is about another model, or says yes but its file is gone; or the model
-            cannot be published.
+        ComponentError: the blessing is about another model, or says yes but its file is gone; the model's
+            files changed after they were judged; or the model cannot be published.
     """
     if blessing.get_int_custom_property("blessed") != 1:
         pushed_model.set_int_custom_property("pushed", 0)
@@ -72,7 +74,13 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
 
         blessed = here(blessing.uri)
         _check(blessing, blessed, model)
-        folder = here(serving_model_path(model.uri))
+        serving_model = serving_model_path(model.uri)
+        folder = here(serving_model)
+        judged = blessing.get_string_custom_property(PROPERTY)
+        digest = model_digest(str(folder))
+        require_unchanged(
+            model.uri, digest, earlier={"exported": exported_digest(serving_model), "judged": judged}
+        )
         papers = provenance(
             about=about,
             verdict=read_verdict(blessed),
@@ -82,6 +90,8 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
             signatures={name: each.to_json() for name, each in read_signatures(folder).items()},
             exports=read_exports(here(f"{model.uri}/exports")),
         )
+        # With it, what is copied is checked once more.
+        papers["model"] = {**papers.get("model", {}), "digest": digest}
         published = push(folder, base=base, papers=papers)
     pushed_model.set_int_custom_property("pushed", 1)
     pushed_model.set_string_custom_property("pushed_destination", published.address)

@@ -10,13 +10,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from components.errors import ComponentError
+from components.saved_model.digest import CARD, MANIFEST, PICTURE, combined_digest
 
-MANIFEST = "manifest.json"
-"""The file, at the top of each version, that lists its files and says where they come from."""
-CARD = "MODEL_CARD.md"
-"""The same for people, at the top of each version that has papers."""
-PICTURE = "metrics_by_slice.svg"
-"""The picture in the card, beside it where there are slices to show."""
 SAVED_MODEL = "saved_model.pb"
 """The file that makes a folder a model: with it a server begins to load."""
 
@@ -54,7 +49,7 @@ class Manifest:
     @property
     def model_digest(self) -> str:
         """One SHA-256 over names and contents of the model's files: equal for equal models."""
-        return _digest({name: entry.sha256 for name, entry in self.model_files.items()})
+        return combined_digest({name: entry.sha256 for name, entry in self.files.items()})
 
     def to_bytes(self) -> bytes:
         """The file's content; equal manifests give equal bytes. Its digest covers all the rest of it."""

@@ -8,8 +8,8 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from components.pusher.manifest import PICTURE
 from components.pusher.slice_chart import numbers, plain, slice_chart
+from components.saved_model.digest import PICTURE
 
 _EXAMPLE_CELLS = 16
 _SHOWN_FINDINGS = 20

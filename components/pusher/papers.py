@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from components.errors import ComponentError
-from components.pusher.manifest import CARD, MANIFEST, PICTURE, FileEntry, Manifest
+from components.pusher.manifest import FileEntry, Manifest
 from components.pusher.model_card import model_card
 from components.pusher.slice_chart import slice_chart
+from components.saved_model.digest import CARD, MANIFEST, PICTURE
 
 
 def sealed(entries: Mapping[str, FileEntry], papers: Mapping[str, Any] | None) -> dict[str, bytes]:

@@ -24,7 +24,6 @@ from typing import Any
 from components.errors import ComponentError
 from components.pusher.bucket import EMPTY_CRC32C, PROCESS, Folder, Stored, TakenError, crc32c_of
 from components.pusher.manifest import (
-    MANIFEST,
     NO_MANIFEST,
     SAVED_MODEL,
     FileEntry,
@@ -38,6 +37,7 @@ from components.pusher.model_lock import model_locked, remove_dead_locks
 from components.pusher.owner import is_gone, this_process
 from components.pusher.papers import sealed
 from components.pusher.versions import Published, next_version, version_number
+from components.saved_model.digest import MANIFEST
 
 DEAD_AFTER = timedelta(hours=1)
 """A publisher elsewhere that wrote nothing for that long is taken for dead."""

@@ -10,9 +10,10 @@ from typing import Protocol
 
 from components.errors import ComponentError
 from components.pusher import manifest as manifests
-from components.pusher.manifest import MANIFEST, SAVED_MODEL, Manifest, read_manifest
+from components.pusher.manifest import SAVED_MODEL, Manifest, read_manifest
 from components.pusher.publish import remove_version
 from components.pusher.versions import GS, version_number
+from components.saved_model.digest import MANIFEST
 
 _log = logging.getLogger(__name__)
 

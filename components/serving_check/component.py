@@ -12,6 +12,8 @@ from tfx.types.standard_artifacts import Examples, Model, ModelRun, Schema, Tran
 from tfx.utils import io_utils
 from tfx.utils.path_utils import serving_model_path
 
+from components.saved_model.digest import PROPERTY
+from components.saved_model.digest_files import model_digest
 from components.serving_check.check import check_served_model
 from components.serving_check.requests import read_rows
 from components.serving_check.training_side import TrainingSide
@@ -38,7 +40,7 @@ def ServingCheck(  # noqa: N802 (component constructors are nouns)
         examples: the raw examples; rows of the split `eval` are asked.
         transform_graph: the Transform node's.
         schema: of the raw examples.
-        report: gets `report.json`, see `check.check_served_model`.
+        report: gets `report.json`, see `check.check_served_model`, with the digest of the model's files.
         raw_label: the column that no request carries.
         rows: how many real rows are asked.
         limit_s: seconds that the clean process may take.
@@ -62,6 +64,7 @@ def ServingCheck(  # noqa: N802 (component constructors are nouns)
         # The clean process has no credentials for a store, and its load time is not to measure the network.
         local = Path(folder, "model")
         io_utils.copy_dir(serving_model_path(model.uri), str(local))
+        digest = model_digest(str(local))
         found = check_served_model(local, read_rows(files, rows=rows), training, limit_s=limit_s)
     with fileio.open(f"{report.uri}/report.json", "w") as file:
-        file.write(json.dumps(found, indent=2))
+        file.write(json.dumps({**found, PROPERTY: digest}, indent=2))

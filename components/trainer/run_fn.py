@@ -18,6 +18,7 @@ from tensorflow_metadata.proto.v0 import schema_pb2
 
 from components import progress
 from components.errors import ComponentError
+from components.saved_model.digest_files import keep_digest
 from components.trainer.carrying_out import Elsewhere, carry_out, checkpoint_dir, forget_checkpoints
 from components.trainer.export import ServedModel, require_tensorflow_backend
 from components.trainer.job import HISTORY_FILE, RESULT_FILE, WEIGHTS_FILE, TrainingJob
@@ -82,6 +83,7 @@ def run_fn(fn_args: Any) -> None:
         for name in (JOB_FILE, HISTORY_FILE, WEIGHTS_FILE):
             tf.io.gfile.copy(str(Path(folder, name)), f"{fn_args.model_run_dir}/{name}", overwrite=True)
     served.save(fn_args.serving_model_dir)
+    keep_digest(fn_args.serving_model_dir)
     exports = _write_exports(job, served.model, settings["exports"], fn_args.serving_model_dir)
     with tf.io.gfile.GFile(f"{fn_args.model_run_dir}/{RESULT_FILE}", "w") as file:
         file.write(json.dumps({**result, "tuned": tuned, "exports": exports}, indent=2) + "\n")

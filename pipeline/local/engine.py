@@ -269,7 +269,7 @@ class Engine:
         if absent and result.get("lacks_inputs"):
             self._leave_out(entry, f"{absent[0]} was skipped")
             return
-        entry.error = {key: result[key] for key in ("message", "hint", "where")}
+        entry.error = {key: result[key] for key in ("message", "hint", "where", "start") if key in result}
         if attempt.reason:
             entry.error = {"message": attempt.reason, "hint": "", "where": ""}
         elif "verdict" in result:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
-from components.errors import GateStopError, SlipwayError
+from components.errors import ComponentError, GateStopError, SlipwayError
 from components.missing_key import missing_key
 from pipeline.root import PROJECT_ROOT
 
@@ -25,13 +25,14 @@ class Cause(TypedDict):
     """A failure's cause.
 
     `message` is one line; `hint` and `where` (`file:line`) may be empty; `verdict` is there where it is a
-    gate that said no, and no fault of anyone's code.
+    gate that said no, and no fault of anyone's code; `start`, where an earlier node has to run again.
     """
 
     message: str
     hint: str
     where: str
     verdict: NotRequired[dict[str, Any]]
+    start: NotRequired[str]
 
 
 PREEMPTED = Cause(
@@ -48,6 +49,8 @@ def describe_exception(error: BaseException, *, root: Path) -> Cause:
     """
     if isinstance(error, GateStopError):
         return Cause(message=error.message, hint=error.hint, where="", verdict=error.verdict)
+    if isinstance(error, ComponentError) and error.start:
+        return Cause(message=error.message, hint=error.hint, where="", start=error.start)
     if isinstance(error, SlipwayError):
         return Cause(message=error.message, hint=error.hint, where="")
     told = next((e for e in _chain(error) if _is_full_disk(e)), error)

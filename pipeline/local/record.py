@@ -33,7 +33,7 @@ class NodeRecord:
         execution_id: of the execution in the metadata store that made its outputs.
         outputs: output key -> artifacts, each `{uri, type, properties}`.
         upstream: the nodes that must be done before it.
-        error: `{message, hint, where}` of a failure.
+        error: `{message, hint, where}` of a failure, and `start` where an earlier node has to run again.
         is_stop: whether that failure is a gate that said no; its verdict is kept with the run.
         log: its log file, relative to the run's folder.
     """

@@ -244,7 +244,10 @@ def run_command(record: RunRecord) -> str:
 def _begin_command(record: RunRecord, *verb: str, options: Sequence[str] = ()) -> str:
     origin = record.target.get("origin") or {}
     words = _workload_words(record)
-    words += [word for item in origin.get("sets", ()) for word in ("--set", item)]
+    own = record.target.get("target", {}).get("pipeline")
+    words += ["--pipeline", own] if own else []
+    given = [f"{key}={value}" for key, value in record.target.get("parameters", {}).items()]
+    words += [word for item in origin.get("sets", given) for word in ("--set", item)]
     words += ["--profile", origin["profile"]] if origin.get("profile") else []
     return command(*verb, *words, *options, output=_output(record))
 
@@ -320,16 +323,30 @@ def go_on_hints(record: RunRecord) -> Iterator[str]:
     failed, the command that began the run stands beside it, to be pasted with another one.
     """
     sets = (record.target.get("origin") or {}).get("sets")
-    if record.state != "failed" or not sets or _is_rehearsal(record):
+    start = next(filter(None, ((node.error or {}).get("start") for node in record.nodes)), "")
+    if record.state == "failed" and start and _can_begin(record):
+        run = _as_before(record, start=start)
+        yield f"hint: {run}   # resume would meet the same: made anew from {start} on"
+    elif record.state != "failed" or not sets or _is_rehearsal(record):
         yield f"hint: {resume_command(record)}"
-        return
+    else:
+        run = _as_before(record, start=record.target.get("start"))
+        yield f"hint: {run}   # to change a --set in it; what is finished is kept"
+        yield f"hint: {resume_command(record)}   # keeps --set as it was"
+
+
+def _can_begin(record: RunRecord) -> bool:
+    """Whether `run` begins such a run: no rehearsal, and no pipeline that another program handed over."""
+    return not _is_rehearsal(record) and "ir" not in record.target.get("target", {})
+
+
+def _as_before(record: RunRecord, *, start: str | None) -> str:
+    """The command that began the run, with `--from START`."""
     options = [word for name, why in record.overrides.items() for word in (OVERRIDES[name], why)]
-    for option, node_id in (("--from", record.target.get("start")), ("--to", record.target.get("end"))):
+    for option, node_id in (("--from", start), ("--to", record.target.get("end"))):
         options += [option, node_id] if node_id else []
     options += [word for argument in record.target.get("beam_args", ()) for word in ("--beam", argument)]
-    run = _begin_command(record, "run", options=options)
-    yield f"hint: {run}   # to change a --set in it; what is finished is kept"
-    yield f"hint: {resume_command(record)}   # keeps --set as it was"
+    return _begin_command(record, "run", options=options)
 
 
 def _command(record: RunRecord, name: str) -> str:

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from components.saved_model.digest import PROPERTY
+from components.saved_model.digest_files import model_digest
 from pipeline.root import PROJECT_ROOT
 from pipeline.testing.component import run_component
 from pipeline.testing.transform import Row
@@ -109,6 +111,7 @@ def blessed_model(*, into: str | Path, answer: float = 0.5, blessed: bool = True
     blessing.set_int_custom_property("blessed", int(blessed))
     blessing.set_int_custom_property("current_model_id", model.id)
     blessing.set_string_custom_property("current_model", model.uri)
+    blessing.set_string_custom_property(PROPERTY, model_digest(serving_model_path(model.uri)))
     return model, blessing
 
 

@@ -55,9 +55,11 @@ def judged(tmp_path_factory):
 
     from components.model_gate.component import ModelGate
 
-    def call(folder, *, beat_trivial="none", metrics=("auc", "binary_accuracy"), **thresholds):
+    def call(
+        folder, *, beat_trivial="none", metrics=("auc", "binary_accuracy"), model_uri="models/7", **thresholds
+    ):
         model, evaluation, blessing = Model(), ModelEvaluation(), ModelBlessing()
-        model.uri, model.id, evaluation.uri = "models/7", 7, str(folder)
+        model.uri, model.id, evaluation.uri = model_uri, 7, str(folder)
         blessing.uri = str(tmp_path_factory.mktemp("blessing"))
         function = ModelGate.EXECUTOR_SPEC.executor_class._FUNCTION
         function(
@@ -105,6 +107,22 @@ def test_model_that_lost_against_the_baseline_is_refused_with_both_numbers(evalu
     assert "(baseline 1 less 0.01)" in verdict["reasons"][0]
     assert set(verdict["slices"]) == {"overall", "payment_type=Cash", "payment_type=Card"}
     assert verdict["min_slice_rows"] == 100
+
+
+def test_model_that_changed_since_its_export_is_not_judged(evaluated, judged, tmp_path):
+    from components.errors import ComponentError
+    from components.saved_model.digest_files import keep_digest, model_digest
+
+    saved_model = tmp_path / "model/Format-Serving/saved_model.pb"
+    saved_model.parent.mkdir(parents=True)
+    saved_model.write_bytes(b"graph")
+    keep_digest(str(saved_model.parent))
+    evaluation = evaluated(candidate="good")
+    blessing = judged(evaluation, model_uri=str(tmp_path / "model"), auc={"min": 0.9})
+    assert blessing.get_string_custom_property("model_digest") == model_digest(str(saved_model.parent))
+    saved_model.write_bytes(b"Graph")
+    with pytest.raises(ComponentError, match="model changed after it was exported"):
+        judged(evaluation, model_uri=str(tmp_path / "model"), auc={"min": 0.9})
 
 
 def test_labels_are_counted_for_each_slice_beside_the_metrics(tmp_path):

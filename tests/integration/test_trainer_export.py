@@ -176,6 +176,12 @@ def test_model_run_keeps_weights_history_result_and_job(trained):
     assert found == {"model.weights.h5", "history.json", "result.json", "job.json", "tensorboard"}
 
 
+def test_digest_of_the_exported_model_is_kept_beside_it(trained):
+    from components.saved_model.digest_files import exported_digest, model_digest
+
+    assert exported_digest(trained.serving_model_dir) == model_digest(trained.serving_model_dir)
+
+
 def test_smaller_form_lies_beside_the_served_folder_with_what_it_costs(trained):
     exports = Path(trained.serving_model_dir).parent / "exports"
     report = json.loads((exports / "exports.json").read_text())

@@ -9,6 +9,7 @@ import pytest
 from components.errors import ComponentError
 from components.pusher.endpoint import EndpointSettings
 from components.pusher.shelf import shelf_at
+from components.saved_model.digest_files import keep_digest, model_digest
 
 pytestmark = pytest.mark.slow
 
@@ -22,7 +23,15 @@ def push(tmp_path):
     from schemas.artifacts import DataVerdict, Quarantine
 
     def call(
-        *, blessed, file="BLESSED", about_model="models/7", verdict=None, to=None, data_found=None, **settings
+        *,
+        blessed,
+        file="BLESSED",
+        about_model="models/7",
+        verdict=None,
+        to=None,
+        data_found=None,
+        change=None,
+        **settings,
     ):
         model, blessing, pushed = Model(), ModelBlessing(), PushedModel()
         examples, quarantine, schema, data_verdict = Examples(), Quarantine(), Schema(), DataVerdict()
@@ -44,6 +53,9 @@ def push(tmp_path):
         if blessed is not None:
             blessing.set_int_custom_property("blessed", blessed)
             blessing.set_string_custom_property("current_model", str(tmp_path / about_model))
+            blessing.set_string_custom_property("model_digest", model_digest(str(saved_model.parent)))
+        if change:
+            change(saved_model)
         function = Pusher.EXECUTOR_SPEC.executor_class._FUNCTION
         function(
             model=model,
@@ -104,6 +116,26 @@ def test_blessing_of_another_model_is_refused(push, tmp_path):
         ComponentError, match=r"blessing is about .*models/6, not .*models/7; nothing is pushed"
     ):
         push(blessed=1, about_model="models/6")
+    assert not (tmp_path / "serving").exists()
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("is_bucket", [False, True])
+def test_model_that_changed_after_it_was_judged_is_not_pushed(push, tmp_path, base, is_bucket):
+    to = base if is_bucket else str(tmp_path / "serving")
+    with pytest.raises(ComponentError, match=r"models/7 changed after it was judged: the SHA-256") as raised:
+        push(blessed=1, to=to, change=lambda saved_model: saved_model.write_bytes(b"Graph"))
+    assert raised.value.start == "Trainer"
+    assert shelf_at(to).numbers() == []
+
+
+def test_model_that_changed_before_a_gate_of_another_kind_judged_it_is_not_pushed(push, tmp_path):
+    def change(saved_model):
+        keep_digest(str(saved_model.parent))
+        saved_model.write_bytes(b"Graph")
+
+    with pytest.raises(ComponentError, match=r"models/7 changed after it was exported"):
+        push(blessed=1, change=change)
     assert not (tmp_path / "serving").exists()
 
 

@@ -55,6 +55,12 @@ def test_the_message_is_the_first_line_and_the_place_is_the_users(user, tmp_path
     assert cause == {"message": "ValueError: first line", "hint": "", "where": "work/model.py:3"}
 
 
+def test_error_that_only_an_earlier_node_can_mend_carries_its_name(tmp_path):
+    error = ComponentError("it changed", hint="train again", start="Trainer")
+    cause = describe_exception(error, root=tmp_path)
+    assert cause == {"message": "it changed", "hint": "train again", "where": "", "start": "Trainer"}
+
+
 def test_a_column_that_is_not_there_is_told_with_the_nearest_and_those_that_are(tmp_path, monkeypatch):
     file = tmp_path / "work.py"
     file.write_text('def preprocessing_fn(inputs):\n    return {"x": inputs["fares"]}\n')

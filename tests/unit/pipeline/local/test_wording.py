@@ -183,6 +183,20 @@ def test_failure_names_node_cause_place_log_and_the_command_to_go_on():
     assert len(said) <= 15
 
 
+def test_failure_that_resume_would_meet_again_names_the_command_that_starts_earlier():
+    error = {"message": "it changed", "hint": "train again", "where": "", "start": "Trainer"}
+    origin = {"path": "/work/churn/workload.yaml", "sets": [], "profile": None}
+    run = record("failed", target={"output": "/data/output", "origin": origin})
+    run.nodes.append(NodeRecord("Pusher", state="failed", error=error))
+    run_command = "python local_runner.py run /work/churn/workload.yaml --from Trainer --output /data/output"
+    last = text(run).splitlines()[-1]
+    assert last == f"hint: {run_command}   # resume would meet the same: made anew from Trainer on"
+    run.target = {"output": "/data/output", "target": {"pipeline": "pkg:make"}, "parameters": {"a": "1"}}
+    assert "run --pipeline pkg:make --set a=1 --from Trainer" in text(run).splitlines()[-1]
+    run.target["target"] = {"ir": "pipeline.pb"}
+    assert "resume run-1" in text(run).splitlines()[-1]
+
+
 def test_failed_run_with_set_also_names_the_command_to_run_with_another_value():
     origin = {"path": "/work/churn/workload.yaml", "sets": ["train.batch_size=999999"], "profile": "dev"}
     target = {"output": "/data/output", "origin": origin, "end": "Trainer", "beam_args": ["--a=1"]}

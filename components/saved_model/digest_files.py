@@ -1,0 +1,65 @@
+"""Takes the digest of a model where it lies, and keeps that of an exported one beside it."""
+
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from components.saved_model.digest import combined_digest
+from components.saved_model.quiet_tensorflow import import_tensorflow
+
+EXPORTED = "model.sha256"
+"""In the folder of a Model artifact, beside the SavedModel: its digest when it was exported."""
+
+_CHUNK_BYTES = 2**20
+
+
+def model_digest(folder: str) -> str:
+    """That of the SavedModel in a folder, or at an address that TensorFlow reads, such as gs://.
+
+    Every byte is read, a mebibyte at a time.
+    """
+    return combined_digest(dict(_remote(folder) if "://" in folder else _local(Path(folder))))
+
+
+def keep_digest(serving_model: str) -> None:
+    """Writes down what the digest of a model is that was just exported.
+
+    Args:
+        serving_model: the SavedModel's folder, in that of a Model artifact.
+    """
+    with import_tensorflow().io.gfile.GFile(_beside(serving_model), "w") as file:
+        file.write(model_digest(serving_model) + "\n")
+
+
+def exported_digest(serving_model: str) -> str:
+    """What `keep_digest` wrote down; empty for a model that another Trainer exported."""
+    gfile = import_tensorflow().io.gfile
+    path = _beside(serving_model)
+    if not gfile.exists(path):
+        return ""
+    with gfile.GFile(path, "rb") as file:
+        return str(file.read().decode(errors="replace")).strip()
+
+
+def _local(folder: Path) -> Iterator[tuple[str, str]]:
+    for parent, _, names in os.walk(folder):
+        for path in (Path(parent, name) for name in names):
+            with path.open("rb") as file:
+                yield path.relative_to(folder).as_posix(), hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _remote(folder: str) -> Iterator[tuple[str, str]]:
+    gfile = import_tensorflow().io.gfile
+    top = folder.rstrip("/") + "/"
+    for parent, _, names in gfile.walk(folder):
+        for path in (f"{parent.rstrip('/')}/{name}" for name in names):
+            digest = hashlib.sha256()
+            with gfile.GFile(path, "rb") as file:
+                while chunk := file.read(_CHUNK_BYTES):
+                    digest.update(chunk)
+            yield path.removeprefix(top), digest.hexdigest()
+
+
+def _beside(serving_model: str) -> str:
+    return f"{serving_model.rstrip('/').rpartition('/')[0]}/{EXPORTED}"

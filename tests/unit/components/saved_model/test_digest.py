@@ -1,0 +1,53 @@
+"""The digest of a model: equal for equal models, another one for any other byte or name."""
+
+import pytest
+
+from components.errors import ComponentError
+from components.saved_model.digest import combined_digest, require_unchanged
+from components.saved_model.digest_files import model_digest
+
+
+@pytest.fixture
+def model(tmp_path):
+    folder = tmp_path / "model"
+    (folder / "variables").mkdir(parents=True)
+    (folder / "saved_model.pb").write_bytes(b"graph")
+    (folder / "variables/variables.data-00000-of-00001").write_bytes(bytes(1000))
+    return folder
+
+
+def test_one_turned_bit_of_the_variables_gives_another_digest(model):
+    before = model_digest(str(model))
+    path = model / "variables/variables.data-00000-of-00001"
+    path.write_bytes(bytes(500) + b"\1" + bytes(499))
+    assert model_digest(str(model)) != before
+    path.write_bytes(bytes(1000))
+    assert model_digest(str(model)) == before
+
+
+def test_name_of_a_file_counts_and_the_papers_of_a_push_do_not(model):
+    before = model_digest(str(model))
+    (model / "manifest.json").write_text("{}", encoding="utf-8")
+    (model / "MODEL_CARD.md").write_text("card", encoding="utf-8")
+    assert model_digest(str(model)) == before
+    (model / "saved_model.pb").rename(model / "saved_model.pbtxt")
+    assert model_digest(str(model)) != before
+
+
+def test_order_of_the_files_does_not_count():
+    assert combined_digest({"a": "1", "b": "2"}) == combined_digest({"b": "2", "a": "1"})
+
+
+def test_changed_model_is_refused_with_what_was_done_with_it_and_where_to_start_again():
+    with pytest.raises(ComponentError) as raised:
+        require_unchanged("/a/model/7", "f" * 64, earlier={"exported": "", "judged": "e" * 64})
+    assert raised.value.message == (
+        "/a/model/7 changed after it was judged: the SHA-256 over its files was eeeeeeeeeeee, and is "
+        "ffffffffffff now. What changed it is not known; it is neither blessed nor pushed."
+    )
+    assert "--from Trainer" in raised.value.hint
+    assert raised.value.start == "Trainer"
+
+
+def test_unchanged_model_and_one_of_which_no_digest_was_taken_pass():
+    require_unchanged("/a/model/7", "f" * 64, earlier={"exported": "f" * 64, "judged": ""})
