@@ -106,7 +106,7 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
     )
     document = {
         **verdict.to_json(),
-        "slices": {name: dict(each.metrics) for name, each in slices.items()},
+        "slices": {name: each.defined for name, each in slices.items()},
         "min_slice_rows": min_slice_rows,
         "answers": evaluated.answers,
         "trivial": trivial_document(metrics, slices),

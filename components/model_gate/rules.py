@@ -48,6 +48,11 @@ class Measured:
     labels: LabelStatistics | None
 
     @property
+    def defined(self) -> dict[str, float]:
+        """The candidate's metrics that mean something here: an AUC over labels of one class is left out."""
+        return {name: value for name, value in self.metrics.items() if not _is_undefined(name, self)}
+
+    @property
     def rows(self) -> float:
         """Examples in the slice."""
         return self.metrics.get("example_count", self.labels.rows if self.labels else 0.0)
@@ -114,8 +119,9 @@ def _keys_of(name: str) -> tuple[str, ...]:
 
 def _is_undefined(metric: str, at: Measured) -> bool:
     """Whether a metric that tells two classes apart was asked for where there is only one."""
-    needs_both = METRICS[metric].trivial in ("chance", "positive_share") or metric in ("recall", "f1_score")
-    return bool(needs_both and at.labels and at.labels.classes < 2)
+    if metric not in METRICS or at.labels is None or at.labels.classes >= 2:
+        return False
+    return METRICS[metric].trivial in ("chance", "positive_share") or metric in ("recall", "f1_score")
 
 
 def _not_there(thresholds: Mapping[str, Mapping[str, Limits]], slices: Mapping[str, Measured]) -> list[str]:

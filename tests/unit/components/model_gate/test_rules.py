@@ -163,6 +163,14 @@ def test_area_is_not_judged_where_all_labels_are_equal():
     assert notes == ["auc is not judged on pay=No: all its labels are equal"]
 
 
+def test_area_over_labels_of_one_class_is_not_told():
+    one = measured({"auc": 0.0, "binary_accuracy": 0.9}, labels=LabelStatistics.of_counts({0: 500}))
+    both = measured({"auc": 0.0})
+
+    assert one.defined == {"example_count": 500, "binary_accuracy": 0.9}
+    assert both.defined == {"example_count": 1000, "auc": 0.0}
+
+
 def test_slice_without_a_row_is_told():
     _, notes = threshold_checks({"pay=Gold": {"auc": Limits(min=0.5)}}, SLICES, min_slice_rows=1)
     assert notes == ["no row of the eval split is in the slice pay=Gold"]
