@@ -14,6 +14,8 @@ BINS = 12
 """Bars of a number with many values."""
 
 _MOST_SINGLE_VALUES = 24  # a bar each for the hours of a day, the months, the weekdays, yes and no
+_TAIL = 0.01
+_LONG_TAIL = 4.0  # a range this many times that of the middle 98% would put nearly all values into one bar
 _SHOWN_VALUES = 8
 _KINDS: Mapping[Kind, str] = {"int": "integer", "float": "float", "text": "text", "other": "other"}
 
@@ -46,7 +48,7 @@ class Feature:
         kind: integer, float, text or other.
         splits: what it is in each.
         labels: of the bars: the texts of a column of text, or the number or range that each counts.
-        ends: the smallest and the largest number, in words that differ where they do; None for text.
+        ends: below the first and the last bar of numbers, in words that differ; None for text.
         findings: how many the gate has about it.
     """
 
@@ -79,6 +81,12 @@ class Bins:
 
     edges: Floats
     labels: tuple[str, ...]
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """What stands below the first and the last bar."""
+        first, last = self.labels[0], self.labels[-1]
+        return first.split(" to ")[0], last.split(" to ")[-1]
 
     def shares(self, found: FeatureStatistics) -> tuple[float, ...]:
         """The share of the values in each bin, as exact as the quantiles that StatisticsGen keeps (1%)."""
@@ -114,8 +122,7 @@ def _feature(name: str, found: Mapping[str, FeatureStatistics], findings: int) -
     if numbers:
         bins = bins_of(numbers)
         splits = tuple(_numbers_in_split(split, each, bins) for split, each in found.items())
-        ends = number_words([min(each.min for each in numbers), max(each.max for each in numbers)])
-        return Feature(name, kind, splits, bins.labels, (ends[0], ends[1]), findings)
+        return Feature(name, kind, splits, bins.labels, bins.ends, findings)
     labels = _texts(list(found.values()))
     splits = tuple(_texts_in_split(split, each, labels) for split, each in found.items())
     return Feature(name, kind, splits, labels, None, findings)
@@ -153,17 +160,44 @@ def bins_of(numbers: Sequence[FeatureStatistics]) -> Bins:
     low, high = min(each.min for each in numbers), max(each.max for each in numbers)
     if high <= low:
         return Bins(np.array([low, low]), (number_words([low])[0],))
+    first, last = _without_tails(numbers, low, high)
     if not all(_is_whole(each) for each in numbers):
-        edges = np.linspace(low, high, BINS + 1)
-        between = pairwise(number_words([float(edge) for edge in edges]))
-        return Bins(edges, tuple(f"{a} to {b}" for a, b in between))
-    values = round(high - low) + 1
+        edges = np.linspace(first, last, BINS + 1)
+        between = list(pairwise(number_words([float(edge) for edge in edges])))
+        return _open_ended(edges, between, low=low, high=high)
+    low, high, least, most = math.floor(first), math.ceil(last), low, high
+    values = high - low + 1
     width = 1 if values <= _MOST_SINGLE_VALUES else math.ceil(values / BINS)
     firsts = [low + width * index for index in range(math.ceil(values / width))]
     edges = np.array([first - 0.5 for first in [*firsts, firsts[-1] + width]])
     lasts = [min(first + width - 1, high) for first in firsts]
-    ranges = zip(number_words(firsts), number_words(lasts), strict=True)
-    return Bins(edges, tuple(a if a == b else f"{a} to {b}" for a, b in ranges))
+    ranges = list(zip(number_words(firsts), number_words(lasts), strict=True))
+    return _open_ended(edges, ranges, low=least, high=most)
+
+
+def _without_tails(numbers: Sequence[FeatureStatistics], low: float, high: float) -> tuple[float, float]:
+    """From where to where the bars stand: the ends, or the quantiles at 1% and 99% where a tail is long."""
+    tails = [
+        each.distribution.quantiles(np.array([_TAIL, 1 - _TAIL])) for each in numbers if each.distribution
+    ]
+    first, last = float(min(tail[0] for tail in tails)), float(max(tail[1] for tail in tails))
+    spread = last - first
+    if spread <= 0:
+        return low, high
+    return (
+        first if first - low > _LONG_TAIL * spread else low,
+        last if high - last > _LONG_TAIL * spread else high,
+    )
+
+
+def _open_ended(edges: Floats, ranges: list[tuple[str, str]], *, low: float, high: float) -> Bins:
+    """The first and the last bin also hold what lies beyond them, and say so."""
+    labels = [first if first == last else f"{first} to {last}" for first, last in ranges]
+    if low < edges[0]:
+        edges[0], labels[0] = low, f"{ranges[0][1]} and less"
+    if high > edges[-1]:
+        edges[-1], labels[-1] = high, f"{ranges[-1][0]} and more"
+    return Bins(edges, tuple(labels))
 
 
 def _is_whole(found: FeatureStatistics) -> bool:
@@ -175,6 +209,8 @@ def _is_whole(found: FeatureStatistics) -> bool:
 
 def number_words(values: Sequence[float]) -> tuple[str, ...]:
     """Numbers in as few digits, four or more, as tell a hundredth of the range between them apart."""
+    if len(set(values)) == 1:
+        return (f"{values[0]:.10g}",) * len(values)
     largest = max(abs(value) for value in values)
     span = max(values) - min(values)
     digits = math.ceil(math.log10(largest / span)) + 3 if span > 0 and math.isfinite(span) else 4

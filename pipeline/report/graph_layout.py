@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 BOX_WIDTH_PX = 156
-BOX_HEIGHT_PX = 44
+BOX_HEIGHT_PX = 60
 _GAP_X_PX = 20
-_GAP_Y_PX = 36
+_GAP_Y_PX = 28
 _MARGIN_PX = 4
 
 

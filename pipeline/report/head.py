@@ -13,6 +13,8 @@ from pipeline.local.wording import metrics_line, rollback_line, seconds, summary
 COUNT = "example_count"
 """How many rows a metric was measured on, as the Evaluator calls it."""
 
+_SHOWN_REASON = 160
+
 
 @dataclass(frozen=True)
 class Fact:
@@ -76,7 +78,7 @@ def head(record: RunRecord, *, cost: Fact | None = None) -> Head:
         state=record.state,
         started_at=record.started_at,
         wall=seconds(record.wall_s),
-        verdict=lines[0],
+        verdict=_without_path(lines[0], record),
         lines=tuple(lines[1:]),
         facts=(
             *metric_facts(record.metrics, verdict.get("baseline_metrics", {})),
@@ -94,6 +96,11 @@ def _lines(record: RunRecord, verdict: Mapping[str, Any]) -> list[str]:
         done = sum(node.state in ("complete", "cached") for node in record.nodes)
         return [f"Not over yet. {done} of {len(record.nodes)} nodes are done and kept."]
     return list(summary(record, stops=read_stops(record), verdict=verdict))
+
+
+def _without_path(line: str, record: RunRecord) -> str:
+    """The headline; where the version was pushed to stands in its tile, and would break the line."""
+    return line.removesuffix(f" -> {record.pushed['path']}") if record.pushed else line
 
 
 def metric_facts(metrics: Mapping[str, float], baseline: Mapping[str, float]) -> list[Fact]:
@@ -155,4 +162,13 @@ def one_line(record: RunRecord) -> str:
     if record.rollback:
         return rollback_line(record)
     pushed = f"pushed {record.pushed['version']}" if record.pushed else ""
-    return ", ".join(filter(None, [metrics_line(record.metrics), pushed]))
+    return ", ".join(filter(None, [_what_failed(record), metrics_line(record.metrics), pushed]))
+
+
+def _what_failed(record: RunRecord) -> str:
+    """The first node that failed, and the first line of why; empty where none did."""
+    failed = next((node for node in record.nodes if node.state == "failed"), None)
+    if failed is None:
+        return ""
+    why = str((failed.error or {}).get("message", "")).partition("\n")[0]
+    return f"{failed.id}: {why[:_SHOWN_REASON]}{'...' if len(why) > _SHOWN_REASON else ''}"

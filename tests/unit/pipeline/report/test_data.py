@@ -101,7 +101,17 @@ def test_many_whole_numbers_fall_into_ranges_of_equally_many():
 def test_large_numbers_close_together_are_told_apart():
     assert number_words([17_030_000_100, 17_030_000_200]) == ("17030000100", "17030000200")
     assert number_words([0.0, 1.0]) == ("0", "1")
-    assert number_words([3.14159265]) == ("3.142",)
+    assert number_words([1_703_132_040]) == ("1703132040",)
+
+
+def test_a_long_tail_does_not_put_all_values_into_one_bar():
+    tail = [(step / 98, (step + 1) / 98, 1) for step in range(98)]
+
+    (found,) = features_of(train=numbers("fare", (0, 0, 1), *tail, (1, 1000, 1), rows=100))
+
+    assert found.ends == ("0", "0.9167 and more")
+    assert found.splits[0].shares[1:11] == pytest.approx([0.98 / 12] * 10, rel=0.02)
+    assert sum(found.splits[0].shares) == pytest.approx(1)
 
 
 def test_a_text_that_only_one_split_knows_has_a_share_of_zero_in_the_other():

@@ -42,6 +42,18 @@ def test_only_runs_with_a_page_are_linked_and_from_where_the_index_lies(tmp_path
     assert far.rows[0].link == f"./../runs/{first.run_id}/report.html"
 
 
+def test_a_run_that_failed_says_at_which_node_and_why(tmp_path):
+    (record,) = make(tmp_path, 1)
+    record.state, record.metrics = "failed", {}
+    record.nodes = [
+        NodeRecord("Transform", state="failed", error={"message": "no column named tips\nat line 3"})
+    ]
+
+    (row,) = index([record], tmp_path, tmp_path / "report.html").rows
+
+    assert row.told == "Transform: no column named tips"
+
+
 def test_hostile_names_stay_text_in_the_index(tmp_path):
     class Tags(HTMLParser):
         def __init__(self):

@@ -95,6 +95,16 @@ def test_small_slices_are_marked_and_the_caption_says_why(report_run, tmp_path):
     assert '<td class="number">100</td>' in text
 
 
+def test_the_headline_leaves_the_path_to_its_tile(report_run, tmp_path):
+    record = report_run("taxi", state="complete")
+    record.pushed = {"version": 7, "path": "/srv/serving/taxi/7"}
+
+    page = write_page(record, tmp_path).read_text(encoding="utf-8")
+
+    assert "<h1>Pushed: taxi version 7</h1>" in page
+    assert page.count("/srv/serving/taxi/7") == 1
+
+
 def test_a_killed_run_is_not_called_done(report_run, tmp_path):
     record = report_run()
     record.state = "killed"
