@@ -63,7 +63,15 @@ class LoadedModel:
                 name: tf.constant(array, dtype=tf.as_dtype(types[name].dtype))
                 for name, array in inputs.items()
             }
-            outputs = self._model.signatures[signature](**tensors)
+            function = self._model.signatures[signature]
+            parameters = function.structured_input_signature[1]
+            traced = {name: types[name].traced for name in tensors}
+            outputs = function(
+                **{
+                    traced[name] if traced[name] in parameters else name: tensor
+                    for name, tensor in tensors.items()
+                }
+            )
         except (tf.errors.InvalidArgumentError, tf.errors.OutOfRangeError, ValueError, TypeError) as error:
             raise WrongInputError(_first_line(error)) from error
         return {name: np.asarray(tensor) for name, tensor in outputs.items()}

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from components.saved_model.input_names import traced_name
 from components.saved_model.quiet_tensorflow import import_tensorflow
 from components.saved_model.signatures import Signature, TensorInfo
 
@@ -21,7 +22,7 @@ def read_signatures(model_folder: Path) -> dict[str, Signature]:
     except DecodeError:
         return {}
     return {
-        name: Signature(_tensors(signature.inputs), _tensors(signature.outputs))
+        name: Signature(_tensors(signature.inputs, name), _tensors(signature.outputs, name))
         for graph in model.meta_graphs
         if _SERVE_TAG in graph.meta_info_def.tags
         for name, signature in graph.signature_def.items()
@@ -29,11 +30,15 @@ def read_signatures(model_folder: Path) -> dict[str, Signature]:
     }
 
 
-def _tensors(tensors: Mapping[str, Any]) -> dict[str, TensorInfo]:
+def _tensors(tensors: Mapping[str, Any], signature: str) -> dict[str, TensorInfo]:
     from tensorflow.core.framework import types_pb2
 
     return {
-        name: TensorInfo(types_pb2.DataType.Name(tensor.dtype).removeprefix("DT_").lower(), _shape(tensor))
+        name: TensorInfo(
+            types_pb2.DataType.Name(tensor.dtype).removeprefix("DT_").lower(),
+            _shape(tensor),
+            traced_name(tensor.name, signature),
+        )
         for name, tensor in tensors.items()
     }
 

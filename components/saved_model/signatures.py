@@ -17,10 +17,12 @@ class TensorInfo:
     Attributes:
         dtype: TensorFlow's name, e.g. `int64`.
         shape: the first is the rows; None where it may be any; None as a whole where even the rank may.
+        traced: of an input, the name by which a loaded model is called with it; "": its own.
     """
 
     dtype: str
     shape: tuple[int | None, ...] | None
+    traced: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""

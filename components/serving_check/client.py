@@ -50,14 +50,17 @@ def main(model_folder: str, folder: str) -> int:
         tell("failed", stage="loading", error=_words(error))
         return 0
     tell("loaded", load_s=time.perf_counter() - began, memory_before_bytes=before)
-    tell("signatures", signatures=_signatures(model))
+    signatures = _signatures(Path(model_folder))
+    tell("signatures", signatures=signatures)
     if "serving_default" in model.signatures:
-        _ask(tf, model, Path(folder), questions)
+        _ask(tf, model, signatures, Path(folder), questions)
     tell("memory", memory_bytes=_peak_bytes())
     return 0
 
 
-def _ask(tf: Any, model: Any, folder: Path, questions: dict[str, Any]) -> None:
+def _ask(
+    tf: Any, model: Any, signatures: dict[str, Any], folder: Path, questions: dict[str, Any]
+) -> None:
     import numpy as np
 
     real, full, perturbed = (
@@ -73,7 +76,8 @@ def _ask(tf: Any, model: Any, folder: Path, questions: dict[str, Any]) -> None:
         _told(lambda: answers.update(alone=np.concatenate([answer([row]) for row in few])), "alone")
         if "serve_raw" in model.signatures:
             tell("stage", stage="answering raw columns")
-            _told(lambda: answers.update(raw=_raw(tf, model.signatures["serve_raw"], real)), "raw")
+            inputs = signatures["serve_raw"]["inputs"]
+            _told(lambda: answers.update(raw=_raw(tf, model.signatures["serve_raw"], inputs, real)), "raw")
         if "transform_features" in model.signatures:
             tell("stage", stage="transforming")
             _told(lambda: answers.update(_transformed(tf, model, full)), "transform")
@@ -108,18 +112,20 @@ def _side_by_side(outputs: dict[str, Any]) -> Any:
     return np.concatenate([each.reshape(len(each), -1) for each in numbers], axis=1).astype(np.float64)
 
 
-def _raw(tf: Any, signature: Any, rows: list[bytes]) -> Any:
-    columns = signature.structured_input_signature[1]
-    empty = {tf.string: b"", tf.int64: EMPTY_INTEGER}
+def _raw(tf: Any, signature: Any, inputs: dict[str, Any], rows: list[bytes]) -> Any:
+    empty = {"string": b"", "int64": EMPTY_INTEGER}
     parsed = [_values(tf.train.Example.FromString(row)) for row in rows]
     tensors = {}
-    for name, spec in columns.items():
+    for name, (dtype, shape, tensor) in inputs.items():
         size = 1
-        for dimension in spec.shape[1:]:
+        for dimension in shape[1:]:
             size *= dimension or 1
-        filler = [empty.get(spec.dtype, float("nan"))] * size
+        filler = [empty.get(dtype, float("nan"))] * size
         values = [row.get(name) or filler for row in parsed]
-        tensors[name] = tf.reshape(tf.constant(values, spec.dtype), [-1, *spec.shape[1:]])
+        # As components/saved_model/input_names.py: Python cannot call by each name that a column may have.
+        traced = tensor.partition(":")[0].removeprefix("serve_raw_")
+        parameter = traced if traced in signature.structured_input_signature[1] else name
+        tensors[parameter] = tf.reshape(tf.constant(values, dtype), [-1, *shape[1:]])
     return _side_by_side(signature(**tensors))
 
 
@@ -127,9 +133,7 @@ def _values(example: Any) -> dict[str, list[Any]]:
     found = {}
     for name, feature in example.features.feature.items():
         kind = feature.WhichOneof("kind")
-        argument = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name)
-        argument = f"_{argument}" if argument[:1].isdigit() else argument
-        found[argument] = list(getattr(feature, kind).value) if kind else []
+        found[name] = list(getattr(feature, kind).value) if kind else []
     return found
 
 
@@ -181,16 +185,22 @@ def _latency(answer: _Answers, batch: Any, budget_s: float) -> dict[str, Any]:
     }
 
 
-def _signatures(model: Any) -> dict[str, Any]:
-    def described(specs: dict[str, Any]) -> dict[str, Any]:
-        return {name: [spec.dtype.name, spec.shape.as_list()] for name, spec in specs.items()}
+def _signatures(model_folder: Path) -> dict[str, Any]:
+    """The signatures as a server reads them: by name the inputs and outputs, each [dtype, shape, tensor]."""
+    import tensorflow as tf
+    from tensorflow.core.protobuf import saved_model_pb2
 
-    return {
-        name: {
-            "inputs": described(signature.structured_input_signature[1]),
-            "outputs": described(signature.structured_outputs),
+    def described(tensors: Any) -> dict[str, Any]:
+        return {
+            name: [tf.as_dtype(each.dtype).name, tf.TensorShape(each.tensor_shape).as_list(), each.name]
+            for name, each in tensors.items()
         }
-        for name, signature in model.signatures.items()
+
+    saved = saved_model_pb2.SavedModel.FromString((model_folder / "saved_model.pb").read_bytes())
+    return {
+        name: {"inputs": described(each.inputs), "outputs": described(each.outputs)}
+        for name, each in saved.meta_graphs[0].signature_def.items()
+        if not name.startswith("__")  # TensorFlow's own
     }
 
 

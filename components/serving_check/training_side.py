@@ -13,7 +13,6 @@ import tensorflow_transform as tft
 from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import schema_pb2
 
-from components.saved_model.arguments import argument_names
 from components.serving_check.perturbations import Column, Kind
 from components.trainer.pixels import model_input
 from components.trainer.run_fn import serving_columns
@@ -54,7 +53,7 @@ class TrainingSide:
 
     def arguments(self) -> list[str]:
         """The names that `serve_raw` gives them."""
-        return sorted(argument_names(sorted(self._names)).values())
+        return sorted(self._names)
 
     def answers(self, rows: Sequence[bytes]) -> TrainingAnswers:
         """Transforms and answers serialized tf.Examples with all their columns, as training does.

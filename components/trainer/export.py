@@ -6,7 +6,7 @@
 
 The first two take the columns of the schema's SERVING environment. In `serve_raw` a column is [rows, 1], or
 [rows, *shape] where the schema gives it a shape; an empty cell of a column that may be empty is NaN, "" or
-`EMPTY_INTEGER`.
+`EMPTY_INTEGER`. It has the column's name, whatever stands in that.
 """
 
 from collections.abc import Collection, Mapping
@@ -15,7 +15,8 @@ from typing import Any
 import tensorflow as tf
 
 from components.errors import ComponentError
-from components.saved_model.arguments import argument_names
+from components.saved_model.input_names import rename_inputs, traced_names
+from components.saved_model.signatures import SERVE_RAW
 from components.trainer.features import Feature
 from components.trainer.pixels import model_input
 
@@ -42,25 +43,27 @@ class ServedModel(tf.Module):  # type: ignore[misc]
         self._features = dict(features)
         self._training_spec = transform.raw_feature_spec()
         self._serving_spec = {name: self._training_spec[name] for name in sorted(serving_columns)}
-        self._arguments = argument_names(self._serving_spec)
+        self._traced = traced_names(self._serving_spec)
         self._signatures = self._trace()
 
     def save(self, folder: str) -> None:
         """Writes the SavedModel into `folder`, with the weights that `model` has now."""
         tf.saved_model.save(self, folder, signatures=self._signatures)
+        names = {traced: column for column, traced in self._traced.items() if traced != column}
+        rename_inputs(folder, SERVE_RAW, names)
 
     def _trace(self) -> dict[str, Any]:
         """The three signatures as graphs; the weights may still change after that, they are variables."""
         examples = tf.TensorSpec([None], tf.string, name="examples")
         raw = {
-            argument: tf.TensorSpec(
-                [None, *_shape(self._serving_spec[column])], self._serving_spec[column].dtype, name=argument
+            traced: tf.TensorSpec(
+                [None, *_shape(self._serving_spec[column])], self._serving_spec[column].dtype, name=traced
             )
-            for column, argument in self._arguments.items()
+            for column, traced in self._traced.items()
         }
         return {
             "serving_default": tf.function(self._serve_examples).get_concrete_function(examples),
-            "serve_raw": tf.function(self._serve_raw).get_concrete_function(raw),
+            SERVE_RAW: tf.function(self._serve_raw).get_concrete_function(raw),
             "transform_features": tf.function(self._transform_examples).get_concrete_function(examples),
         }
 
@@ -70,9 +73,9 @@ class ServedModel(tf.Module):  # type: ignore[misc]
     def _serve_raw(self, columns: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         return self._predict(
             {
-                name: _without_empty_cells(columns[self._arguments[name]])
+                name: _without_empty_cells(columns[self._traced[name]])
                 if isinstance(spec, tf.io.VarLenFeature)
-                else tf.reshape(columns[self._arguments[name]], [-1, *spec.shape])
+                else tf.reshape(columns[self._traced[name]], [-1, *spec.shape])
                 for name, spec in self._serving_spec.items()
             }
         )

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import secrets
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -24,7 +25,6 @@ from components.ingest.typed_rows import example_rows
 from components.predictor.input_columns import InputColumns, InputError
 from components.pusher.manifest import Manifest
 from components.pusher.shelf import shelf_at
-from components.saved_model.arguments import argument_names
 from components.saved_model.class_names import names_classes
 from components.saved_model.signatures import SERVE_RAW, SERVING_DEFAULT, Signature
 from pipeline.beam_engine import beam_args as workload_beam_args
@@ -339,9 +339,11 @@ def _taken(manifest: Manifest | None) -> tuple[str, ...]:
 
 
 def _raw_names(arguments: Iterable[str], columns: Iterable[str]) -> dict[str, str]:
-    """From each argument of `serve_raw` to its column, whose name may hold what a signature's may not."""
-    known = {argument: column for column, argument in argument_names(columns).items()}
-    return {argument: known.get(argument, argument) for argument in arguments}
+    """From each argument of `serve_raw` to its column."""
+    columns = list(columns)
+    # Versions pushed before signatures kept the names of columns have "_" for what is no letter or digit.
+    known = {re.sub(r"\W|^(?=\d)", "_", column, flags=re.ASCII): column for column in columns}
+    return {each: each if each in columns else known.get(each, each) for each in arguments}
 
 
 def _columns(signatures: Mapping[str, Signature], names: Iterable[str], file_format: str) -> Columns:

@@ -8,8 +8,6 @@ from enum import StrEnum
 from typing import Literal
 
 from components.counting import agreeing, counted
-from components.errors import ComponentError
-from components.saved_model.arguments import argument_names
 from pipeline.errors import UsageError
 from pipeline.start.facts import Facts
 
@@ -190,7 +188,7 @@ def decide(
         label_moments: mean and standard deviation of the label, for a regression.
 
     Raises:
-        UsageError: no feature is left, or a served model could not tell two of them apart.
+        UsageError: no feature is left.
     """
     facts = {column.name: column for column in columns}
     wanted = facts[label]
@@ -211,7 +209,6 @@ def decide(
             else f"add columns to the file that may say something about {label}",
         )
     used = {decision.facts.name for decision in decisions if decision.role is not Role.LEFT_OUT}
-    _check_arguments(used - {label})
     kept_leaks = {column: why for column, why in leaks.items() if column in used}
     suspicious = {column: why for column, why in (suspicions or {}).items() if column in used}
     classes = () if task == "regression" else tuple(sorted(wanted.counts))
@@ -225,17 +222,6 @@ def decide(
         notes=tuple(_notes(wanted, task, suspicious, lists, kept_leaks)),
         kept_leaks=kept_leaks,
     )
-
-
-def _check_arguments(features: Collection[str]) -> None:
-    """By the Trainer's own rule, which comes to this only at the end of a training."""
-    try:
-        argument_names(sorted(features))
-    except ComponentError as error:
-        raise UsageError(
-            f"A model is asked by names of letters, digits and _: {error.message}.",
-            hint="rename one of them in the data, or take it out there",
-        ) from error
 
 
 def _decision(column: Facts, leaks: Mapping[str, str], is_kept: bool) -> Decision:

@@ -265,12 +265,10 @@ def test_the_first_row_that_cannot_be_read_is_told_where_all_are_such(root):
     assert "data.csv line 2: too few fields" in refused.value.message
 
 
-def test_columns_that_a_served_model_could_not_tell_apart_are_refused(root):
+def test_names_that_differ_in_signs_only_make_two_features(root):
     _write(root, {"a,b": _number, "a.b": lambda row: _number(row + 9), "churned": COLUMNS["churned"]})
-    with pytest.raises(UsageError, match=r"the columns 'a,b' and 'a.b' are both 'a_b'") as refused:
-        _begin(root)
-    assert refused.value.hint.startswith("rename one of them")
-    assert not (root / "workloads/customers").exists()
+    features = {d.facts.name: d.feature for d in _begin(root).plan.decisions}
+    assert features == {"a,b": "a_b", "a.b": "a_b_2", "churned": "churned"}
 
 
 def test_a_column_that_is_left_out_or_the_label_may_be_called_like_a_feature(root):
