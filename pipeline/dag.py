@@ -166,6 +166,7 @@ def build_pipeline(
         raw_label=config.data.label,
         sample_rows=config.data_gate.sample_rows,
         bless=(overrides or {}).get("bless", ""),
+        classes=list(config.transform.classes),
         **model_gate_settings(config.evaluate),
     )
     endpoint = endpoint_settings(config)

@@ -24,6 +24,7 @@ def ingest_options(data: DataConfig) -> Options:
         null_values=data.null_values,
         label=data.label,
         split_by=split_by,
+        unlabelled_rows=data.unlabelled_rows,
         max_bad_share=data.max_bad_share,
         target_shard_bytes=data.shard_mb * MEBIBYTE,
         min_shards=data.min_shards,
@@ -35,7 +36,7 @@ def ingest_options(data: DataConfig) -> Options:
 def split_weights(data: DataConfig) -> dict[str, int]:
     """The output splits and their hash buckets; none where each split has files of its own."""
     by = data.split_by
-    if by is None or by.key is not None:
+    if by is None or by.key is not None or by.row is not None:
         return dict(data.split)
     if by.files is not None:
         return {}

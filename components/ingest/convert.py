@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from components.ingest.blocks import Block, Place, Reject
+from components.ingest.blocks import Block, Reject
 from components.ingest.column_types import Columns, Mask
 from components.ingest.digest import FileDigest, file_digest
 from components.ingest.example_encoding import ExampleEncoder, bytes_of
@@ -15,10 +17,10 @@ from components.ingest.formats import format_of
 from components.ingest.options import Options
 from components.ingest.planning import Task
 from components.ingest.quarantine import QuarantineFile, Tally
-from components.ingest.splitting import NO_SPLIT, SplitRule, split_rule
+from components.ingest.splitting import NO_SPLIT, SplitRows, SplitRule, split_rule
 from components.ingest.storage import fetched
 from components.ingest.tfrecord import OpenOutput, Shard, ShardWriter
-from components.ingest.typed_rows import typed_rows
+from components.ingest.typed_rows import row_numbers, typed_rows
 
 
 @dataclass(slots=True)
@@ -97,15 +99,21 @@ def convert(
     quarantine = QuarantineFile(open_output(task.quarantine))
     report = Report()
     guessed = frozenset(columns).difference(columns if known is None else known)
-    work = _Work(columns, guessed, writers, rule, fixed)
+    label = options.label if options.unlabelled_rows == "leave_out" else None
+    features = {name: kind for name, kind in columns.items() if options.is_feature(name)}
+    work = _Work(columns, guessed, ExampleEncoder(features), _Splitter(writers, rule, fixed), label)
     done_bytes = 0
     try:
         for stored in task.files:
             with fetched(stored) as file:
                 before = file_digest(file)
+                first = 0
                 for block in format_of(options).read(file, options, columns):
+                    quarantine.add(
+                        file.name, [*block.rejects, *work.take(block, PurePath(file.name).name, first)]
+                    )
+                    first += block.rows + len(block.rejects)
                     report.tally.rows_in += block.rows + len(block.rejects)
-                    quarantine.add(file.name, [*block.rejects, *work.take(block)])
                     progress(report.tally.rows_in, done_bytes + block.position)
                 before.check_unchanged(file)
             report.digests.append(before)
@@ -118,9 +126,40 @@ def convert(
     finally:
         quarantine.close()
     report.tally.rows_out = {name: sum(s.rows for s in shards) for name, shards in report.shards.items()}
+    report.tally.unlabelled = work.unlabelled
     report.tally.reasons = quarantine.reasons
     report.tally.first = quarantine.first
     return report
+
+
+class _Splitter:
+    """Writes each example into the shard of its split."""
+
+    def __init__(self, writers: Sequence[ShardWriter], rule: SplitRule | None, fixed: int | None) -> None:
+        self._writers = writers
+        self._rule = rule
+        self._fixed = fixed
+
+    @property
+    def column(self) -> str | None:
+        """The column that decides, if one does."""
+        return self._rule.column if self._rule else None
+
+    @property
+    def needs_value(self) -> bool:
+        """Whether a row without a value in the column belongs to no split."""
+        return self._rule is not None and self._rule.needs_value
+
+    def write(self, rows: SplitRows) -> npt.NDArray[np.int64]:
+        """Returns which rows are in no split."""
+        if self._fixed is not None:
+            self._writers[self._fixed].write(rows.content)
+            return np.zeros(0, dtype=np.int64)
+        assert self._rule is not None  # noqa: S101  (for the type checker: either is set)
+        splits = self._rule.assign(rows)
+        for index, writer in enumerate(self._writers):
+            writer.write([rows.content[row] for row in np.flatnonzero(splits == index).tolist()])
+        return np.flatnonzero(splits == NO_SPLIT)
 
 
 class _Work:
@@ -130,26 +169,34 @@ class _Work:
         self,
         columns: Columns,
         guessed: Collection[str],
-        writers: Sequence[ShardWriter],
-        rule: SplitRule | None,
-        fixed: int | None,
+        encoder: ExampleEncoder,
+        splitter: _Splitter,
+        label: str | None,
     ) -> None:
         self._columns = columns
         self._guessed = guessed
-        self._encoder = ExampleEncoder(columns)
-        self._writers = writers
-        self._rule = rule
-        self._fixed = fixed
+        self._encoder = encoder
+        self._splitter = splitter
+        self._label = label
+        self.unlabelled = 0
 
-    def take(self, block: Block) -> list[Reject]:
-        """Writes a block's rows; returns those that are no examples."""
+    def take(self, block: Block, file: str, first: int) -> list[Reject]:
+        """Writes a block's rows; returns those that are no examples.
+
+        Args:
+            block: of the file.
+            file: its name, without the folder.
+            first: how many of its rows stand before the block's.
+        """
         typed, rejects = typed_rows(block, self._columns, guessed=self._guessed)
         good = np.ones(block.rows, dtype=np.bool_)
         good[list(rejects)] = False
+        self._leave_out(typed, good)
         decider = self._decider(block, typed, rejects, good)
         rows = int(good.sum())
         if not rows:
             return [rejects[row] for row in sorted(rejects)]
+        numbers = row_numbers(block, first)[0]
         if rows < block.rows:
             mask = pa.array(good)
             typed = {name: values.filter(mask) for name, values in typed.items()}
@@ -159,32 +206,28 @@ class _Work:
             if block.records is not None
             else self._encoder.encode(typed, rows)
         )
-        self._write(block, decider, records, np.flatnonzero(good), rejects)
+        found = SplitRows(bytes_of(records), decider, file, numbers[good], block.part)
+        in_none = self._splitter.write(found)
+        for row in np.flatnonzero(good)[in_none].tolist():
+            rejects[row] = Reject("in no split", block.find(row), detail=f"part {block.part!r}")
         return [rejects[row] for row in sorted(rejects)]
+
+    def _leave_out(self, typed: Mapping[str, pa.Array], good: Mask) -> None:
+        """Takes the rows without a label out of the good ones, and counts them."""
+        if self._label is None or self._label not in typed:
+            return
+        unlabelled = np.asarray(typed[self._label].is_null(), dtype=np.bool_) & good
+        good[unlabelled] = False
+        self.unlabelled += int(unlabelled.sum())
 
     def _decider(
         self, block: Block, typed: Mapping[str, pa.Array], rejects: dict[int, Reject], good: Mask
     ) -> pa.Array | None:
         """The values of the column that decides over the split; rows without one may be rejected."""
-        values = typed.get(self._rule.column) if self._rule and self._rule.column else None
-        if values is None or self._rule is None or not self._rule.needs_value:
+        values = typed.get(self._splitter.column) if self._splitter.column else None
+        if values is None or not self._splitter.needs_value:
             return values
         for row in np.flatnonzero(np.asarray(values.is_null()) & good).tolist():
-            rejects[row] = Reject("no value to split by", block.find(row), self._rule.column)
+            rejects[row] = Reject("no value to split by", block.find(row), self._splitter.column)
             good[row] = False
         return values
-
-    def _write(
-        self, block: Block, decider: Any, records: pa.Array, rows: Any, rejects: dict[int, Reject]
-    ) -> None:
-        content = bytes_of(records)
-        if self._fixed is not None:
-            self._writers[self._fixed].write(content)
-            return
-        assert self._rule is not None  # noqa: S101  (for the type checker: either is set)
-        splits = self._rule.assign(block, decider, content)
-        for index, writer in enumerate(self._writers):
-            writer.write([content[row] for row in np.flatnonzero(splits == index).tolist()])
-        for row in np.flatnonzero(splits == NO_SPLIT).tolist():
-            place: Place = block.find(int(rows[row]))
-            rejects[int(rows[row])] = Reject("in no split", place, detail=f"part {block.part!r}")

@@ -14,7 +14,7 @@ from components.ingest.tfrecord import BrokenRecord, read_records
 
 def infer(file: InputFile, options: Options, known: Columns) -> dict[str, ColumnType]:  # noqa: ARG001
     """No columns, as the records stay as they are; but the one that splits them, of the type found first."""
-    column = options.split_by.get("key") or options.split_by.get("time")
+    column = options.decider
     if column is None:
         return {}
     for _, record in _good(file, options):

@@ -265,11 +265,13 @@ def _finish(report: Report, splits: Mapping[str, str], quarantine: Any, options:
         "rows_in": tally.rows_in,
         "rows_out": sum(tally.rows_out.values()),
         "rows_rejected": tally.rejected,
+        "rows_unlabelled": tally.unlabelled,
     }
     for name, count in counts.items():
         quarantine.set_int_custom_property(name, count)
     quarantine.set_string_custom_property("digest", summary["digest"])
-    tell(f"{counted(tally.rows_in, 'row')}, {tally.rejected:,} in quarantine")
+    left_out = f", {tally.unlabelled:,} left out without a label" if tally.unlabelled else ""
+    tell(f"{counted(tally.rows_in, 'row')}, {tally.rejected:,} in quarantine{left_out}")
 
 
 def _left_behind(error: BadRowsError, quarantine: str) -> BadRowsError:

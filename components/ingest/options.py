@@ -26,7 +26,8 @@ class Options:
         split: hash buckets of each split, by name, in the order of the splits; with "time" and "parts" only
             the names count.
         split_by: {} for a hash of the record, or one of {"key": column}, {"time": column, "starts": {split:
-            first moment, None for the earliest}}, {"parts": {split: part}}.
+            first moment, None for the earliest}}, {"row": True}, {"parts": {split: part}}.
+        unlabelled_rows: "keep", or "leave_out": rows without a value in `label` become no examples.
         max_bad_share: share of the rows above which bad rows stop the run, 0 to 1.
         target_shard_bytes: size of an output file.
         min_shards: output files of each split, at least.
@@ -47,6 +48,7 @@ class Options:
     label: str = "label"
     split: Mapping[str, int] = field(default_factory=lambda: {"train": 2, "eval": 1})
     split_by: Mapping[str, Any] = field(default_factory=dict)
+    unlabelled_rows: str = "keep"
     max_bad_share: float = 0.001
     target_shard_bytes: int = 100 * MEBIBYTE
     min_shards: int = 1
@@ -69,8 +71,17 @@ class Options:
         }
         return cls(**values)
 
+    @property
+    def decider(self) -> str | None:
+        """The column that decides over a row's split, if one does; it need be no feature."""
+        return self.split_by.get("key") or self.split_by.get("time")
+
+    def is_feature(self, column: str) -> bool:
+        """Whether a column that is read becomes a feature."""
+        return not self.columns or column in self.columns
+
     def chosen(self, names: tuple[str, ...], *, file: str) -> tuple[str, ...]:
-        """The columns that become features, of those that a file has.
+        """The columns that are read, of those that a file has: the features, and what decides over the split.
 
         Raises:
             ComponentError: one of `columns` is not there.
@@ -81,4 +92,4 @@ class Options:
                     f"{file} has no column {name!r}, which data.columns names",
                     hint=f"there are {', '.join(names[:20])}",
                 )
-        return tuple(name for name in names if name in self.columns) if self.columns else names
+        return tuple(name for name in names if self.is_feature(name) or name == self.decider)

@@ -33,12 +33,14 @@ class Tally:
         rows_out: examples written, by split.
         reasons: rows rejected, by reason.
         first: the first few rejected rows in words.
+        unlabelled: rows left out because they have no label, as the workload says.
     """
 
     rows_in: int = 0
     rows_out: dict[str, int] = field(default_factory=dict)
     reasons: Counter[str] = field(default_factory=Counter)
     first: list[str] = field(default_factory=list)
+    unlabelled: int = 0
 
     @property
     def rejected(self) -> int:
@@ -55,6 +57,7 @@ class Tally:
         self.rows_in += other.rows_in
         self.reasons += other.reasons
         self.first = (self.first + other.first)[:_SHOWN_ROWS]
+        self.unlabelled += other.unlabelled
         for split, rows in other.rows_out.items():
             self.rows_out[split] = self.rows_out.get(split, 0) + rows
 
@@ -65,6 +68,7 @@ class Tally:
             "rows_out": self.rows_out,
             "rejected": dict(sorted(self.reasons.items())),
             "first_rejected": self.first,
+            "unlabelled": self.unlabelled,
         }
 
     @classmethod
@@ -75,6 +79,7 @@ class Tally:
             rows_out=dict(data["rows_out"]),
             reasons=Counter(data["rejected"]),
             first=list(data["first_rejected"]),
+            unlabelled=data["unlabelled"],
         )
 
 
@@ -149,9 +154,10 @@ def check_tally(tally: Tally, *, max_bad_share: float) -> None:
         ComponentError: rows in are not rows out and rejected.
     """
     out = sum(tally.rows_out.values())
-    if tally.rows_in != out + tally.rejected:
+    if tally.rows_in != out + tally.rejected + tally.unlabelled:
         raise ComponentError(
-            f"{counted(tally.rows_in, 'row')} read, but {out:,} written and {tally.rejected:,} rejected",
+            f"{counted(tally.rows_in, 'row')} read, but {out:,} written, {tally.rejected:,} rejected and "
+            f"{tally.unlabelled:,} left out",
             hint="this is a mistake in components.ingest; please report it with the files",
         )
     if tally.bad_share > max_bad_share:

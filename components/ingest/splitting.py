@@ -1,4 +1,4 @@
-"""Which split a row belongs to: by a hash of the record or of a key, by time, or by the file's own parts."""
+"""Which split a row belongs to: by a hash (of the record, a key, its place), by time, by the file's parts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from components.errors import ComponentError
-from components.ingest.blocks import Block
 from components.ingest.column_types import Columns, ColumnType
 from components.ingest.example_encoding import empty_feature, key_feature
 from components.ingest.options import Options
@@ -19,6 +18,25 @@ from components.ingest.options import Options
 Splits = npt.NDArray[np.int64]
 
 NO_SPLIT = -1
+
+
+@dataclass(frozen=True, slots=True)
+class SplitRows:
+    """Rows to be split.
+
+    Attributes:
+        content: the serialised Examples.
+        values: of the rule's column, typed, one for each row; None where there is no such column.
+        file: the name of the file they are from, without its folder.
+        numbers: of each row in that file, from 0; rows that cannot be read count, too.
+        part: the file's own name for what they belong to; empty for most formats.
+    """
+
+    content: Sequence[bytes]
+    values: pa.Array | None
+    file: str
+    numbers: npt.NDArray[np.int64]
+    part: str = ""
 
 
 class SplitRule(Protocol):
@@ -32,14 +50,8 @@ class SplitRule(Protocol):
     def needs_value(self) -> bool:
         """Whether a row without a value in the column belongs to no split."""
 
-    def assign(self, block: Block, values: pa.Array | None, content: Sequence[bytes]) -> Splits:
-        """The index of each row's split.
-
-        Args:
-            block: where the rows are from.
-            values: of `column`, typed; None where there is no such column.
-            content: the serialised Examples, one for each row.
-        """
+    def assign(self, rows: SplitRows) -> Splits:
+        """The index of each row's split."""
 
 
 def split_rule(options: Options, columns: Columns) -> SplitRule:
@@ -56,6 +68,8 @@ def split_rule(options: Options, columns: Columns) -> SplitRule:
         starts = [(names.index(split), start) for split, start in by["starts"].items()]
         return _Time(by["time"], _by_time(by["time"], kind, starts))
     bounds = np.cumsum(list(options.split.values()))
+    if "row" in by:
+        return _PlaceHash(bounds)
     if "key" not in by:
         return _RecordHash(bounds)
     kind = _kind(by["key"], columns, "key")
@@ -83,9 +97,30 @@ class _RecordHash:
     column: str | None = None
     needs_value: bool = False
 
-    def assign(self, block: Block, values: pa.Array | None, content: Sequence[bytes]) -> Splits:  # noqa: ARG002
-        hashed = buckets([sha256(record).digest() for record in content], int(self.bounds[-1]))
-        return np.searchsorted(self.bounds, hashed, side="right")
+    def assign(self, rows: SplitRows) -> Splits:
+        return _by_digest([sha256(record).digest() for record in rows.content], self.bounds)
+
+
+@dataclass(frozen=True)
+class _PlaceHash:
+    """By the file's name and the row's number in it, so that equal rows are dealt as others are.
+
+    Neither the order in which files are read nor the folder they lie in changes anything; rows that are
+    appended to a file leave the earlier ones where they are.
+    """
+
+    bounds: Splits
+    column: str | None = None
+    needs_value: bool = False
+
+    def assign(self, rows: SplitRows) -> Splits:
+        before = sha256(f"{rows.file}:".encode())
+        digests = []
+        for number in rows.numbers.tolist():
+            place = before.copy()
+            place.update(b"%d" % number)
+            digests.append(place.digest())
+        return _by_digest(digests, self.bounds)
 
 
 @dataclass(frozen=True)
@@ -97,12 +132,12 @@ class _KeyHash:
     missing: bytes
     needs_value: bool = False
 
-    def assign(self, block: Block, values: pa.Array | None, content: Sequence[bytes]) -> Splits:  # noqa: ARG002
-        encoded = _firsts(values).dictionary_encode()
+    def assign(self, rows: SplitRows) -> Splits:
+        encoded = _firsts(rows.values).dictionary_encode()
         keys = encoded.dictionary.to_pylist()
         # Rows without a key fall into one split, as with TFX: their Feature is an empty list.
         digests = [sha256(key_feature(key)).digest() for key in keys] + [sha256(self.missing).digest()]
-        found = np.searchsorted(self.bounds, buckets(digests, int(self.bounds[-1])), side="right")
+        found = _by_digest(digests, self.bounds)
         indices = encoded.indices.fill_null(len(keys)).to_numpy(zero_copy_only=False)
         assigned: Splits = found[indices]
         return assigned
@@ -116,8 +151,8 @@ class _Time:
     starts: tuple[tuple[int, Any], ...]  # (index of the split, its first moment), the earliest first
     needs_value: bool = True
 
-    def assign(self, block: Block, values: pa.Array | None, content: Sequence[bytes]) -> Splits:  # noqa: ARG002
-        moments = _firsts(values)
+    def assign(self, rows: SplitRows) -> Splits:
+        moments = _firsts(rows.values)
         (first, _), *later = self.starts
         splits = np.full(len(moments), first, dtype=np.int64)
         for index, start in later:
@@ -135,8 +170,13 @@ class _Parts:
     column: str | None = None
     needs_value: bool = False
 
-    def assign(self, block: Block, values: pa.Array | None, content: Sequence[bytes]) -> Splits:  # noqa: ARG002
-        return np.full(len(content), self.parts.get(block.part, NO_SPLIT), dtype=np.int64)
+    def assign(self, rows: SplitRows) -> Splits:
+        return np.full(len(rows.content), self.parts.get(rows.part, NO_SPLIT), dtype=np.int64)
+
+
+def _by_digest(digests: Sequence[bytes], bounds: Splits) -> Splits:
+    """The split of each digest; `bounds` are the sums of the splits' buckets."""
+    return np.searchsorted(bounds, buckets(digests, int(bounds[-1])), side="right")
 
 
 def _firsts(values: pa.Array | None) -> pa.Array:

@@ -56,7 +56,7 @@ def example_rows(
     there = form.infer(file, options, {**known, **columns})
     for block in form.read(file, options, there):
         typed, wrong = typed_rows(block, columns)
-        numbers, apart = _numbers(block, first)
+        numbers, apart = row_numbers(block, first)
         good = np.ones(block.rows, dtype=np.bool_)
         good[list(wrong)] = False
         records = block.records if block.records is not None else encoder.encode(typed, block.rows)
@@ -103,8 +103,13 @@ def typed_rows(
     return typed, rejects
 
 
-def _numbers(block: Block, first: int) -> tuple[npt.NDArray[np.int64], list[tuple[int, Reject]]]:
-    """The number in the file of each row of a block, and of each row that it rejected."""
+def row_numbers(block: Block, first: int) -> tuple[npt.NDArray[np.int64], list[tuple[int, Reject]]]:
+    """The number in the file of each row of a block, and of each row that it rejected.
+
+    Args:
+        block: of the file.
+        first: how many rows stand before it, those included that were rejected.
+    """
     rejects = sorted(block.rejects, key=lambda reject: reject.place.offset)
     # How many rows stand before each reject; finding a row's place is dear, so only a few are looked up.
     before = [_rows_before(block, reject.place.offset) for reject in rejects]

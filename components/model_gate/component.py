@@ -36,6 +36,7 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
     min_slice_rows: Parameter[int] = 100,
     beat_trivial: Parameter[str] = "one",
     bless: Parameter[str] = "",
+    classes: Parameter[list[str]] = None,
     serving: InputArtifact[ServingReport] = None,
     serving_limits: Parameter[dict[str, float]] = None,
     references: InputArtifact[ReferenceReport] = None,
@@ -58,6 +59,7 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
         min_slice_rows: slices with fewer rows are not judged.
         beat_trivial: `one`, `all` or `none`, see `trivial_rules.trivial_checks`.
         bless: why the model is blessed whatever is found; empty: it is judged.
+        classes: names of the labels, in the order of their numbers; None: they have none.
         serving: what ServingCheck measured; None where the workload wants no such check.
         serving_limits: fields of `serving_rules.ServingLimits`; one that is left out is no limit.
         references: the scores of other models on the same examples; None where the workload wants none.
@@ -79,7 +81,9 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
         for name, group in thresholds.items()
     }
     checks, notes = threshold_checks(limits, slices, min_slice_rows=min_slice_rows)
-    more_checks, more_notes = trivial_checks(metrics, limits.get(OVERALL, {}), overall, beat=beat_trivial)
+    more_checks, more_notes = trivial_checks(
+        metrics, limits.get(OVERALL, {}), overall, beat=beat_trivial, classes=classes or ()
+    )
     report = _read_json(f"{serving.uri}/report.json") if serving else {}
     if serving:
         no_limits = dict.fromkeys(ServingLimits.__dataclass_fields__)
@@ -109,7 +113,7 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
         "slices": {name: each.defined for name, each in slices.items()},
         "min_slice_rows": min_slice_rows,
         "answers": evaluated.answers,
-        "trivial": trivial_document(metrics, slices),
+        "trivial": trivial_document(metrics, slices, classes or ()),
         "serving": report,
         "reference_models": others,
     }

@@ -4,7 +4,7 @@ A threshold below that value tests nothing, and a model that does not reach it h
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from components.model_gate.metrics import METRICS
@@ -100,11 +100,17 @@ def trivial_value(metric: str, labels: LabelStatistics) -> float | None:
     return None
 
 
-def trivial_answer(metric: str, labels: LabelStatistics) -> str:
-    """The constant answer in words, e.g. `always answering 0`."""
+def trivial_answer(metric: str, labels: LabelStatistics, classes: Sequence[str] = ()) -> str:
+    """The constant answer in words, e.g. `always answering 0`.
+
+    Args:
+        metric: one of METRICS.
+        labels: of the slice.
+        classes: their names, in the order of the labels' numbers; (): they have none.
+    """
     match METRICS[metric].trivial:
         case "majority_share":
-            return f"always answering {labels.majority:g}"
+            return f"always answering {class_name(labels.majority, classes)}"
         case "variance" | "deviation":
             return f"always answering the mean {labels.mean:.4g}"
         case "absolute_deviation":
@@ -112,8 +118,13 @@ def trivial_answer(metric: str, labels: LabelStatistics) -> str:
         case "entropy":
             return "always answering the shares of the classes"
         case "positive_share":
-            return "always answering 1"
+            return f"always answering {class_name(1, classes)}"
     return "answers drawn at random"
+
+
+def class_name(label: float, classes: Sequence[str]) -> str:
+    """The name of a class, or its number where it has none."""
+    return classes[int(label)] if label in range(len(classes)) else f"{label:g}"
 
 
 def majority_per_slice(slices: Mapping[str, LabelStatistics]) -> dict[str, float]:

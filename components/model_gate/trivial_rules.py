@@ -1,16 +1,27 @@
 """Whether the model beats what knows nothing, and whether the thresholds mean anything. Pure."""
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from components.model_gate.check import OVERALL, Check
 from components.model_gate.intervals import auc_of_chance
 from components.model_gate.metrics import METRICS
 from components.model_gate.rules import Limits, Measured, bounds
-from components.model_gate.trivial import majority_per_slice, trivial_answer, trivial_value
+from components.model_gate.trivial import (
+    LabelStatistics,
+    class_name,
+    majority_per_slice,
+    trivial_answer,
+    trivial_value,
+)
 
 CONFIDENCE = 0.95
 """How sure it must be that a model is better than a trivial one."""
+
+# Metrics come as sums of 32-bit numbers.
+_ROUNDING = 1e-6
 
 BeatTrivial = Literal["one", "all", "none"]
 
@@ -21,6 +32,7 @@ def trivial_checks(
     overall: Measured,
     *,
     beat: BeatTrivial,
+    classes: Sequence[str] = (),
 ) -> tuple[list[Check], list[str]]:
     """Compares the candidate with the best constant answer, metric by metric.
 
@@ -28,9 +40,9 @@ def trivial_checks(
         metrics: those that were asked for.
         thresholds: the overall limits, by metric.
         overall: the evaluation over all rows.
-        beat: `one`: the model must be better in at least one of the metrics whose trivial value is known, for
-            where one class is rare even a good model's accuracy does not exceed the majority's share;
-            `all`: in each; `none`: what it does not beat is a warning.
+        beat: `one`: the model must surely be better in at least one of the metrics whose trivial value is
+            known, and worse in none; `all`: surely better in each; `none`: the rest is a warning.
+        classes: names of the labels, in the order of their numbers; (): they have none.
 
     Returns:
         The checks and notes. Where no trivial value is known there is a note and no check.
@@ -38,21 +50,27 @@ def trivial_checks(
     if overall.labels is None:
         return [], ["the labels' statistics are not known, so nothing was compared with a trivial model"]
     if overall.labels.classes < 2:
-        only = f"is always {overall.labels.majority:g}"
+        only = f"is always {class_name(overall.labels.majority, classes)}"
         note = "the eval split tells nothing about a model; look at data.split and transform.label"
         return [Check("label", OVERALL, "more than one value", None, None, False, found=only, note=note)], []
-    found = [check for name in metrics if (check := _beats(name, overall))]
+    found = [check for name in metrics if (check := _beats(name, overall, classes))]
     checks = [
-        check for name, limits in thresholds.items() for check in _means_something(name, limits, overall)
+        check
+        for name, limits in thresholds.items()
+        for check in _means_something(name, limits, overall, classes)
     ]
     if not found:
         return checks, ["none of evaluate.metrics has a known trivial value to compare with"]
     enough = any(check.passed for check in found) if beat == "one" else all(check.passed for check in found)
-    stops = beat != "none" and not enough
-    return [_with(check, stops=stops) for check in found] + checks, []
+    return [
+        replace(check, stops=beat != "none" and (not enough or _is_worse(check, overall.labels)))
+        for check in found
+    ] + checks, []
 
 
-def trivial_document(metrics: Sequence[str], slices: Mapping[str, Measured]) -> dict[str, Any]:
+def trivial_document(
+    metrics: Sequence[str], slices: Mapping[str, Measured], classes: Sequence[str] = ()
+) -> dict[str, Any]:
     """All trivial values, for the verdict: metric -> name of the trivial model -> value, and by slice."""
     overall = slices[OVERALL].labels if OVERALL in slices else None
     if overall is None:
@@ -64,7 +82,7 @@ def trivial_document(metrics: Sequence[str], slices: Mapping[str, Measured]) -> 
         value = trivial_value(name, overall)
         if value is None:
             continue
-        found["overall"][name] = {trivial_answer(name, overall): value}
+        found["overall"][name] = {trivial_answer(name, overall, classes): value}
         if METRICS[name].trivial == "majority_share":
             found["overall"][name] |= {f"the majority of each {c}": share for c, share in by_column.items()}
         found["slices"][name] = {
@@ -73,13 +91,21 @@ def trivial_document(metrics: Sequence[str], slices: Mapping[str, Measured]) -> 
     return found
 
 
-def _beats(name: str, at: Measured) -> Check | None:
+def _is_worse(check: Check, labels: LabelStatistics) -> bool:
+    """Whether a model has a metric that lies on the wrong side of the best constant answer's."""
+    value = trivial_value(check.metric, labels)
+    if value is None or check.got is None or math.isclose(check.got, value, rel_tol=_ROUNDING):
+        return False
+    return check.got < value if METRICS[check.metric].better == "higher" else check.got > value
+
+
+def _beats(name: str, at: Measured, classes: Sequence[str]) -> Check | None:
     labels = at.labels
     value = trivial_value(name, labels) if labels else None
     if value is None or labels is None:
         return None
     got = at.metrics.get(name)
-    answer = trivial_answer(name, labels)
+    answer = trivial_answer(name, labels, classes)
     if METRICS[name].interval == "auc":
         if not labels.is_binary:
             return None  # one value for several classes is an average of areas; its chance is not known here
@@ -102,12 +128,12 @@ def _beats(name: str, at: Measured) -> Check | None:
     return Check(name, OVERALL, required, got, None, passed, note=note)
 
 
-def _means_something(name: str, limits: Limits, at: Measured) -> list[Check]:
+def _means_something(name: str, limits: Limits, at: Measured, classes: Sequence[str]) -> list[Check]:
     """A finding for each threshold that a model without any knowledge would meet."""
     value = trivial_value(name, at.labels) if at.labels else None
     if value is None or at.labels is None:
         return []
-    answer = trivial_answer(name, at.labels)
+    answer = trivial_answer(name, at.labels, classes)
     key, limit = ("min", limits.min) if METRICS[name].better == "higher" else ("max", limits.max)
     if limit is None:
         return []
@@ -127,7 +153,3 @@ def _means_something(name: str, limits: Limits, at: Measured) -> list[Check]:
             note=f"it tests nothing: {answer} meets it",
         )
     ]
-
-
-def _with(check: Check, *, stops: bool) -> Check:
-    return Check(**{**vars(check), "stops": stops})

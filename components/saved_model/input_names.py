@@ -1,7 +1,7 @@
 """The inputs of a signature have the names of columns, whatever stands in these.
 
-TensorFlow traces a function under names that Python and a graph can have. In `saved_model.pb`, which servers read, the
-name of an input is data: there each has its column's.
+TensorFlow traces a function under names that Python and a graph can have. In `saved_model.pb`, which servers
+read, the name of an input is data: there each has its column's.
 """
 
 import keyword
@@ -14,8 +14,8 @@ _PLAIN = re.compile("[A-Za-z][A-Za-z0-9_]*")
 def traced_names(columns: Collection[str]) -> dict[str, str]:
     """The name under which each column is traced, in the order of the columns.
 
-    It becomes a parameter of Python, and a name in a graph, where A and a are one: words of Python, spaces, other
-    letters and a digit in front cannot be. Where all are plain they stay as they are.
+    It becomes a parameter of Python, and a name in a graph, where A and a are one: words of Python, spaces,
+    other letters and a digit in front cannot be. Where all are plain they stay as they are.
     """
     plain = all(_PLAIN.fullmatch(c) and not keyword.iskeyword(c) and c != "self" for c in columns)
     if plain and len({column.lower() for column in columns}) == len(columns):

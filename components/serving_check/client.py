@@ -58,9 +58,7 @@ def main(model_folder: str, folder: str) -> int:
     return 0
 
 
-def _ask(
-    tf: Any, model: Any, signatures: dict[str, Any], folder: Path, questions: dict[str, Any]
-) -> None:
+def _ask(tf: Any, model: Any, signatures: dict[str, Any], folder: Path, questions: dict[str, Any]) -> None:
     import numpy as np
 
     real, full, perturbed = (

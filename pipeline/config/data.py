@@ -16,13 +16,22 @@ _OF_FILES = (
 
 
 class SplitByConfig(Section):
-    """What decides over a row's split; exactly one of key, time, files and parts."""
+    """What decides over a row's split; exactly one of key, time, row, files and parts."""
 
     key: Column | None = Field(
-        default=None, description="Rows with the same value in this column fall into the same split."
+        default=None,
+        description="Rows with the same value in this column fall into the same split. It need not be one of "
+        "data.columns: then it is no feature.",
     )
     time: Column | None = Field(
-        default=None, description="Rows are split by this column of numbers or ISO dates; needs starts."
+        default=None,
+        description="Rows are split by this column of numbers or ISO dates; needs starts. It need not be one "
+        "of data.columns.",
+    )
+    row: Literal[True] | None = Field(
+        default=None,
+        description="Rows are split by a hash of their place, the file's name and the row's number in it: "
+        "for tables in which different things make equal rows.",
     )
     starts: dict[SnakeName, Moment | None] | None = Field(
         default=None,
@@ -39,9 +48,9 @@ class SplitByConfig(Section):
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Self:
-        given = [name for name in ("key", "time", "files", "parts") if getattr(self, name) is not None]
+        given = [name for name in ("key", "time", "row", "files", "parts") if getattr(self, name) is not None]
         if len(given) != 1:
-            raise KeyRuleError("must hold exactly one of key, time, files and parts")
+            raise KeyRuleError("must hold exactly one of key, time, row, files and parts")
         if (self.time is None) != (self.starts is None):
             raise KeyRuleError("time and starts belong together, as {time: day, starts: {train: null, ...}}")
         if self.starts is not None and [*self.starts.values()].count(None) != 1:
@@ -89,7 +98,13 @@ class DataConfig(Section):
     )
     split_by: SplitByConfig | None = Field(
         default=None,
-        description="What decides over a row's split instead of a hash of the whole row; null: that hash.",
+        description="What decides over a row's split instead of a hash of the whole row; null: that hash, "
+        "with which equal rows fall into the same split.",
+    )
+    unlabelled_rows: Literal["keep", "leave_out"] = Field(
+        default="keep",
+        description="Rows without a label: the data gate judges them, or they are left out of training and "
+        "evaluation, and counted. For csv, jsonl and parquet.",
     )
     max_bad_share: float = Field(
         default=0.001,
@@ -180,10 +195,13 @@ class DataConfig(Section):
                     raise KeyRuleError("given twice; keep one", key, index)
         # By its value: a configuration that was written out and is read again has every key set.
         is_split_given = self.split != type(self).model_fields["split"].default
-        if self.split_by is not None and self.split_by.key is None and is_split_given:
+        is_dealt = self.split_by is None or self.split_by.key is not None or self.split_by.row is not None
+        if not is_dealt and is_split_given:
             raise KeyRuleError("split_by names the splits already; remove this key", "split")
         if self.split_by is not None and self.split_by.parts is not None and self.format != "npz":
             raise KeyRuleError("only files of the format npz have parts", "split_by", "parts")
+        if self.unlabelled_rows != "keep" and self.format not in ("csv", "jsonl", "parquet"):
+            raise KeyRuleError("only rows of csv, jsonl and parquet can be left out", "unlabelled_rows")
         return self
 
     @model_validator(mode="after")

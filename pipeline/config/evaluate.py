@@ -103,7 +103,7 @@ class EvaluateConfig(Section):
     beat_trivial: Literal["one", "all", "none"] = Field(
         default="one",
         description="In how many of the metrics a model must surely beat the best constant answer (always "
-        "the majority, always the mean); none: it is only told.",
+        "the majority, always the mean); with one it may be worse in no other. none: it is only told.",
     )
 
     baselines: References = Field(

@@ -10,8 +10,9 @@ import pytest
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
 
 NAMES = [
-    "class", "lambda", "self", "self_", "cls", "name", "args", "2019", "1st visit", "_farbe", "größe", "Größe", "a b",
-    "a.b", "a,b", "a_b", "A_b", "/x", "%", "年", "😀", "column_000001", '"quoted"', "Mean Radius\t(mm)",
+    "class", "lambda", "self", "self_", "cls", "name", "args", "2019", "1st visit", "_farbe", "größe",
+    "Größe", "a b", "a.b", "a,b", "a_b", "A_b", "/x", "%", "年", "😀", "column_000001", '"quoted"',
+    "Mean Radius\t(mm)",
 ]  # fmt: skip
 
 # In a process of its own: this one has other threads of TensorFlow's.
@@ -35,12 +36,14 @@ EXPORT = """
             def layer(raw):
                 dense = lambda x: tf.sparse.to_dense(x) if isinstance(x, tf.SparseTensor) else x
                 # Each column has a digit of its own in the answer.
-                return {"x": tf.add_n([tf.cast(dense(raw[n]), tf.float64) * 2.0**i for i, n in enumerate(names)])}
+                digits = [tf.cast(dense(raw[n]), tf.float64) * 2.0**i for i, n in enumerate(names)]
+                return {"x": tf.add_n(digits)}
             return layer
 
     feature = Feature(name="x", dtype="float32", shape=(1,), categories=None)
     model = lambda inputs, training: inputs["x"]
-    ServedModel(model=model, transform=Transform(), features={"x": feature}, serving_columns=names).save(folder)
+    settings = {"transform": Transform(), "features": {"x": feature}, "serving_columns": names}
+    ServedModel(model=model, **settings).save(folder)
     loaded = LoadedModel(Path(folder))
     arguments = sorted(loaded.signatures["serve_raw"].inputs)
     found = {}

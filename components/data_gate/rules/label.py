@@ -59,7 +59,9 @@ def _missing(feature: FeatureStatistics, split: str, limits: Limits) -> Iterator
             measured=feature.missing_share,
             limit=limits.max_label_missing_share,
             key=name,
-            remedy=f"label these rows or leave them out; or raise {name} above {feature.missing_share:.4f}",
+            remedy="label these rows, or leave them out of training and evaluation: data.unlabelled_rows: "
+            f"leave_out; a preprocessing_fn that copes with them allows {name} above "
+            f"{feature.missing_share:.4f}",
             query=RowQuery(feature.name, is_missing=True),
         )
 

@@ -99,7 +99,7 @@ def ingest(tmp_path, read_shard):
             if read_back
         }
         tally = report.tally
-        assert tally.rows_in == sum(tally.rows_out.values()) + len(rejects)
+        assert tally.rows_in == sum(tally.rows_out.values()) + len(rejects) + tally.unlabelled
         assert not read_back or tally.rows_out == {name: len(found) for name, found in rows.items()}
         return Ingested(report, rows, rejects, written)
 

@@ -66,6 +66,58 @@ def test_each_split_begins_at_its_time(ingest, write, starts, expected):
     assert found.reasons == ["no value to split by"]
 
 
+COARSE = "sex,age\n" + "f,30\nm,30\nf,9\n" * 200
+
+
+def test_equal_rows_are_dealt_to_the_splits_as_others_are_where_the_place_decides(ingest, write):
+    by_content = ingest(write(COARSE))
+    assert {len(rows) % 200 for rows in by_content.splits.values()} == {0}
+    by_place = ingest(write(COARSE), split_by={"row": True})
+    assert len(by_place.splits["train"]) == pytest.approx(400, abs=40)
+    assert {tuple(row["sex"]) for row in by_place.splits["eval"]} == {(b"f",), (b"m",)}
+
+
+def test_a_place_is_the_file_s_name_and_the_row_s_number_in_it(ingest, tmp_path):
+    def ages(folder, text):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "people.csv").write_text(text, encoding="utf-8")
+        found = ingest(tmp_path / folder / "people.csv", split_by={"row": True}, max_bad_share=1.0)
+        return {name: [row["n"][0] for row in rows] for name, rows in found.splits.items()}
+
+    rows = [f"{n}" for n in range(12)]
+    digests = [hashlib.sha256(f"people.csv:{n}".encode()).digest() for n in range(12)]
+    expected = [n for n, digest in enumerate(digests) if int.from_bytes(digest, "big") % 3 == 2]
+    first = ages("a", "\n".join(["n", *rows]) + "\n")
+    assert first["eval"] == expected
+    appended = ages("b", "\n".join(["n", *rows, "12", "13"]) + "\n")
+    assert [n for n in appended["eval"] if n < 12] == expected
+    # A row that cannot be read keeps its number: mending it moves no other.
+    broken = ages("c", "\n".join(["n", *rows[:5], "5,x", *rows[6:]]) + "\n")
+    assert broken["eval"] == [n for n in expected if n != 5]
+
+
+def test_a_column_that_decides_over_the_split_need_be_no_feature(ingest, write):
+    text = "id,n\n" + "".join(f"u{i % 20},{i % 2}\n" for i in range(400))
+    found = ingest(write(text), columns=("n",), split_by={"key": "id"})
+    assert {tuple(row) for row in found.rows} == {("n",)}
+    whole = ingest(write(text), split_by={"key": "id"})
+    sizes = [{name: len(rows) for name, rows in each.splits.items()} for each in (found, whole)]
+    assert sizes[0] == sizes[1]
+    starts = {"train": None, "eval": "u15"}
+    in_time = ingest(write(text), columns=("n",), split_by={"time": "id", "starts": starts})
+    assert {tuple(row) for row in in_time.rows} == {("n",)}
+
+
+def test_rows_without_a_label_are_left_out_and_counted_where_the_workload_says_so(ingest, write):
+    text = "n,y\n" + "".join(f"{i},{'' if i % 4 == 0 else i % 3}\n" for i in range(40))
+    kept = ingest(write(text), label="y")
+    assert len(kept.rows) == 40
+    found = ingest(write(text), label="y", unlabelled_rows="leave_out", max_bad_share=0.0)
+    assert (len(found.rows), found.report.tally.unlabelled, found.rejects) == (30, 10, [])
+    assert all(row["y"] for row in found.rows)
+    assert Tally.from_json(found.report.tally.to_json()) == found.report.tally
+
+
 @pytest.mark.parametrize(
     ("split_by", "message"),
     [
@@ -290,7 +342,7 @@ def test_all_rows_accounted_for_and_few_bad_is_fine():
 
 
 def test_lost_row_is_never_accepted():
-    with pytest.raises(ComponentError, match="10 rows read, but 8 written and 1 rejected"):
+    with pytest.raises(ComponentError, match="10 rows read, but 8 written, 1 rejected and 0 left out"):
         check_tally(Tally(10, {"train": 8}, Counter({"x": 1})), max_bad_share=1)
 
 

@@ -62,9 +62,9 @@ def test_column_alone_is_worth_the_majorities_of_its_values():
     assert document["overall"]["binary_accuracy"]["the majority of each pay"] == 0.8
 
 
-def check(metrics, *, labels=TAXI, beat="one", **limits):
+def check(metrics, *, labels=TAXI, beat="one", classes=(), **limits):
     at = Measured({"example_count": labels.rows, **metrics}, {}, labels)
-    return trivial_checks(list(metrics), limits, at, beat=beat)[0]
+    return trivial_checks(list(metrics), limits, at, beat=beat, classes=classes)[0]
 
 
 def stops(checks):
@@ -79,8 +79,10 @@ def stops(checks):
         (0.775, 0.53, False, False),
         (0.79, 0.5, False, False),
         (0.775, 0.56, True, False),
-        (0.60, 0.9, True, False),
+        (0.774, 0.9, False, False),
+        (0.60, 0.9, False, False),
         (0.83, 0.5, True, False),
+        (0.83, 0.49, False, False),
         (0.89, 0.95, True, True),
         (0.89, math.nan, True, False),
     ],
@@ -95,6 +97,40 @@ def test_model_must_surely_beat_the_constant_answer(accuracy, auc, one, every):
 def test_model_that_always_says_no_is_refused_with_what_that_scores():
     [refused] = check({"binary_accuracy": 0.775})
     assert refused.reason == "binary_accuracy 0.775, needs above 0.775 (always answering 0)"
+
+
+def test_model_that_a_constant_outdoes_in_one_metric_is_refused_for_that_one_alone():
+    found = check({"binary_accuracy": 0.77, "auc": 0.9})
+    assert [each.reason for each in found if each.stops and not each.passed] == [
+        "binary_accuracy 0.77, needs above 0.775 (always answering 0)"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("metric", "worse"),
+    [
+        ("mean_squared_error", 0.18),
+        ("root_mean_squared_error", 0.42),
+        ("mean_absolute_error", 0.23),
+        ("binary_crossentropy", 0.54),
+        ("precision", 0.2),
+    ],
+)
+def test_model_that_is_sure_in_one_metric_may_be_worse_than_a_constant_in_no_other(metric, worse):
+    assert stops(check({"auc": 0.9, metric: worse}))
+    assert not stops(check({"auc": 0.9, metric: worse}, beat="none"))
+
+
+def test_classes_are_told_by_their_names():
+    [refused] = check({"binary_accuracy": 0.6}, classes=("stays", "goes"))
+    assert refused.required == "above 0.775 (always answering stays)"
+    [precision] = check({"precision": 0.1}, classes=("stays", "goes"))
+    assert precision.required == "above 0.225 (always answering goes)"
+    [one] = check({"auc": 0.9}, labels=LabelStatistics.of_counts({1: 500}), classes=("stays", "goes"))
+    assert one.found == "is always goes"
+    slices = {"overall": Measured({}, {}, TAXI)}
+    document = trivial_document(["binary_accuracy"], slices, ("stays", "goes"))
+    assert list(document["overall"]["binary_accuracy"]) == ["always answering stays"]
 
 
 def test_few_rows_are_named_where_they_are_the_reason():

@@ -414,7 +414,7 @@ def test_wrong_key_or_value_is_told_with_line_value_rule_and_nearest(lines_of, a
         ("  label: tips", "  label: tips\n  format: bigquery\n  query: SELECT 1", "w.yaml:3: data.source = 'data/trips.csv': has no meaning for the format bigquery; remove this key"),
         ("  source: data/trips.csv\n  label: tips", "  label: tips\n  format: bigquery\n  query: SELECT 1\n  delimiter: ';'", "w.yaml:6: data.delimiter = ';': has no meaning for the format bigquery"),
         ("  source: data/trips.csv\n  label: tips", "  label: tips\n  format: bigquery\n  query: SELECT 1\n  split_by: {files: {train: a, eval: b}}", "w.yaml:6: data.split_by: a query's rows are split by hash or by key only"),
-        ("  label: tips", "  label: tips\n  split_by: {}", "w.yaml:5: data.split_by: must hold exactly one of key, time, files and parts"),
+        ("  label: tips", "  label: tips\n  split_by: {}", "w.yaml:5: data.split_by: must hold exactly one of key, time, row, files and parts"),
         ("  label: tips", "  label: tips\n  split_by: {key: a, time: b}", "w.yaml:5: data.split_by: must hold exactly one of"),
         ("  label: tips", "  label: tips\n  split_by: {time: b}", "w.yaml:5: data.split_by: time and starts belong together"),
         ("  label: tips", "  label: tips\n  split_by: {time: b, starts: {train: 1, eval: 2}}", "w.yaml:5: data.split_by.starts: must hold null for the earliest split"),
