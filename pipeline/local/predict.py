@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +50,7 @@ _TYPES = {
 }
 _SCHEMA_TYPES = {"FLOAT": ColumnType.FLOAT, "INT": ColumnType.INT, "BYTES": ColumnType.TEXT}
 _SHOWN_DETAIL = 200  # letters of what was found in a row
+_SHOWN_PREDICTIONS = 3
 _TABLES = ("csv", "jsonl", "parquet", "tfrecord")
 
 
@@ -61,16 +63,19 @@ class Predicted:
         summary: the model's version, rows predicted, how many of them with no number for an answer, rows
             rejected by reason with the first few of them and the files that hold all, the files of the input
             and those of them that hold no row.
+        first: the first few predictions, each as the line of JSON that its file holds.
     """
 
     folder: Path
     summary: Mapping[str, Any]
+    first: tuple[str, ...] = ()
 
     def text(self) -> str:
         """A few lines."""
         rejected = sum(self.summary["rejected"].values())
         predicted = counted(self.summary["predicted"], "row")
         lines = [f"{predicted} predicted by version {self.summary['version']}."]
+        lines += [f"  {_shortened(line)}" for line in self.first]
         if unsound := self.summary["not_finite"]:
             have = "has" if unsound == 1 else "have"
             lines.append(f"{unsound:,} of them {have} no number for an answer: null stands there.")
@@ -190,7 +195,19 @@ def predict(
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)  # the first error is the one to tell
         raise
-    return Predicted(target, summary)
+    return Predicted(target, summary, _first_predictions(target))
+
+
+def _first_predictions(folder: Path) -> tuple[str, ...]:
+    for path in sorted(folder.glob("predictions-*.jsonl")):
+        with path.open(encoding="utf-8") as file:
+            if lines := tuple(line.rstrip("\n") for line in islice(file, _SHOWN_PREDICTIONS)):
+                return lines
+    return ()
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _SHOWN_DETAIL else f"{text[:_SHOWN_DETAIL]}..."
 
 
 def _predict(
@@ -372,7 +389,7 @@ def _first_told(record: Mapping[str, Any], rejects: Sequence[str]) -> str:
     where = f"line {line}" if line is not None else f"row {record['row']} (from 0)"
     column = f", column {record['column']}" if record.get("column") else ""
     found = str(record.get("detail") or "").replace("\n", " ")
-    shown = f" ({found[:_SHOWN_DETAIL]}{'...' if len(found) > _SHOWN_DETAIL else ''})" if found else ""
+    shown = f" ({_shortened(found)})" if found else ""
     files = f"{rejects[0]}{f' and {len(rejects) - 1:,} more' if len(rejects) > 1 else ''}"
     what = f"{record['file']} {where}{column}: {record['reason']}{shown}"
     return f"The first: {what}. Each is in {files}."

@@ -72,6 +72,7 @@ def test_rows_of_a_csv_are_predicted_or_rejected_with_their_place(run, pushed, t
     assert done.summary["version"] == version
     assert (done.summary["predicted"], sum(done.summary["rejected"].values())) == (3, 3)
     assert "3 rows predicted" in done.text()
+    assert [json.loads(line)["row"] for line in done.first] == [0, 3, 5]
     assert done.summary["rejects"] == ["rejects-00000-of-00001.jsonl"]
     assert f"The first: {file} line 3, column fare: not a number ('x')." in done.text()
 

@@ -227,3 +227,15 @@ def test_rows_with_no_number_for_an_answer_are_told(tmp_path):
     summary = {"version": 1, "predicted": 7, "not_finite": 2, "rejected": {}, "without_rows": []}
     assert "2 of them have no number for an answer" in Predicted(tmp_path, summary).text()
     assert "no number" not in Predicted(tmp_path, {**summary, "not_finite": 0}).text()
+
+
+def test_the_first_answers_are_shown_and_the_folder_stays_the_last_line(tmp_path):
+    summary = {"version": 7, "predicted": 4, "not_finite": 0, "rejected": {}, "without_rows": []}
+    long = '{"row":1,"prediction":[' + ",".join(["0.125"] * 100) + "]}"
+
+    lines = Predicted(tmp_path, summary, ('{"row":0,"prediction":[0.5]}', long)).text().splitlines()
+
+    assert lines[:2] == ["4 rows predicted by version 7.", '  {"row":0,"prediction":[0.5]}']
+    assert lines[2].endswith("...")
+    assert len(lines[2]) < 210
+    assert lines[-1] == str(tmp_path)
