@@ -194,8 +194,8 @@ def build_pipeline(
         components=nodes,
         metadata_connection_config=connection_config(config.metadata, output),
         beam_pipeline_args=beam_args(config.beam, config.cloud),
-        # The engine decides what to run again, from the content of data and code; TFX's own key sees neither.
-        enable_cache=False,
+        # For the engine, which decides from the content of data and code; TFX's own key sees neither.
+        enable_cache=True,
     )
 
 

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 _SHOWN_LENGTH = 40  # of a value, in characters: two of them and a name fit one line of a terminal
+# Earlier versions gave nodes of equal settings the same key.
+_ANOTHER_VERSION = "its earlier result was kept by an older version, which did not tell equal nodes apart"
 _SHOWN_PARAMS = 8  # beyond these, a reader wants `diff`, not more lines
 
 
@@ -24,6 +26,8 @@ def reasons(new: Mapping[str, str], old: Mapping[str, str]) -> list[str]:
         new: parts by name, the kind before the first colon, as a `Fingerprint` holds them.
         old: the same of the run to compare with.
     """
+    if _of_kind("node", new) != _of_kind("node", old):
+        return [_ANOTHER_VERSION]  # what was kept under such a key belongs to nobody in particular
     lines: list[str] = []
     for kind, tell in _TELLERS.items():
         now, before = _of_kind(kind, new), _of_kind(kind, old)

@@ -21,10 +21,11 @@ __all__ = ["Fingerprint", "canonical_json", "data_digests", "explain", "flatten_
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """Everything that a node's result depends on; two nodes with equal keys may share a result.
+    """Everything that a node's result depends on, and whose result it is: equal keys may share a result.
 
     `parts` maps a name to a value, both text. The kind stands before the first colon of the name:
 
+        node:pipeline                   whose result it is: nodes of equal settings never share one
         code:workloads/taxi/model.py    digest of the file (`source_closure`)
         data:trips-02.csv               digest of the file (`data_digests`)
         param:train.batch_size          canonical JSON of the value (`flatten_params`)
@@ -40,7 +41,7 @@ class Fingerprint:
 
     parts: Mapping[str, str]
 
-    KINDS: ClassVar[tuple[str, ...]] = ("code", "data", "param", "external", "stack", "upstream")
+    KINDS: ClassVar[tuple[str, ...]] = ("node", "code", "data", "param", "external", "stack", "upstream")
 
     def __post_init__(self) -> None:
         for name, value in self.parts.items():

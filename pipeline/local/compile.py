@@ -21,6 +21,7 @@ from pipeline.errors import UsageError
 from pipeline.fingerprint import flatten_params
 from pipeline.local.graph import Graph, Node
 from pipeline.local.parameters import fill_parameters
+from pipeline.local.placeholders import unforeseen
 from pipeline.local.targets import load_pipeline
 from pipeline.metadata_store import connection_config, prepare_server
 from schemas.artifacts import DataVerdict, PreflightReport
@@ -31,6 +32,7 @@ _PLACEHOLDER = re.compile(r"\{(?:SPAN|VERSION|YYYY|MM|DD)(?::\d+)?\}")
 _BASELINE_STRATEGY = "LatestBlessedModelStrategy"
 _PASSED_STRATEGY = "LatestArtifactStrategy"
 _SPAN_STRATEGY = "SpanStrategy"
+_QUERY = "BigQueryExampleGen"
 _DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 # What a gate that lies before other nodes puts out.
 _JUDGEMENTS = {DataVerdict.TYPE_NAME, PreflightReport.TYPE_NAME}
@@ -116,9 +118,6 @@ def _complete(
             f"{ir.pipeline_info.id} holds a pipeline inside a pipeline, which cannot be run here."
         )
     fill_parameters(ir, run_id=run_id, values=parameters)
-    for node in ir.nodes:
-        # The engine's own cache decides (pipeline.local.plan); TFX's would answer beside it.
-        node.pipeline_node.execution_options.caching_options.enable_cache = False
     deployment = runner_utils.extract_local_deployment_config(ir)
     store = deployment.metadata_connection_config
     if store.WhichOneof("connection_config") is None:
@@ -128,6 +127,9 @@ def _complete(
         if spec.WhichOneof("spec") == "beam_executable_spec":
             _complete_beam_args(spec.beam_executable_spec, beam_args)
     nodes = _with_gates([_node(n.pipeline_node, deployment) for n in ir.nodes], ir)
+    for node in ir.nodes:
+        # The engine's own cache decides (pipeline.local.plan); TFX's would answer beside it.
+        node.pipeline_node.execution_options.caching_options.enable_cache = False
     return Compiled(ir=ir, deployment=deployment, graph=Graph(name=ir.pipeline_info.id, nodes=nodes))
 
 
@@ -163,6 +165,7 @@ def _node(node: pipeline_pb2.PipelineNode, deployment: Any) -> Node:
         code=tuple(sorted({t for t in (class_path, *texts) if _DOTTED.fullmatch(t) or t.endswith(".py")})),
         data=tuple(sorted(_input_patterns(values))),
         files=tuple(sorted(set(_named_files(texts)))),
+        uncached=_uncached(node),
         is_resolver=node.node_info.type.name == _RESOLVER,
         finds_baseline=_strategies(node) == {_BASELINE_STRATEGY},
         finds_reference=_finds_reference(node),
@@ -171,6 +174,25 @@ def _node(node: pipeline_pb2.PipelineNode, deployment: Any) -> Node:
         retries=max(options.max_execution_retries, 0),
         timeout_s=options.execution_timeout_sec or None,
     )
+
+
+def _uncached(node: pipeline_pb2.PipelineNode) -> str:
+    """Why what the node made before is never taken again, in words; empty where it may be."""
+    if not node.execution_options.caching_options.enable_cache:
+        return "its pipeline has enable_cache=False"
+    if node.node_info.type.name.endswith(f".{_QUERY}"):
+        return "the tables behind its query may have changed"
+    expressions = {
+        f"parameter {name}": parameter.placeholder
+        for name, parameter in sorted(node.parameters.parameters.items())
+        if parameter.WhichOneof("value") == "placeholder"
+    }
+    for condition in node.inputs.conditionals.values():
+        expressions["condition"] = condition.placeholder_expression
+    for name, expression in expressions.items():
+        if what := unforeseen(json_format.MessageToDict(expression)):
+            return f"its {name} takes {what}"
+    return ""
 
 
 def _optional(node: pipeline_pb2.PipelineNode) -> tuple[str, ...]:

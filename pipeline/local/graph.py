@@ -20,6 +20,7 @@ class Node:
         code: dotted paths and paths of Python files that it runs, as far as its settings name them.
         data: path patterns (globs) of its input data.
         files: other files that its settings name, e.g. a schema.
+        uncached: why its result is never taken from an earlier run, in words; empty where it may be.
         is_resolver: True where the outcome depends on what the metadata store holds.
         finds_baseline: True for the resolver of the latest blessed model, whose answer can be foreseen.
         finds_reference: for the resolver of the data that a gate compares with, whose answer can be, too:
@@ -41,6 +42,7 @@ class Node:
     code: tuple[str, ...] = ()
     data: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
+    uncached: str = ""
     is_resolver: bool = False
     finds_baseline: bool = False
     finds_reference: str = ""

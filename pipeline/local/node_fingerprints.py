@@ -26,9 +26,6 @@ _STACK = (
 )
 
 
-_QUERY = "BigQueryExampleGen"
-
-
 @cache
 def stack_versions() -> Mapping[str, str]:
     """The versions of Python and of the packages that do the work, by name."""
@@ -62,16 +59,12 @@ def fingerprint_nodes(
         parts |= {f"stack:{name}": number for name, number in stack_versions().items()}
         parts |= {f"upstream:{up}": prints[up].key for up in node.upstream if up not in node.gates}
         parts["param:component"] = f'"{node.type}"'
-        if node.is_resolver:
-            # It looks only at what its own pipeline has made.
-            parts["external:pipeline"] = graph.name
+        # Two nodes of equal settings are still two: what they make need not be equal.
+        parts |= {"node:id": node.id, "node:pipeline": graph.name}
         if node.finds_reference:
             parts["external:data to compare with"] = f"{node.finds_reference}: {reference}"
         elif node.finds_baseline:
             parts["external:latest blessed model"] = baseline
-        elif node.type == _QUERY:
-            # The tables behind it may have changed, and nothing here can tell.
-            parts["external:content of BigQuery"] = str(time.time_ns())
         elif node.is_resolver:
             # What it will find cannot be foreseen, so no two looks count as the same.
             parts["external:content of the metadata store"] = str(time.time_ns())

@@ -23,7 +23,7 @@ class Decision:
         why: in words, e.g. `workloads/taxi/model.py changed` or `cached from 20261120-210000-1f2e`.
         source: with `reuse`, the remembered result: `{run_id, execution_id, outputs}`.
         is_unmet: with `skip`, whether its condition, or that of a node it needs, was not met before.
-        is_forced: with `run`, whether it was asked for and not found to be due.
+        is_forced: with `run`, whether it would run whatever is cached.
     """
 
     node_id: str
@@ -42,11 +42,13 @@ class Known:
         recall: the remembered result for a key, or None; one with `unmet` says in words why there is none.
         missing: which of a result's outputs are gone, in words; empty when all are there.
         fingerprints: for each node, the fingerprint under which it was last done.
+        resumed: the run that is gone on with, whose own results are taken whatever else is said; or "".
     """
 
     recall: Callable[[str], Mapping[str, Any] | None]
     missing: Callable[[Mapping[str, Any]], str]
     fingerprints: Mapping[str, Fingerprint]
+    resumed: str = ""
 
 
 def decide(
@@ -69,7 +71,7 @@ def decide(
         prints: the fingerprint of each node as things stand now.
         known: what earlier runs left.
         selected: the nodes of `--from` and `--to`; those outside are reused where needed, else skipped.
-        forced: nodes that run whatever is cached (`--no-cache`, `--from`).
+        forced: nodes that run whatever is cached (`--no-cache`, `--from`); those of `Node.uncached` do, too.
     """
     decisions: dict[str, Decision] = {}
     needed = graph.upstream_of(selected)
@@ -89,11 +91,13 @@ def _decide(
     decided: Mapping[str, Decision],
     is_forced: bool,
 ) -> Decision:
-    if is_forced:
-        return Decision(node.id, "run", "asked for (--no-cache or --from)", is_forced=True)
+    result = known.recall(now.key)
+    is_own = bool(known.resumed) and result is not None and result["run_id"] == known.resumed
+    if (is_forced or node.uncached) and not is_own:
+        why = "asked for (--no-cache or --from)" if is_forced else node.uncached
+        return Decision(node.id, "run", why, is_forced=True)
     given = [up for up in node.upstream if up not in node.gates and not graph[up].is_resolver]
     reran = [up for up in given if decided[up].action == "run"]
-    result = known.recall(now.key)
     gone = known.missing(result) if result is not None else ""
     if result is not None and not gone and not reran:
         if result.get("unmet"):

@@ -61,8 +61,6 @@ def make_plan(request: Request, history: History, graph: Graph, *, resumed: RunR
         prints = fingerprint_nodes(graph, roots=roots, memo=memo, baseline=baseline, reference=reference)
     selected = graph.select(start=request.start, end=request.end)
     forced = selected if request.no_cache or request.start else set()
-    if resumed is not None:
-        forced = forced - {node.id for node in resumed.nodes if node.state == "complete"}
     store = request.output / "metadata.db"
 
     def missing(entry: Mapping[str, Any]) -> str:
@@ -73,7 +71,12 @@ def make_plan(request: Request, history: History, graph: Graph, *, resumed: RunR
             return "metadata.db does not know its result"
         return missing_outputs(dict(entry))
 
-    known = Known(history.recall, missing, history.last_fingerprints(graph.name))
+    known = Known(
+        history.recall,
+        missing,
+        history.last_fingerprints(graph.name),
+        resumed=resumed.run_id if resumed else "",
+    )
     decisions = decide(graph, prints=prints, known=known, selected=selected, forced=forced)
     return Plan(graph, prints, decisions, baseline, reference)
 

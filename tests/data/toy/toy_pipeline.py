@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from pathlib import Path
 
 from tfx import v1 as tfx
@@ -53,6 +54,13 @@ def Make(
     """Writes a value."""
     note("made", f"{text} {number}")
     made.value = text
+
+
+@tfx.dsl.components.component
+def Draw(made: tfx.dsl.components.OutputArtifact[standard_artifacts.String]):
+    """Writes what no other draws."""
+    made.value = str(uuid.uuid4())
+    note("drawn", made.uri)
 
 
 @tfx.dsl.components.component
@@ -182,16 +190,28 @@ def MayUse(
     made.value = value.value if value else "nothing"
 
 
-def pipeline(name: str, *nodes) -> tfx.dsl.Pipeline:
+def pipeline(name: str, *nodes, enable_cache: bool = True) -> tfx.dsl.Pipeline:
     """A pipeline whose artifacts lie in the folder."""
     return tfx.dsl.Pipeline(
-        pipeline_name=name, pipeline_root=str(FOLDER / "artifacts"), components=list(nodes)
+        pipeline_name=name,
+        pipeline_root=str(FOLDER / "artifacts"),
+        components=list(nodes),
+        enable_cache=enable_cache,
     )
 
 
 def one():
     """One node."""
     return pipeline("one", Make(text="a").with_id("Make"))
+
+
+def draws():
+    """Two nodes of equal settings that draw lots, and one that fails; the file `cached` allows caching."""
+    nodes = [Draw().with_id(node_id) for node_id in ("First", "Second")]
+    last = Misbehave(how="raise").with_id("Last")
+    for node in nodes:
+        last.add_upstream_node(node)
+    return pipeline("draws", *nodes, last, enable_cache=(FOLDER / "cached").exists())
 
 
 def sleepers():

@@ -350,3 +350,12 @@ def test_import_loads_nothing_heavy():
         "asyncio",
     }
     assert heavy.isdisjoint(loaded.split())
+
+
+def test_result_of_a_version_that_did_not_tell_nodes_apart_is_explained_once():
+    old = Fingerprint({"param:steps": "5", "external:pipeline": "taxi", "upstream:Ingest": "a"})
+    new = Fingerprint(
+        {"param:steps": "6", "node:id": "Trainer", "node:pipeline": "taxi", "upstream:Ingest": "b"}
+    )
+    [told] = explain(new, old)
+    assert told == "its earlier result was kept by an older version, which did not tell equal nodes apart"

@@ -104,12 +104,16 @@ def test_resolver_of_anything_else_is_never_the_same_twice(project):
     assert own_parts(first) == own_parts(second)
 
 
-def test_rows_of_a_query_are_never_taken_for_those_of_yesterday(project):
-    graph = Graph("taxi", (Node("Ingest", "BigQueryExampleGen", (), params={"query": "SELECT 1"}),))
-    first, second = (
-        fingerprint_nodes(graph, roots=(project,), memo=None, baseline="none")["Ingest"].key for _ in "ab"
-    )
-    assert first != second
+def test_nodes_of_equal_settings_never_share_a_result(project):
+    nodes = tuple(Node(node_id, "Draw", (), params={"sides": "6"}) for node_id in ("First", "Second"))
+
+    def keys(pipeline):
+        prints = fingerprint_nodes(Graph(pipeline, nodes), roots=(project,), memo=None, baseline="none")
+        return {fingerprint.key for fingerprint in prints.values()}
+
+    assert len(keys("dice")) == 2
+    assert keys("dice") == keys("dice")
+    assert not keys("dice") & keys("other")
 
 
 def test_verdict_of_a_gate_is_no_part_of_what_only_waits_for_it(project):

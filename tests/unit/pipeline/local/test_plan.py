@@ -1,5 +1,7 @@
 """What runs, what is reused, and why."""
 
+from dataclasses import replace
+
 import pytest
 
 from pipeline.fingerprint import Fingerprint
@@ -88,6 +90,24 @@ def test_resolver_that_looks_again_makes_nobody_run():
 def test_forced_nodes_run_whatever_is_cached():
     decided = decisions(fingerprints(), fingerprints(), forced=GRAPH.ids)
     assert running(decided) == set(GRAPH.ids)
+
+
+def test_node_that_may_not_be_taken_from_the_cache_runs_and_says_why():
+    graph = Graph("one", (Node("N", "N", (), uncached="its pipeline has enable_cache=False"),))
+    prints = {"N": Fingerprint({"node:id": "N"})}
+    known = Known({prints["N"].key: RESULT}.get, lambda entry: "", prints)
+    decided = decide(graph, prints=prints, known=known, selected={"N"}, forced=())
+    assert (decided["N"].action, decided["N"].why) == ("run", "its pipeline has enable_cache=False")
+
+
+@pytest.mark.parametrize("forced", [(), GRAPH.ids])
+def test_resumed_run_keeps_what_it_has_done_itself_whatever_may_be_cached(forced):
+    nodes = tuple(replace(node, uncached="its pipeline has enable_cache=False") for node in GRAPH.nodes)
+    prints = fingerprints()
+    results = {prints["Ingest"].key: RESULT, prints["Transform"].key: {**RESULT, "run_id": "run-0"}}
+    known = Known(results.get, lambda entry: "", prints, resumed="run-1")
+    decided = decide(Graph("taxi", nodes), prints=prints, known=known, selected=set(GRAPH.ids), forced=forced)
+    assert running(decided) == set(GRAPH.ids) - {"Ingest"}
 
 
 def test_nodes_after_the_last_one_asked_for_are_skipped():

@@ -1,0 +1,38 @@
+"""What a parameter that is an expression takes from outside the pipeline. Pure."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+_EXECUTION, _ENVIRONMENT = "EXEC_INVOCATION", "ENVIRONMENT_VARIABLE"
+# What an execution tells of itself that is the same in every run.
+_CONSTANT = ("pipeline_info", "pipeline_node")
+
+
+def unforeseen(expression: Mapping[str, Any]) -> str:
+    """What an expression takes that nobody knows before the node runs, in words; empty where there is none.
+
+    Outputs of other nodes and constant values are known by what made them. An execution's own id, its run's
+    id and its folders are new in every run, and an environment variable may have changed.
+
+    Args:
+        expression: TFX's PlaceholderExpression as plain JSON.
+    """
+    return next(_unforeseen(expression, ()), "")
+
+
+def _unforeseen(found: Any, path: tuple[str, ...]) -> Iterator[str]:
+    """`path`: the fields that are taken of what stands inside."""
+    if isinstance(found, list):
+        for item in found:
+            yield from _unforeseen(item, path)
+    elif isinstance(found, Mapping):
+        kind = found.get("type")
+        if kind == _ENVIRONMENT:
+            yield f"the environment variable {found.get('key', '')}, which may have changed"
+        elif kind == _EXECUTION:
+            field = path[0].strip(".").partition(".")[0] if path else ""
+            if field not in _CONSTANT:
+                yield f"{field or 'all'} of the execution, which is new in every run"
+        inner = tuple(found.get("protoFieldPath", ())) or path
+        for value in found.values():
+            yield from _unforeseen(value, inner)
