@@ -182,6 +182,8 @@ def prepare(
         display.waiting(record, "importing TFX")
 
     graph = compile_graph(request, server, history, folder=folder, run_id=attempt, tick=tick)
+    # Who runs steps shares the folder with others, whose executions are alive.
+    server.settle("" if record.in_steps else str(folder.parent), tick=tick)
     if resumed:
         _take_up(record, server, history, tick=tick)
     plan = make_plan(request, history, graph, resumed=resumed)

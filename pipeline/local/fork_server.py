@@ -3,10 +3,11 @@
 Started by the engine (server.py) as `python -m pipeline.local.fork_server FD PARENT_PID`; they talk over a
 socket pair (channel.py):
 
-    engine -> server    compile {target, run_id, parameters, beam_args}; reuse {sources};
+    engine -> server    compile {target, run_id, parameters, beam_args}; settle {runs}; reuse {sources};
                         published {run_ids}; start {node, attempt, log, progress, state};
                         signal {node, signum}
-    server -> engine    graph {graph}; reused {results}; published {results}; started {node, attempt, pid};
+    server -> engine    graph {graph}; settled; reused {results}; published {results};
+                        started {node, attempt, pid};
                         exited {node, attempt, code, peak_bytes, result};
                         refused {is_ours, message, hint, where}
 
@@ -71,6 +72,7 @@ class ForkServer:
         signal.signal(signal.SIGTERM, self._end)
         handlers: dict[str, Callable[[dict[str, Any]], None]] = {
             "compile": self._compile,
+            "settle": self._settle,
             "reuse": self._reuse,
             "published": self._published,
             "start": self._start,
@@ -102,9 +104,7 @@ class ForkServer:
         try:
             self._compiled = self.load(message)
         except (Exception, SystemExit) as error:  # user code may raise anything
-            traceback.print_exc()
-            cause = describe_exception(error, root=Path.cwd())
-            self._channel.send({"event": "refused", "is_ours": isinstance(error, SlipwayError), **cause})
+            self._refuse(error)
             return
         self._to_import = self._compiled.executor_modules()
         self._channel.send({"event": "graph", "graph": self._compiled.graph.to_json()})
@@ -126,6 +126,21 @@ class ForkServer:
             importlib.import_module(module)
         except Exception:  # the node will fail at it again, and tell why
             traceback.print_exc()
+
+    def _refuse(self, error: BaseException) -> None:
+        traceback.print_exc()
+        cause = describe_exception(error, root=Path.cwd())
+        self._channel.send({"event": "refused", "is_ours": isinstance(error, SlipwayError), **cause})
+
+    def _settle(self, message: dict[str, Any]) -> None:
+        from pipeline.local.store_upkeep import settle
+
+        try:
+            settle(self._compiled, runs=message["runs"])
+        except SlipwayError as error:
+            self._refuse(error)
+            return
+        self._channel.send({"event": "settled"})
 
     def _reuse(self, message: dict[str, Any]) -> None:
         from pipeline.local.launch import reuse

@@ -164,6 +164,15 @@ class Server:
         answer = self._wait_for("graph", tick)
         return Graph.from_json(answer["graph"])
 
+    def settle(self, runs: str, *, tick: Callable[[], None]) -> None:
+        """Has the metadata store made fit for the run; see `store_upkeep.settle`, which also says when not.
+
+        Raises:
+            UsageError: the store cannot be used with what lies in the pipeline's folder.
+        """
+        self.send("settle", runs=runs)
+        self._wait_for("settled", tick)
+
     def reuse(self, sources: Mapping[str, Mapping[str, Any]], *, tick: Callable[[], None]) -> dict[str, Any]:
         """Has remembered executions registered as this run's; see `launch.reuse`. Results by node id."""
         if not sources:

@@ -1,5 +1,7 @@
 """What is taken from the cache, and what never is."""
 
+from pathlib import Path
+
 import pytest
 
 from pipeline.local import Warm
@@ -49,3 +51,23 @@ def test_each_node_keeps_its_own_result_and_one_that_may_not_be_cached_only_for_
     same = run("draws")
     assert {node.state for node in same.nodes} == {"cached"}
     assert made(same) == made(anew)
+
+
+def test_store_that_was_moved_away_makes_runs_begin_afresh_beside_what_lies_there(in_process, run):
+    before = run("one")
+    [old] = made(before).values()
+    Path(old).write_text("of the old store")
+    store = in_process.output / "metadata.db"
+    store.rename(store.with_name("old.db"))
+    after = run("one")
+    assert (after.node("Make").state, after.node("Make").why) == (
+        "complete",
+        "metadata.db does not know its result",
+    )
+    [new] = made(after).values()
+    assert (Path(old).read_text(), Path(new).read_text()) == ("of the old store", "a")
+    assert after.node("Make").execution_id > before.node("Make").execution_id
+    # An older copy is put back in its place: it knows neither.
+    store.unlink()
+    store.with_name("old.db").rename(store)
+    assert run("one").node("Make").execution_id > after.node("Make").execution_id
