@@ -22,6 +22,11 @@ def ingest_options(data: DataConfig) -> Options:
         column_names=data.column_names,
         columns=data.columns,
         null_values=data.null_values,
+        numbers={
+            name: form.model_dump(exclude_none=True, exclude_defaults=True)
+            for name, form in data.numbers.items()
+        },
+        dates=dict(data.dates),
         label=data.label,
         split_by=split_by,
         unlabelled_rows=data.unlabelled_rows,

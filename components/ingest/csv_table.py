@@ -19,6 +19,7 @@ from components.ingest.column_types import Columns, ColumnType, infer_type
 from components.ingest.compression import open_stream
 from components.ingest.csv_records import Records, scan_records
 from components.ingest.options import Options
+from components.ingest.written_values import WrittenValues
 
 _OTHER_MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
@@ -88,6 +89,7 @@ class _Table:
     def __init__(self, file: InputFile, options: Options) -> None:
         self._file = file
         self._options = options
+        self._written = WrittenValues.of(options)
         self._stream = open_stream(file, encoding=options.encoding)
         self._position = 0
         self._records = scan_records(
@@ -292,7 +294,7 @@ class _Table:
         find: Callable[[int], Place],
     ) -> Block:
         named = dict(zip(self.names, columns, strict=True))
-        chosen = {name: self._with_nulls(named[name]) for name in self.chosen}
+        chosen = {name: self._written.plain(name, self._with_nulls(named[name])) for name in self.chosen}
         return Block(
             rows=len(columns[0]),
             columns=chosen,

@@ -15,6 +15,7 @@ from components.ingest.column_types import Columns, ColumnType
 from components.ingest.compression import open_stream
 from components.ingest.csv_records import Records, scan_records
 from components.ingest.options import Options
+from components.ingest.written_values import WrittenValues
 
 _INT64 = range(-(2**63), 2**63)
 _TYPES: dict[type, ColumnType] = {
@@ -96,6 +97,7 @@ def _read_lines(
     file: InputFile, options: Options
 ) -> Iterator[tuple[Records, list[tuple[int, int, _Row]], list[Reject]]]:
     stream = open_stream(file, encoding=options.encoding)
+    written = WrittenValues.of(options)
     blocks = scan_records(
         stream.read,
         delimiter=",",
@@ -120,7 +122,26 @@ def _read_lines(
                 rejects.append(Reject(reason, _place(records, start, end), detail=detail))
             else:
                 rows.append((start, end, row))
+        _rewrite([row for _, _, row in rows], written)
         yield records, rows, rejects
+
+
+def _rewrite(rows: list[_Row], written: WrittenValues) -> None:
+    """Texts that are numbers or dates of a format become numbers, or plain dates."""
+    for column in (*written.numbers, *written.dates):
+        holders = [row for row in rows if isinstance(row.get(column), str)]
+        texts = pa.array([row[column].encode() for row in holders], pa.large_binary())
+        for row, text in zip(holders, written.plain_bytes(column, texts).to_pylist(), strict=True):
+            row[column] = text if text is None else _number_or_text(text, column in written.numbers)
+
+
+def _number_or_text(text: bytes, is_number: bool) -> float | str:
+    for kind in (int, float) if is_number else ():
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text.decode()
 
 
 def _parse(raw: bytes) -> tuple[Any, str, str]:

@@ -21,7 +21,11 @@ class Options:
         encoding: of CSV and JSON Lines, a name of Python's codecs.
         column_names: of a CSV without a header.
         columns: which columns become features; empty: all.
-        null_values: texts of CSV cells that mean a missing value, beside the empty one.
+        null_values: texts of CSV cells that mean a missing value, beside the empty one; elsewhere of the
+            columns of `numbers` and `dates`.
+        numbers: how a column's numbers are written, where otherwise than Python does: fields of
+            `written_values.NumberFormat`, by column.
+        dates: the format of a column's dates, as `strptime` has it, by column; they become YYYY-MM-DD.
         label: name of the feature that gets the class of an image.
         split: hash buckets of each split, by name, in the order of the splits; with "time" and "parts" only
             the names count.
@@ -45,6 +49,8 @@ class Options:
     column_names: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     null_values: tuple[str, ...] = ()
+    numbers: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    dates: Mapping[str, str] = field(default_factory=dict)
     label: str = "label"
     split: Mapping[str, int] = field(default_factory=lambda: {"train": 2, "eval": 1})
     split_by: Mapping[str, Any] = field(default_factory=dict)

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from components.ingest.blocks import Block, FileError, InputFile, Place
 from components.ingest.column_types import Columns, ColumnType, type_of_arrow
 from components.ingest.options import Options
+from components.ingest.written_values import WrittenValues
 
 _BATCH_ROWS = 32_768
 _RAW_VALUES = 20
@@ -39,6 +40,8 @@ def infer(file: InputFile, options: Options, known: Columns) -> dict[str, Column
                 "values and lists of them",
                 hint="flatten it before, or choose the other columns with data.columns",
             )
+        if kind == ColumnType.TEXT and name in options.numbers:
+            kind = ColumnType.FLOAT
         kinds[name] = known.get(name, kind)
     return kinds
 
@@ -53,11 +56,11 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
             f"{file.name} has other columns than the files beside it: lacks {missing}, has also {more}",
             hint="all files of a source need the same columns; choose some with data.columns",
         )
-    first = 0
+    first, written = 0, WrittenValues.of(options)
     rows, size_bytes = _batch_rows(parquet, options.block_bytes), file.path.stat().st_size
     try:
         for batch in parquet.iter_batches(batch_size=rows, columns=list(names), use_threads=False):
-            yield _block(batch, first, size_bytes, parquet.metadata.num_rows)
+            yield _block(batch, first, size_bytes, parquet.metadata.num_rows, written)
             first += batch.num_rows
     except _BROKEN as error:
         raise _damaged(file, error, after=first) from error
@@ -71,14 +74,16 @@ def _batch_rows(parquet: pq.ParquetFile, block_bytes: int) -> int:
     return int(max(1, min(fitting, _BATCH_ROWS)))
 
 
-def _block(batch: pa.RecordBatch, first: int, size_bytes: int, all_rows: int) -> Block:
+def _block(
+    batch: pa.RecordBatch, first: int, size_bytes: int, all_rows: int, written: WrittenValues
+) -> Block:
     def find(row: int) -> Place:
         raw = {name: str(batch[name][row].as_py())[:200] for name in batch.schema.names[:_RAW_VALUES]}
         return Place(None, first + row, repr(raw).encode())
 
     return Block(
         rows=batch.num_rows,
-        columns={name: _plain(batch[name]) for name in batch.schema.names},
+        columns={name: written.plain_bytes(name, _plain(batch[name])) for name in batch.schema.names},
         find=find,
         position=size_bytes * (first + batch.num_rows) // max(all_rows, 1),
     )

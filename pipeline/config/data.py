@@ -1,5 +1,6 @@
 """The workload file's `data`: where the raw examples come from and how they are split."""
 
+import re
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -8,10 +9,12 @@ from components.ingest.spans import span_kind, span_number
 from pipeline.config.problems import KeyRuleError
 from pipeline.config.section import Column, Columns, Letter, Moment, Section, SnakeName, Text, Texts
 
+# A year, a month and a day, and no directive but these and those of a time.
+_DAY_FORMAT = re.compile("(?=.*%[Yy])(?=.*%[mbB])(?=.*%d)(?:[^%]|%[YymbBdHIMSp])*", re.DOTALL)
 # What only files have.
 _OF_FILES = (
     "source", "span", "max_bad_share", "delimiter", "quote", "encoding", "column_names", "columns",
-    "null_values", "shard_mb", "min_shards", "compression", "gzip_level",
+    "null_values", "numbers", "dates", "shard_mb", "min_shards", "compression", "gzip_level",
 )  # fmt: skip
 
 
@@ -60,6 +63,24 @@ class SplitByConfig(Section):
             for needed in ("train", "eval") if splits is not None else ():
                 if needed not in splits:
                     raise KeyRuleError(f"must hold '{needed}'", name)
+        return self
+
+
+class NumberFormatConfig(Section):
+    """How the numbers of a column are written."""
+
+    decimal: Letter = Field(default=".", description="The sign before the fraction.")
+    thousands: Letter | None = Field(
+        default=None, description="Between groups of three digits; a space is a no-break space, too."
+    )
+    unit: Text | None = Field(
+        default=None, description="In front of the number or behind it, as $ or %; it is taken away."
+    )
+
+    @model_validator(mode="after")
+    def _tell_apart(self) -> Self:
+        if self.decimal == self.thousands:
+            raise KeyRuleError(f"is {self.decimal!r}, as decimal is; they must differ", "thousands")
         return self
 
 
@@ -124,7 +145,20 @@ class DataConfig(Section):
         default=(), description="The columns that are read; none named: all. Not for tfrecord and images."
     )
     null_values: Texts = Field(
-        default=(), description="CSV: texts that mean a missing value, beside the empty one."
+        default=(),
+        description="CSV: texts that mean a missing value, beside the empty one. JSON Lines, Parquet: the "
+        "same in the columns of numbers and dates.",
+    )
+    numbers: dict[Column, NumberFormatConfig] = Field(
+        default={},
+        description="Columns whose numbers are not written as 1234.5, for example {price: {thousands: ',', "
+        "unit: $}}, {share: {unit: '%'}}, {weight: {decimal: ',', thousands: .}}; {} for numbers in quotes "
+        "in JSON Lines.",
+    )
+    dates: dict[Column, Text] = Field(
+        default={},
+        description="Columns of dates that are not written as 2027-01-31, with their format as Python's "
+        "strptime has it, for example {day: '%d.%m.%Y'}; they are read as 2027-01-31.",
     )
     shard_mb: int = Field(default=100, ge=1, description="Megabytes of a file of examples, about.")
     min_shards: int = Field(
@@ -200,6 +234,19 @@ class DataConfig(Section):
             raise KeyRuleError("split_by names the splits already; remove this key", "split")
         if self.split_by is not None and self.split_by.parts is not None and self.format != "npz":
             raise KeyRuleError("only files of the format npz have parts", "split_by", "parts")
+        for column, form in self.dates.items():
+            if not _DAY_FORMAT.fullmatch(form):
+                raise KeyRuleError(
+                    "must have a year (%Y or %y), a month (%m, %b or %B) and a day (%d), and for a time %H "
+                    "(or %I and %p), %M and %S, as '%d.%m.%Y %H:%M'",
+                    "dates",
+                    column,
+                )
+            if column in self.numbers:
+                raise KeyRuleError("is one of data.numbers as well; keep one", "dates", column)
+        for key in ("numbers", "dates"):
+            if getattr(self, key) and self.format not in ("csv", "jsonl", "parquet"):
+                raise KeyRuleError("only columns of csv, jsonl and parquet are written in a format", key)
         if self.unlabelled_rows != "keep" and self.format not in ("csv", "jsonl", "parquet"):
             raise KeyRuleError("only rows of csv, jsonl and parquet can be left out", "unlabelled_rows")
         return self

@@ -1,0 +1,121 @@
+"""Numbers and dates as people write them: `$1,234.50` is read as `1234.50`, `01.03.2021` as `2021-03-01`.
+
+Texts become texts, whole columns at a time: what reads and judges cells afterwards need not know. A text that
+is not written as its column's format says stays what it is, and is then no number of that column.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from components.ingest.options import Options
+
+# No-break spaces stand between thousands, too.
+_SPACES = "[ \u00a0\u202f]"
+_ZEROS_BEFORE = r"\b0+([0-9])"
+_OF_TIME = re.compile(r"%[HIMSp]")
+_NAMED_MONTH = re.compile(r"%[bB]")
+
+
+@dataclass(frozen=True, slots=True)
+class NumberFormat:
+    """How the numbers of a column are written.
+
+    Attributes:
+        decimal: the sign before the fraction.
+        thousands: between groups of three digits; empty: nothing is. A space is a no-break space, too.
+        unit: in front of the number or behind it, as `$` or `%`; it is taken away. Empty: none.
+    """
+
+    decimal: str = "."
+    thousands: str = ""
+    unit: str = ""
+
+
+@dataclass(frozen=True)
+class WrittenValues:
+    """The columns whose texts are rewritten.
+
+    Attributes:
+        numbers: how the numbers of a column are written, by column.
+        dates: the format of a column's dates, as `strptime` has it, by column.
+        null_values: texts that mean a missing value in these columns.
+    """
+
+    numbers: Mapping[str, NumberFormat] = field(default_factory=dict)
+    dates: Mapping[str, str] = field(default_factory=dict)
+    null_values: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, options: Options) -> "WrittenValues":
+        """As an ingest's options name them."""
+        numbers = {name: NumberFormat(**form) for name, form in options.numbers.items()}
+        return cls(numbers, options.dates, options.null_values)
+
+    def __contains__(self, column: str) -> bool:
+        return column in self.numbers or column in self.dates
+
+    def plain(self, column: str, cells: pa.Array) -> pa.Array:
+        """The cells of a column, rewritten where it is one of these.
+
+        Args:
+            column: its name.
+            cells: Arrow strings, UTF-8.
+        """
+        if column in self.numbers:
+            return plain_numbers(cells, self.numbers[column])
+        if column in self.dates:
+            return plain_dates(cells, self.dates[column])
+        return cells
+
+    def plain_bytes(self, column: str, values: pa.Array) -> pa.Array:
+        """The same of values that were never cells of text: large_binary, null where one is missing."""
+        if column not in self or not pa.types.is_large_binary(values.type):
+            return values
+        texts = pc.utf8_trim_whitespace(values.cast(pa.large_string(), safe=False))
+        missing = pc.is_in(texts, value_set=pa.array(["", *self.null_values], pa.large_string()))
+        texts = pc.if_else(missing, pa.scalar(None, pa.large_string()), texts)
+        return self.plain(column, texts).cast(pa.large_binary())
+
+
+def plain_numbers(cells: pa.Array, form: NumberFormat) -> pa.Array:
+    """The cells as numbers with a decimal point and nothing else, where they are written as `form` says."""
+    decimal, thousands = (
+        re.escape(form.decimal),
+        _SPACES if form.thousands == " " else re.escape(form.thousands),
+    )
+    texts = pc.utf8_trim_whitespace(cells)
+    if form.unit:
+        unit = re.escape(form.unit)
+        texts = pc.replace_substring_regex(texts, rf"^([+-]?)\s*{unit}\s*", r"\1")
+        texts = pc.replace_substring_regex(texts, rf"\s*{unit}$", "")
+    whole = rf"[0-9]{{1,3}}(?:{thousands}[0-9]{{3}})+|[0-9]+" if thousands else "[0-9]+"
+    fits = pc.match_substring_regex(
+        texts, rf"^[+-]?(?:(?:{whole})(?:{decimal}[0-9]*)?|{decimal}[0-9]+)(?:[eE][+-]?[0-9]+)?$"
+    )
+    plain = texts
+    if thousands:
+        plain = pc.replace_substring_regex(plain, thousands, "")
+    if form.decimal != ".":
+        plain = pc.replace_substring(plain, form.decimal, ".")
+    return pc.if_else(fits, plain, cells)
+
+
+def plain_dates(cells: pa.Array, form: str) -> pa.Array:
+    """The cells as YYYY-MM-DD, with hh:mm:ss where the format has a time, where they are such dates."""
+    moments = pc.strptime(cells, format=form, unit="s", error_is_null=True)
+    plain = pc.strftime(moments, format="%Y-%m-%d %H:%M:%S" if _OF_TIME.search(form) else "%Y-%m-%d")
+    fits = pc.is_valid(moments)
+    if not _NAMED_MONTH.search(form):
+        # The 31st of February is read as the 3rd of March.
+        written = pc.strftime(moments, format=form)
+        fits = pc.and_(fits, pc.equal(_without_zeros(written), _without_zeros(cells)))
+    return pc.if_else(pc.fill_null(fits, False), plain.cast(cells.type), cells)
+
+
+def _without_zeros(texts: pa.Array) -> pa.Array:
+    """The texts without the zeros before a number."""
+    return pc.replace_substring_regex(texts.cast(pa.large_string()), _ZEROS_BEFORE, r"\1")

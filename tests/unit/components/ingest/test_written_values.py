@@ -1,0 +1,88 @@
+"""Numbers and dates as people write them."""
+
+import json
+import re
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from components.ingest.written_values import NumberFormat, plain_dates, plain_numbers
+
+
+@pytest.mark.parametrize(
+    ("form", "written", "plain"),
+    [
+        ({"thousands": ","}, ["1,234", "-12,345,678.5", "7", " 8 ", "1,23", "12,34,567"],
+         ["1234", "-12345678.5", "7", "8", "1,23", "12,34,567"]),
+        ({"unit": "$", "thousands": ","}, ["$12.50", "-$5", "$-5", "$ 1,000", "12", "€5"],
+         ["12.50", "-5", "-5", "1000", "12", "€5"]),
+        ({"unit": "%"}, ["12%", "3.5 %", "-1%", "%"], ["12", "3.5", "-1", "%"]),
+        ({"decimal": ","}, ["1,5", "-0,25", ",5", "3", "1.5"], ["1.5", "-0.25", ".5", "3", "1.5"]),
+        ({"decimal": ",", "thousands": "."}, ["1.234,5", "1.234", "12,5", "1.23"],
+         ["1234.5", "1234", "12.5", "1.23"]),
+        ({"decimal": ",", "thousands": " ", "unit": "€"}, ["1 234,50 €", "1\u202f234 €"],
+         ["1234.50", "1234"]),
+        ({}, ["1e3", "Infinity", "word", ""], ["1e3", "Infinity", "word", ""]),
+    ],
+)  # fmt: skip
+def test_numbers_of_a_format_become_plain_and_others_stay_what_they_are(form, written, plain):
+    assert plain_numbers(pa.array(written), NumberFormat(**form)).to_pylist() == plain
+
+
+@pytest.mark.parametrize(
+    ("form", "written", "plain"),
+    [
+        ("%d.%m.%Y", ["01.03.2021", "1.3.2021", "31.02.2021", "2021-03-01", ""],
+         ["2021-03-01", "2021-03-01", "31.02.2021", "2021-03-01", ""]),
+        ("%m/%d/%Y %H:%M", ["3/4/2021 5:06"], ["2021-03-04 05:06:00"]),
+        ("%Y/%m/%d", ["2012/01/31", "2012/1/3"], ["2012-01-31", "2012-01-03"]),
+        ("%b %d %Y", ["Jan 1 2000", "January 12 2000"], ["2000-01-01", "2000-01-12"]),
+    ],
+)  # fmt: skip
+def test_dates_of_a_format_become_iso_dates(form, written, plain):
+    assert plain_dates(pa.array(written), form).to_pylist() == plain
+
+
+PRICES = ["$1,200.50", "n/a", "$7", ""]
+SETTINGS = {
+    "numbers": {"price": {"thousands": ",", "unit": "$"}},
+    "dates": {"day": "%d.%m.%Y"},
+    "null_values": ("n/a",),
+    "split": {"all": 1},
+}
+DAYS = ["01.03.2021", "2.3.2021", "n/a", "31.12.1999"]
+EXPECTED = [
+    ([1200.5], [b"2021-03-01"]), ([], [b"2021-03-02"]), ([7.0], []), ([], [b"1999-12-31"])
+]  # fmt: skip
+
+
+def _read(found):
+    return [(row["price"], row["day"]) for row in found.splits["all"]]
+
+
+def test_a_csv_is_read_by_the_formats_of_its_columns(ingest, write):
+    rows = "".join(f'"{price}",{day}\n' for price, day in zip(PRICES, DAYS, strict=True))
+    assert _read(ingest(write("price,day\n" + rows), **SETTINGS)) == EXPECTED
+
+
+def test_a_cell_that_is_not_written_so_is_rejected_as_no_number_where_the_schema_wants_one(ingest, write):
+    from components.ingest.column_types import ColumnType
+
+    known = {"price": ColumnType.FLOAT}
+    found = ingest(write("price\n$5\n5 apples\n"), known=known, max_bad_share=1.0, **SETTINGS)
+    [reject] = found.rejects
+    assert (reject["column"], reject["reason"]) == ("price", "not a number")
+    assert re.search("5 apples", reject["detail"])
+
+
+def test_json_lines_hold_numbers_in_quotes_and_dates(ingest, tmp_path):
+    rows = [{"price": price, "day": day} for price, day in zip(PRICES, DAYS, strict=True)]
+    rows[2]["price"] = 7  # not each is in quotes
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    assert _read(ingest(tmp_path / "rows.jsonl", format="jsonl", **SETTINGS)) == EXPECTED
+
+
+def test_texts_of_parquet_are_read_by_the_formats_of_their_columns(ingest, tmp_path):
+    pq.write_table(pa.table({"price": PRICES, "day": DAYS}), tmp_path / "rows.parquet")
+    assert _read(ingest(tmp_path / "rows.parquet", format="parquet", **SETTINGS)) == EXPECTED
