@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pipeline.beam_ports import check_running_mode, read_options, without_ports
 from pipeline.config import BeamConfig, CloudConfig
 from pipeline.errors import ConfigError
 from pipeline.root import PROJECT_ROOT
@@ -67,9 +68,10 @@ def check_engine(args: Sequence[str]) -> None:
         args: of every Beam component; of an option that is named twice the later counts, as in Beam.
 
     Raises:
-        ConfigError: Java, a program or a server is missing, or the engine cannot reach this machine's files.
+        ConfigError: Java, a program or a server is missing, the engine cannot reach this machine's files, or
+            opens ports, as `beam_ports.without_ports`.
     """
-    options = _read(args)
+    options = read_options(args)
     runner = options.get("runner", "")
     _check_runner(runner)
     if runner == "DataflowRunner":
@@ -78,6 +80,7 @@ def check_engine(args: Sequence[str]) -> None:
             "machine's disk, where such a run keeps the artifacts",
             hint="set it in a profile for cloud runs, and direct here: --set beam.runner=direct",
         )
+    without_ports(args)
     if "job_endpoint" in options:
         _reach("job_endpoint", options["job_endpoint"])
         return
@@ -120,9 +123,10 @@ def check_cloud_engine(beam: BeamConfig, cloud: CloudConfig) -> None:
         cloud: where it runs.
 
     Raises:
-        ConfigError: an option is missing, or names what is on this machine only.
+        ConfigError: an option is missing, names what is on this machine only, or opens ports.
     """
     options = {**_defaults(beam, cloud), **beam.options}
+    check_running_mode(str(options.get("direct_running_mode", "in_memory")))
     if beam.runner == "dataflow":
         for option, what in _DATAFLOW_NEEDS.items():
             if not options.get(option):
@@ -178,11 +182,6 @@ def _args(name: str, value: object) -> list[str]:
     if isinstance(value, (list, tuple)):
         return [f"--{name}={item}" for item in value]
     return [f"--{name}={value}"]
-
-
-def _read(args: Sequence[str]) -> dict[str, str]:
-    pairs = (arg.removeprefix("--").partition("=") for arg in args if arg.startswith("--"))
-    return {name: value for name, _, value in pairs}
 
 
 def _reach(option: str, address: str) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+from watched import Finished, run_watched
 
 if TYPE_CHECKING:
     from pipeline.local.record import RunRecord
@@ -24,8 +24,6 @@ os.environ.setdefault("TF_USE_LEGACY_KERAS", "0")
 
 PROJECT = Path(__file__).resolve().parent.parent
 
-Finished = subprocess.CompletedProcess[str]
-
 
 @pytest.fixture(scope="session")
 def project() -> Path:
@@ -35,18 +33,20 @@ def project() -> Path:
 
 @pytest.fixture(scope="session")
 def local_runner() -> Callable[..., Finished]:
-    """Runs `python local_runner.py ARGS...` as a user does, and waits for it."""
+    """Runs `python local_runner.py ARGS...` as a user does, and waits for it; nobody else may reach it."""
 
     def call(*args: str, cwd: Path = PROJECT, timeout_s: float = 300.0, **environment: str) -> Finished:
-        return subprocess.run(
+        finished = run_watched(
             [sys.executable, str(PROJECT / "local_runner.py"), *args],
             cwd=cwd,
             env={**os.environ, **environment},
-            capture_output=True,
-            text=True,
-            timeout=timeout_s,
-            check=False,
+            timeout_s=timeout_s,
         )
+        # Engines that are let listen are programs of their own; what is ours is not let.
+        assert [each for each in finished.listeners if not each.is_private and "python" in each.command] == []
+        if not environment.get("SLIPWAY_OPEN_PORTS"):
+            assert [each for each in finished.listeners if not each.is_private] == []
+        return finished
 
     return call
 

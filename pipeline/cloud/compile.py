@@ -8,6 +8,7 @@ from typing import Any
 from tfx.orchestration.kubeflow.v2 import kubeflow_v2_dag_runner
 
 from pipeline.beam_engine import beam_args
+from pipeline.beam_ports import without_ports
 from pipeline.cloud.job import Job, complete, container_tasks, mend
 from pipeline.cloud.target import Target
 from pipeline.config import BeamConfig, CloudConfig
@@ -59,14 +60,16 @@ def compile_other(target: Mapping[str, Any]) -> Job:
         The JSON of a PipelineJob.
 
     Raises:
-        UsageError: there is no such pipeline, or it holds what TFX cannot compile for Kubeflow.
+        UsageError: there is no such pipeline, it holds what TFX cannot compile for Kubeflow, or its Beam
+            steps would listen on the network.
     """
     module = target["pipeline"].partition(":")[0].rpartition(".")[2]
     # What a function may ask for; the service takes no underscores in it.
     known = {"pipeline_name": module.replace("_", "-").lower()}
     pipeline, parameters = load_pipeline(target, {**known, **target["parameters"]})
     job = mend(_compiled(pipeline, name=target["pipeline"], image=target["image"]), root=target["root"])
-    if not any(arg.startswith("--runner") for arg in pipeline.beam_pipeline_args):
+    own = list(pipeline.beam_pipeline_args)
+    if without_ports(own) != own:
         for _, container in container_tasks(job["pipelineSpec"]):
             for part in (container, container.get("lifecycle", {}).get("preCacheCheck", {})):
                 # An executor hands on to Beam what it does not know itself, and so does the driver.

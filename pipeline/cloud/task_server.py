@@ -44,6 +44,7 @@ class TaskServer(ForkServer):
         from pipeline.cloud.target import Target
         from pipeline.errors import UsageError
         from pipeline.local.beam_answers import keep_beams_answers
+        from pipeline.local.listeners import bind_to_loopback
 
         runs, run_id = Path(message["target"]["runs"]), message["run_id"]
         target = message["target"]
@@ -54,6 +55,7 @@ class TaskServer(ForkServer):
         if wrong := list(check_wiring(job["pipelineSpec"])):
             raise UsageError(f"the service would refuse the job: {'; '.join(wrong)}")
         keep_beams_answers()
+        bind_to_loopback()
         return Rehearsed(job=job, run_id=run_id, runs=runs, files=TfxFiles())
 
 

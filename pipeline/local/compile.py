@@ -17,6 +17,7 @@ from tfx.proto.orchestration import executable_spec_pb2, pipeline_pb2
 
 from components.ingest.spans import at_span
 from pipeline.beam_engine import NO_PACKAGE
+from pipeline.beam_ports import IN_PROCESS, without_ports
 from pipeline.errors import UsageError
 from pipeline.fingerprint import flatten_params
 from pipeline.local.graph import Graph, Node
@@ -26,7 +27,6 @@ from pipeline.local.targets import load_pipeline
 from pipeline.metadata_store import connection_config, prepare_server
 from schemas.artifacts import DataVerdict, PreflightReport
 
-_IN_PROCESS = "--runner=FnApiRunner"
 _RESOLVER = "tfx.dsl.components.common.resolver.Resolver"
 _PLACEHOLDER = re.compile(r"\{(?:SPAN|VERSION|YYYY|MM|DD)(?::\d+)?\}")
 _BASELINE_STRATEGY = "LatestBlessedModelStrategy"
@@ -94,6 +94,7 @@ def compile_target(
         beam_args: more options for every Beam component; a runner is named if the pipeline names none.
 
     Raises:
+        ConfigError: a Beam engine would listen on the network; see `beam_ports.without_ports`.
         UsageError: there is no such pipeline; a runtime parameter is unknown, lacks a value or has one of the
             wrong type; the pipeline holds another, or its metadata store cannot be used.
     """
@@ -136,10 +137,8 @@ def _complete(
 def _complete_beam_args(spec: executable_spec_pb2.BeamExecutableSpec, beam_args: Sequence[str]) -> None:
     own = list(spec.beam_pipeline_args)
     wanted = [arg for arg in beam_args if arg not in own]
-    if not any(arg.startswith("--runner") for arg in [*own, *wanted]):
-        # Beam's default tries to download the Prism runner first: slower where it can, stuck where it cannot.
-        wanted.append(_IN_PROCESS)
-    if _IN_PROCESS in [*own, *wanted] and NO_PACKAGE not in own:
+    wanted = without_ports([*own, *wanted])[len(own) :]
+    if IN_PROCESS in [*own, *wanted] and NO_PACKAGE not in own:
         wanted.append(NO_PACKAGE)
     spec.beam_pipeline_args.extend(wanted)
     # The launcher reads these alone: the same arguments, as expressions.

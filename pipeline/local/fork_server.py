@@ -115,10 +115,12 @@ class ForkServer:
 
         from pipeline.local.beam_answers import keep_beams_answers
         from pipeline.local.compile import compile_target
+        from pipeline.local.listeners import bind_to_loopback
 
         # Here once, or every node would import the launcher for itself: 0.8 s each.
         importlib.import_module("pipeline.local.launch")
         keep_beams_answers()
+        bind_to_loopback()
         return compile_target(**message)
 
     def _import_ahead(self, module: str) -> None:

@@ -15,6 +15,7 @@ from tfx.orchestration.portable.mlmd import context_lib, execution_lib
 from tfx.types.value_artifact import ValueArtifact
 
 from pipeline.local.compile import Compiled
+from pipeline.local.listeners import watch_no_executions
 
 _Execution = metadata_store_pb2.Execution
 _SUCCESSFUL = (_Execution.COMPLETE, _Execution.CACHED)
@@ -45,6 +46,7 @@ def launch(compiled: Compiled, node_id: str, *, attempt: int) -> dict[str, Any]:
     """
     if attempt > 1:
         _clear_outputs(compiled, node_id)
+    watch_no_executions(launcher)
     info = launcher.Launcher(
         pipeline_node=compiled.node(node_id),
         mlmd_connection=metadata.Metadata(compiled.connection),

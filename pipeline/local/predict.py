@@ -30,6 +30,7 @@ from components.saved_model.class_names import names_classes
 from components.saved_model.signatures import SERVE_RAW, SERVING_DEFAULT, Signature
 from pipeline.beam_engine import beam_args as workload_beam_args
 from pipeline.beam_engine import check_engine
+from pipeline.beam_ports import without_ports
 from pipeline.config import WorkloadConfig
 from pipeline.errors import UsageError
 from pipeline.ingest_options import ingest_options
@@ -220,7 +221,9 @@ def _predict(
 ) -> "Counts":
     from components.predictor.predict_files import predict_files
     from components.saved_model.reading import read_signatures
+    from pipeline.local.listeners import bind_to_loopback
 
+    bind_to_loopback()
     schema = _schema_types(manifest)
     signatures = read_signatures(model)
     columns = _columns(signatures, schema, options.format)
@@ -233,7 +236,7 @@ def _predict(
         model_folder=model,
         folder=folder,
         read=reader,
-        beam_args=beam_args,
+        beam_args=without_ports(beam_args),
         classes=classes,
     )
 

@@ -24,6 +24,7 @@ def first_run(local_runner, output):
     """The run, finished."""
     finished = local_runner("run", *FEWER, "--output", str(output))
     assert finished.returncode == 0, finished.stderr
+    assert finished.listeners == [], "a run needs no port, not even on loopback"
     return finished
 
 

@@ -37,8 +37,9 @@ def evaluated(trips, local_runner, tmp_path_factory):
         output = tmp_path_factory.mktemp("output")
         settings = ["--set", f"data.source={trips}", "--set", "train.epochs=1"]
         finished = local_runner(
-            "run", "taxi", "--to", "Evaluator", "--output", str(output), *settings, *words, timeout_s=500
-        )
+            "run", "taxi", "--to", "Evaluator", "--output", str(output), *settings, *words,
+            timeout_s=500, SLIPWAY_OPEN_PORTS="1",
+        )  # fmt: skip
         assert finished.returncode == 0, finished.stderr
         [record] = output.glob("runs/*/run.json")
         return record.parent, json.loads(record.read_text())

@@ -26,6 +26,7 @@ def engines(tmp_path, monkeypatch):
         programs[runner] = (option, path, remedy)
     monkeypatch.setattr(beam_engine, "_PROGRAMS", programs)
     monkeypatch.setattr(beam_engine.shutil, "which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setenv("SLIPWAY_OPEN_PORTS", "1")
     return tmp_path
 
 
@@ -95,7 +96,7 @@ def test_job_server_that_does_not_answer_is_refused():
         check_engine(args)
 
 
-def test_address_without_a_port_is_refused():
+def test_address_without_a_port_is_refused(engines):
     with pytest.raises(ConfigError, match="flink_master: http://cluster must be HOST:PORT"):
         check_engine(
             beam_args(BeamConfig(runner="flink", options={"flink_master": "http://cluster"}), NOWHERE)

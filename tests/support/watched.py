@@ -1,0 +1,151 @@
+"""Runs a command and watches what it listens on, in the kernel's own tables of sockets."""
+
+import os
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+_LOOK_S = 0.05
+_TCP_LISTENS = "0A"
+_UNIX_LISTENS = 0x10000  # __SO_ACCEPTCON
+_LOOPBACK = ("127.", "[::1]", "[::ffff:127.")
+
+
+@dataclass(frozen=True)
+class Listener:
+    """A socket that a process of the command listened on.
+
+    Attributes:
+        address: a host with its port, or the path of a Unix socket.
+        command: the process's arguments.
+        is_private: whether no other machine reaches it; a Unix socket: no other user.
+    """
+
+    address: str
+    command: str
+    is_private: bool
+
+
+@dataclass
+class Finished:
+    """A command that has ended; the first fields are those of `subprocess.CompletedProcess`.
+
+    Attributes:
+        listeners: what its processes listened on.
+    """
+
+    args: Sequence[str]
+    returncode: int
+    stdout: str
+    stderr: str
+    listeners: list[Listener] = field(default_factory=list)
+
+
+def run_watched(command: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout_s: float) -> Finished:
+    """Runs a command to its end.
+
+    Raises:
+        subprocess.TimeoutExpired: it took longer; it is killed.
+    """
+    ended = threading.Event()
+    listeners: list[Listener] = []
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=cwd, env=env, stdout=pipe, stderr=pipe, text=True) as process:
+        watcher = threading.Thread(target=_watch, args=(process.pid, listeners, ended))
+        watcher.start()
+        try:
+            stdout, stderr = process.communicate(timeout=timeout_s)
+        except BaseException:
+            process.kill()
+            raise
+        finally:
+            ended.set()
+            watcher.join()
+    return Finished(command, process.returncode, stdout, stderr, listeners)
+
+
+def _watch(root: int, found: list[Listener], ended: threading.Event) -> None:
+    known: set[int] = set()
+    while not ended.wait(_LOOK_S):
+        addresses = {inode: each for inode, each in listening().items() if inode not in known}
+        if not addresses:
+            continue  # as nearly always: processes need not be walked
+        known |= addresses.keys()
+        for pid in _descendants(root):
+            for inode in addresses.keys() & _sockets_of(pid):
+                address = addresses.pop(inode)
+                found.append(Listener(address, _command(pid), is_private(address)))
+
+
+def listening() -> dict[int, str]:
+    """The addresses that anything on this machine listens on, by the inode of the socket."""
+    found: dict[int, str] = {}
+    for table, family in (("tcp", socket.AF_INET), ("tcp6", socket.AF_INET6)):
+        for words in _rows(table):
+            if words[3] == _TCP_LISTENS:
+                host, port = words[1].split(":")
+                found[int(words[9])] = f"{_host(host, family)}:{int(port, 16)}"
+    for words in _rows("unix"):
+        if int(words[3], 16) & _UNIX_LISTENS:
+            found[int(words[6])] = words[7] if len(words) > 7 else ""
+    return found
+
+
+def is_private(address: str) -> bool:
+    """Whether an address is of loopback, or a Unix socket in a folder of this user's alone."""
+    if not address.startswith("/"):
+        return address.startswith(_LOOPBACK)
+    try:
+        folder = Path(address).parent.stat()
+    except OSError:
+        return False
+    return folder.st_uid == os.getuid() and not folder.st_mode & 0o077
+
+
+def _rows(table: str) -> Iterator[list[str]]:
+    path = Path("/proc/net", table)
+    if path.exists():  # a kernel without IPv6 has no table of it
+        for line in path.read_text().splitlines()[1:]:
+            yield line.split()
+
+
+def _host(text: str, family: socket.AddressFamily) -> str:
+    # Words of 32 bits, each with the lowest byte first.
+    words = [bytes.fromhex(text[at : at + 8])[::-1] for at in range(0, len(text), 8)]
+    shown = socket.inet_ntop(family, b"".join(words))
+    return f"[{shown}]" if family == socket.AF_INET6 else shown
+
+
+def _descendants(root: int) -> set[int]:
+    parents = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue  # it has ended
+    found = {root}
+    while more := {pid for pid, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found
+
+
+def _sockets_of(pid: int) -> set[int]:
+    found = set()
+    try:
+        for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+            target = os.readlink(descriptor)  # noqa: PTH115  (a name of no file)
+            if target.startswith("socket:["):
+                found.add(int(target[8:-1]))
+    except OSError:
+        pass  # it has ended
+    return found
+
+
+def _command(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+    except OSError:
+        return ""
