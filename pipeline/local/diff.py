@@ -204,8 +204,14 @@ def _nodes(old: RunRecord, new: RunRecord) -> Iterator[Change]:
     yield from _rows("nodes", {n.id: n.type for n in old.nodes}, {n.id: n.type for n in new.nodes})
 
 
+_NOT_OPTIONS = frozenset({"workload", "target", "output", "origin"})
+
+
 def _options(run: RunRecord) -> dict[str, Any]:
-    told = {key: value for key, value in run.target.items() if key not in ("workload", "target", "output")}
+    # The settings that a workload came from are told among the parameters; its file and profile only here.
+    origin = run.target.get("origin") or {}
+    told = {key: value for key, value in run.target.items() if key not in _NOT_OPTIONS}
+    told |= {"workload file": origin.get("path"), "profile": origin.get("profile")}
     # What is not set is left out: an option that an earlier version did not know makes no difference.
     return {key: json.dumps(value) for key, value in told.items() if value not in (None, False, {}, [])}
 

@@ -202,6 +202,14 @@ def test_options_of_the_command_are_told():
     assert changes(difference(old, new)) == [("options", "end", None, '"Trainer"')]
 
 
+def test_of_where_the_settings_came_from_the_profile_is_told_and_nothing_twice():
+    origin = {"path": "workloads/taxi/workload.yaml", "sets": [], "profile": None}
+    old = run(target={"origin": origin})
+    new = run("new", target={"origin": {**origin, "sets": ["train.batch_size=1"], "profile": "dev"}})
+
+    assert changes(difference(old, new)) == [("options", "profile", None, '"dev"')]
+
+
 def test_long_values_are_cut_around_their_first_difference():
     old, new = (json.dumps([*range(100), end]) for end in ("before", "after"))
     found = compare(run(), run("new"), prints(Trainer={"param:p": old}), prints(Trainer={"param:p": new}))
