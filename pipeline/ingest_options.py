@@ -21,6 +21,7 @@ def ingest_options(data: DataConfig) -> Options:
         encoding=data.encoding,
         column_names=data.column_names,
         columns=data.columns,
+        types=data.types,
         null_values=data.null_values,
         numbers={
             name: form.model_dump(exclude_none=True, exclude_defaults=True)

@@ -161,7 +161,8 @@ def DataGate(  # noqa: N802 (component constructors are nouns)
 def _bad_rows(summary: Mapping[str, Any]) -> BadRows:
     if not summary:
         return BadRows()
-    return BadRows(summary["rows_in"], summary["rejected"], tuple(summary["first_rejected"]))
+    first = tuple(summary["first_rejected"])
+    return BadRows(summary["rows_in"], summary["rejected"], first, summary.get("notes", {}))
 
 
 def _serving(folder: str) -> Any:

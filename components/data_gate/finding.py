@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 Rule = Literal[
     "schema", "missing", "domain", "drift", "skew", "serving", "scale", "rows", "duplicates", "bad rows",
-    "label", "freshness", "leak", "columns",
+    "label", "freshness", "leak", "columns", "read otherwise",
 ]  # fmt: skip
 # What three decimals show as 1.
 _ALL = 0.9995

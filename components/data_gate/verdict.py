@@ -16,7 +16,13 @@ from components.data_gate.rules.label import find_label_faults
 from components.data_gate.rules.label_noise import find_label_noise
 from components.data_gate.rules.leak import find_leaks
 from components.data_gate.rules.missing import find_missing
-from components.data_gate.rules.rows import BadRows, find_bad_rows, find_duplicates, find_row_counts
+from components.data_gate.rules.rows import (
+    BadRows,
+    find_bad_rows,
+    find_duplicates,
+    find_read_otherwise,
+    find_row_counts,
+)
 from components.data_gate.rules.schema import Context, find_anomalies
 from components.data_gate.schema import Anomaly, FeatureSchema
 from components.data_gate.statistics import SplitStatistics, Statistics, total_rows
@@ -30,8 +36,8 @@ BLESSED = "the data of the last blessed model"
 
 # The order in which findings are told: what makes the others follow comes first.
 _ORDER = (
-    "bad rows", "rows", "duplicates", "columns", "label", "schema", "missing", "domain", "scale", "leak",
-    "drift", "skew", "serving", "freshness",
+    "bad rows", "rows", "read otherwise", "duplicates", "columns", "label", "schema", "missing", "domain",
+    "scale", "leak", "drift", "skew", "serving", "freshness",
 )  # fmt: skip
 
 
@@ -168,6 +174,7 @@ def judge(evidence: Evidence, *, accepted: str = "") -> Verdict:
 
 def _find(e: Evidence, scores: Mapping[str, float], explained: LabelScore | None) -> Iterator[Finding]:
     yield from find_bad_rows(e.bad, e.limits)
+    yield from find_read_otherwise(e.bad)
     yield from find_row_counts(e.statistics, e.reference, e.limits)
     repeats = [row_at(e.sample, row) for row in e.first_repeated] if e.sample else []
     yield from find_duplicates(e.repeated, e.sampled, e.limits, examples=repeats)

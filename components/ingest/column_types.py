@@ -12,6 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from components.ingest.cell_letters import any_with_zero_before, bounds
+
 Mask = npt.NDArray[np.bool_]
 
 _INT64 = range(-(2**63), 2**63)
@@ -172,20 +174,12 @@ def type_of_arrow(kind: pa.DataType) -> ColumnType | None:
 
 def _without_empty(cells: pa.Array) -> pa.Array:
     """The cells, null where they are empty; no text is copied."""
-    filled = np.diff(_bounds(cells)) > 0
+    filled = np.diff(bounds(cells)) > 0
     if filled.all():
         return cells
     bits = np.packbits(filled, bitorder="little")
-    buffers = [pa.py_buffer(bits), pa.py_buffer(_bounds(cells)), cells.buffers()[2]]
+    buffers = [pa.py_buffer(bits), pa.py_buffer(bounds(cells)), cells.buffers()[2]]
     return pa.Array.from_buffers(cells.type, len(cells), buffers)
-
-
-def _bounds(cells: pa.Array) -> npt.NDArray[Any]:
-    """Where each text begins in the letters of an Arrow array, and where the last one ends."""
-    width = np.int32 if cells.type in (pa.string(), pa.binary()) else np.int64
-    if not len(cells):
-        return np.zeros(1, dtype=width)
-    return np.frombuffer(cells.buffers()[1], dtype=width)[cells.offset : cells.offset + len(cells) + 1]
 
 
 def _unique_bytes(values: pa.Array) -> list[bytes]:
@@ -206,30 +200,15 @@ def _type_of(value: bytes) -> ColumnType:
     return ColumnType.INT if number in _INT64 and not has_leading_zero else ColumnType.TEXT
 
 
-def _any_with_zero_before(letters: bytes, texts: pa.Array) -> bool:
-    """Whether any text begins, after its sign, with a zero and then one of some letters."""
-    if (data := texts.buffers()[2]) is None:
-        return False
-    there, bounds = np.frombuffer(data, dtype=np.uint8), _bounds(texts)
-    long = np.diff(bounds) > 1
-    first, last = bounds[:-1][long], bounds[1:][long] - 1
-    signs = there[first]
-    first = first + ((signs == ord("-")) | (signs == ord("+")))
-    zeros = first[(there[first] == ord("0")) & (first < last)]
-    is_meant = np.zeros(256, dtype=np.bool_)
-    is_meant[list(letters)] = True
-    return bool(is_meant[there[zeros + 1]].any())
-
-
 def _plain_ints(texts: pa.Array) -> pa.Array | None:
     """Whole numbers of few digits without leading zeros, as numbers; None if any is something else."""
-    longest = np.diff(_bounds(texts)).max(initial=0)
-    return None if longest > _SAFE_DIGITS or _any_with_zero_before(_DIGITS, texts) else _cast_ints(texts)
+    longest = np.diff(bounds(texts)).max(initial=0)
+    return None if longest > _SAFE_DIGITS or any_with_zero_before(_DIGITS, texts) else _cast_ints(texts)
 
 
 def _plain_floats(texts: pa.Array) -> pa.Array | None:
     """Numbers of which none could be a whole number that Arrow does not take for one; else None."""
-    if _any_with_zero_before(_DIGITS, texts) or (values := _cast_floats(texts)) is None:
+    if any_with_zero_before(_DIGITS, texts) or (values := _cast_floats(texts)) is None:
         return None
     if pc.any(pc.starts_with(texts, "+")).as_py():
         return None
@@ -244,7 +223,7 @@ def _cast_ints(texts: pa.Array) -> pa.Array | None:
     except pa.ArrowInvalid:
         return None
     # Arrow reads 0x1F as 31.
-    return None if _any_with_zero_before(b"xX", texts) else cast
+    return None if any_with_zero_before(b"xX", texts) else cast
 
 
 def _cast_floats(values: pa.Array) -> pa.Array | None:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from components.ingest.blocks import Block, Reject
+from components.ingest.column_notes import ColumnNotes
 from components.ingest.column_types import Columns, Mask
 from components.ingest.digest import FileDigest, file_digest
 from components.ingest.example_encoding import ExampleEncoder, bytes_of
@@ -64,7 +65,7 @@ def convert(
     options: Options,
     columns: Columns,
     *,
-    known: Collection[str] | None,
+    known: Collection[str],
     open_output: OpenOutput,
     progress: Progress,
 ) -> Report:
@@ -74,14 +75,16 @@ def convert(
         task: which files, and where to.
         options: how.
         columns: the name and type of each feature; the same for every task.
-        known: columns whose type is a rule; that of the others is a guess. None: all are rules.
+        known: columns whose type is a rule; that of the others is a guess.
         open_output: opens a path for writing.
         progress: told rows and bytes done so far by this task, after each block.
 
     Raises:
         FileError: a file cannot be read to its end.
         GuessError: a guess is wrong; what was written is to be thrown away.
+        ComponentError: the options type a column that is not there.
     """
+    options.check_types(columns)
     names = list(task.splits)
     fixed = None if task.fixed_split is None else names.index(task.fixed_split)
     rule = split_rule(options, columns) if fixed is None else None
@@ -98,7 +101,7 @@ def convert(
     ]
     quarantine = QuarantineFile(open_output(task.quarantine))
     report = Report()
-    guessed = frozenset(columns).difference(columns if known is None else known)
+    guessed = frozenset(columns).difference(known)
     label = options.label if options.unlabelled_rows == "leave_out" else None
     features = {name: kind for name, kind in columns.items() if options.is_feature(name)}
     work = _Work(columns, guessed, ExampleEncoder(features), _Splitter(writers, rule, fixed), label)
@@ -127,6 +130,7 @@ def convert(
         quarantine.close()
     report.tally.rows_out = {name: sum(s.rows for s in shards) for name, shards in report.shards.items()}
     report.tally.unlabelled = work.unlabelled
+    report.tally.notes = work.notes
     report.tally.reasons = quarantine.reasons
     report.tally.first = quarantine.first
     return report
@@ -179,6 +183,7 @@ class _Work:
         self._splitter = splitter
         self._label = label
         self.unlabelled = 0
+        self.notes = ColumnNotes()
 
     def take(self, block: Block, file: str, first: int) -> list[Reject]:
         """Writes a block's rows; returns those that are no examples.
@@ -188,7 +193,7 @@ class _Work:
             file: its name, without the folder.
             first: how many of its rows stand before the block's.
         """
-        typed, rejects = typed_rows(block, self._columns, guessed=self._guessed)
+        typed, rejects = typed_rows(block, self._columns, guessed=self._guessed, notes=self.notes)
         good = np.ones(block.rows, dtype=np.bool_)
         good[list(rejects)] = False
         self._leave_out(typed, good)

@@ -78,7 +78,7 @@ class Executor(BaseBeamExecutor):
             min_shards=options.min_shards,
         )
         _make_anew([*splits.values(), quarantine.uri])
-        known = _schema_types(exec_properties.get(SCHEMA_FILE_KEY))
+        known = options.known(_schema_types(exec_properties.get(SCHEMA_FILE_KEY)))
         report = self._run(tasks, options, known, [*splits.values(), quarantine.uri])
         _finish(report, splits, quarantine, options)
         examples_utils.set_payload_format(examples, example_gen_pb2.FORMAT_TF_EXAMPLE)
@@ -111,7 +111,7 @@ class Executor(BaseBeamExecutor):
                 | "Infer" >> beam.ParDo(_Infer(options, known))
                 | "Merge" >> beam.CombineGlobally(_merged)
             )
-            _ = dealt | "Convert" >> beam.ParDo(_Convert(options), beam.pvalue.AsSingleton(columns))
+            _ = dealt | "Convert" >> beam.ParDo(_Convert(options, known), beam.pvalue.AsSingleton(columns))
 
 
 class _Infer(beam.DoFn):
@@ -133,8 +133,9 @@ class _Infer(beam.DoFn):
 class _Convert(beam.DoFn):
     """Converts a task's files, and leaves the report beside its quarantine."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, known: Columns) -> None:
         self._options = options
+        self._known = tuple(known)
 
     def process(self, task: Task, found: Any) -> None:
         document: dict[str, Any]
@@ -147,7 +148,12 @@ class _Convert(beam.DoFn):
                 tell(counted(rows, "row"), done=task.skipped_bytes + done_bytes, total=task.total_bytes)
 
             document = convert(
-                task, self._options, columns, known=None, open_output=_open_output, progress=progress
+                task,
+                self._options,
+                columns,
+                known=self._known,
+                open_output=_open_output,
+                progress=progress,
             ).to_json()
         except SlipwayError as error:
             document = _failure(error)
@@ -243,6 +249,7 @@ def _finish(report: Report, splits: Mapping[str, str], quarantine: Any, options:
     summary = {
         **tally.to_json(),
         "bad_share": tally.bad_share,
+        "notes": tally.notes.sentences(),
         "digest": combined(report.digests),
         "files": [
             {"name": each.name, "size_bytes": each.size_bytes, "crc32c": f"{each.crc32c:08x}"}

@@ -1,11 +1,12 @@
 """How a source is to be read, split and written: plain values that travel to every worker as JSON."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
 from components.errors import ComponentError
+from components.ingest.column_types import Columns, ColumnType
 
 MEBIBYTE = 1 << 20
 
@@ -21,6 +22,7 @@ class Options:
         encoding: of CSV and JSON Lines, a name of Python's codecs.
         column_names: of a CSV without a header.
         columns: which columns become features; empty: all.
+        types: the type of columns that are not to be guessed, "int", "float" or "text"; over the schema's.
         null_values: texts of CSV cells that mean a missing value, beside the empty one; elsewhere of the
             columns of `numbers` and `dates`.
         numbers: how a column's numbers are written, where otherwise than Python does: fields of
@@ -48,6 +50,7 @@ class Options:
     encoding: str = "utf-8"
     column_names: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
+    types: Mapping[str, str] = field(default_factory=dict)
     null_values: tuple[str, ...] = ()
     numbers: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     dates: Mapping[str, str] = field(default_factory=dict)
@@ -85,6 +88,27 @@ class Options:
     def is_feature(self, column: str) -> bool:
         """Whether a column that is read becomes a feature."""
         return not self.columns or column in self.columns
+
+    def known(self, schema: Columns) -> dict[str, ColumnType]:
+        """The types of the columns that are not guessed.
+
+        Args:
+            schema: those that a schema gives.
+        """
+        return {**schema, **{name: ColumnType[kind.upper()] for name, kind in self.types.items()}}
+
+    def check_types(self, columns: Collection[str]) -> None:
+        """Checks that each of `types` is among the columns of all files.
+
+        Raises:
+            ComponentError: one is not there.
+        """
+        for name in self.types:
+            if name not in columns:
+                raise ComponentError(
+                    f"no column is named {name!r}, of which data.types gives the type",
+                    hint=f"there are {', '.join(list(columns)[:20])}",
+                )
 
     def chosen(self, names: tuple[str, ...], *, file: str) -> tuple[str, ...]:
         """The columns that are read, of those that a file has: the features, and what decides over the split.

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 from components.counting import counted
 from components.errors import ComponentError
 from components.ingest.blocks import Reject
+from components.ingest.column_notes import ColumnNotes
 
 RAW_BYTES = 64 * 1024  # of one row; enough to see what is wrong with it
 _SHOWN_BYTES = 60
@@ -34,6 +35,7 @@ class Tally:
         reasons: rows rejected, by reason.
         first: the first few rejected rows in words.
         unlabelled: rows left out because they have no label, as the workload says.
+        notes: what was read otherwise than it is written.
     """
 
     rows_in: int = 0
@@ -41,6 +43,7 @@ class Tally:
     reasons: Counter[str] = field(default_factory=Counter)
     first: list[str] = field(default_factory=list)
     unlabelled: int = 0
+    notes: ColumnNotes = field(default_factory=ColumnNotes)
 
     @property
     def rejected(self) -> int:
@@ -58,6 +61,7 @@ class Tally:
         self.reasons += other.reasons
         self.first = (self.first + other.first)[:_SHOWN_ROWS]
         self.unlabelled += other.unlabelled
+        self.notes.merge(other.notes)
         for split, rows in other.rows_out.items():
             self.rows_out[split] = self.rows_out.get(split, 0) + rows
 
@@ -69,6 +73,7 @@ class Tally:
             "rejected": dict(sorted(self.reasons.items())),
             "first_rejected": self.first,
             "unlabelled": self.unlabelled,
+            "read_otherwise": self.notes.to_json(),
         }
 
     @classmethod
@@ -80,6 +85,7 @@ class Tally:
             reasons=Counter(data["rejected"]),
             first=list(data["first_rejected"]),
             unlabelled=data["unlabelled"],
+            notes=ColumnNotes.from_json(data["read_otherwise"]),
         )
 
 

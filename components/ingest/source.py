@@ -188,6 +188,12 @@ def _found(source: str, path: Path, file_format: str) -> Source:
         found = _find(source, path, file_format)
     except OSError as error:  # a folder without permission, a name that is too long
         raise SourceError(f"{shown(source)} cannot be read: {error.strerror}") from error
+    for file in found.files:
+        if not _is_utf8(str(file)):  # in TFX's metadata there is no room for other bytes
+            raise SourceError(
+                f"{shown(file)}: its path holds bytes that are not UTF-8",
+                hint="rename that file or folder, or name a data.source that leaves it out",
+            )
     # TFX joins directory and pattern to one glob, in which '\\' hides the character behind it.
     if _GLOB_OR_ESCAPE.search(str(found.directory)) or "\\" in found.pattern:
         raise SourceError(
@@ -205,6 +211,11 @@ def _find(source: str, path: Path, file_format: str) -> Source:
         there = (pattern for pattern in patterns if any(path.glob(pattern)))
         return _matching(source, path, next(there, patterns[0]))
     fixed = [part for part in path.parts if not _GLOB_CHARACTERS.search(part)]
+    if path.exists():
+        raise SourceError(
+            f"{shown(source)} is a pipe or a device: a source is read more than once",
+            hint="write what comes from it into a file first, as: cat PIPE > data.csv",
+        )
     globbed = next((i for i, part in enumerate(path.parts) if _GLOB_CHARACTERS.search(part)), None)
     if globbed is None:
         raise SourceError(f"{shown(source)} does not exist{_nearest_entry(path)}", hint=_looked_at(path))
@@ -235,6 +246,15 @@ def _nearest_entry(path: Path) -> str:
         return ""
     close = difflib.get_close_matches(path.name, [entry.name for entry in path.parent.iterdir()], n=1)
     return f"; nearest: {shown(close[0])}" if close else ""
+
+
+def _is_utf8(path: str) -> bool:
+    """Whether a path is text throughout: Python gives other bytes as lone surrogates."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _looked_at(path: Path) -> str:

@@ -8,12 +8,16 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from components.ingest.blocks import Block, InputFile, Reject
+from components.ingest.column_notes import ROUNDED, TO_ZERO, ColumnNotes
 from components.ingest.column_types import Columns, ColumnType, as_type, parse, parse_guessed
 from components.ingest.example_encoding import ExampleEncoder
+from components.ingest.float32_fit import misfits
 from components.ingest.formats import format_of
+from components.ingest.number_forms import odd_forms
 from components.ingest.options import Options
 
 _WRONG_TYPE = {ColumnType.INT: "not a whole number", ColumnType.FLOAT: "not a number"}
+TOO_LARGE = "a number beyond 32-bit fractions"
 
 
 class GuessError(Exception):
@@ -69,14 +73,15 @@ def example_rows(
 
 
 def typed_rows(
-    block: Block, columns: Columns, *, guessed: Collection[str] = ()
+    block: Block, columns: Columns, *, guessed: Collection[str] = (), notes: ColumnNotes | None = None
 ) -> tuple[dict[str, pa.Array], dict[int, Reject]]:
-    """The columns' values, one for each row, and by row the first value that is of another type.
+    """The columns' values, one for each row, and by row the first value that its column cannot hold.
 
     Args:
         block: of any format; a column that it lacks has no value.
         columns: the name and type of each.
         guessed: columns of text cells whose type is a guess and no rule.
+        notes: gets what is read otherwise than it is written.
 
     Raises:
         GuessError: a guess is wrong.
@@ -93,14 +98,45 @@ def typed_rows(
             if (found := parse_guessed(values, kind)) is None:
                 raise GuessError(name)
             typed[name] = found
-            continue
-        typed[name], bad = parse(values, kind) if block.is_text else as_type(values, kind)
-        for row in np.flatnonzero(bad).tolist():
-            cell = str(values[row].as_py())[:80]
-            rejects.setdefault(
-                row, Reject(_WRONG_TYPE.get(kind, "no value expected"), block.find(row), name, repr(cell))
-            )
+            if notes is not None and kind in _WRONG_TYPE:
+                for form, count, first in odd_forms(values, kind):
+                    notes.add(name, form, count, first)
+        else:
+            typed[name], bad = parse(values, kind) if block.is_text else as_type(values, kind)
+            reason = _WRONG_TYPE.get(kind, "no value expected")
+            _reject(rejects, block, name, reason, np.flatnonzero(bad))
+        if kind == ColumnType.FLOAT:
+            _reject(rejects, block, name, TOO_LARGE, _too_large(name, typed[name], values, notes))
     return typed, rejects
+
+
+def _reject(
+    rejects: dict[int, Reject], block: Block, column: str, reason: str, rows: npt.NDArray[np.int64]
+) -> None:
+    """Rejects rows that no earlier column has rejected."""
+    for row in rows.tolist():
+        cell = repr(str(block.columns[column][row].as_py())[:80])
+        rejects.setdefault(row, Reject(reason, block.find(row), column, cell))
+
+
+def _too_large(
+    name: str, values: pa.Array, source: pa.Array, notes: ColumnNotes | None
+) -> npt.NDArray[np.int64]:
+    """The rows with a number that float32 does not hold; what it changes is noted."""
+    flat, written = values, source
+    if pa.types.is_large_list(values.type):
+        flat, written = values.flatten(), source.flatten()
+    found = misfits(flat, written)
+    for what, mask in ((TO_ZERO, found.to_zero), (ROUNDED, found.rounded)):
+        if mask is not None and notes is not None:
+            rows = np.flatnonzero(mask)
+            notes.add(name, what, len(rows), str(written[int(rows[0])].as_py()))
+    if found.too_large is None:
+        return np.zeros(0, dtype=np.int64)
+    places = np.flatnonzero(found.too_large)
+    if flat is values:
+        return places
+    return np.unique(np.searchsorted(values.offsets.to_numpy(), places, side="right") - 1)
 
 
 def row_numbers(block: Block, first: int) -> tuple[npt.NDArray[np.int64], list[tuple[int, Reject]]]:

@@ -13,7 +13,7 @@ from pipeline.config.section import Column, Columns, Letter, Moment, Section, Sn
 _DAY_FORMAT = re.compile("(?=.*%[Yy])(?=.*%[mbB])(?=.*%d)(?:[^%]|%[YymbBdHIMSp])*", re.DOTALL)
 # What only files have.
 _OF_FILES = (
-    "source", "span", "max_bad_share", "delimiter", "quote", "encoding", "column_names", "columns",
+    "source", "span", "max_bad_share", "delimiter", "quote", "encoding", "column_names", "columns", "types",
     "null_values", "numbers", "dates", "shard_mb", "min_shards", "compression", "gzip_level",
 )  # fmt: skip
 
@@ -113,7 +113,7 @@ class DataConfig(Section):
         description="The raw column that the label comes from; it is never a feature when serving.",
         examples=["tips"],
     )
-    split: dict[SnakeName, Annotated[int, Field(ge=1)]] = Field(
+    split: dict[SnakeName, Annotated[int, Field(ge=1, le=1_000_000)]] = Field(
         default={"train": 2, "eval": 1},
         description="Hash buckets per split: {train: 2, eval: 1} trains on two thirds of the rows.",
     )
@@ -143,6 +143,12 @@ class DataConfig(Section):
     )
     columns: Columns = Field(
         default=(), description="The columns that are read; none named: all. Not for tfrecord and images."
+    )
+    types: dict[Column, Literal["int", "float", "text"]] = Field(
+        default={},
+        description="CSV, JSON Lines and Parquet: types of columns that are not to be guessed, int, float or "
+        "text, over the schema's. text keeps numbers as they are written: {phone: text}.",
+        examples=[{"phone": "text"}],
     )
     null_values: Texts = Field(
         default=(),
@@ -232,6 +238,12 @@ class DataConfig(Section):
         is_dealt = self.split_by is None or self.split_by.key is not None or self.split_by.row is not None
         if not is_dealt and is_split_given:
             raise KeyRuleError("split_by names the splits already; remove this key", "split")
+        if self.delimiter == self.quote:
+            raise KeyRuleError("is the quote, too; set data.quote to another one, or to null", "delimiter")
+        if self.types and self.format not in ("csv", "jsonl", "parquet"):
+            raise KeyRuleError(
+                "only the columns of csv, jsonl and parquet have types; remove this key", "types"
+            )
         if self.split_by is not None and self.split_by.parts is not None and self.format != "npz":
             raise KeyRuleError("only files of the format npz have parts", "split_by", "parts")
         for column, form in self.dates.items():

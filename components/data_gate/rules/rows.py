@@ -17,11 +17,13 @@ class BadRows:
         rows_in: rows read.
         rejected: how many are in quarantine, by reason.
         first: the first of them, in words.
+        notes: column -> what was read otherwise than it is written, in words.
     """
 
     rows_in: int = 0
     rejected: Mapping[str, int] = field(default_factory=dict)
     first: tuple[str, ...] = ()
+    notes: Mapping[str, str] = field(default_factory=dict)
 
 
 def find_row_counts(statistics: Statistics, reference: Statistics, limits: Limits) -> Iterator[Finding]:
@@ -109,3 +111,9 @@ def find_bad_rows(bad: BadRows, limits: Limits) -> Iterator[Finding]:
         remedy=f"correct these rows, or raise {key('max_bad_share')}",
         stops=measured > limits.max_bad_share,
     )
+
+
+def find_read_otherwise(bad: BadRows) -> Iterator[Finding]:
+    """Values that Ingest reads otherwise than they are written, a finding a column; none stops."""
+    for column, what in bad.notes.items():
+        yield Finding(rule="read otherwise", feature=column, splits=(), what=what, stops=False)

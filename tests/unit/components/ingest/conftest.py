@@ -79,15 +79,16 @@ def ingest(tmp_path, read_shard):
             Path(folder).mkdir(parents=True, exist_ok=True)
         files = list_files(str(pattern))
         tasks = plan_tasks({None: files}, splits, quarantine=str(out), min_shards=options.min_shards)
+        known = options.known(known or {})
         columns = {}
         for task in tasks:
             for stored in task.files:
                 with fetched(stored) as file:
-                    columns = merge(columns, format_of(options).infer(file, options, known or {}))
+                    columns = merge(columns, format_of(options).infer(file, options, known))
         report = Report()
         for task in tasks:
             report.add(
-                convert(task, options, columns, known=None, open_output=open_output, progress=progress)
+                convert(task, options, columns, known=known, open_output=open_output, progress=progress)
             )
         rejects = [
             json.loads(line) for task in tasks for line in Path(task.quarantine).read_bytes().splitlines()

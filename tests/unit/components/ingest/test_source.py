@@ -1,6 +1,7 @@
 """What a data source may be, and which files are refused before anything runs."""
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -317,3 +318,20 @@ def test_other_delimiters_and_quotes_are_taken(tmp_path):
     file = tmp_path / "in.csv"
     file.write_bytes(b"'tips;x';miles\n'1;5';2\n")
     assert check_csv([file], label="miles", delimiter=";", quote="'") == ("tips;x", "miles")
+
+
+def test_file_whose_name_is_not_utf8_is_named_with_its_bytes(trips):
+    os.close(os.open(os.fsencode(trips / "data") + b"/caf\xe9.csv", os.O_CREAT))
+    with pytest.raises(
+        SourceError, match=r"data/caf\\udce9\.csv': its path holds bytes that are not UTF-8"
+    ) as caught:
+        resolve_source("data", root=trips)
+    assert "rename that file" in caught.value.hint
+    assert len(resolve_source("data/[ab].csv", root=trips).files) == 2
+
+
+def test_pipe_is_called_one(trips):
+    os.mkfifo(trips / "data/pipe.csv")
+    for source in ("data/pipe.csv", "/dev/null"):
+        with pytest.raises(SourceError, match="is a pipe or a device: a source is read more than once"):
+            resolve_source(source, root=trips)

@@ -1,0 +1,38 @@
+"""Where the letters of a column's texts lie in Arrow's memory: looked at there, no text is copied."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Letters = npt.NDArray[np.uint8]
+
+
+def bounds(cells: pa.Array) -> npt.NDArray[Any]:
+    """Where each text begins in `letters`, and where the last one ends; [len(cells) + 1]."""
+    width = np.int32 if cells.type in (pa.string(), pa.binary()) else np.int64
+    if not len(cells):
+        return np.zeros(1, dtype=width)
+    return np.frombuffer(cells.buffers()[1], dtype=width)[cells.offset : cells.offset + len(cells) + 1]
+
+
+def letters(cells: pa.Array) -> Letters:
+    """The letters of all texts, UTF-8; there may be others around them."""
+    data = cells.buffers()[2]
+    return np.frombuffer(data, dtype=np.uint8) if data is not None else np.zeros(0, dtype=np.uint8)
+
+
+def any_with_zero_before(wanted: bytes, cells: pa.Array) -> bool:
+    """Whether any text begins, after its sign, with a zero and then one of some letters."""
+    there, places = letters(cells), bounds(cells)
+    long = np.diff(places) > 1
+    if not len(there) or not long.any():
+        return False
+    first, last = places[:-1][long], places[1:][long] - 1
+    signs = there[first]
+    first = first + ((signs == ord("-")) | (signs == ord("+")))
+    zeros = first[(there[first] == ord("0")) & (first < last)]
+    is_wanted = np.zeros(256, dtype=np.bool_)
+    is_wanted[list(wanted)] = True
+    return bool(is_wanted[there[zeros + 1]].any())

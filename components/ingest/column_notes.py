@@ -1,0 +1,80 @@
+"""What is said once of a column whose values are read otherwise than they are written."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from components.counting import counted
+from components.ingest.float32_fit import WHOLE_UP_TO
+
+TO_ZERO = "nearer to 0 than a 32-bit fraction can be"
+ROUNDED = f"beyond {WHOLE_UP_TO:,}"
+_ENDINGS = {
+    TO_ZERO: "read as 0",
+    ROUNDED: "rounded to 32-bit fractions, so that different ones may become equal",
+}
+_SHOWN_LETTERS = 30
+
+
+@dataclass(slots=True)
+class ColumnNotes:
+    """Counts by column and by what is odd, each with the first value that shows it.
+
+    Attributes:
+        found: column -> a `Form`, TO_ZERO or ROUNDED -> (how many, the first as it is written).
+    """
+
+    found: dict[str, dict[str, tuple[int, str]]] = field(default_factory=dict)
+
+    def add(self, column: str, what: str, count: int, first: str) -> None:
+        """Takes in further values of a column."""
+        kinds = self.found.setdefault(column, {})
+        before, shown = kinds.get(what, (0, first[:_SHOWN_LETTERS]))
+        kinds[what] = (before + count, shown)
+
+    def merge(self, other: "ColumnNotes") -> None:
+        """Takes in what was found further down, or in other files."""
+        for column, kinds in other.found.items():
+            for what, (count, first) in kinds.items():
+                self.add(column, what, count, first)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data; `from_json` reads it back."""
+        return {
+            column: {str(what): list(kinds[what]) for what in kinds} for column, kinds in self.found.items()
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "ColumnNotes":
+        """Reads what `to_json` wrote."""
+        return cls(
+            {
+                column: {what: (count, first) for what, (count, first) in kinds.items()}
+                for column, kinds in data.items()
+            }
+        )
+
+    def sentences(self) -> dict[str, str]:
+        """What is said of each column, and the setting that keeps its values as they are written."""
+        return {column: f"{_said(kinds)}; {_kept(column)}" for column, kinds in self.found.items()}
+
+
+def _said(kinds: Mapping[str, tuple[int, str]]) -> str:
+    forms = [
+        f"{counted(count, 'value')} {what} (as {first!r})"
+        for what, (count, first) in kinds.items()
+        if what not in _ENDINGS
+    ]
+    words = [f"{', '.join(forms)}, read as numbers"] if forms else []
+    for what, ending in _ENDINGS.items():
+        if what in kinds:
+            count, first = kinds[what]
+            noun = "whole number" if what == ROUNDED else "value"
+            words.append(f"{counted(count, noun)} {what} (as {first!r}), {ending}")
+    return "; ".join(words)
+
+
+def _kept(column: str) -> str:
+    name = column if column.isidentifier() else json.dumps(column, ensure_ascii=False)
+    return f"to keep them as they are written, set data.types: {{{name}: text}}"

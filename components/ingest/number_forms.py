@@ -1,0 +1,87 @@
+"""How the texts of a column of numbers are written, where that says that they may be none.
+
+A number is digits, a point and an exponent with its sign, and a minus before it. What is read as a number
+besides, as TFX reads it, may be a phone number, a code, a version or a day.
+"""
+
+from collections.abc import Iterator
+from enum import StrEnum
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from components.ingest.cell_letters import any_with_zero_before, bounds, letters
+from components.ingest.column_types import ColumnType
+
+_MOST_DECIMALS = 8
+_SPACES = b" \t\r\n\v\f"
+
+
+class Form(StrEnum):
+    """Ways to write a number that few numbers have; each in words that follow "5 values"."""
+
+    PLUS = "with + in front"
+    ZEROS = "with zeros in front"
+    UNDERSCORE = "with _ inside"
+    SPACES = "with spaces around"
+    EXPONENT = "with an exponent, but neither point nor sign"
+    TRAILING = "with a zero at the end, beside shorter ones"
+
+
+# By what all texts together hold, so that few columns are looked at one by one.
+_PATTERNS = {
+    Form.PLUS: (b"+", r"^\s*\+"),
+    Form.UNDERSCORE: (b"_", "_"),
+    Form.SPACES: (_SPACES, r"^\s|\s$"),
+    Form.EXPONENT: (b"eE", r"^\s*[0-9]+[eE][0-9]+\s*$"),
+}
+
+
+def odd_forms(cells: pa.Array, kind: ColumnType) -> Iterator[tuple[Form, int, str]]:
+    """The odd forms among the texts of a column, with how many have each, and the first of them.
+
+    Args:
+        cells: Arrow strings; each is a number, or empty.
+        kind: INT or FLOAT, as which they are read.
+    """
+    places = bounds(cells)
+    there = letters(cells)[places[0] : places[-1]].tobytes()
+    for form, (marks, pattern) in _PATTERNS.items():
+        if any(mark in there for mark in marks):
+            yield from _matching(form, cells, pattern)
+    if kind == ColumnType.FLOAT:
+        if any_with_zero_before(b"0123456789", cells):
+            yield from _matching(Form.ZEROS, cells, r"^\s*[+-]?0[0-9_]")
+        yield from _trailing_zeros(cells)
+
+
+def _matching(form: Form, cells: pa.Array, pattern: str) -> Iterator[tuple[Form, int, str]]:
+    found = cells.filter(pc.match_substring_regex(cells, pattern))
+    if len(found):
+        yield form, len(found), found[0].as_py()
+
+
+def _trailing_zeros(cells: pa.Array) -> Iterator[tuple[Form, int, str]]:
+    """As in 1.10 beside 1.2: decimals that end in a zero, and others that are fewer."""
+    there, places = letters(cells), bounds(cells)
+    starts, ends = places[:-1], places[1:]
+    filled = ends > starts
+    starts, ends = starts[filled], ends[filled]
+    zeros = there[ends - 1] == ord("0")
+    rows = np.flatnonzero(filled)
+    ends_in_zero = rows[zeros]
+    for decimals in range(2, _MOST_DECIMALS + 1):
+        has = _has_decimals(there, starts[zeros], ends[zeros], decimals)
+        if has.any() and any(_has_decimals(there, starts, ends, fewer).any() for fewer in range(1, decimals)):
+            some = cells.take(pa.array(ends_in_zero[has]))
+            yield from _matching(Form.TRAILING, some, r"\.[0-9]+0$")
+
+
+def _has_decimals(
+    there: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], decimals: int
+) -> npt.NDArray[np.bool_]:
+    """Which texts have their point before so many last letters."""
+    point = ends - 1 - decimals
+    return np.asarray((point >= starts) & (there[np.maximum(point, 0)] == ord(".")))
