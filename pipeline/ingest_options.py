@@ -1,5 +1,6 @@
 """From the workload's `data` to what Ingest is given: how files are read, and which are which split's."""
 
+from components.ingest.limits import Limits
 from components.ingest.options import MEBIBYTE, Options
 from pipeline.config import DataConfig
 
@@ -36,6 +37,7 @@ def ingest_options(data: DataConfig) -> Options:
         min_shards=data.min_shards,
         compression=data.compression,
         gzip_level=data.gzip_level,
+        limits=Limits(**data.limits.model_dump()),
     )
 
 

@@ -1,12 +1,13 @@
 """What the readers of all formats give: blocks of rows, and the rows that they could not read."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 
 from components.errors import ComponentError
+from components.ingest.limits import Limits
 
 
 class FileError(ComponentError):
@@ -84,3 +85,21 @@ class Block:
     is_text: bool = False
     part: str = ""
     position: int = 0
+
+
+def check_columns(names: Sized, limits: Limits, *, of: str) -> None:
+    """Refuses more columns than the limit.
+
+    Args:
+        names: of the columns.
+        limits: how many there may be.
+        of: the file, as the user knows it.
+
+    Raises:
+        FileError: there are more.
+    """
+    if len(names) > limits.columns:
+        raise FileError(
+            f"{of} has {len(names):,} columns, {limits.exceeded('columns')}",
+            hint="name those that are needed in data.columns, or raise data.limits.columns",
+        )

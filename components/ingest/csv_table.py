@@ -18,6 +18,7 @@ from components.ingest.blocks import Block, FileError, InputFile, Place, Reject
 from components.ingest.column_types import Columns, ColumnType, infer_type
 from components.ingest.compression import open_stream
 from components.ingest.csv_records import Records, scan_records
+from components.ingest.limits import TOO_LONG
 from components.ingest.options import Options
 from components.ingest.written_values import WrittenValues
 
@@ -96,7 +97,7 @@ class _Table:
             self._read,
             delimiter=options.delimiter,
             quote=options.quote,
-            max_record_bytes=options.max_record_bytes,
+            max_record_bytes=options.limits.row_bytes,
             block_bytes=options.block_bytes,
         )
         self._first = next(self._records, None)
@@ -209,9 +210,10 @@ class _Table:
         for start, end in zip(records.starts.tolist(), records.ends.tolist(), strict=True):
             raw = records.data[start:end]
             if records.kept_bytes:
-                limit = self._options.max_record_bytes
                 place = Place(records.line_of(start), records.offset + start, raw)
-                rows.rejects.append(Reject("longer than the limit", place, detail=f"more than {limit} bytes"))
+                rows.rejects.append(
+                    Reject(TOO_LONG, place, detail=self._options.limits.exceeded("row_bytes"))
+                )
             elif (why := self._add(raw, start, rows)) and not self._add_lines(raw, start, records, rows):
                 rows.rejects.append(self._reject(why, raw, start, records))
         cells = [pa.array(column, pa.string()) for column in zip(*rows.cells, strict=True)]
@@ -262,7 +264,7 @@ class _Table:
             return "a NUL byte"
         quote = self._options.quote
         # The limit is the whole process's; fields are bounded by the record here.
-        limit = csv.field_size_limit(self._options.max_record_bytes)
+        limit = csv.field_size_limit(self._options.limits.row_bytes)
         try:
             return list(
                 csv.reader(

@@ -35,7 +35,7 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
     offsets: list[int] = []
     rejects: list[Reject] = []
     size = 0
-    for item in read_records(open_stream(file), max_bytes=options.max_record_bytes):
+    for item in read_records(open_stream(file), max_bytes=options.limits.row_bytes):
         if isinstance(item, BrokenRecord):
             if item.is_end:
                 raise _cut(file, item)
@@ -56,7 +56,7 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
 
 
 def _good(file: InputFile, options: Options) -> Iterator[tuple[int, bytes]]:
-    for item in read_records(open_stream(file), max_bytes=options.max_record_bytes):
+    for item in read_records(open_stream(file), max_bytes=options.limits.row_bytes):
         if not isinstance(item, BrokenRecord) and is_example(item[1]):
             yield item
 

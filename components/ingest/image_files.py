@@ -1,20 +1,32 @@
 """Images in folders, one folder for each class: the encoded bytes and the folder's name are the example."""
 
 import io
+import shlex
 import warnings
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 import pyarrow as pa
 from PIL import Image, UnidentifiedImageError
+from PIL.ImageFile import ImageFile
 
 from components.ingest.blocks import Block, FileError, InputFile, Place, Reject
 from components.ingest.column_types import Columns, ColumnType
+from components.ingest.image_structure import (
+    find_damage,
+    frame_pixels,
+    gif_colours,
+    no_image,
+    odd_kind,
+    other_image,
+)
+from components.ingest.limits import TOO_LARGE, Limits
 from components.ingest.options import Options
 
 IMAGE = "image"
-# What Pillow raises over files that are damaged or far larger than they seem.
-_BROKEN = (OSError, SyntaxError, ValueError, Image.DecompressionBombError, Image.DecompressionBombWarning)
+PILLOW_FORMATS = ("JPEG", "PNG", "GIF", "BMP")
+"""Pillow's names of what TensorFlow decodes. For others it would start programs, as Ghostscript for EPS."""
+_UNREADABLE = "unreadable image"
 
 
 def infer(file: InputFile, options: Options, known: Columns) -> dict[str, ColumnType]:  # noqa: ARG001
@@ -29,28 +41,71 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
         FileError: the file cannot be opened.
     """
     label = PurePosixPath(file.name).parent.name
+    limits = options.limits
     try:
-        data = file.path.read_bytes()
+        with file.path.open("rb") as stream:
+            data = stream.read(limits.decoded_bytes + 1)
     except OSError as error:
         raise FileError(f"{file.name} cannot be read: {error.strerror}") from error
     place = Place(None, 0, data)
-    if why := _find_problem(data):
-        rejects = [Reject("unreadable image", place, detail=why)]
+    if problem := find_problem(data, name=file.name, limits=limits):
+        rejects = [Reject(problem[0], place, detail=problem[1])]
         yield Block(rows=0, columns={}, rejects=rejects, find=lambda _: place, position=len(data))
         return
     image, name = pa.array([data], pa.large_binary()), pa.array([label.encode()], pa.large_binary())
     yield Block(rows=1, columns={IMAGE: image, options.label: name}, find=lambda _: place, position=len(data))
 
 
-def _find_problem(data: bytes) -> str:
-    """Why the bytes are no whole image; empty if they are one."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with Image.open(io.BytesIO(data)) as image:
-                image.load()
-    except UnidentifiedImageError:
-        return "of no known format"
-    except _BROKEN as error:
-        return str(error)[:120]
-    return ""
+def find_problem(data: bytes, *, name: str, limits: Limits) -> tuple[str, str] | None:
+    """Why the bytes are no whole image that TensorFlow's decoder shows as it is meant.
+
+    Args:
+        data: of the file; of one above `limits.decoded_bytes` a part is enough.
+        name: of the file, for the remedy.
+        limits: how large it may be.
+
+    Returns:
+        A reason, by which images are counted, and what was found; None where nothing is wrong.
+    """
+    if len(data) > limits.decoded_bytes:
+        return TOO_LARGE, f"{limits.exceeded('decoded_bytes')}"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # what is too large is said below
+        try:
+            with Image.open(io.BytesIO(data), formats=PILLOW_FORMATS) as image:
+                return _problem_of(image, data, name, limits)
+        except UnidentifiedImageError:
+            if kind := other_image(data):
+                return _UNREADABLE, f"{kind}; {_remedy(name)}"
+            return _UNREADABLE, f"{no_image(data)}, no image" if no_image(data) else "of no known format"
+        except MemoryError:
+            raise
+        except Exception as error:  # of any kind, over bytes that somebody made up
+            return _UNREADABLE, str(error)[:120] or type(error).__name__
+
+
+def _problem_of(image: ImageFile, data: bytes, name: str, limits: Limits) -> tuple[str, str] | None:
+    """What is wrong with an image whose header can be read."""
+    kind = str(image.format)
+    width, height = image.size
+    if width * height > limits.image_pixels:
+        return TOO_LARGE, f"{width:,}x{height:,} pixels, {limits.exceeded('image_pixels')}"
+    if why := find_damage(data, kind):
+        return _UNREADABLE, why
+    if kind == "GIF" and (pixels := frame_pixels(data)) > limits.image_pixels:
+        return TOO_LARGE, f"{pixels:,} pixels in all frames, {limits.exceeded('image_pixels')}"
+    other = odd_kind(data) if kind in ("GIF", "BMP") else ""
+    if kind == "BMP" and image.mode == "P":
+        other = "a BMP with a palette"
+    if other:
+        return _UNREADABLE, f"{other}; {_remedy(name)}"
+    image.load()
+    if kind == "GIF" and image.getextrema()[1] >= gif_colours(data):
+        return _UNREADABLE, "a pixel of a colour that it does not name"
+    return None
+
+
+def _remedy(name: str) -> str:
+    """The command that makes a PNG of an image in its place."""
+    quoted = shlex.quote(name)
+    return f"convert it: magick {quoted} png:{quoted}"

@@ -14,6 +14,7 @@ from components.ingest.blocks import Block, FileError, InputFile, Place, Reject
 from components.ingest.column_types import Columns, ColumnType
 from components.ingest.compression import open_stream
 from components.ingest.csv_records import Records, scan_records
+from components.ingest.limits import TOO_LONG
 from components.ingest.options import Options
 from components.ingest.written_values import WrittenValues
 
@@ -102,7 +103,7 @@ def _read_lines(
         stream.read,
         delimiter=",",
         quote=None,
-        max_record_bytes=options.max_record_bytes,
+        max_record_bytes=options.limits.row_bytes,
         block_bytes=options.block_bytes,
     )
     for records in blocks:
@@ -114,7 +115,7 @@ def _read_lines(
                 raw = raw.removeprefix(b"\xef\xbb\xbf")
             if not raw.strip():
                 continue
-            reason, detail = "longer than the limit", f"more than {options.max_record_bytes} bytes"
+            reason, detail = TOO_LONG, options.limits.exceeded("row_bytes")
             row: Any = None
             if not records.kept_bytes:
                 row, reason, detail = _parse(raw)

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from components.errors import ComponentError
 from components.ingest.column_types import Columns, ColumnType
+from components.ingest.limits import Limits
 
 MEBIBYTE = 1 << 20
 
@@ -39,7 +40,7 @@ class Options:
         min_shards: output files of each split, at least.
         compression: of the output: "gzip", "zstd" or "none".
         gzip_level: 1 to 9.
-        max_record_bytes: length of the longest row of a text file or record of a TFRecord file.
+        limits: what the source may become.
         block_bytes: how much is read at a time.
         inferred_blocks: how many blocks of a CSV its types are inferred from; 0: all.
     """
@@ -63,7 +64,7 @@ class Options:
     min_shards: int = 1
     compression: str = "gzip"
     gzip_level: int = 1
-    max_record_bytes: int = 8 * MEBIBYTE
+    limits: Limits = field(default_factory=Limits)
     block_bytes: int = 4 * MEBIBYTE
     inferred_blocks: int = 0
 
@@ -78,7 +79,7 @@ class Options:
         values: dict[str, Any] = {
             key: tuple(value) if isinstance(value, list) else value for key, value in plain.items()
         }
-        return cls(**values)
+        return cls(**{**values, "limits": Limits(**plain["limits"])})
 
     @property
     def decider(self) -> str | None:
@@ -116,10 +117,12 @@ class Options:
         Raises:
             ComponentError: one of `columns` is not there.
         """
+        there, wanted = set(names), set(self.columns)
         for name in self.columns:
-            if name not in names:
+            if name not in there:
                 raise ComponentError(
                     f"{file} has no column {name!r}, which data.columns names",
                     hint=f"there are {', '.join(names[:20])}",
                 )
-        return tuple(name for name in names if self.is_feature(name) or name == self.decider)
+        read = {*wanted, self.decider} if wanted else there
+        return tuple(name for name in names if name in read)

@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from components.ingest.limits import Limits
 from components.ingest.spans import span_kind, span_number
 from pipeline.config.problems import KeyRuleError
 from pipeline.config.section import Column, Columns, Letter, Moment, Section, SnakeName, Text, Texts
@@ -14,8 +15,14 @@ _DAY_FORMAT = re.compile("(?=.*%[Yy])(?=.*%[mbB])(?=.*%d)(?:[^%]|%[YymbBdHIMSp])
 # What only files have.
 _OF_FILES = (
     "source", "span", "max_bad_share", "delimiter", "quote", "encoding", "column_names", "columns", "types",
-    "null_values", "numbers", "dates", "shard_mb", "min_shards", "compression", "gzip_level",
+    "null_values", "numbers", "dates", "shard_mb", "min_shards", "compression", "gzip_level", "limits",
 )  # fmt: skip
+
+
+_LIMITS = Limits()
+_MEBIBYTE = 1 << 20
+_INT32_MAX = 2**31 - 1  # what a length in Arrow's and TensorFlow's files can be
+_PILLOWS_MOST_PIXELS = 178_956_970  # twice PIL.Image.MAX_IMAGE_PIXELS; it refuses more
 
 
 class SplitByConfig(Section):
@@ -82,6 +89,35 @@ class NumberFormatConfig(Section):
         if self.decimal == self.thousands:
             raise KeyRuleError(f"is {self.decimal!r}, as decimal is; they must differ", "thousands")
         return self
+
+
+class LimitsConfig(Section):
+    """What the source may become at most while it is read; docs/limits.md says what each is for."""
+
+    columns: int = Field(
+        default=_LIMITS.columns,
+        ge=1,
+        description="Columns or keys that become features, of all files together.",
+    )
+    row_bytes: int = Field(
+        default=_LIMITS.row_bytes,
+        ge=1024,
+        le=_INT32_MAX,
+        description="Bytes of a line of CSV or JSON Lines, or of a record of a TFRecord.",
+    )
+    image_pixels: int = Field(
+        default=_LIMITS.image_pixels,
+        ge=1,
+        le=_PILLOWS_MOST_PIXELS,
+        description="Height x width of an image: of a GIF all frames together, of an array x channels.",
+    )
+    decoded_bytes: int = Field(
+        default=_LIMITS.decoded_bytes,
+        ge=_MEBIBYTE,
+        le=_INT32_MAX,
+        description="Bytes that a row, an image or a value takes unpacked, and that a column of a part of a "
+        "Parquet file takes where it is packed more than a hundredfold.",
+    )
 
 
 class DataConfig(Section):
@@ -178,6 +214,9 @@ class DataConfig(Section):
         description="How the examples are stored. zstd is read by TFX's Beam components, never by tf.data.",
     )
     gzip_level: int = Field(default=1, ge=1, le=9, description="gzip: 1 is fast, 9 is small.")
+    limits: LimitsConfig = Field(
+        default=LimitsConfig(), description="What the source may become at most while it is read."
+    )
 
     @field_validator("encoding")
     @classmethod

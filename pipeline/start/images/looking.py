@@ -12,6 +12,7 @@ from PIL import Image
 from components.ingest.blocks import InputFile
 from components.ingest.column_types import ColumnType
 from components.ingest.formats import FORMATS
+from components.ingest.image_files import PILLOW_FORMATS
 from components.ingest.npz_images import image_shapes
 from components.ingest.options import Options
 from pipeline.errors import UsageError
@@ -139,7 +140,7 @@ def _look_at_folder(path: Path, most_images: int) -> ImageFacts:
             unreadable.append((str(file.relative_to(path)), why))
             classes[file.parent.name] -= 1
             continue
-        with Image.open(file) as image:
+        with Image.open(file, formats=PILLOW_FORMATS) as image:
             sizes[image.height, image.width] += 1
             modes[_mode(image)] += 1
     return ImageFacts(

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from components.errors import ComponentError
 from components.ingest.blocks import FileError
 from components.ingest.column_types import ColumnType
+from components.ingest.limits import Limits
 
 
 def test_whole_numbers_fractions_and_text_get_their_types(ingest, write):
@@ -144,8 +145,8 @@ def test_compressed_files_are_unpacked(ingest, write, suffix):
         (b"1,caf\xe9", "not valid text", ""),
         (b"1,a\0b", "a NUL byte", ""),
         (b'1,"x"y', "broken quotes", ""),
-        (b"1," + b"x" * 5000, "longer than the limit", "more than 4000 bytes"),
-        (b'1,"' + b"x" * 5000, "longer than the limit", "more than 4000 bytes"),
+        (b"1," + b"x" * 5000, "longer than the limit", "more than data.limits.row_bytes (4,000)"),
+        (b'1,"' + b"x" * 5000, "longer than the limit", "more than data.limits.row_bytes (4,000)"),
     ],
 )
 @pytest.mark.parametrize("where", [0, 20, 39])
@@ -153,7 +154,7 @@ def test_bad_row_is_quarantined_with_its_place_and_no_other(ingest, write, line,
     lines = [b"%d,good" % i for i in range(40)]
     lines[where] = line
     path = write(b"a,b\n" + b"\n".join(lines) + b"\n")
-    found = ingest(path, split={"all": 1}, max_record_bytes=4000, block_bytes=1000)
+    found = ingest(path, split={"all": 1}, limits=Limits(row_bytes=4000), block_bytes=1000)
     assert sorted(row["a"][0] for row in found.rows) == [i for i in range(40) if i != where]
     [reject] = found.rejects
     assert (reject["file"], reject["line"], reject["reason"], reject["detail"]) == (
@@ -260,7 +261,7 @@ def test_progress_tells_rows_and_bytes(ingest, write):
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
 def test_any_bytes_are_rows_or_quarantined_or_refused(ingest, write, content, block_bytes):
     try:
-        found = ingest(write(b"a,b\n" + content), block_bytes=block_bytes, max_record_bytes=100)
+        found = ingest(write(b"a,b\n" + content), block_bytes=block_bytes, limits=Limits(row_bytes=100))
     except FileError:
         return
     lines = [line for line in content.split(b"\n") if line.rstrip(b"\r")]

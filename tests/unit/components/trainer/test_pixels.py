@@ -127,6 +127,48 @@ def test_what_is_no_image_is_black_and_a_damaged_one_is_told(picture):
         decoded_images(tf.constant([_file(picture, "PNG")[:60]]), (2, 3, 1))
 
 
+def _saved(picture, kind, **options):
+    out = io.BytesIO()
+    picture.save(out, kind, **options)
+    return out.getvalue()
+
+
+def test_each_kind_of_image_that_ingest_accepts_shows_the_same_pixels():
+    import tensorflow as tf
+
+    from components.ingest.image_files import find_problem
+    from components.ingest.limits import Limits
+    from components.trainer.pixels import decoded_images
+
+    picture = Image.fromarray(np.random.default_rng(1).integers(0, 256, (12, 10, 3), dtype=np.uint8))
+    turned = [picture.rotate(90)]
+    modes = {
+        "PNG": ("1", "L", "LA", "P", "RGB", "RGBA"),
+        "JPEG": ("L", "RGB", "CMYK"),
+        "GIF": ("L", "P"),
+        "BMP": ("1", "L", "P", "RGB", "RGBA"),
+        "WEBP": ("RGB",),
+        "TIFF": ("RGB",),
+    }
+    files = {(kind, mode): _saved(picture.convert(mode), kind) for kind in modes for mode in modes[kind]}
+    files["PNG", "few colours"] = _saved(picture.quantize(4), "PNG", bits=2)
+    files["PNG", "transparent"] = _saved(picture.convert("P"), "PNG", transparency=3)
+    files["PNG", "animated"] = _saved(picture, "PNG", save_all=True, append_images=turned)
+    files["JPEG", "progressive"] = _saved(picture, "JPEG", progressive=True)
+    files["JPEG", "two pictures"] = _saved(picture, "MPO", save_all=True, append_images=turned)
+    files["GIF", "animated"] = _saved(picture, "GIF", save_all=True, append_images=turned)
+    accepted = {key: data for key, data in files.items() if not find_problem(data, name="", limits=Limits())}
+    assert set(files) - set(accepted) == {
+        ("BMP", "1"), ("BMP", "P"), ("WEBP", "RGB"), ("TIFF", "RGB")
+    }  # fmt: skip
+    shown = decoded_images(tf.constant(list(accepted.values())), (12, 10, 3)).numpy()
+    for (kind, mode), pixels in zip(accepted, shown, strict=True):
+        with Image.open(io.BytesIO(accepted[kind, mode])) as image:
+            meant = np.asarray(image.convert("RGB")).astype(int)
+        # Decoders of JPEG may round differently.
+        assert np.abs(pixels - meant).max() <= (8 if kind == "JPEG" else 0), (kind, mode)
+
+
 @pytest.mark.parametrize("kept", ["memory", "file"])
 def test_images_stay_bytes_and_batches_hold_them(images, file, kept, tmp_path):
     from components.trainer.input.arrays import FileRows, eval_batches, load_rows

@@ -1,0 +1,231 @@
+"""What TensorFlow's decoder asks of an image and Pillow does not: the parts of PNG, GIF and BMP files.
+
+TensorFlow reads JPEG, PNG, GIF and BMP, and of these not every kind: one file that it refuses stops the whole
+Transform, and what it misreads is another picture. Bytes in, the problem in words out.
+"""
+
+import struct
+import zlib
+from collections.abc import Callable, Mapping
+
+from components.counting import counted
+
+# Where in a file and by which bytes other images are known.
+_OTHER_IMAGES: tuple[tuple[int, bytes, str], ...] = (
+    (8, b"WEBP", "WebP"),
+    (0, b"II*\0", "TIFF"),
+    (0, b"MM\0*", "TIFF"),
+    (0, b"II+\0", "TIFF"),
+    (4, b"ftypavi", "AVIF"),
+    (4, b"ftyphei", "HEIC"),
+    (4, b"ftyphev", "HEIC"),
+    (4, b"ftypmif1", "HEIF"),
+    (4, b"jP  \r\n\x87\n", "JPEG 2000"),
+    (0, b"\xff\x4f\xff\x51", "JPEG 2000"),
+    (0, b"\xff\x0a", "JPEG XL"),
+    (4, b"JXL \r\n\x87\n", "JPEG XL"),
+    (0, b"\0\0\1\0", "ICO"),
+    (0, b"DDS ", "DDS"),
+    (0, b"8BPS", "PSD"),
+    (0, b"icns", "ICNS"),
+    (0, b"qoif", "QOI"),
+    (0, b"BLP", "BLP"),
+    (0, b"\x01\xda", "SGI"),
+    (0, b"\x0a\x05\x01", "PCX"),
+    (0, b"SIMPLE  =", "FITS"),
+)
+# The same of what is found in place of an image.
+_NO_IMAGES: tuple[tuple[int, bytes, str], ...] = (
+    (0, b"%!ps", "PostScript"),
+    (0, b"\xc5\xd0\xd3\xc6", "PostScript"),
+    (0, b"%pdf", "a PDF"),
+    (0, b"<svg", "SVG"),
+    (0, b"pk\x03\x04", "a zip"),
+    (0, b"\x1f\x8b", "gzip"),
+    (0, b"<!doctype html", "a web page"),
+    (0, b"<html", "a web page"),
+    (0, b"<?xml", "XML"),
+    (0, b"{", "JSON"),
+)
+_HEAD = 64
+_JPEG_PIXELS, _JPEG_END = b"\xff\xda", b"\xff\xd9"
+_PNG_HEAD = 8
+_PNG_CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
+# Where the pixels of each pass of an interlaced PNG lie: first column and row, and the steps to the next.
+_ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
+_GIF_HEAD, _GIF_DESCRIPTOR = 13, 9
+_GIF_TRAILER, _GIF_EXTENSION, _GIF_IMAGE = 0x3B, 0x21, 0x2C
+_BMP_HEAD, _BMP_LEAST_INFO = 14, 40
+_BMP_BITS = (8, 24, 32)
+_BMP_PLAIN = (0, 3, 6)  # uncompressed, and that with masks; Pillow refuses masks in another order
+
+
+def other_image(data: bytes) -> str:
+    """The kind of an image that is none of those that are read; empty where the bytes seem to be none."""
+    if data[:1] == b"P" and data[1:2] in b"1234567" and data[2:3].isspace():
+        return "PPM"
+    if data[-18:-2] == b"TRUEVISION-XFILE":
+        return "TGA"
+    return _known_by(data, _OTHER_IMAGES)
+
+
+def no_image(data: bytes) -> str:
+    """What the bytes are that are no image; empty where that is not known."""
+    return _known_by(data[:_HEAD].lstrip().lower(), _NO_IMAGES)
+
+
+def find_damage(data: bytes, kind: str) -> str:
+    """What is wrong with the parts of an image that Pillow can read; empty where nothing is.
+
+    Args:
+        data: the whole file.
+        kind: Pillow's name of the format.
+    """
+    check = _CHECKS.get(kind)
+    if check is None:
+        return ""
+    try:
+        return check(data)
+    except (struct.error, IndexError):
+        return "it ends too early"
+
+
+def odd_kind(data: bytes) -> str:
+    """The kind of a whole GIF or BMP that TensorFlow takes for another picture or not at all; else empty."""
+    return _odd_gif(data) if data.startswith(b"GIF") else _odd_bmp(data)
+
+
+def gif_colours(data: bytes) -> int:
+    """How many colours the first frame of a whole GIF can name; TensorFlow refuses pixels of others."""
+    position = _GIF_HEAD + _gif_table(data[10])
+    while data[position] != _GIF_IMAGE:
+        position = _behind_blocks(data, position + 2)
+    return (_gif_table(data[position + _GIF_DESCRIPTOR]) or _gif_table(data[10])) // 3
+
+
+def frame_pixels(data: bytes) -> int:
+    """The pixels of all frames of a whole GIF: its readers decode all of them, whichever they show."""
+    return sum(width * height for _, _, width, height in _gif_frames(data))
+
+
+def _png_damage(data: bytes) -> str:
+    """A chunk that is cut or whose checksum is wrong, no end, or fewer pixels than the header says."""
+    position, packed, header, kind = _PNG_HEAD, [], b"", b""
+    while kind != b"IEND":
+        size, kind = struct.unpack_from(">I4s", data, position)
+        body = data[position + 8 : position + 8 + size]
+        (checksum,) = struct.unpack_from(">I", data, position + 8 + size)
+        if zlib.crc32(kind + body) != checksum:
+            return f"the checksum of its part {kind.decode('latin-1')!r} is wrong"
+        if kind == b"IHDR":
+            header = body
+        elif kind == b"IDAT":
+            packed.append(body)
+        position += 12 + size
+    wanted = _png_bytes(header)
+    try:
+        found = len(zlib.decompressobj().decompress(b"".join(packed), wanted))
+    except zlib.error as error:
+        return f"its pixels cannot be unpacked: {error}"
+    return "" if found == wanted else f"it holds {found:,} of {wanted:,} bytes of pixels"
+
+
+def _png_bytes(header: bytes) -> int:
+    """Bytes of the unpacked rows, each behind the number of its filter."""
+    width, height, depth, colours, _, _, is_interlaced = struct.unpack(">IIBBBBB", header)
+    bits = depth * _PNG_CHANNELS.get(colours, 0)
+    total = 0
+    for x, y, step_x, step_y in _ADAM7 if is_interlaced else ((0, 0, 1, 1),):
+        columns, rows = -(-(width - x) // step_x), -(-(height - y) // step_y)
+        if columns > 0 and rows > 0:
+            total += rows * (1 + (columns * bits + 7) // 8)
+    return total
+
+
+def _gif_damage(data: bytes) -> str:
+    """No frame; one that is cut is told by an error."""
+    return "" if _gif_frames(data) else "it holds no frame"
+
+
+def _odd_gif(data: bytes) -> str:
+    """Of a first frame that does not fill the picture TensorFlow shows the frame alone."""
+    width, height = struct.unpack_from("<HH", data, 6)
+    first = _gif_frames(data)[0]
+    if first == (0, 0, width, height):
+        return ""
+    return f"a GIF of {width}x{height} whose first frame is {first[2]}x{first[3]} at {first[0]}, {first[1]}"
+
+
+def _gif_frames(data: bytes) -> list[tuple[int, int, int, int]]:
+    """Left, top, width and height of each frame; an IndexError or struct.error where the file is cut."""
+    position = _GIF_HEAD + _gif_table(data[10])
+    frames: list[tuple[int, int, int, int]] = []
+    while (block := data[position]) != _GIF_TRAILER:
+        if block == _GIF_IMAGE:
+            frames.append(struct.unpack_from("<HHHH", data, position + 1))
+            # Behind the colours stands how many bits the first code has.
+            position += 1 + _GIF_DESCRIPTOR + _gif_table(data[position + _GIF_DESCRIPTOR]) + 1
+        elif block == _GIF_EXTENSION:
+            position += 2
+        else:
+            raise IndexError(position)
+        position = _behind_blocks(data, position)
+    return frames
+
+
+def _behind_blocks(data: bytes, position: int) -> int:
+    """Where blocks end, each behind its length, of which the last is 0."""
+    while size := data[position]:
+        position += 1 + size
+    return position + 1
+
+
+def _gif_table(flags: int) -> int:
+    """Bytes of a table of colours."""
+    return 3 << ((flags & 7) + 1) if flags & 0x80 else 0
+
+
+def _odd_bmp(data: bytes) -> str:
+    """What TensorFlow does not take as it is meant; Pillow says what palette there is."""
+    (info,) = struct.unpack_from("<I", data, _BMP_HEAD)
+    if info < _BMP_LEAST_INFO:
+        return "a BMP of OS/2"
+    _, _, _, bits, compression = _bmp_info(data)
+    if bits not in _BMP_BITS:
+        return f"a BMP of {counted(bits, 'bit')} a pixel"
+    return "" if compression in _BMP_PLAIN else "a compressed BMP"
+
+
+def _bmp_damage(data: bytes) -> str:
+    """Bytes too many or too few."""
+    if _odd_bmp(data):
+        return ""
+    width, height, _, bits, _ = _bmp_info(data)
+    (offset,) = struct.unpack_from("<I", data, 10)
+    wanted = offset + (width * bits + 31) // 32 * 4 * abs(height)
+    return "" if len(data) == wanted else f"it has {len(data):,} bytes, not {wanted:,} as its header says"
+
+
+def _bmp_info(data: bytes) -> tuple[int, int, int, int, int]:
+    """Width, height (negative: from the top down), planes, bits a pixel, compression."""
+    width, height, planes, bits, compression = struct.unpack_from("<iiHHI", data, _BMP_HEAD + 4)
+    return width, height, planes, bits, compression
+
+
+def _jpeg_damage(data: bytes) -> str:
+    """No end behind the begin of the last pixels: TensorFlow wants one, Pillow only the pixels."""
+    return "it ends too early" if data.rfind(_JPEG_END) < data.rfind(_JPEG_PIXELS) else ""
+
+
+def _known_by(head: bytes, beginnings: tuple[tuple[int, bytes, str], ...]) -> str:
+    found = (name for offset, letters, name in beginnings if head.startswith(letters, offset))
+    return next(found, "")
+
+
+_CHECKS: Mapping[str, Callable[[bytes], str]] = {
+    "JPEG": _jpeg_damage,
+    "MPO": _jpeg_damage,
+    "PNG": _png_damage,
+    "GIF": _gif_damage,
+    "BMP": _bmp_damage,
+}
