@@ -132,6 +132,12 @@ def connection_config(metadata: MetadataConfig | None, output: Path) -> Any:
     return config
 
 
+def sqlite_file(config: Any) -> str:
+    """The file of a ConnectionConfig's SQLite store; empty where the store is on a server."""
+    is_here = hasattr(config, "sqlite") and config.WhichOneof("config") == "sqlite"
+    return str(config.sqlite.filename_uri) if is_here else ""
+
+
 def prepare_server(config: Any) -> None:
     """Makes a server fit for this process and its children; its tables, before nodes want them all at once.
 

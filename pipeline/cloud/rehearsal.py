@@ -22,7 +22,7 @@ from pipeline.fingerprint import Fingerprint
 from pipeline.local.engine import Engine
 from pipeline.local.execution import INTERRUPTED, RunDisplay
 from pipeline.local.graph import Graph
-from pipeline.local.history import History, new_run_id
+from pipeline.local.history import History
 from pipeline.local.lock import locked
 from pipeline.local.outcome import complete_outcome, exit_code
 from pipeline.local.plan import Decision
@@ -75,7 +75,7 @@ def rehearse(
     image = read_image()
     staged = output / _STAGED
     target = rehearsal_target(request, image, output=output, staged=staged, root=root)
-    run_id = new_run_id()
+    run_id = history.new_run_id()
     with locked(output, run_id=run_id):
         end_leftovers(output / "runs")
         remove_left(output / "runs")

@@ -155,10 +155,6 @@ def _execute(asked: "Request", resumed: RunRecord | None = None) -> int:
     from pipeline.local.execution import execute
     from pipeline.local.progress import stderr_display
 
-    if asked.deploys:
-        from components.google_credentials import find_credentials
-
-        find_credentials("push.endpoint")  # told now, not after the training
     display = stderr_display()
     try:
         record = execute(asked, display=display, resumed=resumed)

@@ -24,7 +24,7 @@ from pipeline.local.graph import Graph, Node
 from pipeline.local.parameters import fill_parameters
 from pipeline.local.placeholders import unforeseen
 from pipeline.local.targets import load_pipeline
-from pipeline.metadata_store import connection_config, prepare_server
+from pipeline.metadata_store import connection_config, prepare_server, sqlite_file
 from schemas.artifacts import DataVerdict, PreflightReport
 
 _RESOLVER = "tfx.dsl.components.common.resolver.Resolver"
@@ -131,7 +131,9 @@ def _complete(
     for node in ir.nodes:
         # The engine's own cache decides (pipeline.local.plan); TFX's would answer beside it.
         node.pipeline_node.execution_options.caching_options.enable_cache = False
-    return Compiled(ir=ir, deployment=deployment, graph=Graph(name=ir.pipeline_info.id, nodes=nodes))
+    connection = getattr(store, store.WhichOneof("connection_config"))
+    graph = Graph(name=ir.pipeline_info.id, nodes=nodes, store=sqlite_file(connection))
+    return Compiled(ir=ir, deployment=deployment, graph=graph)
 
 
 def _complete_beam_args(spec: executable_spec_pb2.BeamExecutableSpec, beam_args: Sequence[str]) -> None:

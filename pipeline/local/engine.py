@@ -17,9 +17,9 @@ from pipeline.fingerprint import Fingerprint
 from pipeline.local.attempt import Attempt, backoff_s
 from pipeline.local.failure import describe_exit
 from pipeline.local.graph import Graph, Node, ready
-from pipeline.local.history import History
+from pipeline.local.history import History, result_of
 from pipeline.local.kept_states import KeptStates, stays
-from pipeline.local.outcome import file_sizes, withhold
+from pipeline.local.outcome import withhold
 from pipeline.local.plan import Decision
 from pipeline.local.processes import is_stopped
 from pipeline.local.record import NodeRecord, RunRecord
@@ -251,7 +251,7 @@ class Engine:
                 entry.why = "found nothing"
             # Not what cannot be foreseen: nobody will ask for it again.
             if entry.execution_id is not None or self.graph[entry.id].finds_reference:
-                self._remember(entry)
+                self._remember(entry, files=result.get("files"))
             self._forget_state(entry.id)
         elif result["state"] == "skipped":
             self._leave_out(entry, _UNMET)
@@ -299,20 +299,17 @@ class Engine:
     def _forget_state(self, node_id: str) -> None:
         self._states.forget(self.prints[node_id].key, node_id)
 
-    def _remember(self, entry: NodeRecord, *, unmet: str = "") -> None:
+    def _remember(
+        self, entry: NodeRecord, *, files: Mapping[str, Any] | None = None, unmet: str = ""
+    ) -> None:
         if not self._is_current(entry.id):
             entry.why += "; not cached: its code or data changed while it ran"
             return
-        remembered = {
-            "node": entry.id,
-            "run_id": self.record.run_id,
-            "execution_id": entry.execution_id,
-            "outputs": entry.outputs,
-            "files": file_sizes(entry.outputs),
-            "unmet": unmet,
-        }
         with self._keeps_record():
-            self.history.remember(self.prints[entry.id].key, remembered)
+            self.history.remember(
+                self.prints[entry.id].key,
+                result_of(entry, self.record.run_id, files=files or {}, unmet=unmet),
+            )
 
     def _watch(self) -> None:
         now = time.monotonic()

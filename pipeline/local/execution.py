@@ -8,11 +8,12 @@ from typing import Any, Protocol
 
 from pipeline.errors import PipelineError, UsageError
 from pipeline.local.engine import Display, Engine
-from pipeline.local.history import History, new_run_id
+from pipeline.local.history import History, result_of
 from pipeline.local.invocation import command
+from pipeline.local.kept_files import kept_files
 from pipeline.local.lock import check_store, locked
 from pipeline.local.notify import notify
-from pipeline.local.outcome import complete_outcome, exit_code, file_sizes
+from pipeline.local.outcome import complete_outcome, exit_code
 from pipeline.local.planning import (
     Plan,
     check_nodes,
@@ -76,7 +77,7 @@ def execute(
     began = time.monotonic()
     history = History(request.output)
     check_nodes(request, history)
-    run_id = resumed.run_id if resumed else new_run_id()
+    run_id = resumed.run_id if resumed else history.new_run_id()
     with locked(request.output, run_id=run_id):
         end_leftovers(request.output / "runs")
         remove_left(request.output / "runs")
@@ -118,8 +119,6 @@ def _run(
 
     if is_all_known(request, history, record, display):
         return False
-    request.check_engine()
-    request.check_destination()
     folder = history.folder(record.run_id)
     with temporary_folder(folder) as temporary, Server(folder, temporary=temporary, warm=warm) as server:
         plan = prepare(request, history, record, display, server, alive=alive)
@@ -142,10 +141,20 @@ def _run(
 
 
 def is_all_known(request: Request, history: History, record: RunRecord, display: RunDisplay) -> bool:
-    """Whether no node has to run, as far as that is known without TFX; then the record says so."""
+    """Whether no node has to run, as far as that is known without TFX; then the record says so.
+
+    Otherwise what could not be carried out is refused.
+
+    Raises:
+        UsageError: the Beam steps' engine, or the place that the model is pushed to, cannot be used.
+    """
     graph = known_graph(request, history)
     plan = make_plan(request, history, graph, resumed=_resumed(record)) if graph else None
-    if plan is None or any(decision.action == "run" for decision in plan.decisions.values()):
+    due = {i for i, d in plan.decisions.items() if d.action == "run"} if plan else None
+    if plan is None or due:
+        request.check_engine()
+        if due is None or "Pusher" in due:
+            request.check_destination()
         return False
     _begin_nodes(history, record, plan)
     display.planned(record, _expected_s(history, record))
@@ -209,12 +218,10 @@ def _take_up(record: RunRecord, server: Server, history: History, *, tick: Calla
     published = server.published([last], tick=tick)
     for entry in record.nodes:
         if entry.id in published and entry.key and entry.state not in ("complete", "cached"):
-            result = {
-                "execution_id": published[entry.id]["execution_id"],
-                "outputs": published[entry.id]["outputs"],
-            }
-            kept = {"node": entry.id, "run_id": record.run_id, "files": file_sizes(result["outputs"])}
-            history.remember(entry.key, {**kept, **result})
+            entry.execution_id = published[entry.id]["execution_id"]
+            entry.outputs = published[entry.id]["outputs"]
+            files = {} if entry.is_resolver else kept_files(entry.outputs)
+            history.remember(entry.key, result_of(entry, record.run_id, files=files))
 
 
 def _begin_nodes(history: History, record: RunRecord, plan: Plan) -> None:

@@ -61,10 +61,12 @@ class Graph:
     Attributes:
         name: the pipeline's name.
         nodes: in topological order.
+        store: the SQLite file of its metadata store; empty where that is on a server.
     """
 
     name: str
     nodes: tuple[Node, ...]
+    store: str = ""
 
     def __getitem__(self, node_id: str) -> Node:
         """The node of that id.
@@ -128,7 +130,7 @@ class Graph:
                 key: tuple(entry[key]) for key in ("upstream", "code", "data", "files", "optional", "gates")
             }
             nodes.append(Node(**{**entry, **sequences}))
-        return cls(name=data["name"], nodes=tuple(nodes))
+        return cls(name=data["name"], nodes=tuple(nodes), store=data.get("store", ""))
 
 
 def ready(

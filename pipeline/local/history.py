@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -16,17 +16,48 @@ from typing import Any
 from pipeline.errors import UsageError
 from pipeline.fingerprint import Fingerprint
 from pipeline.local.invocation import command
-from pipeline.local.record import RunRecord, verdict_path, write_json
+from pipeline.local.record import NodeRecord, RunRecord, verdict_path, write_json
 
 # Work that is no run takes seconds: a folder of it that is older was left by one that was killed.
 _SCRATCH_LIMIT_S = 3600.0
+# How a run's id says when it began.
+_TIME = "%Y%m%d-%H%M%S"
 # In the folder of a run: how long it has gone on, in seconds.
 _ALIVE = "alive_s"
 
 
-def new_run_id() -> str:
-    """An id that sorts by time, to the second, and is unlikely to be used twice."""
-    return f"{datetime.now(UTC).strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
+def new_run_id(*, after: str = "") -> str:
+    """An id that sorts by time, to the second, and is unlikely to be used twice.
+
+    Args:
+        after: an id that sorts before it. Where the clock was set back since that run, the new id's time is a
+            second later than that one's.
+    """
+    now = datetime.now(UTC).strftime(_TIME)
+    if now < (last := after[: len(now)]):
+        with contextlib.suppress(ValueError):  # a folder of another making
+            now = (datetime.strptime(last, _TIME).replace(tzinfo=UTC) + timedelta(seconds=1)).strftime(_TIME)
+    return f"{now}-{secrets.token_hex(2)}"
+
+
+def result_of(node: NodeRecord, run_id: str, *, files: Mapping[str, Any], unmet: str = "") -> dict[str, Any]:
+    """What is remembered of a node that is done, made by now.
+
+    Args:
+        node: its record.
+        run_id: the run that did it.
+        files: as `kept_files` gives them.
+        unmet: why there is no result, where a condition was not met.
+    """
+    return {
+        "node": node.id,
+        "run_id": run_id,
+        "execution_id": node.execution_id,
+        "outputs": node.outputs,
+        "files": files,
+        "unmet": unmet,
+        "made_s": time.time(),
+    }
 
 
 class History:
@@ -45,6 +76,11 @@ class History:
         """The run's own folder: `run.json`, `events.jsonl`, `logs/`."""
         return self._runs / run_id
 
+    def new_run_id(self) -> str:
+        """An id that sorts after those of all runs that are there."""
+        names = os.listdir(self._runs) if self._runs.is_dir() else []  # noqa: PTH208
+        return new_run_id(after=max(names, default=""))
+
     def new_run(self, workload: str, target: dict[str, Any], *, run_id: str = "") -> RunRecord:
         """Makes the folder of a new run.
 
@@ -54,7 +90,7 @@ class History:
             run_id: the id to take unless it is taken; empty: a new one.
         """
         while True:
-            run_id = run_id or new_run_id()
+            run_id = run_id or self.new_run_id()
             try:
                 self.folder(run_id).mkdir(parents=True)
             except FileExistsError:
@@ -115,6 +151,10 @@ class History:
         own = (run for run in islice(self.runs(), 10 * limit) if run.workload == workload)
         return islice(own, limit)
 
+    def begun_runs(self, workload: str) -> Iterator[RunRecord]:
+        """The runs of one pipeline that came to their nodes, the newest first."""
+        return (run for run in self.runs() if run.workload == workload and run.nodes)
+
     def _read(self, path: Path) -> RunRecord | None:
         try:
             return RunRecord.from_json(json.loads(path.read_text(encoding="utf-8")))
@@ -167,7 +207,7 @@ class History:
         return latest
 
     def remember(self, key: str, entry: Mapping[str, Any]) -> None:
-        """Keeps the result of a node under its key: `{run_id, execution_id, outputs}`."""
+        """Keeps the result of a node under its key, see `result_of`; or a compiled graph."""
         self._cache.mkdir(parents=True, exist_ok=True)
         write_json(self._cache / f"{key}.json", entry)
 
@@ -178,6 +218,11 @@ class History:
         except (OSError, ValueError):
             return None
         return entry if isinstance(entry, dict) else None
+
+    def recall_result(self, key: str) -> dict[str, Any] | None:
+        """As `recall`, of what `result_of` gave; None for anything else."""
+        entry = self.recall(key)
+        return entry if entry and {"run_id", "execution_id", "outputs"} <= entry.keys() else None
 
     def discard(self, record: RunRecord) -> None:
         """Forgets a run that was refused before anything ran."""

@@ -17,6 +17,7 @@ from components.progress import PROGRESS_VARIABLE, report
 from components.pusher.provenance import RUN_VARIABLE
 from pipeline.local.beam_stages import report_stages
 from pipeline.local.failure import PREEMPTED, describe_exception
+from pipeline.local.kept_files import kept_files
 from pipeline.local.processes import adopt_orphans, die_with_parent
 
 
@@ -106,10 +107,14 @@ class NodeProcess:
             return {"state": "failed", **cause}
 
     def launch(self, compiled: Any) -> dict[str, Any]:
-        """Runs the node; see `pipeline.local.launch.launch`."""
+        """Runs the node; see `pipeline.local.launch.launch`. With the files of what it made."""
         from pipeline.local.launch import launch
 
-        return launch(compiled, self.node, attempt=self.attempt)
+        result = launch(compiled, self.node, attempt=self.attempt)
+        # A resolver's or an importer's are not of its making, and may be many.
+        if result["state"] == "complete" and compiled.executor_spec(self.node) is not None:
+            result["files"] = kept_files(result["outputs"])
+        return result
 
 
 def _print_traceback() -> None:

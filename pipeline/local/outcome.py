@@ -1,7 +1,7 @@
 """What a run achieved, read from the outputs of its nodes: metrics, blessing, pushed version."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -130,32 +130,3 @@ def exit_code(record: RunRecord) -> int:
     if any(not node.is_stop for node in failed):
         return NODE_FAILED
     return GATE_STOPPED if failed or record.blessed is False else 0
-
-
-def missing_outputs(entry: dict[str, Any]) -> str:
-    """Which of a remembered result's outputs are gone, in words; empty when all are there."""
-    for artifacts in entry["outputs"].values():
-        for artifact in artifacts:
-            for path in _places(artifact):
-                if not Path(path).exists():
-                    return f"{Path(path).name} of {artifact['type']} is gone"
-    now = file_sizes(entry["outputs"])
-    changed = [path for path, size in entry.get("files", {}).items() if now.get(path) != size]
-    return f"{changed[0]} was changed or removed" if changed else ""
-
-
-def file_sizes(outputs: Mapping[str, Iterable[Mapping[str, Any]]]) -> dict[str, int]:
-    """The files of the artifacts, of pushed versions too, with their sizes in bytes.
-
-    Sizes, not digests: this is looked at in every unchanged rerun, and what removes or cuts files by
-    accident changes them.
-    """
-    folders = (Path(p) for artifacts in outputs.values() for a in artifacts for p in _places(a))
-    files = (path for folder in folders for path in folder.rglob("*") if path.is_file())
-    return {str(path): path.stat().st_size for path in files}
-
-
-def _places(artifact: Mapping[str, Any]) -> list[str]:
-    """Where an artifact lies; only local paths can be looked at without a client and its time."""
-    paths = (artifact["uri"], artifact["properties"].get("pushed_destination"))
-    return [path for path in paths if path and "://" not in path]

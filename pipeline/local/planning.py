@@ -1,6 +1,7 @@
 """The plan of a request: from its graph, known or compiled now, and from what earlier runs left."""
 
 import hashlib
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,9 +12,9 @@ from pipeline.fingerprint import Fingerprint, canonical_json, source_closure
 from pipeline.local.baseline import retired_blessings
 from pipeline.local.graph import Graph
 from pipeline.local.history import History
+from pipeline.local.kept_files import no_longer_kept
 from pipeline.local.lock import has_execution
 from pipeline.local.node_fingerprints import fingerprint_nodes, own_parts, stack_versions
-from pipeline.local.outcome import missing_outputs
 from pipeline.local.plan import Decision, Known, baseline_key, decide, reference_key
 from pipeline.local.record import RunRecord
 from pipeline.local.request import Request
@@ -61,24 +62,33 @@ def make_plan(request: Request, history: History, graph: Graph, *, resumed: RunR
         prints = fingerprint_nodes(graph, roots=roots, memo=memo, baseline=baseline, reference=reference)
     selected = graph.select(start=request.start, end=request.end)
     forced = selected if request.no_cache or request.start else set()
-    store = request.output / "metadata.db"
+    store = request.store_file(graph.store)
+    doubted = _doubted(graph, resumed or next(history.begun_runs(graph.name), None))
 
     def missing(entry: Mapping[str, Any]) -> str:
         if entry.get("unmet"):
             return ""
         has_found = entry["execution_id"] is not None
-        if has_found and request.keeps_store(store) and not has_execution(store, entry["execution_id"]):
-            return "metadata.db does not know its result"
-        return missing_outputs(dict(entry))
+        if has_found and store and not has_execution(store, entry["execution_id"]):
+            return f"{store.name} does not know its result"
+        return no_longer_kept(entry, now_s=time.time(), is_doubted=entry.get("node") in doubted)
 
     known = Known(
-        history.recall,
+        history.recall_result,
         missing,
         history.last_fingerprints(graph.name),
         resumed=resumed.run_id if resumed else "",
     )
     decisions = decide(graph, prints=prints, known=known, selected=selected, forced=forced)
     return Plan(graph, prints, decisions, baseline, reference)
+
+
+def _doubted(graph: Graph, latest: RunRecord | None) -> set[str]:
+    """The nodes whose results a node took that failed in that run: what it could not read may be damaged."""
+    failed = (
+        {node.id for node in latest.nodes if node.state == "failed" and not node.is_stop} if latest else set()
+    )
+    return {up for node in graph.nodes if node.id in failed for up in node.upstream}
 
 
 def _maker(graph: Graph, type_name: str) -> str | None:
@@ -168,7 +178,7 @@ def _with_limits(graph: Graph, limits: Mapping[str, NodeConfig]) -> Graph:
         else n
         for n in graph.nodes
     )
-    return Graph(graph.name, tuple(nodes))
+    return replace(graph, nodes=tuple(nodes))
 
 
 def compile_graph(

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self, TypedDict, Unpack
 
+from components.errors import ComponentError
 from components.ingest.csv_heads import check_heads
 from components.ingest.source import SourceError, Sources, resolve_sources
 from components.ingest.spans import at_span, span_number
@@ -87,16 +88,17 @@ class Request:
         ir = {"ir": str(run_folder / IR_NAME)} if "ir" in self.target else {}
         return {**self.target, **ir}
 
-    def keeps_store(self, path: Path) -> bool:
-        """Whether the SQLite store at that path is the one that the run's results are in."""
-        if "config" in self.target:
-            return server_of(self._config.metadata, os.environ) is None
-        return path.exists()  # another pipeline may name a store of its own
+    def store_file(self, compiled: str) -> Path | None:
+        """The SQLite file of the metadata store that the run's results are in; None where it is on a server.
 
-    @property
-    def deploys(self) -> bool:
-        """Whether what it pushes is deployed to an endpoint."""
-        return "config" in self.target and self._config.push.endpoint is not None
+        Args:
+            compiled: what the compiled pipeline names, see `Graph.store`: a store of its own, maybe. A
+                workload's may be another by now, as the environment can name it.
+        """
+        if "config" in self.target:
+            is_here = server_of(self._config.metadata, os.environ) is None
+            return self.output / "metadata.db" if is_here else None
+        return Path(compiled) if compiled else None
 
     @property
     def beam_runner(self) -> str:
@@ -114,15 +116,22 @@ class Request:
         check_engine([*own, *self.beam_args])
 
     def check_destination(self) -> None:
-        """Refuses a directory that no model can be pushed to: told now, not after the training.
+        """Refuses a directory that no model can be pushed to, and an endpoint that none can be deployed to.
+
+        Told now, not after the training; not where the run ends before the push.
 
         Raises:
-            ConfigError: names it, and what is wrong there.
+            ConfigError: names the directory, and what is wrong there.
+            UsageError: this machine has no working credentials for the endpoint.
         """
+        if "config" not in self.target or self.end not in (None, "Pusher"):
+            return
         from components.pusher.destination import find_unwritable
 
-        is_pushed = "config" in self.target and self.end in (None, "Pusher")
-        destination = self._config.push.destination if is_pushed else None
+        push = self._config.push
+        if push.endpoint is not None:
+            _check_credentials()
+        destination = push.destination
         if destination is not None and (problem := find_unwritable(destination)):
             raise ConfigError(
                 f"push.destination = {destination}: no version can be written there; {problem}",
@@ -150,6 +159,15 @@ class Request:
                 "beam_args": tuple(data["beam_args"]),
             }
         )
+
+
+def _check_credentials() -> None:
+    from components.google_credentials import find_credentials
+
+    try:
+        find_credentials("push.endpoint")
+    except ComponentError as error:
+        raise UsageError(error.message, hint=error.hint) from error
 
 
 def workload_file(path: Path) -> Path:

@@ -24,7 +24,7 @@ from pipeline.local.execution import (
     prepare,
 )
 from pipeline.local.graph import Graph
-from pipeline.local.history import History, new_run_id
+from pipeline.local.history import History
 from pipeline.local.invocation import command
 from pipeline.local.lock import check_store, locked
 from pipeline.local.outcome import GATE_STOPPED, NODE_FAILED, withhold
@@ -61,7 +61,8 @@ def begin(request: Request, *, display: RunDisplay, airflow: str = "", warm: War
         PipelineError: the run could not be planned.
     """
     began = time.monotonic()
-    history, run_id = History(request.output), new_run_id()
+    history = History(request.output)
+    run_id = history.new_run_id()
     with locked(request.output, run_id=run_id, shared=True):
         check_store(request.output / "metadata.db")
         record = history.new_run(request.workload, request.to_json(), run_id=run_id)
@@ -71,8 +72,6 @@ def begin(request: Request, *, display: RunDisplay, airflow: str = "", warm: War
         folder = history.folder(record.run_id)
         try:
             if not is_all_known(request, history, record, display):
-                request.check_engine()
-                request.check_destination()
                 own = _step_folder(folder, "begin")
                 with (
                     answered_by(raise_interrupt),

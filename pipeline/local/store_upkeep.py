@@ -14,6 +14,7 @@ from tfx.orchestration import metadata
 
 from pipeline.errors import UsageError
 from pipeline.local.compile import Compiled
+from pipeline.metadata_store import sqlite_file
 
 _Execution = metadata_store_pb2.Execution
 # Below a node's folder, beside its outputs: where TFX keeps what executors hand back, by the same numbers.
@@ -62,7 +63,7 @@ def _folder_numbers(compiled: Compiled) -> Iterator[int]:
 
 
 def _count_from(connection: Any, number: int, *, root: str) -> None:
-    path = connection.sqlite.filename_uri if _kind(connection) == "sqlite" else ""
+    path = sqlite_file(connection)
     if not path:
         raise UsageError(
             f"{root} holds results of execution {number}, which the metadata store does not know: they are "
@@ -72,10 +73,6 @@ def _count_from(connection: Any, number: int, *, root: str) -> None:
     with contextlib.closing(sqlite3.connect(path)) as database, database:
         if database.execute(_RAISE, (number,)).rowcount == 0:
             database.execute(_BEGIN, (number,))
-
-
-def _kind(connection: Any) -> str:
-    return (connection.WhichOneof("config") or "") if hasattr(connection, "sqlite") else ""
 
 
 def _close_dead(store: mlmd.MetadataStore, runs: Path) -> None:

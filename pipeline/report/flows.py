@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipeline.local.outcome import file_sizes
+from pipeline.local.kept_files import file_sizes
 from pipeline.local.record import NodeRecord, RunRecord
 from pipeline.report.artifacts import read_json
 from pipeline.report.head import COUNT

@@ -52,6 +52,16 @@ def test_each_node_keeps_its_own_result_and_one_that_may_not_be_cached_only_for_
     assert {node.state for node in same.nodes} == {"cached"}
     assert made(same) == made(anew)
 
+    damaged = Path(made(same)["First"])
+    damaged.write_text("x" * damaged.stat().st_size)
+    mended = run("draws")
+    assert {node.id: node.state for node in mended.nodes} == {
+        "First": "complete",
+        "Second": "cached",
+        "Last": "complete",
+    }
+    assert mended.node("First").why == f"{damaged} is damaged: it is not what First wrote"
+
 
 def test_store_that_was_moved_away_makes_runs_begin_afresh_beside_what_lies_there(in_process, run):
     before = run("one")

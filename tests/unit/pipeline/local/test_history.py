@@ -4,7 +4,7 @@ import pytest
 
 from pipeline.errors import UsageError
 from pipeline.fingerprint import Fingerprint
-from pipeline.local.history import History
+from pipeline.local.history import History, result_of
 from pipeline.local.record import NodeRecord
 
 
@@ -114,3 +114,25 @@ def test_events_are_one_json_object_a_line(history):
     lines = (history.folder(record.run_id) / "events.jsonl").read_text(encoding="utf-8").splitlines()
     assert len(lines) == 2
     assert '"state": "complete"' in lines[1]
+
+
+def test_note_that_is_no_result_is_none(history):
+    for key, entry in (("k1", {}), ("k2", {"nodes": []})):
+        history.remember(key, entry)
+        assert history.recall_result(key) is None
+    result = result_of(NodeRecord("Make"), "r", files={})
+    history.remember("k3", result)
+    assert history.recall_result("k3") == result
+
+
+def test_run_after_one_of_a_clock_that_was_fast_is_the_latest(history):
+    fast = history.new_run("taxi", {}, run_id="20990101-235959-abcd")
+    history.save(fast)
+    record = finished(history)
+    assert record.run_id.startswith("20990102-000000-")
+    assert history.find(None) == record
+
+
+def test_folder_that_is_no_run_does_not_name_the_next_one(history):
+    history.new_run("taxi", {}, run_id="zzz")
+    assert history.new_run_id()[:2] == "20"

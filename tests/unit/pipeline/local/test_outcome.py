@@ -7,8 +7,6 @@ import pytest
 from pipeline.local.outcome import (
     complete_outcome,
     exit_code,
-    file_sizes,
-    missing_outputs,
     read_stops,
 )
 from pipeline.local.record import NodeRecord, RunRecord, verdict_path
@@ -135,27 +133,3 @@ def test_verdict_of_a_gate_that_stopped_is_read_from_the_runs_folder(tmp_path):
     path.parent.mkdir(parents=True)
     path.write_text('{"lines": ["tips: 3 rows"]}', encoding="utf-8")
     assert read_stops(record) == {"Gate": {"lines": ["tips: 3 rows"]}, "Lost": {}}
-
-
-def test_lost_artifact_or_pushed_version_is_named(tmp_path):
-    there = artifact("Model", tmp_path)
-    assert missing_outputs({"outputs": {"model": [there]}}) == ""
-    gone = artifact("Model", tmp_path / "7")
-    assert missing_outputs({"outputs": {"model": [gone]}}) == "7 of Model is gone"
-    unpushed = artifact("PushedModel", tmp_path, pushed_destination=str(tmp_path / "17"))
-    assert missing_outputs({"outputs": {"m": [unpushed]}}) == "17 of PushedModel is gone"
-
-
-def test_artifact_in_a_bucket_is_not_looked_for():
-    assert missing_outputs({"outputs": {"model": [artifact("Model", "gs://bucket/model")]}}) == ""
-
-
-def test_file_that_is_cut_or_gone_is_noticed(tmp_path):
-    (tmp_path / "saved_model.pb").write_bytes(b"12345")
-    outputs = {"model": [artifact("Model", tmp_path)]}
-    entry = {"outputs": outputs, "files": file_sizes(outputs)}
-    assert missing_outputs(entry) == ""
-    (tmp_path / "saved_model.pb").write_bytes(b"123")
-    assert missing_outputs(entry) == f"{tmp_path}/saved_model.pb was changed or removed"
-    (tmp_path / "saved_model.pb").unlink()
-    assert missing_outputs(entry) == f"{tmp_path}/saved_model.pb was changed or removed"

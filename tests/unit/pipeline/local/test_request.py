@@ -1,10 +1,15 @@
 """What a run is asked to do."""
 
+from contextlib import nullcontext
+from pathlib import Path
+
 import pytest
 
+from components import google_credentials
+from components.errors import ComponentError
 from pipeline.errors import ConfigError, UsageError
 from pipeline.local.record import WHY
-from pipeline.local.request import Request, again, workload_request
+from pipeline.local.request import Request, again, pipeline_request, workload_request
 
 
 @pytest.fixture
@@ -90,3 +95,41 @@ def test_a_bucket_and_the_output_folder_are_not_looked_at(pushing_to, place):
 def test_the_look_at_a_place_leaves_nothing_there(pushing_to, tmp_path):
     pushing_to(tmp_path / "srv/models").check_destination()
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def credentials(monkeypatch):
+    """How often credentials were asked for; there are none."""
+    asked = []
+
+    def find(what):
+        asked.append(what)
+        raise ComponentError("There are no credentials.", hint="log in")
+
+    monkeypatch.setattr(google_credentials, "find_credentials", find)
+    return asked
+
+
+@pytest.mark.parametrize(("end", "is_asked"), [(None, True), ("Pusher", True), ("Transform", False)])
+def test_credentials_for_an_endpoint_are_asked_for_where_the_run_comes_to_it(
+    project, tmp_path, credentials, end, is_asked
+):
+    path = project / "workloads/taxi/workload.yaml"
+    sets = ["push.endpoint={name: taxi, container: image}", "push.destination=gs://bucket/models"]
+    sets += ["cloud.vertex={project: my-project, region: europe-west4}", "cloud.root=gs://bucket/root"]
+    made = workload_request(path, sets=sets, profile=None, output=tmp_path, beam_args=(), end=end)
+    with pytest.raises(UsageError, match="no credentials") if is_asked else nullcontext():
+        made.check_destination()
+    assert credentials == ["push.endpoint"] * is_asked
+
+
+@pytest.mark.parametrize("variable", [None, "postgresql://me:word@localhost/store"])
+def test_results_are_looked_up_in_the_store_that_the_pipeline_names(
+    request_for, tmp_path, monkeypatch, variable
+):
+    if variable:
+        monkeypatch.setenv("SLIPWAY_METADATA_URL", variable)
+    own = pipeline_request("my:pipeline", sets=(), output=tmp_path, beam_args=())
+    assert own.store_file("/elsewhere/store.db") == Path("/elsewhere/store.db")
+    assert own.store_file("") is None
+    assert request_for().store_file("") == (None if variable else tmp_path / "metadata.db")
