@@ -83,6 +83,12 @@ class WrittenValues:
 
 def plain_numbers(cells: pa.Array, form: NumberFormat) -> pa.Array:
     """The cells as numbers with a decimal point and nothing else, where they are written as `form` says."""
+    plain, fits = written_numbers(cells, form)
+    return pc.if_else(fits, plain, cells)
+
+
+def written_numbers(cells: pa.Array, form: NumberFormat) -> tuple[pa.Array, pa.Array]:
+    """The cells as plain numbers, and which of them are written as `form` says; the others mean nothing."""
     decimal, thousands = (
         re.escape(form.decimal),
         _SPACES if form.thousands == " " else re.escape(form.thousands),
@@ -101,7 +107,7 @@ def plain_numbers(cells: pa.Array, form: NumberFormat) -> pa.Array:
         plain = pc.replace_substring_regex(plain, thousands, "")
     if form.decimal != ".":
         plain = pc.replace_substring(plain, form.decimal, ".")
-    return pc.if_else(fits, plain, cells)
+    return plain, fits
 
 
 def plain_dates(cells: pa.Array, form: str) -> pa.Array:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol, get_args
 
 import numpy as np
+import numpy.typing as npt
 
 from components.counting import counted
 from components.data_gate.limits import Limits
@@ -23,11 +24,13 @@ from pipeline.start.images.begin import BegunImages, new_images
 from pipeline.start.images.looking import check_folder, divided, holds_images
 from pipeline.start.reading import Table, read_table
 from pipeline.start.rendering import utf8
+from pipeline.start.splitting import Split, decide_split
 from pipeline.start.writing import files_of, write_files, written_lines
 
 # A number or a date, as hardly any column is named.
 _VALUE = re.compile(r"[-+]?\d*\.?\d+([eE][-+]?\d+)?|\d{1,4}[./-]\d{1,2}[./-]\d{1,4}([T ][0-9:.+-]*Z?)?")
 _SHOWN_CELLS = 5
+_SKEWED = 1.1
 TASKS = ("auto", *get_args(Task))
 # From here on, somebody should ask whether the column is known before the label is.
 _SUSPICIOUS_SCORE = 0.8
@@ -48,6 +51,7 @@ class Begun:
         name: of the workload.
         files: that were written, relative to the project's root.
         plan: what was decided.
+        split: what decides over a row's split.
         rows: that were looked at.
         rejected: rows that could not be read.
     """
@@ -55,6 +59,7 @@ class Begun:
     name: str
     files: tuple[str, ...]
     plan: Plan
+    split: Split
     rows: int
     rejected: int
 
@@ -70,6 +75,8 @@ class Begun:
                 f"{counted(self.rejected, 'row')} cannot be read: a run puts {them} into the quarantine."
             )
         lines.append(f"To predict: {self.plan.label.name}, {kinds.get(self.plan.task, 'a number')}.")
+        if self.split.why:
+            lines.append(f"Two thirds are trained on, split {self.split.why}.")
         lines.append("")
         lines += [f"  {d.facts.name[:30]:{width}}  {d.role:8}  {d.why}" for d in self.plan.decisions]
         lines += ["", *self.plan.notes] if self.plan.notes else []
@@ -132,23 +139,36 @@ def new(
         label = ask("Which column is to be predicted?", list(facts), option="--label")
     check_rows(table.rows, rejected=table.rejected, first_reject=table.first_reject)
     decided = decide_task(facts[label], task) or _asked_task(label, ask)
+    check_rows(facts[label].present, rejected=table.rejected, first_reject=table.first_reject)
     leaks, suspicions = _leaks(table, label)
     numbers = table.columns[label] if decided == "regression" else np.zeros(1)
+    numbers = numbers[~np.isnan(numbers)]
     plan = decide(
         columns,
         label=label,
         task=decided,
         leaks=leaks,
         kept=keep,
-        label_moments=(float(np.nanmean(numbers)), float(np.nanstd(numbers))),
+        label_moments=(float(numbers.mean()), float(numbers.std())),
+        forms=table.forms.words,
         suspicions=suspicions,
         lists=table.lists,
     )
     if table.file_format == "csv" and _are_values(list(facts)):
         plan = replace(plan, notes=(_header_note(list(facts)), *plan.notes))
-    files = files_of(plan, table, name=name, source=_source(data, root))
+    plan = replace(plan, is_skewed=decided == "regression" and _is_skewed(numbers))
+    plan, split = decide_split(plan, table.columns, is_whole=table.is_whole)
+    files = files_of(plan, table, split, name=name, source=_source(data, root))
     write_files(files, root)
-    return Begun(name=name, files=tuple(files), plan=plan, rows=table.rows, rejected=table.rejected)
+    return Begun(
+        name=name, files=tuple(files), plan=plan, split=split, rows=table.rows, rejected=table.rejected
+    )
+
+
+def _is_skewed(numbers: npt.NDArray[np.float64]) -> bool:
+    """Whether the mean is so far from the median that to answer the one is bad by the other's measure."""
+    about_mean, about_median = (np.abs(numbers - each(numbers)).mean() for each in (np.mean, np.median))
+    return bool(about_mean > _SKEWED * about_median)
 
 
 def _other_column(wanted: str, names: Sequence[str]) -> str:

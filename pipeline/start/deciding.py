@@ -3,7 +3,7 @@
 import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Literal
 
@@ -35,6 +35,7 @@ class Decision:
         why: in words.
         feature: its name among the features: lower-case letters, digits and _.
         values: of a category, how many are told apart; the rest share one.
+        is_kept: whether the user wants it as a feature whatever speaks against it.
     """
 
     facts: Facts
@@ -42,6 +43,7 @@ class Decision:
     why: str
     feature: str = ""
     values: int = 0
+    is_kept: bool = False
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,7 @@ class Plan:
         decisions: of every column, in the order of the file.
         notes: what the user should know, a sentence each.
         kept_leaks: features that give the label away, and that the user wants nevertheless -> why.
+        is_skewed: whether a few large values of a label for a regression are far above the others.
     """
 
     label: Facts
@@ -66,7 +69,8 @@ class Plan:
     deviation: float
     decisions: tuple[Decision, ...]
     notes: tuple[str, ...]
-    kept_leaks: Mapping[str, str]
+    kept_leaks: Mapping[str, str] = field(default_factory=dict)
+    is_skewed: bool = False
 
     def with_role(self, *roles: Role) -> list[Decision]:
         """The columns of some roles."""
@@ -95,6 +99,8 @@ _ID_NAME = re.compile(r"(^|_)(id|uuid|guid|key|index|nr|no|number)$|^unnamed|^$|
 _OTHER_DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}\b")
 _AMOUNT_SPAN = 30.0
 _RARE_CLASS = 0.1
+# What is less is told as a number of rows.
+_SHOWN_SHARE = 0.001
 
 
 def check_rows(rows: int, *, rejected: int = 0, first_reject: str = "") -> None:
@@ -174,6 +180,7 @@ def decide(
     suspicions: Mapping[str, str] | None = None,
     lists: Collection[str] = (),
     label_moments: tuple[float, float] = (0.0, 1.0),
+    forms: Mapping[str, str] | None = None,
 ) -> Plan:
     """Decides about every column.
 
@@ -186,6 +193,7 @@ def decide(
         suspicions: columns that come close to giving the label away -> why.
         lists: columns that are not read at all, because they hold several values a row.
         label_moments: mean and standard deviation of the label, for a regression.
+        forms: how columns are written, in words, where otherwise than plainly.
 
     Raises:
         UsageError: no feature is left.
@@ -218,15 +226,26 @@ def decide(
         classes=classes,
         mean=label_moments[0],
         deviation=label_moments[1] or 1.0,
-        decisions=tuple(decisions),
+        decisions=tuple(_as_written(decision, forms or {}) for decision in decisions),
         notes=tuple(_notes(wanted, task, suspicious, lists, kept_leaks)),
         kept_leaks=kept_leaks,
     )
 
 
+def _as_written(decision: Decision, forms: Mapping[str, str]) -> Decision:
+    form = forms.get(decision.facts.name)
+    return replace(decision, why=f"{decision.why}; {form}") if form else decision
+
+
 def _decision(column: Facts, leaks: Mapping[str, str], is_kept: bool) -> Decision:
-    if not is_kept and (why := _reason_against(column, leaks)):
+    if is_kept:
+        return replace(_feature(column), is_kept=True)
+    if why := _reason_against(column, leaks):
         return Decision(column, Role.LEFT_OUT, why)
+    return _feature(column)
+
+
+def _feature(column: Facts) -> Decision:
     if column.moment:
         words = {"date": "dates", "time": "dates with times", "seconds": "seconds since 1970"}
         return Decision(column, Role.MOMENT, f"{words[column.moment]}, taken apart")
@@ -239,9 +258,8 @@ def _decision(column: Facts, leaks: Mapping[str, str], is_kept: bool) -> Decisio
     if column.kind == "int" and _are_codes(column):
         return _category(column, f"{column.distinct:,} different codes, far apart")
     if column.least >= 0 and column.greatest > _AMOUNT_SPAN * max(column.median, 1e-9):
-        return Decision(
-            column, Role.AMOUNT, f"from {column.least:g} to {column.greatest:g}, half below {column.median:g}"
-        )
+        half = f"half {'at' if column.median == column.least else 'below'} {column.median:g}"
+        return Decision(column, Role.AMOUNT, f"from {column.least:g} to {column.greatest:g}, {half}")
     return Decision(column, Role.NUMBER, f"numbers from {column.least:g} to {column.greatest:g}")
 
 
@@ -271,7 +289,9 @@ def _reason_against(column: Facts, leaks: Mapping[str, str]) -> str:
         if column.words > _FREE_TEXT_WORDS and column.distinct > column.present / _ROWS_PER_CATEGORY:
             return f"free text, {column.words:.0f} words on average"
         if all(_OTHER_DATE.match(str(value)) for value in column.counts):
-            return "dates, but not as YYYY-MM-DD: write them so, and month, weekday and hour are used"
+            return (
+                "dates, but not all in one order: write them as YYYY-MM-DD, or name their order in data.dates"
+            )
         if is_unique or column.distinct > column.present / 2:
             return f"an id: {column.distinct:,} different texts in {column.present:,} rows"
     if column.kind == "int" and is_unique and (_ID_NAME.search(column.name) or _counts_rows(column)):
@@ -302,7 +322,7 @@ def _named(decision: Decision, taken: set[str]) -> Decision:
     while name in taken:
         name, number = f"{base}_{number}", number + 1
     taken.add(name)
-    return Decision(decision.facts, decision.role, decision.why, name, decision.values)
+    return replace(decision, feature=name)
 
 
 def _safe(name: str) -> str:
@@ -332,16 +352,17 @@ def _notes(
         them = "it" if label.missing == 1 else "them"
         notes.append(
             f"{label.missing:,} of {label.rows:,} rows {agreeing(label.missing, 'have')} no {label.name}: "
-            f"the data gate stops at {them}. Take {them} out of the file, or raise "
-            "data_gate.max_label_missing_share."
+            f"a run leaves {them} out of training and evaluation, and counts {them} "
+            "(data.unlabelled_rows: leave_out)."
         )
     if task != "regression":
         rarest, rows = min(label.counts.items(), key=lambda item: item[1])
         if rows < _RARE_CLASS * label.present:
-            share = f"{rows / label.present:.1%}"
+            share = f"{rows / label.present:.1%} of the rows have"
+            if rows < _SHOWN_SHARE * label.present:
+                share = f"{rows:,} of {counted(label.present, 'row')} {agreeing(rows, 'have')}"
             notes.append(
-                f"Only {share} of the rows have {label.name} {rarest}: accuracy says little, look at the "
-                "other metrics."
+                f"Only {share} {label.name} {rarest}: accuracy says little, look at the other metrics."
             )
         if rows < 2 * _ROWS_PER_CATEGORY:
             count = counted(rows, "row")

@@ -2,6 +2,7 @@
 
 import codecs
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,10 @@ from components.ingest.formats import format_of
 from components.ingest.options import Options
 from components.ingest.quarantine import describe
 from components.ingest.source import resolve_source
-from components.ingest.storage import fetched, list_files
+from components.ingest.storage import StoredFile, fetched, list_files
 from components.ingest.typed_rows import typed_rows
 from pipeline.errors import UsageError
+from pipeline.start.forms import Forms, distinct_texts, forms_of
 
 # Enough to tell types, dates and rare categories; half a million rows of 20 columns are looked at in seconds.
 MOST_ROWS = 500_000
@@ -44,6 +46,7 @@ class Table:
         file_format: csv, jsonl or parquet.
         delimiter: of a CSV.
         lists: columns that hold several values a row, which nothing here uses.
+        forms: how values are written, where Ingest must be told; `columns` hold what it then reads.
     """
 
     columns: dict[str, npt.NDArray[Any]]
@@ -55,6 +58,7 @@ class Table:
     delimiter: str = ","
     first_reject: str = ""
     lists: tuple[str, ...] = field(default=())
+    forms: Forms = field(default_factory=Forms)
 
 
 def read_table(source: str, *, root: Path, most_rows: int = MOST_ROWS) -> Table:
@@ -83,6 +87,23 @@ def read_table(source: str, *, root: Path, most_rows: int = MOST_ROWS) -> Table:
     if file_format == "csv":
         with fetched(files[0]) as file:
             options = replace(options, delimiter=_delimiter(file))
+    table = _table(files, options, most_rows)
+    if not table.rows:
+        wrong_row = f" The first: {table.first_reject}" if table.first_reject else ""
+        raise UsageError(
+            f"{source} holds no row that can be read.{wrong_row}",
+            hint="below the header, a CSV has a line for each row",
+        )
+    texts = {name: values for name, values in table.columns.items() if table.kinds[name] == "text"}
+    forms = forms_of(distinct_texts(texts), has_types=file_format != "csv")
+    if not forms.words:
+        return table
+    named = replace(options, null_values=forms.null_values, numbers=forms.numbers, dates=forms.dates)
+    return replace(_table(files, named, most_rows), forms=forms)
+
+
+def _table(files: Sequence[StoredFile], options: Options, most_rows: int) -> Table:
+    """The rows of some files, read as the options say."""
     kinds: Columns = {}
     for stored in files:
         with fetched(stored) as file:
@@ -105,13 +126,7 @@ def read_table(source: str, *, root: Path, most_rows: int = MOST_ROWS) -> Table:
                 rows += block.rows
                 if rows >= most_rows:
                     break
-    if not rows:
-        wrong_row = f" The first: {first_reject}" if first_reject else ""
-        raise UsageError(
-            f"{source} holds no row that can be read.{wrong_row}",
-            hint="below the header, a CSV has a line for each row",
-        )
-    joined = {name: pa.chunked_array(chunks).combine_chunks() for name, chunks in parts.items()}
+    joined = {name: pa.chunked_array(chunks).combine_chunks() for name, chunks in parts.items() if chunks}
     lists = tuple(name for name, column in joined.items() if pa.types.is_large_list(column.type))
     return Table(
         columns={name: _numpy(column) for name, column in joined.items() if name not in lists},
@@ -119,7 +134,7 @@ def read_table(source: str, *, root: Path, most_rows: int = MOST_ROWS) -> Table:
         rows=rows,
         is_whole=rows < most_rows,
         rejected=rejected,
-        file_format=file_format,
+        file_format=options.format,
         delimiter=options.delimiter,
         first_reject=first_reject,
         lists=lists,

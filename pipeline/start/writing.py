@@ -8,19 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from components.counting import counted
 from pipeline.config import DataConfig
 from pipeline.errors import UsageError
 from pipeline.start.deciding import Decision, Plan, Role
 from pipeline.start.reading import Table
 from pipeline.start.rendering import line, workload_files
+from pipeline.start.splitting import Split
 
 # Below so many rows a linear model is rarely beaten, and always faster understood.
 FEW_ROWS = 2_000
-_METRICS = {
-    "binary": ("auc", "binary_accuracy"),
-    "multiclass": ("sparse_categorical_accuracy", "sparse_categorical_crossentropy"),
-    "regression": ("root_mean_squared_error", "mean_absolute_error"),
-}
+# Where one of two classes is rarer, always answering the other one is hard to beat in accuracy.
+_RARE_SHARE = 0.2
 # A text with at most so many values gets a domain, so that the data gate names a new one.
 _DOMAIN_VALUES = 20
 _SAMPLE_ROWS = 5
@@ -49,16 +48,17 @@ class _Column(Decision):
         return round((1 - self.facts.missing_share) / 2, 3)
 
 
-def files_of(plan: Plan, table: Table, *, name: str, source: str) -> dict[str, str]:
+def files_of(plan: Plan, table: Table, split: Split, *, name: str, source: str) -> dict[str, str]:
     """The files of a workload: path relative to the project's root -> content.
 
     Args:
         plan: what was decided.
         table: what it was decided from; a few rows become the test's.
+        split: what decides over a row's split.
         name: of the workload: a letter, then lower-case letters, digits and _.
         source: `data.source`.
     """
-    values = _values(plan, table, name=name, source=source)
+    values = _values(plan, table, split, name=name, source=source)
     return workload_files(name, values, about=f"Predicts {plan.label.name}")
 
 
@@ -93,15 +93,14 @@ def write_files(files: Mapping[str, str], root: Path) -> None:
         raise UsageError(f"{error.filename} cannot be written: {error.strerror}; nothing is left.") from error
 
 
-def _values(plan: Plan, table: Table, *, name: str, source: str) -> dict[str, Any]:
+def _values(plan: Plan, table: Table, split: Split, *, name: str, source: str) -> dict[str, Any]:
     label = plan.with_role(Role.LABEL)[0]
     moments = plan.with_role(Role.MOMENT)
     features = plan.with_role(Role.NUMBER, Role.AMOUNT, Role.CATEGORY, Role.MOMENT)
     used = [_Column(**vars(d)) for d in plan.decisions if d.role is not Role.LEFT_OUT]
-    what = {"binary": "whether", "multiclass": "which", "regression": "how much"}[plan.task]
     return {
         "name": name,
-        "description": f"{what.capitalize()} {line(plan.label.name)}, from {len(features)} columns.",
+        "description": f"Predicts {line(plan.label.name)} from {counted(len(features), 'column')}.",
         "source": source,
         "file_format": table.file_format,
         "delimiter": table.delimiter,
@@ -113,7 +112,9 @@ def _values(plan: Plan, table: Table, *, name: str, source: str) -> dict[str, An
         "classes": plan.classes,
         "rows": plan.rows,
         "is_whole": table.is_whole,
-        "metrics": _METRICS[plan.task],
+        "metrics": _metrics(plan),
+        "split": split,
+        "forms": table.forms,
         "numbers": plan.with_role(Role.NUMBER),
         "amounts": plan.with_role(Role.AMOUNT),
         "categories": plan.with_role(Role.CATEGORY),
@@ -121,13 +122,23 @@ def _values(plan: Plan, table: Table, *, name: str, source: str) -> dict[str, An
         "times": any(d.facts.moment == "time" for d in moments),
         "seconds": [d for d in moments if d.facts.moment == "seconds"],
         "missing": [d for d in features if d.facts.missing],
-        "gate": skew_limits(plan.rows),
+        "gate": {**skew_limits(split.units or plan.rows), **split.gate},
         "kept_leaks": plan.kept_leaks,
         "rejected": table.rejected,
         "max_bad_share": bad_share_limit(table.rejected, table.rows + table.rejected),
         "sample": _sample(table, used, label.facts.name),
         **_training(plan),
     }
+
+
+def _metrics(plan: Plan) -> tuple[str, ...]:
+    """Those in which a good model beats the best constant answer; the first is what it is judged by."""
+    if plan.task == "multiclass":
+        return ("sparse_categorical_accuracy", "sparse_categorical_crossentropy")
+    if plan.task == "regression":
+        return ("root_mean_squared_error", *(() if plan.is_skewed else ("mean_absolute_error",)))
+    is_rare = min(plan.label.counts.values()) < _RARE_SHARE * plan.label.present
+    return ("auc", "binary_crossentropy" if is_rare else "binary_accuracy")
 
 
 def _training(plan: Plan) -> dict[str, Any]:

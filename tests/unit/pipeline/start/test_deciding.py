@@ -48,7 +48,12 @@ def _role(column, **options):
         ("district", _cycle(*(17031000000 + 977 * n for n in range(90))), Role.CATEGORY, "90 different"),
         ("tract", [17031000000 + 977 * (row % 95) for row in range(ROWS)], Role.CATEGORY, "95 different"),
         ("born", _cycle("1990-01-01", "1991-05-06"), Role.MOMENT, "dates, taken apart"),
-        ("joined", [f"{1 + row % 28}/05/2021 06:28" for row in range(ROWS)], Role.LEFT_OUT, "write them so"),
+        (
+            "joined",
+            [f"{1 + row % 28}/05/2021 06:28" for row in range(ROWS)],
+            Role.LEFT_OUT,
+            "name their order",
+        ),
         ("customer_id", list(range(5000, 5000 + 7 * ROWS, 7)), Role.LEFT_OUT, "an id"),
         ("line", list(range(1, ROWS + 1)), Role.LEFT_OUT, "an id"),
         ("code", [f"A{row:05}" for row in range(ROWS)], Role.LEFT_OUT, "an id"),

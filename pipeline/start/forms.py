@@ -1,0 +1,182 @@
+"""How a column's numbers and dates are written, where otherwise than Ingest reads them by itself. Pure.
+
+A form is recognised only where every value of the column has it, but for words that say that there is none.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from components.ingest.written_values import NumberFormat, plain_dates, written_numbers
+
+# What people and programs write into a cell without a value.
+_MISSING_WORDS = frozenset(
+    [
+        "na",
+        "n/a",
+        "n.a.",
+        "#n/a",
+        "nan",
+        "nil",
+        "none",
+        "null",
+        "missing",
+        "unknown",
+        "-",
+        "--",
+        "?",
+        ".",
+        "*",
+    ]
+)
+_SEPARATORS = ((".", ""), (".", ","), (",", ""), (",", "."), (",", " "), (".", " "), (".", "'"))
+_UNIT = re.compile(r"[$€£¥₹₩₽%]|\b(?:USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|CAD|SEK|NOK|DKK|PLN)\b")
+# An id, a telephone number or a code; a decimal comma after a lone zero.
+_NO_NUMBER = r"^\+|^-?0[0-9]|[0-9]{16}"
+_LONE_ZERO = r"^-?0[.,]"
+_ISO_DATE = r"^[12][0-9]{3}-[01][0-9]-[0-3][0-9]"
+# A date has two or three groups of digits and sometimes a name of a month: all else is not even tried.
+_DATE_LIKE = re.compile(r"(?=.*\d)[\d./\-, :]*([A-Za-z]{3,9})?[\d./\-, :]*([AaPp][Mm])?")
+_DAYS = (
+    "%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y",
+    "%b %d %Y", "%b %d, %Y", "%d %b %Y", "%d-%b-%Y", "%m/%d/%y", "%d/%m/%y", "%d.%m.%y", "%d-%b-%y",
+)  # fmt: skip
+_TIMES = ("", " %H:%M", " %H:%M:%S", "T%H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
+_OTHER_ORDER = {"%m/%d/": "%d/%m/", "%m-%d-": "%d-%m-"}
+# So many values decide which formats are tried on all.
+_FEW = 50
+
+
+@dataclass(frozen=True)
+class Forms:
+    """What a workload says of how its values are written.
+
+    Attributes:
+        null_values: words that mean a missing value.
+        numbers: fields of `NumberFormat` that are not its defaults, by column.
+        dates: format, by column.
+        words: how a column is read, in words, by column.
+    """
+
+    null_values: tuple[str, ...] = ()
+    numbers: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    dates: Mapping[str, str] = field(default_factory=dict)
+    words: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Form:
+    """How one column is written."""
+
+    words: str
+    number: Mapping[str, str] | None = None
+    date: str | None = None
+    missing: tuple[str, ...] = ()
+
+
+def forms_of(texts: Mapping[str, pa.Array], *, has_types: bool) -> Forms:
+    """Looks at columns of text.
+
+    Args:
+        texts: the different values of each, Arrow large_string without null.
+        has_types: whether the files themselves tell numbers from texts (JSON Lines, Parquet): then a text
+            that is a number must be named, even if it is written plainly.
+    """
+    found = {name: form for name, values in texts.items() if (form := _form(values, has_types=has_types))}
+    missing = tuple(sorted({word for form in found.values() for word in form.missing}))
+    for name, values in {} if has_types else {n: v for n, v in texts.items() if n not in found}.items():
+        # In a CSV the words mean the same in every column.
+        if words := [word for word in missing if word in values.to_pylist()]:
+            found[name] = _Form(f"{' and '.join(words)} for no value, as in the columns of numbers")
+    return Forms(
+        null_values=missing,
+        numbers={name: form.number for name, form in found.items() if form.number is not None},
+        dates={name: form.date for name, form in found.items() if form.date is not None},
+        words={name: form.words for name, form in found.items()},
+    )
+
+
+def _form(values: pa.Array, *, has_types: bool) -> _Form | None:
+    trimmed = pc.unique(pc.utf8_trim_whitespace(values))
+    lower = pc.utf8_lower(trimmed)
+    is_word = pc.is_in(lower, value_set=pa.array(["", *_MISSING_WORDS], trimmed.type))
+    present = trimmed.filter(pc.invert(is_word))
+    words = tuple(word for word in trimmed.filter(is_word).to_pylist() if word)
+    if not len(present):
+        return None
+    form = _number(present) or _date(present)
+    if form is None:
+        return None
+    is_plain = form.number == {} or form.date == ""
+    if is_plain and not words and not (has_types and form.number is not None):
+        return None
+    number = form.number if form.number or has_types else None
+    date = form.date or ("%Y-%m-%d" if form.date == "" and has_types else None)
+    said = [form.words] if form.words else []
+    said += [f"{' and '.join(words)} for no value"] if words else []
+    return _Form(", ".join(said), number, date, words)
+
+
+def _number(present: pa.Array) -> _Form | None:
+    if pc.any(pc.match_substring_regex(present, _NO_NUMBER)).as_py():
+        return None
+    shown = next((text for text in present.to_pylist() if _UNIT.search(text)), "")
+    unit = _UNIT.search(shown)
+    named = {"unit": unit.group()} if unit else {}
+    has_lone_zero = pc.any(pc.match_substring_regex(present, _LONE_ZERO)).as_py()
+    fitting = []
+    for decimal, thousands in _SEPARATORS:
+        form = NumberFormat(decimal, thousands, named.get("unit", ""))
+        if (
+            not (has_lone_zero and thousands in (",", "."))
+            and pc.all(written_numbers(present, form)[1]).as_py()
+        ):
+            fitting.append((decimal, thousands))
+    if not fitting:
+        return None
+    decimal, thousands = fitting[0]
+    if (decimal, thousands) == (".", "") and not unit:
+        return _Form("", {})
+    example = next((t for t in present.to_pylist() if (thousands or decimal) in t), shown)
+    words = f"written as {example or shown}"
+    if thousands and len(fitting) > 1 and (thousands, "") in fitting:
+        words += f", {thousands!r} taken for the sign between thousands"
+    settings = {"decimal": decimal} if decimal != "." else {}
+    return _Form(words, settings | ({"thousands": thousands} if thousands else {}) | named)
+
+
+def _date(present: pa.Array) -> _Form | None:
+    few = present.slice(0, _FEW)
+    if not all(_DATE_LIKE.fullmatch(text) for text in few.to_pylist()):
+        return None
+    if pc.all(pc.match_substring_regex(present, _ISO_DATE)).as_py():
+        return _Form("", date="")
+    fitting = [
+        form
+        for form in (day + time for time in _TIMES for day in _DAYS)
+        if _are_dates(few, form) and _are_dates(present, form)
+    ]
+    if not fitting:
+        return None
+    words = f"dates as {present[0].as_py()}"
+    others = [other for first, other in _OTHER_ORDER.items() if fitting[0].startswith(first)]
+    if others and (other := others[0] + fitting[0][len(others[0]) :]) in fitting:
+        words += f", the month taken to come first (else write {other!r} in data.dates)"
+    return _Form(words, date=fitting[0])
+
+
+def _are_dates(texts: pa.Array, form: str) -> bool:
+    plain = plain_dates(texts, form)
+    return bool(pc.all(pc.match_substring_regex(plain, _ISO_DATE)).as_py())
+
+
+def distinct_texts(columns: Mapping[str, npt.NDArray[Any]]) -> dict[str, pa.Array]:
+    """The different values of columns of text."""
+    return {
+        name: pc.unique(pa.array(values, pa.large_string())).drop_null() for name, values in columns.items()
+    }

@@ -1,0 +1,168 @@
+"""What decides over a row's split, and why: time, a group, an id, or the row's place. Pure.
+
+Rows that are alike because they are about the same person, or next to each other in time, must not be learned
+from and judged by; rows that are equal by chance must be dealt like all others.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from components.counting import counted
+from components.data_profile.columns import categories
+from pipeline.start.deciding import Decision, Plan, Role
+
+Values = npt.NDArray[Any]
+
+# Above this share of rows that repeat another, equal rows are no accident.
+COARSE_SHARE = 0.01
+_GROUP_NAME = re.compile(
+    r"(^|[_\s])(id|uuid|guid|key|nr|no|number|user|person|customer|client|patient|subject|household|session)$"
+    r"|[a-z](Id|ID|Nr|No)$",
+    re.IGNORECASE,
+)
+_TIME_NAME = re.compile(r"date|time|day|month|week|timestamp|(^|_)(at|ts)$", re.IGNORECASE)
+_NO_TIME_NAME = re.compile(r"birth|born|dob", re.IGNORECASE)
+# A panel has many groups, of a few rows each: of those with more rows a model learns each by itself.
+_LEAST_GROUPS, _MOST_ROWS_PER_GROUP, _LEAST_ROWS_PER_GROUP = 20, 30.0, 1.5
+_LEAST_MOMENTS = 20
+_SORTED_SHARE = 0.99
+# Odd numbers that mix the codes of the columns into one.
+_MIXER = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True)
+class Split:
+    """What decides.
+
+    Attributes:
+        by: `data.split_by`; empty: the hash of the whole row.
+        why: in words.
+        gate: limits of the data gate that this way of splitting exceeds by itself.
+        units: how many things are dealt, each with all of its rows.
+    """
+
+    by: Mapping[str, Any] = field(default_factory=dict)
+    why: str = ""
+    gate: Mapping[str, float] = field(default_factory=dict)
+    units: int = 0
+
+
+def decide_split(plan: Plan, columns: Mapping[str, Values], *, is_whole: bool) -> tuple[Plan, Split]:
+    """Chooses what decides.
+
+    Args:
+        plan: what becomes of the columns.
+        columns: their values, of equal length.
+        is_whole: whether these are all rows.
+
+    Returns:
+        The plan, in which a column that names groups is no feature any more, and the choice.
+    """
+    labels = columns[plan.label.name]
+    if (split := _by_time(plan, columns, labels)) and is_whole:
+        return plan, split
+    grouped, by_group = _by_group(plan)
+    if by_group:
+        return grouped, by_group
+    used = [d.facts.name for d in plan.decisions if d.role is not Role.LEFT_OUT]
+    repeated = repeated_share([columns[name] for name in used])
+    gate = {"max_duplicate_share": round(min(repeated + 0.1, 1.0), 2)} if repeated > COARSE_SHARE else {}
+    told = f": {repeated:.0%} of the rows repeat another in what is read" if gate else ""
+    if identity := _identity(plan):
+        name = identity.facts.name
+        return plan, Split({"key": name}, f"by a hash of {name}, which is no feature{told}", gate, plan.rows)
+    if gate:
+        return plan, Split({"row": True}, f"by a hash of the row's place in its file{told}", gate, plan.rows)
+    return plan, Split(units=plan.rows)
+
+
+def repeated_share(columns: list[Values]) -> float:
+    """The share of rows that repeat an earlier one, 0 to 1."""
+    rows = len(columns[0])
+    mixed = np.zeros(rows, dtype=np.uint64)
+    for column in columns:
+        codes = categories(column if column.dtype == object else np.nan_to_num(column, nan=np.inf))
+        mixed = (mixed ^ codes.astype(np.uint64)) * _MIXER
+        mixed ^= mixed >> np.uint64(29)
+    return 1 - len(np.unique(mixed)) / rows if rows else 0.0
+
+
+def _by_time(plan: Plan, columns: Mapping[str, Values], labels: Values) -> Split | None:
+    for decision in plan.with_role(Role.MOMENT):
+        name = decision.facts.name
+        if decision.facts.missing or decision.facts.distinct < _LEAST_MOMENTS or _NO_TIME_NAME.search(name):
+            continue
+        moments = columns[name]
+        if not (_TIME_NAME.search(name) or _is_sorted(moments)):
+            continue
+        start = np.sort(moments)[len(moments) * 2 // 3]
+        first = str(start)[:10] if decision.facts.kind == "text" else int(start)
+        later = np.asarray(moments >= first, dtype=np.bool_)
+        if not _has_enough(later, labels, is_number=plan.task == "regression"):
+            continue
+        why = f"by time: rows from {first} on judge what was learned from the earlier ones"
+        shares = dict.fromkeys(("max_skew_l_infinity", "max_skew_jensen_shannon", "max_label_shift"), 1.0)
+        return Split({"time": name, "starts": {"train": None, "eval": first}}, why, shares, plan.rows)
+    return None
+
+
+def _is_sorted(moments: Values) -> bool:
+    later, earlier = moments[1:], moments[:-1]
+    return bool(max(np.mean(later >= earlier), np.mean(later <= earlier)) >= _SORTED_SHARE)
+
+
+def _has_enough(later: npt.NDArray[np.bool_], labels: Values, *, is_number: bool) -> bool:
+    """Whether both parts have rows, and the earlier one every class and the later one two."""
+    share = later.mean()
+    if not 0.1 <= share <= 0.5:
+        return False
+    if is_number:
+        return True
+    known = np.array([label is not None and label == label for label in labels.tolist()])
+    before, after = (set(labels[known & part].tolist()) for part in (~later, later))
+    return after <= before and len(after) > 1
+
+
+def _by_group(plan: Plan) -> tuple[Plan, Split | None]:
+    for decision in plan.decisions:
+        facts = decision.facts
+        if decision.role is Role.LABEL or decision.is_kept or facts.kind == "float" or not facts.distinct:
+            continue
+        per_group = facts.present / facts.distinct
+        is_panel = _LEAST_ROWS_PER_GROUP <= per_group <= _MOST_ROWS_PER_GROUP and not facts.missing
+        if not (_GROUP_NAME.search(facts.name) and is_panel and facts.distinct >= _LEAST_GROUPS):
+            continue
+        others = [
+            each
+            for each in plan.decisions
+            if each.role not in (Role.LABEL, Role.LEFT_OUT) and each != decision
+        ]
+        if not others:
+            continue
+        why = (
+            f"names a group of {per_group:.1f} rows on average: it decides over the split, and is no feature"
+        )
+        left = Decision(facts, Role.LEFT_OUT, why)
+        decisions = tuple(left if each == decision else each for each in plan.decisions)
+        split = Split(
+            {"key": facts.name},
+            f"by {facts.name}: the rows of each of its {counted(facts.distinct, 'value')} stay together",
+            {},
+            facts.distinct,
+        )
+        return replace(plan, decisions=decisions), split
+    return plan, None
+
+
+def _identity(plan: Plan) -> Decision | None:
+    """A column that is no feature and different in every row."""
+    for decision in plan.with_role(Role.LEFT_OUT):
+        facts = decision.facts
+        if facts.kind != "float" and not facts.missing and facts.distinct == facts.rows and facts.words < 2:
+            return decision
+    return None

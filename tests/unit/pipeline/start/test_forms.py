@@ -1,0 +1,85 @@
+import numpy as np
+import pytest
+
+from pipeline.start.forms import distinct_texts, forms_of
+
+
+def _forms(values, *, has_types=False, **others):
+    columns = {"x": values, **others}
+    arrays = {name: np.array(each, dtype=object) for name, each in columns.items()}
+    return forms_of(distinct_texts(arrays), has_types=has_types)
+
+
+@pytest.mark.parametrize(
+    ("values", "number", "words"),
+    [
+        (["1,234", "12", "5,000,000"], {"thousands": ","}, "written as 1,234"),
+        (["1,234", "2,345"], {"thousands": ","}, "',' taken for the sign between thousands"),
+        (["0,123", "1,500"], {"decimal": ","}, "written as 0,123"),
+        (["1,5", "12"], {"decimal": ","}, "written as 1,5"),
+        (["$12.50", "$1,200", None], {"thousands": ",", "unit": "$"}, "written as $1,200"),
+        (["1.234,50 €", "7,00 €"], {"decimal": ",", "thousands": ".", "unit": "€"}, "written as 1.234,50 €"),
+        (["12%", "3 %", "?"], {"unit": "%"}, "? for no value"),
+        (["CHF 5", "7 CHF"], {"unit": "CHF"}, "written as CHF 5"),
+    ],
+)
+def test_numbers_are_recognised_however_they_are_written(values, number, words):
+    found = _forms(values)
+    assert found.numbers == {"x": number}
+    assert words in found.words["x"]
+
+
+def test_a_word_for_no_value_among_numbers_is_named_and_holds_for_the_whole_csv():
+    found = _forms(["1", "2.5", "NA", "?"], region=["NA", "EU"], name=["a", "b"])
+    assert (found.null_values, found.numbers) == (("?", "NA"), {})
+    assert found.words == {
+        "x": "? and NA for no value".replace("? and NA", " and ".join(["NA", "?"])),
+        "region": "NA for no value, as in the columns of numbers",
+    }
+
+
+def test_numbers_in_quotes_are_named_where_files_have_types():
+    assert _forms(["1", "2.5"], has_types=True).numbers == {"x": {}}
+    assert not _forms(["1", "2.5"]).words
+
+
+@pytest.mark.parametrize(
+    ("values", "form"),
+    [
+        (["01.03.2021", "13.04.2021"], "%d.%m.%Y"),
+        (["2012/01/01", "2012/12/31"], "%Y/%m/%d"),
+        (["3/14/2021", "1/2/2021"], "%m/%d/%Y"),
+        (["14/3/2021", "1/2/2021"], "%d/%m/%Y"),
+        (["3/14/2021 5:06"], "%m/%d/%Y %H:%M"),
+        (["Jan 1 2000", "Feb 3 2001"], "%b %d %Y"),
+        (["1-Feb-1999"], "%d-%b-%Y"),
+        (["2021-1-3"], "%Y-%m-%d"),
+    ],
+)
+def test_dates_are_recognised_in_the_usual_orders(values, form):
+    assert _forms(values).dates == {"x": form}
+
+
+def test_dates_that_could_be_read_in_two_orders_are_told_with_the_other_one():
+    found = _forms(["3/4/2021", "5/6/2021"])
+    assert found.dates == {"x": "%m/%d/%Y"}
+    assert "the month taken to come first (else write '%d/%m/%Y' in data.dates)" in found.words["x"]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["2021-01-01"],
+        ["2021-01-01T10:00:00Z"],
+        ["007", "012"],
+        ["+49123", "+49124"],
+        ["12345678901234567"],
+        ["a", "1"],
+        ["1.2.3.4"],
+        ["NA"],
+        [],
+        ["31.02.2021", "14.13.2021"],
+    ],
+)
+def test_ids_plain_dates_and_texts_stay_what_they_are(values):
+    assert not _forms(values).words
