@@ -1,6 +1,6 @@
 """The class that a model's answer stands for, by name. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,13 @@ from components.saved_model.signatures import Signature
 
 # As Keras' and TFMA's binary accuracy have it: at one half exactly, it is the first class.
 _HALF = 0.5
+
+
+def classes_of(papers: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names that a version's manifest has for its answers; none where it holds no list of texts."""
+    found = papers.get("classes")
+    is_named = isinstance(found, list | tuple) and all(isinstance(name, str) for name in found)
+    return tuple(found) if found and is_named else ()
 
 
 def names_classes(classes: Sequence[str], signature: Signature) -> bool:

@@ -2,11 +2,14 @@
 
 import contextlib
 import hmac
+import io
 import ipaddress
 import json
 import logging
+import os
 import socket
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -16,15 +19,19 @@ from components.errors import ComponentError
 from components.saved_model.class_names import class_names, names_classes
 from components.saved_model.loading import WrongInputError
 from components.serving.live_model import LiveModel, Served
+from components.serving.places import Places
 from components.serving.routes import Route, metadata_document, route, status_document
 from components.serving.tensors import RequestError, answer, parse_request
 
 MAX_BODY_BYTES = 8 * 2**20
 """The largest request that is read."""
 PATIENCE_S = 10.0
-"""How long a client may take for each part of its request."""
+"""How long a client may take to send a whole request, and how long to receive the answer."""
+AT_ONCE = 64
+"""Connections at once; a new one takes the place of one that keeps the server waiting."""
 
-_AT_ONCE = 32
+# More would not answer faster, and each may need memory many times its request's size.
+_CALLS_AT_ONCE = max(2, os.cpu_count() or 1)
 _LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 _log = logging.getLogger(__name__)
 
@@ -55,7 +62,8 @@ class ModelServer(ThreadingHTTPServer):
                 hint="set SLIPWAY_SERVE_TOKEN to a secret that clients send as Authorization: Bearer ...",
             )
         self.name, self.token = name, token
-        self._free = threading.BoundedSemaphore(_AT_ONCE)
+        self.places = Places(AT_ONCE)
+        self.calls = threading.BoundedSemaphore(_CALLS_AT_ONCE)
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
             super().__init__((host, port), _Handler)
@@ -69,7 +77,12 @@ class ModelServer(ThreadingHTTPServer):
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Answers in a thread of its own, of which there are only so many."""
-        if not self._free.acquire(blocking=False):
+
+        def end() -> None:
+            with contextlib.suppress(OSError):
+                request.shutdown(socket.SHUT_RDWR)
+
+        if not self.places.take(request, client=client_address[0], close=end):
             with contextlib.suppress(OSError):
                 request.sendall(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n")
             self.shutdown_request(request)
@@ -81,7 +94,7 @@ class ModelServer(ThreadingHTTPServer):
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._free.release()
+            self.places.leave(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002
         """A client that went away is no error of ours; anything else is logged, and the server lives on."""
@@ -102,7 +115,18 @@ class _Handler(BaseHTTPRequestHandler):
     default_request_version = "HTTP/1.0"  # refusals have a status line, whatever was sent
     server_version = "slipway"
     sys_version = ""
-    timeout = PATIENCE_S
+
+    def setup(self) -> None:
+        """Reads from the client for a limited time."""
+        super().setup()
+        self._from_client = _Patient(self.connection)
+        self.rfile = io.BufferedReader(self._from_client)
+
+    def handle_one_request(self) -> None:
+        """Reads one request and answers it, if it comes in time."""
+        self._from_client.waits_until = time.monotonic() + PATIENCE_S
+        self.server.places.waits(self.connection)
+        super().handle_one_request()
 
     def do_GET(self) -> None:
         """Status and metadata."""
@@ -125,9 +149,11 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, method: str) -> None:
         try:
             self._check()
-            body = self._body() if method == "POST" else b""
+            body = self._body() if method == "POST" else self._no_body()
+            self.server.places.is_being_answered(self.connection)
             wanted = route(method, self.path, name=self.server.name)
-            self._send(200, self._done(wanted, body))
+            document = self._done(wanted, body)
+            self._send(200, document)
         except RequestError as error:
             self._send(error.status, {"error": str(error)})
         except (ConnectionError, TimeoutError):
@@ -165,6 +191,12 @@ class _Handler(BaseHTTPRequestHandler):
             raise self._refusal("The request ended early.", 400)
         return body
 
+    def _no_body(self) -> bytes:
+        # One that is sent is not read: what follows on this connection could be taken for a request.
+        if "Transfer-Encoding" in self.headers or self.headers.get("Content-Length", "0") != "0":
+            self.close_connection = True
+        return b""
+
     def _done(self, wanted: Route, body: bytes) -> dict[str, Any]:
         served = self.server.live.served
         if wanted.version not in (None, served.version):
@@ -172,10 +204,14 @@ class _Handler(BaseHTTPRequestHandler):
             raise RequestError(f"Servable not found for request: {which}", status=404)
         if wanted.verb == "/metadata":
             return metadata_document(self.server.name, served.version, served.model.signatures)
-        return _predicted(served, body) if wanted.verb else status_document(served.version)
+        if not wanted.verb:
+            return status_document(served.version)
+        with self.server.calls:
+            return _predicted(served, body)
 
     def _send(self, status: int, document: dict[str, Any]) -> None:
         body = orjson.dumps(document)
+        self.connection.settimeout(PATIENCE_S)
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
@@ -187,6 +223,36 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)
+
+
+class _Patient(io.RawIOBase):
+    """Reads from a socket until a time that does not move, however little comes at a time.
+
+    Args:
+        connection: the socket; its timeout is changed.
+    """
+
+    waits_until = 0.0
+    """By `time.monotonic`."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+
+    def readable(self) -> bool:
+        """Always."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Reads what there is.
+
+        Raises:
+            TimeoutError: the time is over.
+        """
+        left_s = self.waits_until - time.monotonic()
+        if left_s <= 0:
+            raise TimeoutError
+        self._connection.settimeout(left_s)
+        return self._connection.recv_into(buffer)
 
 
 def _predicted(served: Served, body: bytes) -> dict[str, Any]:

@@ -18,6 +18,10 @@ Array = npt.NDArray[Any]
 
 _KEYS = frozenset({"signature_name", "instances", "inputs"})
 _MOST_DIMENSIONS = 16
+_MOST_TEXT = 100
+"""Characters of a request's own text that an error repeats."""
+# As components.trainer.export reads them.
+_EMPTY_CELLS = {"float": "NaN", "double": "NaN", "half": "NaN", "int64": str(-(2**63)), "string": '""'}
 _FLOATS: Mapping[str, str] = {"float": "float32", "double": "float64", "half": "float16"}
 
 
@@ -46,11 +50,13 @@ def parse_request(document: Any, signatures: Mapping[str, Signature]) -> tuple[s
         raise RequestError("The request must be a JSON object with 'instances' or 'inputs'.")
     if unknown := sorted(document.keys() - _KEYS):
         raise RequestError(
-            f"The request has an unknown key {unknown[0]!r}; it takes {', '.join(sorted(_KEYS))}."
+            f"The request has an unknown key {_shown(unknown[0])}; it takes {', '.join(sorted(_KEYS))}."
         )
     name = document.get("signature_name", SERVING_DEFAULT)
     if not isinstance(name, str) or name not in signatures:
-        raise RequestError(f"There is no signature {name!r}; there are {', '.join(sorted(signatures))}.")
+        raise RequestError(
+            f"There is no signature {_shown(name)}; there are {', '.join(sorted(signatures))}."
+        )
     if ("instances" in document) == ("inputs" in document):
         raise RequestError("The request must have either 'instances' or 'inputs'.")
     inputs = signatures[name].inputs
@@ -121,23 +127,34 @@ def _check_names(given: Mapping[str, Any], inputs: Mapping[str, TensorInfo], whe
     if missing := sorted(inputs.keys() - given.keys()):
         raise RequestError(f"In {where} the input {missing[0]!r} is missing.")
     if unknown := sorted(given.keys() - inputs.keys()):
-        raise RequestError(f"In {where} there is an unknown input {unknown[0]!r}.")
+        raise RequestError(f"In {where} there is an unknown input {_shown(unknown[0])}.")
+
+
+def _shown(text: Any) -> str:
+    return repr(text if isinstance(text, str) else type(text).__name__)[:_MOST_TEXT]
 
 
 def _numbers(name: str, value: Any, dtype: str) -> Array:
     try:
+        kinds = _kinds(value)
+    except RecursionError as error:
+        raise RequestError(f"Input {name!r} is nested too deeply.") from error
+    if type(None) in kinds:
+        raise _null(name, dtype)
+    # Refused before there is an array: in one of texts each cell is as wide as the longest.
+    if not kinds <= ({bool} if dtype == "bool" else {int, float}):
+        raise RequestError(f"Input {name!r} must be of type {dtype}.")
+    try:
         found = np.array(value)
-    except (ValueError, OverflowError, RecursionError) as error:
+    except (ValueError, OverflowError) as error:
         raise RequestError(f"Input {name!r} must be numbers in lists of equal lengths.") from error
     if found.size == 0:
         raise RequestError(f"Input {name!r} holds no value.")
     if dtype in _FLOATS:
         fits = found.dtype.kind in "if"
-    elif dtype == "bool":
-        fits = found.dtype.kind == "b"
     else:
-        fits = found.dtype.kind in "iu" and _in_range(found, dtype)
-    if not fits or (dtype != "bool" and _has_truth_value(value)):
+        fits = dtype == "bool" or (found.dtype.kind in "iu" and _in_range(found, dtype))
+    if not fits:
         raise RequestError(f"Input {name!r} must be of type {dtype}.")
     with np.errstate(over="ignore"):
         return found.astype(_FLOATS.get(dtype, dtype))
@@ -148,11 +165,20 @@ def _in_range(found: Array, dtype: str) -> bool:
     return bool(int(found.min()) >= limits.min and int(found.max()) <= limits.max)
 
 
-def _has_truth_value(value: Any) -> bool:
-    """Whether a true or false stands among numbers, where numpy would take it for 1 or 0."""
-    if isinstance(value, list):
-        return any(map(_has_truth_value, value))
-    return isinstance(value, bool)
+def _null(name: str, dtype: str) -> RequestError:
+    remedy = f"; an empty cell is {_EMPTY_CELLS[dtype]}" if dtype in _EMPTY_CELLS else ""
+    return RequestError(f"Input {name!r} holds null, which is no {dtype}{remedy}.")
+
+
+def _kinds(value: Any) -> set[type]:
+    """The types of what stands in lists within lists; numpy would take true and false for 1 and 0."""
+    if not isinstance(value, list):
+        return {type(value)}
+    found = set(map(type, value))
+    if list in found:
+        found.remove(list)
+        found.update(*(_kinds(each) for each in value if isinstance(each, list)))
+    return found
 
 
 def _texts(name: str, value: Any) -> Array:
@@ -190,6 +216,8 @@ def _bytes(name: str, value: Any) -> bytes:
             return base64.b64decode(value["b64"], validate=True)
     except (UnicodeEncodeError, binascii.Error, ValueError) as error:
         raise RequestError(f"Input {name!r} holds a text that cannot be decoded.") from error
+    if value is None:
+        raise _null(name, "string")
     raise RequestError(f'Input {name!r} must be texts, or bytes as {{"b64": "..."}}.')
 
 

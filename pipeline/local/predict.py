@@ -26,7 +26,7 @@ from components.ingest.typed_rows import example_rows
 from components.predictor.input_columns import InputColumns, InputError
 from components.pusher.manifest import Manifest
 from components.pusher.shelf import shelf_at
-from components.saved_model.class_names import names_classes
+from components.saved_model.class_names import classes_of, names_classes
 from components.saved_model.signatures import SERVE_RAW, SERVING_DEFAULT, Signature
 from pipeline.beam_engine import beam_args as workload_beam_args
 from pipeline.beam_engine import check_engine
@@ -228,7 +228,7 @@ def _predict(
     signatures = read_signatures(model)
     columns = _columns(signatures, schema, options.format)
     reader = Reader(files, options, columns, schema, _needed(manifest))
-    classes = tuple(manifest.papers.get("classes", ())) if manifest else ()
+    classes = classes_of(manifest.papers) if manifest else ()
     if not names_classes(classes, signatures[SERVING_DEFAULT]):
         classes = ()
     return predict_files(

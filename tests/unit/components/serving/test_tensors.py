@@ -72,7 +72,6 @@ def test_nan_is_an_empty_cell():
         ),
         (raw(more=[1]), "unknown input 'more'"),
         (raw(fare=["a"]), "'fare' must be of type float"),
-        (raw(fare=[None]), "'fare' must be of type float"),
         (raw(fare=[True]), "'fare' must be of type float"),
         (raw(fare=[{}]), "'fare' must be of type float"),
         (raw(fare=[10**400]), "'fare' must be of type float"),
@@ -142,3 +141,39 @@ def test_answers_have_the_form_of_tf_serving():
     assert answer({"raw_bytes": np.array([b"x"], dtype=object)}, by_row=False) == {
         "outputs": [{"b64": "eA=="}]
     }
+
+
+def test_texts_where_numbers_belong_are_refused_before_there_is_an_array(monkeypatch):
+    # As an array, each cell would be as wide as the longest text: 2 MB become gigabytes.
+    monkeypatch.setattr(np, "array", None)
+    for cells in (["x" * 1000, *["y"] * 1000], [{}], [[1.0, "x"]]):
+        with pytest.raises(RequestError, match="must be of type float"):
+            parse_request(raw(fare=cells), SIGNATURES)
+
+
+@pytest.mark.parametrize(
+    ("cell", "words"),
+    [
+        ({"fare": [None]}, "'fare' holds null, which is no float; an empty cell is NaN"),
+        ({"hour": [None]}, "'hour' holds null, which is no int64; an empty cell is -9223372036854775808"),
+        ({"company": [None]}, "'company' holds null, which is no string; an empty cell is \"\""),
+    ],
+)
+def test_null_is_refused_with_what_stands_for_an_empty_cell(cell, words):
+    with pytest.raises(RequestError, match=words):
+        parse_request(raw(**cell), SIGNATURES)
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {"x" * 10_000: 1},
+        {"signature_name": "x" * 10_000, "instances": []},
+        {"signature_name": ["x"] * 10_000, "instances": []},
+        raw(**{"x" * 10_000: 1}),
+    ],
+)
+def test_error_does_not_repeat_a_long_text(request_):
+    with pytest.raises(RequestError) as refused:
+        parse_request(request_, SIGNATURES)
+    assert len(str(refused.value)) < 300

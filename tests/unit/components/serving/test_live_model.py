@@ -1,0 +1,122 @@
+"""Following a base: what cannot be loaded is tried again, and the follower never ends."""
+
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from components.errors import ComponentError
+from components.serving import live_model
+from components.serving.live_model import LONGEST_PAUSE_S, POLL_S, LiveModel
+
+
+class Base:
+    """Versions in memory: what each one's fetch raises, or None; counts the fetches."""
+
+    base = "memory"
+
+    def __init__(self, **papers):
+        self.faults, self.fetches, self.papers = {1: None}, [], papers
+
+    def numbers(self):
+        return sorted(self.faults)
+
+    def manifest(self, version):
+        return SimpleNamespace(papers=self.papers)
+
+    @contextmanager
+    def fetched(self, version):
+        self.fetches.append(version)
+        if self.faults[version] is not None:
+            raise self.faults[version]
+        yield Path(str(version))
+
+
+@pytest.fixture
+def follow(monkeypatch):
+    """Makes a follower that looks when it is told to, at the time that `now` holds."""
+    monkeypatch.setattr(live_model.threading.Thread, "start", lambda thread: None)
+
+    def call(base):
+        now, told = [0.0], []
+        live = LiveModel(base, tell=told.append, load=lambda folder: folder.name, clock=lambda: now[0])
+        live.now, live.told = now, told
+        return live
+
+    return call
+
+
+@pytest.mark.parametrize(
+    "fault", [ComponentError("saved_model.pb is missing"), ConnectionResetError("reset"), KeyError("odd")]
+)
+def test_version_that_failed_once_is_served_when_it_can_be(follow, fault):
+    base = Base()
+    live = follow(base)
+    base.faults[2] = fault
+    live.follow_once()
+    assert live.served.version == 1
+    base.faults[2] = None
+    live.now[0] += POLL_S
+    live.follow_once()
+    assert live.served.version == 2
+    assert len(live.told) == 3
+    assert "Not serving version 2" in live.told[1]
+
+
+def test_pauses_double_up_to_the_longest_and_the_same_words_are_told_once(follow):
+    base = Base()
+    live = follow(base)
+    base.faults[2] = ComponentError("damaged")
+    tried_at = []
+    for second in range(2000):
+        live.now[0] = float(second)
+        before = len(base.fetches)
+        live.follow_once()
+        if len(base.fetches) > before:
+            tried_at.append(second)
+    pauses = [later - earlier for earlier, later in pairwise(tried_at)]
+    assert pauses[:4] == [2, 4, 8, 16]
+    assert max(pauses) == LONGEST_PAUSE_S
+    assert live.told == ["Serving version 1.", "Not serving version 2, to be tried again: damaged"]
+
+
+def test_version_that_is_gone_is_forgotten_and_tried_at_once_when_it_is_there_again(follow):
+    base = Base()
+    live = follow(base)
+    base.faults[2] = ComponentError("damaged")
+    live.follow_once()
+    del base.faults[2]
+    live.follow_once()
+    base.faults[2] = None
+    live.follow_once()
+    assert live.served.version == 2
+
+
+@pytest.mark.parametrize("classes", [None, 7, "ab", {"a": 1}, [1, 2], []])
+def test_classes_that_are_no_list_of_names_end_nothing(follow, classes):
+    assert follow(Base(classes=classes)).served.classes == ()
+
+
+def test_classes_that_are_named_are_kept(follow):
+    assert follow(Base(classes=["no", "yes"])).served.classes == ("no", "yes")
+
+
+def test_follower_outlives_a_base_that_raises_anything(monkeypatch, caplog):
+    base = Base()
+    looks = iter([[1], RuntimeError("the store's client broke"), [1, 2]])
+
+    def numbers():
+        found = next(looks, [1, 2])
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    base.numbers, base.faults[2] = numbers, None
+    monkeypatch.setattr(live_model, "POLL_S", 0.001)
+    live = LiveModel(base, tell=lambda line: None, load=lambda folder: folder.name)
+    while live.served.version != 2:
+        assert live._follower.is_alive()
+    live.close()
+    assert "Cannot look for a newer version" in caplog.text
