@@ -9,6 +9,10 @@ import pyarrow as pa
 from components.errors import ComponentError
 from components.ingest.limits import Limits
 
+# Reasons that more than one format gives.
+BEYOND_64_BITS = "a whole number beyond 64 bits"
+LIST_WITH_GAP = "a missing value inside a list"
+
 
 class FileError(ComponentError):
     """A file that cannot be ingested at all, or not from some place on."""
@@ -67,8 +71,8 @@ class Block:
 
     Attributes:
         rows: how many rows the columns (or records) hold.
-        columns: the values by column: strings yet to be parsed where `is_text`, else int64, float64,
-            large_binary, null or a large_list of these.
+        columns: the values by column: strings yet to be parsed where `is_text`, else int64, uint64, float64,
+            decimals, large_binary, null or a large_list of these.
         records: serialised Examples, where the file holds those; then there are no columns.
         rejects: rows of the same stretch of the file that are not among `rows`.
         find: where the row with an index below `rows` stands.

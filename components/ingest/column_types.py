@@ -118,7 +118,7 @@ def as_type(values: pa.Array, kind: ColumnType) -> tuple[pa.Array, Mask]:
     """Typed values, or lists of them, as values of another type; lists keep their lengths.
 
     Args:
-        values: int64, float64, large_binary or null, or a large_list of these.
+        values: int64, uint64, float64, decimals, large_binary or null, or a large_list of these.
         kind: the wanted type.
 
     Returns:
@@ -141,8 +141,11 @@ def as_type(values: pa.Array, kind: ColumnType) -> tuple[pa.Array, Mask]:
         return pa.nulls(len(values)), np.asarray(values.is_valid(), dtype=np.bool_)
     if kind == ColumnType.TEXT:
         return values.cast(pa.string()).cast(pa.binary()).cast(wanted), good
-    if kind == ColumnType.FLOAT and values.type == pa.int64():
+    is_exact = pa.types.is_integer(values.type) or pa.types.is_decimal(values.type)
+    if kind == ColumnType.FLOAT and is_exact:
         return values.cast(wanted, safe=False), good
+    if is_exact:
+        return _whole_exactly(values)
     if pa.types.is_large_binary(values.type):
         parsed, bad = _parse_one_by_one(values, kind)
         return parsed, bad
@@ -161,12 +164,14 @@ def type_of_arrow(kind: pa.DataType) -> ColumnType | None:
         (pa.types.is_boolean, ColumnType.INT),
         (pa.types.is_integer, ColumnType.INT),
         (pa.types.is_floating, ColumnType.FLOAT),
+        (lambda each: pa.types.is_decimal(each) and each.scale <= 0, ColumnType.INT),
         (pa.types.is_decimal, ColumnType.FLOAT),
         (pa.types.is_string, ColumnType.TEXT),
         (pa.types.is_large_string, ColumnType.TEXT),
         (pa.types.is_binary, ColumnType.TEXT),
         (pa.types.is_large_binary, ColumnType.TEXT),
         (pa.types.is_fixed_size_binary, ColumnType.TEXT),
+        (pa.types.is_duration, ColumnType.INT),
         (pa.types.is_temporal, ColumnType.TEXT),
     )
     return next((column for rule, column in rules if rule(kind)), None)
@@ -265,6 +270,19 @@ def _whole(values: pa.Array) -> tuple[pa.Array, Mask]:
     whole = np.where(fits, numbers, 0).astype(np.int64)
     missing = np.asarray(values.is_null(), dtype=np.bool_)
     return pa.array(whole, mask=missing | ~fits), ~fits & ~missing
+
+
+def _whole_exactly(values: pa.Array) -> tuple[pa.Array, Mask]:
+    """Unsigned numbers and decimals as whole numbers; those with a fraction or beyond 64 bits are wrong."""
+    try:
+        return values.cast(pa.int64()), np.zeros(len(values), dtype=np.bool_)
+    except pa.ArrowInvalid:
+        numbers = values.to_pylist()
+    fits = [
+        each if each is not None and each == int(each) and int(each) in _INT64 else None for each in numbers
+    ]
+    wrong = [found is None and each is not None for found, each in zip(fits, numbers, strict=True)]
+    return pa.array([None if each is None else int(each) for each in fits], pa.int64()), np.array(wrong)
 
 
 def _any_in_row(bad: Mask, offsets: npt.NDArray[Any]) -> Mask:

@@ -33,11 +33,15 @@ def find_value(record: bytes, name: str) -> int | float | bytes | None:
 
 
 def parse_example(record: bytes) -> Any:
-    """The message with the fields of a tf.Example, or None if the bytes are none."""
+    """The message, or None if the bytes are none or have fields that a tf.Example lacks."""
     try:
-        return _message_class().FromString(record)
+        example = _message_class().FromString(record)
     except message.DecodeError:
         return None
+    # Any message can be read as another one: what it has no field for is carried along.
+    size = example.ByteSize()
+    example.DiscardUnknownFields()
+    return example if example.ByteSize() == size else None
 
 
 @cache

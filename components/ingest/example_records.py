@@ -11,6 +11,8 @@ from components.ingest.example_message import find_value, is_example
 from components.ingest.options import Options
 from components.ingest.tfrecord import BrokenRecord, read_records
 
+_OTHER = "it has other fields, as a SequenceExample has, or is no message at all"
+
 
 def infer(file: InputFile, options: Options, known: Columns) -> dict[str, ColumnType]:  # noqa: ARG001
     """No columns, as the records stay as they are; but the one that splits them, of the type found first."""
@@ -48,7 +50,7 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
             records.append(record)
             offsets.append(offset)
         else:
-            rejects.append(Reject("not a tf.Example", Place(None, offset, record)))
+            rejects.append(Reject("not a tf.Example", Place(None, offset, record), detail=_OTHER))
         if size >= options.block_bytes:
             yield _block(records, offsets, rejects, columns)
             records, offsets, rejects, size = [], [], [], 0

@@ -3,6 +3,7 @@
 A column's type holds the values of all lines and files; a key that a line lacks is a missing value there.
 """
 
+import shlex
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,15 +11,16 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
-from components.ingest.blocks import Block, FileError, InputFile, Place, Reject
+from components.ingest.blocks import LIST_WITH_GAP, Block, FileError, InputFile, Place, Reject
 from components.ingest.column_types import Columns, ColumnType
 from components.ingest.compression import open_stream
 from components.ingest.csv_records import Records, scan_records
+from components.ingest.json_objects import INT64, Row, as_written, parse_object
 from components.ingest.limits import TOO_LONG
 from components.ingest.options import Options
+from components.ingest.quarantine import describe
 from components.ingest.written_values import WrittenValues
 
-_INT64 = range(-(2**63), 2**63)
 _TYPES: dict[type, ColumnType] = {
     bool: ColumnType.INT,
     int: ColumnType.INT,
@@ -26,8 +28,13 @@ _TYPES: dict[type, ColumnType] = {
     str: ColumnType.TEXT,
     type(None): ColumnType.UNKNOWN,
 }
-
-_Row = dict[str, Any]
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_WRONG_TYPE = {
+    ColumnType.UNKNOWN: "no value expected",
+    ColumnType.INT: "not a whole number",
+    ColumnType.FLOAT: "not a number",
+}
+_FLAT = 'write each value under a key of its own: {"address_city": ...}, not {"address": {"city": ...}}'
 
 
 def infer(file: InputFile, options: Options, known: Columns) -> dict[str, ColumnType]:
@@ -37,7 +44,9 @@ def infer(file: InputFile, options: Options, known: Columns) -> dict[str, Column
         FileError: no line is an object, or a chosen column is in none.
     """
     kinds: dict[str, ColumnType] = {}
-    for _, rows, _ in _read_lines(file, options):
+    first: Reject | None = None
+    for _, rows, rejects in _read_lines(file, options):
+        first = first or next(iter(rejects), None)
         for _, _, row in rows:
             for key, value in row.items():
                 kind = kinds.get(key, ColumnType.UNKNOWN)
@@ -45,7 +54,7 @@ def infer(file: InputFile, options: Options, known: Columns) -> dict[str, Column
                     kind = max(kind, _type_of(value))
                 kinds[key] = kind
     if not kinds:
-        raise _no_object(file)
+        raise _no_row(file, first)
     return {name: known.get(name, kinds[name]) for name in options.chosen(tuple(kinds), file=file.name)}
 
 
@@ -55,24 +64,27 @@ def first_keys(file: InputFile, options: Options) -> tuple[str, ...]:
     Raises:
         FileError: the file cannot be read, or no line is an object.
     """
-    for _, rows, _ in _read_lines(file, options):
+    first: Reject | None = None
+    for _, rows, rejects in _read_lines(file, options):
+        first = first or next(iter(rejects), None)
         if keys := tuple(dict.fromkeys(key for _, _, row in rows for key in row)):
             return keys
-    raise _no_object(file)
+    raise _no_row(file, first)
 
 
 def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]:
     """The objects of a file as rows."""
     for records, rows, rejects in _read_lines(file, options):
-        fitting: list[tuple[int, int, _Row]] = []
+        fitting: list[tuple[int, int, Row]] = []
         for start, end, row in rows:
-            wrong = next((name for name, kind in columns.items() if not _fits(row.get(name), kind)), None)
-            if wrong is None:
+            found = ((name, _misfit(row.get(name), kind)) for name, kind in columns.items())
+            column, reason = next(((name, why) for name, why in found if why), ("", ""))
+            if not reason:
                 fitting.append((start, end, row))
             else:
-                reason = "not a number" if columns[wrong] == ColumnType.FLOAT else "not a whole number"
                 place = _place(records, start, end)
-                rejects.append(Reject(reason, place, wrong, repr(row[wrong])[:80]))
+                rejects.append(Reject(reason, place, column, repr(row[column])[:80]))
+        _write_out(records, fitting, columns)
         yield Block(
             rows=len(fitting),
             columns={
@@ -84,19 +96,61 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
         )
 
 
-def _no_object(file: InputFile) -> FileError:
+def _no_row(file: InputFile, first: Reject | None) -> FileError:
+    if first is None or first.reason in ("broken JSON", "not a JSON object"):
+        return FileError(
+            f"{file.name} holds no JSON object", hint='each line must be one object: {"name": value, ...}'
+        )
     return FileError(
-        f"{file.name} holds no JSON object", hint='each line must be one object: {"name": value, ...}'
+        f"{file.name} holds no object that can be a row; the first: {describe(file.name, first)}",
+        hint=_FLAT if first.reason == "nested JSON" else "correct these lines",
     )
 
 
-def _finder(records: Records, rows: list[tuple[int, int, _Row]]) -> Callable[[int], Place]:
+def _check_begin(file: InputFile, raw: bytes) -> None:
+    """Refuses a file of JSON that is not an object a line, by its first line.
+
+    Raises:
+        FileError: with the command that makes it so.
+    """
+    begin = raw.strip()
+    if begin[:1] not in (b"[", b"{"):
+        return
+    try:
+        value = orjson.loads(begin)
+    except orjson.JSONDecodeError:
+        is_array, is_spread = begin[:1] == b"[", begin == b"{"
+    else:
+        is_array, is_spread = isinstance(value, list) and any(isinstance(each, dict) for each in value), False
+    if is_array or is_spread:
+        what = "one JSON array" if is_array else "JSON objects over several lines each"
+        each = "'.[]'" if is_array else "."
+        raise FileError(
+            f"{file.name} holds {what}; JSON Lines are an object a line",
+            hint=f"jq -c {each} {shlex.quote(file.name)} > rows.jsonl",
+        )
+
+
+def _write_out(records: Records, rows: list[tuple[int, int, Row]], columns: Columns) -> None:
+    """Numbers in columns of text become the texts that they are written as."""
+    texts = [name for name, kind in columns.items() if kind == ColumnType.TEXT]
+    for start, end, row in rows:
+        if numbers := [name for name in texts if _holds_number(row.get(name))]:
+            written = as_written(records.data[start:end].removeprefix(_BYTE_ORDER_MARK))
+            row |= {name: written[name] for name in numbers}
+
+
+def _holds_number(value: Any) -> bool:
+    return any(type(each) in (int, float) for each in (value if isinstance(value, list) else (value,)))
+
+
+def _finder(records: Records, rows: list[tuple[int, int, Row]]) -> Callable[[int], Place]:
     return lambda row: _place(records, *rows[row][:2])
 
 
 def _read_lines(
     file: InputFile, options: Options
-) -> Iterator[tuple[Records, list[tuple[int, int, _Row]], list[Reject]]]:
+) -> Iterator[tuple[Records, list[tuple[int, int, Row]], list[Reject]]]:
     stream = open_stream(file, encoding=options.encoding)
     written = WrittenValues.of(options)
     blocks = scan_records(
@@ -107,18 +161,19 @@ def _read_lines(
         block_bytes=options.block_bytes,
     )
     for records in blocks:
-        rows: list[tuple[int, int, _Row]] = []
+        rows: list[tuple[int, int, Row]] = []
         rejects: list[Reject] = []
         for start, end in zip(records.starts.tolist(), records.ends.tolist(), strict=True):
             raw = records.data[start:end]
             if records.offset + start == 0:
-                raw = raw.removeprefix(b"\xef\xbb\xbf")
+                raw = raw.removeprefix(_BYTE_ORDER_MARK)
+                _check_begin(file, raw)
             if not raw.strip():
                 continue
             reason, detail = TOO_LONG, options.limits.exceeded("row_bytes")
             row: Any = None
             if not records.kept_bytes:
-                row, reason, detail = _parse(raw)
+                row, reason, detail = parse_object(raw)
             if reason:
                 rejects.append(Reject(reason, _place(records, start, end), detail=detail))
             else:
@@ -127,7 +182,7 @@ def _read_lines(
         yield records, rows, rejects
 
 
-def _rewrite(rows: list[_Row], written: WrittenValues) -> None:
+def _rewrite(rows: list[Row], written: WrittenValues) -> None:
     """Texts that are numbers or dates of a format become numbers, or plain dates."""
     for column in (*written.numbers, *written.dates):
         holders = [row for row in rows if isinstance(row.get(column), str)]
@@ -145,24 +200,6 @@ def _number_or_text(text: bytes, is_number: bool) -> float | str:
     return text.decode()
 
 
-def _parse(raw: bytes) -> tuple[Any, str, str]:
-    """The object, or why there is none: a reason, and what was found."""
-    try:
-        row = orjson.loads(raw)
-    except orjson.JSONDecodeError as error:
-        reason = "not valid text" if "utf-8" in str(error).lower() else "broken JSON"
-        return None, reason, str(error)[:120]
-    if not isinstance(row, dict):
-        return None, "not a JSON object", type(row).__name__
-    for key, value in row.items():
-        items = value if isinstance(value, list) else (value,)
-        if any(isinstance(item, dict | list) for item in items):
-            return None, "nested JSON", f"key {key!r}"
-        if any(isinstance(item, int) and item not in _INT64 for item in items):
-            return None, "a whole number beyond 64 bits", f"key {key!r}"
-    return row, "", ""
-
-
 def _place(records: Records, start: int, end: int) -> Place:
     return Place(records.line_of(start), records.offset + start, records.data[start:end])
 
@@ -173,23 +210,27 @@ def _type_of(value: Any) -> ColumnType:
     return _TYPES[type(value)]
 
 
-def _fits(value: Any, kind: ColumnType) -> bool:
-    """Whether a value can be one of the column's type; a number can be text, but no text a number."""
-    if value is None or kind == ColumnType.TEXT:
-        return True
+def _misfit(value: Any, kind: ColumnType) -> str:
+    """Why a value cannot be one of the column's type; a number can be text, but no text a number."""
     if isinstance(value, list):
-        return all(_fits(item, kind) for item in value)
+        # An example has no place for it: the list would be shorter by it.
+        if None in value:
+            return LIST_WITH_GAP
+        return next((why for item in value if (why := _misfit(item, kind))), "")
+    if value is None or kind == ColumnType.TEXT:
+        return ""
     if kind == ColumnType.INT and isinstance(value, float):
-        return value.is_integer() and int(value) in _INT64
-    return _TYPES[type(value)] <= kind
+        fits = value.is_integer() and int(value) in INT64
+    else:
+        fits = _TYPES[type(value)] <= kind
+    return "" if fits else _WRONG_TYPE[kind]
 
 
 def _array(values: list[Any], kind: ColumnType) -> pa.Array:
     """The values of a column; lists if any is one."""
     if not any(isinstance(value, list) for value in values):
         return _items(values, kind)
-    # A missing value inside a list has no place in an example: the list is shorter by it.
-    lists = [[v for v in (each if isinstance(each, list) else [each]) if v is not None] for each in values]
+    lists = [each if isinstance(each, list) else [] if each is None else [each] for each in values]
     offsets = np.cumsum([0, *map(len, lists)])
     flat = [value for each in lists for value in each]
     return pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), _items(flat, kind))
@@ -200,8 +241,10 @@ def _items(values: list[Any], kind: ColumnType) -> pa.Array:
         return pa.nulls(len(values))
     if kind == ColumnType.TEXT:
         return pa.array([_text(value) for value in values], pa.large_binary())
-    convert = int if kind == ColumnType.INT else float
-    arrow = pa.int64() if kind == ColumnType.INT else pa.float64()
+    # Whole numbers stay such, even where the column holds fractions: a double may not hold them.
+    is_whole = kind == ColumnType.INT or float not in set(map(type, values))
+    convert = int if is_whole else float
+    arrow = pa.int64() if is_whole else pa.float64()
     return pa.array([None if value is None else convert(value) for value in values], arrow)
 
 

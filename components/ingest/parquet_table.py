@@ -1,6 +1,7 @@
 """Parquet files to blocks of typed columns. Lists of plain values are kept; structs and maps are refused.
 
-Booleans become 0 and 1, decimals fractions, dates and times text as Arrow writes them.
+Booleans become 0 and 1, decimals fractions or, without decimals, whole numbers; dates and times text as Arrow
+writes them, durations whole numbers of their unit. A row with a missing value inside a list is rejected.
 """
 
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from components.ingest.blocks import Block, FileError, InputFile, Place
+from components.ingest.blocks import LIST_WITH_GAP, Block, FileError, InputFile, Place, Reject
 from components.ingest.column_types import Columns, ColumnType, type_of_arrow
 from components.ingest.options import Options
 from components.ingest.written_values import WrittenValues
@@ -31,6 +32,11 @@ def infer(file: InputFile, options: Options, known: Columns) -> dict[str, Column
     names = options.chosen(tuple(schema.names), file=file.name)
     kinds: dict[str, ColumnType] = {}
     for name in names:
+        if not name.strip():
+            raise FileError(
+                f"{file.name}: column {schema.names.index(name) + 1} has no name",
+                hint="name it where the file is written, or choose the others with data.columns",
+            )
         if schema.names.count(name) > 1:
             raise FileError(f"{file.name}: two columns are named {name!r}", hint="rename one of them")
         kind = type_of_arrow(schema.field(name).type)
@@ -77,31 +83,46 @@ def _batch_rows(parquet: pq.ParquetFile, block_bytes: int) -> int:
 def _block(
     batch: pa.RecordBatch, first: int, size_bytes: int, all_rows: int, written: WrittenValues
 ) -> Block:
-    def find(row: int) -> Place:
+    def place(row: int) -> Place:
         raw = {name: str(batch[name][row].as_py())[:200] for name in batch.schema.names[:_RAW_VALUES]}
         return Place(None, first + row, repr(raw).encode())
 
+    gaps = _rows_with_gaps(batch)
+    rows = np.setdiff1d(np.arange(batch.num_rows), list(gaps))
+    whole = batch.take(pa.array(rows)) if gaps else batch
     return Block(
-        rows=batch.num_rows,
-        columns={name: written.plain_bytes(name, _plain(batch[name])) for name in batch.schema.names},
-        find=find,
+        rows=whole.num_rows,
+        columns={name: written.plain_bytes(name, _plain(whole[name])) for name in whole.schema.names},
+        rejects=[
+            Reject(LIST_WITH_GAP, place(row), name, repr(batch[name][row].as_py())[:80])
+            for row, name in sorted(gaps.items())
+        ],
+        find=lambda row: place(int(rows[row])),
         position=size_bytes * (first + batch.num_rows) // max(all_rows, 1),
     )
 
 
+def _rows_with_gaps(batch: pa.RecordBatch) -> dict[int, str]:
+    """The rows with a missing value inside a list, for which an example has no place, and its column."""
+    found: dict[int, str] = {}
+    for name in batch.schema.names:
+        values = batch[name]
+        if not pa.types.is_nested(values.type) or not values.flatten().null_count:
+            continue
+        lists = values.cast(pa.large_list(values.type.value_type))
+        parents = pc.list_parent_indices(lists).filter(pc.is_null(lists.flatten()))
+        found |= dict.fromkeys(parents.unique().to_pylist(), name) | found
+    return found
+
+
 def _plain(values: pa.Array) -> pa.Array:
-    """int64, float64, large_binary or null, or large lists of these."""
+    """int64, float64, large_binary or null, uint64 or decimals, or large lists of these."""
     kind = values.type
     if pa.types.is_fixed_size_list(kind) or pa.types.is_list(kind):
         values = values.cast(pa.large_list(kind.value_type))
     if pa.types.is_large_list(values.type):
         counts = pc.fill_null(pc.list_value_length(values), 0).to_numpy(zero_copy_only=False)
         flat = values.flatten()
-        if flat.null_count:
-            # A missing value inside a list has no place in an example: the list is shorter by it.
-            row_of = np.repeat(np.arange(len(values)), counts)[np.asarray(flat.is_valid())]
-            counts = np.bincount(row_of, minlength=len(values))
-            flat = flat.drop_null()
         offsets = pa.array(np.concatenate([[0], np.cumsum(counts)]), pa.int64())
         return pa.LargeListArray.from_arrays(offsets, _plain(flat))
     if pa.types.is_dictionary(kind):
@@ -112,17 +133,20 @@ def _plain(values: pa.Array) -> pa.Array:
         ColumnType.FLOAT: pa.float64(),
         ColumnType.TEXT: pa.large_binary(),
     }[type_of_arrow(kind) or ColumnType.UNKNOWN]
-    if pa.types.is_temporal(kind):
+    if pa.types.is_temporal(kind) and not pa.types.is_duration(kind):
         values = values.cast(pa.large_string())
+    if pa.types.is_duration(kind):
+        return values.cast(pa.int64())
     if pa.types.is_fixed_size_binary(values.type):
         values = values.cast(pa.binary())
-    # Beyond 2**63 an unsigned number has no place; Arrow says so.
-    return values.cast(wanted, safe=wanted == pa.int64())
+    if pa.types.is_uint64(kind) or pa.types.is_decimal(kind):
+        return values  # not each of these is an int64 or a float64
+    return values.cast(wanted)
 
 
 def _open(file: InputFile) -> pq.ParquetFile:
     try:
-        return pq.ParquetFile(file.path)
+        return pq.ParquetFile(file.path, page_checksum_verification=True)
     except _BROKEN as error:
         raise _damaged(file, error, after=0) from error
 

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from components.ingest.blocks import Block, InputFile, Reject
+from components.ingest.blocks import BEYOND_64_BITS, Block, InputFile, Reject
 from components.ingest.column_notes import ROUNDED, TO_ZERO, ColumnNotes
 from components.ingest.column_types import Columns, ColumnType, as_type, parse, parse_guessed
 from components.ingest.example_encoding import ExampleEncoder
@@ -103,11 +103,16 @@ def typed_rows(
                     notes.add(name, form, count, first)
         else:
             typed[name], bad = parse(values, kind) if block.is_text else as_type(values, kind)
-            reason = _WRONG_TYPE.get(kind, "no value expected")
+            reason = BEYOND_64_BITS if _is_wide(values.type) else _WRONG_TYPE.get(kind, "no value expected")
             _reject(rejects, block, name, reason, np.flatnonzero(bad))
         if kind == ColumnType.FLOAT:
             _reject(rejects, block, name, TOO_LARGE, _too_large(name, typed[name], values, notes))
     return typed, rejects
+
+
+def _is_wide(kind: pa.DataType) -> bool:
+    """Whether values are whole numbers, of which some have more than 64 bits."""
+    return bool(pa.types.is_uint64(kind) or (pa.types.is_decimal(kind) and kind.scale <= 0))
 
 
 def _reject(

@@ -2,16 +2,19 @@
 
 import json
 import math
+from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from components.errors import ComponentError
+from components.ingest.blocks import FileError
 from components.ingest.column_notes import ROUNDED, TO_ZERO, ColumnNotes
 from components.ingest.column_types import ColumnType
 from components.ingest.number_forms import Form
 from components.ingest.options import Options
+from components.ingest.tfrecord import frame
 
 ALL = {"split": {"all": 1}}
 
@@ -160,3 +163,141 @@ def test_type_of_a_column_that_is_not_there_is_refused(ingest, write):
     ) as caught:
         ingest(write("phone\n1\n"), types={"fone": "text"}, **ALL)
     assert caught.value.hint == "there are phone"
+
+
+# JSON Lines.
+
+
+def test_json_whole_numbers_beyond_64_bits_are_quarantined_however_long(ingest, write):
+    lines = [
+        '{"id": 1}', '{"id": 18446744073709551616}', '{"id": 1e30}', f'{{"id": [1, {10**30}]}}',
+        '{"id": -9223372036854775809}', '{"id": %s}' % ("9" * 5000),
+    ]  # fmt: skip
+    found = ingest(write("\n".join(lines), "in.jsonl"), format="jsonl", **ALL)
+    assert [row["id"] for row in found.rows] == [[1.0], [pytest.approx(1e30)]]
+    assert [(r["line"], r["reason"]) for r in found.rejects] == [
+        (2, "a whole number beyond 64 bits"),
+        (4, "a whole number beyond 64 bits"),
+        (5, "a whole number beyond 64 bits"),
+        (6, "a number beyond 64 bits"),
+    ]
+
+
+def test_lists_with_a_missing_value_are_quarantined_and_not_shortened(ingest, write, tmp_path):
+    path = write('{"l": [1, 2]}\n{"l": [1, null, 3]}\n{"l": null}\n{"l": []}\n', "in.jsonl")
+    found = ingest(path, format="jsonl", **ALL)
+    assert [row["l"] for row in found.rows] == [[1, 2], [], []]
+    assert [(r["line"], r["column"], r["reason"], r["detail"]) for r in found.rejects] == [
+        (2, "l", "a missing value inside a list", "[1, None, 3]")
+    ]
+    columns = {
+        "n": pa.array([1, 2, 3, 4]),
+        "l": pa.array([[1, 2], [1, None, 3], None, [None]]),
+        "f": pa.array([[1.0, None], [1.0, 2.0], [1.0, 2.0], [1.0, 2.0]], pa.list_(pa.float32(), 2)),
+    }
+    found = ingest(_parquet(tmp_path, **columns), format="parquet", **ALL)
+    assert found.rows == [{"n": [3], "l": [], "f": [1.0, 2.0]}]
+    assert [(r["offset"], r["column"], r["reason"]) for r in found.rejects] == [
+        (0, "f", "a missing value inside a list"),
+        (1, "l", "a missing value inside a list"),
+        (3, "l", "a missing value inside a list"),
+    ]
+
+
+def test_json_numbers_in_a_column_of_text_stay_as_they_are_written(ingest, write):
+    lines = '\ufeff{"v": 1.50, "n": 1.0}\n{"v": "x"}\n{"v": [1.10, true, "y", -0]}\n{"v": 1E2}\n'
+    found = ingest(write(lines, "in.jsonl"), format="jsonl", **ALL)
+    assert [row["v"] for row in found.rows] == [[b"1.50"], [b"x"], [b"1.10", b"true", b"y", b"-0"], [b"1E2"]]
+    assert found.rows[0]["n"] == [1.0]
+
+
+def test_json_key_without_a_name_is_quarantined(ingest, write):
+    found = ingest(write('{"a": 1}\n{"": 2}\n{" ": 3}\n', "in.jsonl"), format="jsonl", **ALL)
+    assert found.rows == [{"a": [1]}]
+    assert found.reasons == ["a key without a name"] * 2
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ('[\n{"a": 1},\n{"a": 2}\n]\n', "holds one JSON array", "jq -c '.[]' "),
+        ('[{"a": 1}, {"a": 2}]\n', "holds one JSON array", "jq -c '.[]' "),
+        ('{\n "a": 1\n}\n', "holds JSON objects over several lines each", "jq -c . "),
+        ('{"a": {"b": 1}}\n' * 2, "holds no object that can be a row; the first: ", "a key of its own"),
+        ('{"a": %s}\n' % 2**64, "line 1: a whole number beyond 64 bits (key 'a')", "correct these lines"),
+    ],
+)
+def test_json_that_is_no_json_lines_is_called_what_it_is(ingest, write, text, message, hint):
+    with pytest.raises(FileError) as caught:
+        ingest(write(text, "in.jsonl"), format="jsonl")
+    assert message in caught.value.message
+    assert hint in caught.value.hint
+
+
+# Parquet.
+
+
+def test_parquet_decimals_without_decimals_are_whole_numbers(ingest, tmp_path):
+    ids = [Decimal(2**53 + 1), Decimal(2**63), None, Decimal(-(2**63))]
+    columns = {
+        "id": pa.array(ids, pa.decimal128(38, 0)),
+        "u": pa.array([1, 2, 2**64 - 1, 3], pa.uint64()),
+        "price": pa.array([Decimal("1.10"), None, None, None]),
+    }
+    path = _parquet(tmp_path, **columns)
+    found = ingest(path, format="parquet", **ALL)
+    assert [(row["id"], row["u"]) for row in found.rows] == [([2**53 + 1], [1]), ([-(2**63)], [3])]
+    assert [(r["offset"], r["column"], r["reason"], r["detail"]) for r in found.rejects] == [
+        (1, "id", "a whole number beyond 64 bits", "'9223372036854775808'"),
+        (2, "u", "a whole number beyond 64 bits", "'18446744073709551615'"),
+    ]
+    as_text = ingest(path, format="parquet", types={"id": "text", "u": "text", "price": "text"}, **ALL)
+    assert as_text.rows[0] == {"id": [b"9007199254740993"], "u": [b"1"], "price": [b"1.10"]}
+    assert as_text.rejects == []
+
+
+def test_parquet_durations_are_numbers_of_their_unit(ingest, tmp_path):
+    path = _parquet(tmp_path, d=pa.array([5, None], pa.duration("ms")), t=pa.array([7, 8], pa.time32("ms")))
+    assert ingest(path, format="parquet", **ALL).rows == [
+        {"d": [5], "t": [b"00:00:00.007"]},
+        {"d": [], "t": [b"00:00:00.008"]},
+    ]
+
+
+def test_parquet_column_without_a_name_is_refused(ingest, tmp_path):
+    path = _parquet(tmp_path, **{"a": pa.array([1]), "": pa.array([2])})
+    with pytest.raises(FileError, match="column 2 has no name"):
+        ingest(path, format="parquet")
+    assert ingest(path, format="parquet", columns=("a",), **ALL).rows == [{"a": [1]}]
+
+
+def test_parquet_page_with_a_wrong_checksum_is_refused(ingest, tmp_path):
+    path = tmp_path / "in.parquet"
+    numbers = pa.array(range(1000, 2000))
+    options = {"compression": "none", "use_dictionary": False, "write_page_checksum": True}
+    pq.write_table(pa.table({"a": numbers}), path, **options)
+    data = path.read_bytes()
+    path.write_bytes(data.replace((1500).to_bytes(8, "little"), (1501).to_bytes(8, "little"), 1))
+    with pytest.raises(FileError, match="is no Parquet that can be read"):
+        ingest(path, format="parquet")
+
+
+# TFRecord.
+
+
+def _message(*fields):
+    return b"".join(bytes([number << 3 | 2, len(data)]) + data for number, data in fields)
+
+
+def test_messages_that_are_no_examples_are_quarantined(ingest, write):
+    feature = _message((1, b"n"), (2, _message((3, b"\x0a\x01\x05"))))
+    example = _message((1, _message((1, feature))))
+    sequence = example + _message((2, _message((1, b"\x0a\x01x"))))
+    inside = _message((1, _message((1, feature), (7, b"more"))))
+    other = _message((4, b"a name"), (5, b"an address"))
+    path = write(frame([example, sequence, inside, other]), "in.tfrecord")
+    found = ingest(path, format="tfrecord", **ALL)
+    assert found.rows == [{"n": [5]}]
+    assert [(r["reason"], "as a SequenceExample has" in r["detail"]) for r in found.rejects] == [
+        ("not a tf.Example", True)
+    ] * 3

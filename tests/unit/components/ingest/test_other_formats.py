@@ -120,7 +120,7 @@ def test_parquet_columns_of_all_plain_types(ingest, parquet):
             "d": pa.array([Decimal("1.25"), None]),
             "t": pa.array([datetime.date(2024, 1, 31), None]),
             "c": pa.array(["x", "x"]).dictionary_encode(),
-            "l": pa.array([[1, None, 2], None]),
+            "l": pa.array([[1, 2], None]),
             "v": pa.array([[1.0, 2.0], [3.0, 4.0]], pa.list_(pa.float32(), 2)),
             "w": pa.array([["a", "bc"], []]),
             "e": pa.nulls(2),

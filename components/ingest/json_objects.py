@@ -1,0 +1,70 @@
+"""One line of JSON Lines: the object that it holds, or why it is no row."""
+
+import json
+from typing import Any
+
+import orjson
+
+from components.ingest.blocks import BEYOND_64_BITS
+
+INT64 = range(-(2**63), 2**63)
+# Of longer whole numbers the parser makes doubles, without a word.
+_LEAST_UNSURE = 2.0**63
+_LONG = object()
+
+Row = dict[str, Any]
+
+
+def parse_object(raw: bytes) -> tuple[Row, str, str]:
+    """The object, or why there is none: a reason, and what was found.
+
+    Args:
+        raw: the line, without its end.
+    """
+    try:
+        row = orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        return {}, _why(str(error)), str(error)[:120]
+    if not isinstance(row, dict):
+        return {}, "not a JSON object", type(row).__name__
+    is_unsure = False
+    for key, value in row.items():
+        if not key.strip():
+            return {}, "a key without a name", f"key {key!r}"
+        for item in value if type(value) is list else (value,):
+            kind = type(item)
+            if kind is dict or kind is list:
+                return {}, "nested JSON", f"key {key!r}"
+            if kind is int and item not in INT64:
+                return {}, BEYOND_64_BITS, f"key {key!r}"
+            is_unsure |= kind is float and not -_LEAST_UNSURE < item < _LEAST_UNSURE
+    if is_unsure and (key := _key_of_long_number(raw)) is not None:
+        return {}, BEYOND_64_BITS, f"key {key!r}"
+    return row, "", ""
+
+
+def as_written(raw: bytes) -> Row:
+    """The object of a line that is one, its numbers as texts: `1.50` is no 1.5."""
+    row: Row = json.loads(raw, parse_int=str, parse_float=str)
+    return row
+
+
+def _why(error: str) -> str:
+    if "utf-8" in error.lower():
+        return "not valid text"
+    return "a number beyond 64 bits" if "infinity" in error else "broken JSON"
+
+
+def _key_of_long_number(raw: bytes) -> str | None:
+    """The first key whose value is or holds a whole number that is written out and beyond 64 bits."""
+    row = json.loads(raw, parse_int=_long)
+    for key, value in row.items():
+        if any(item is _LONG for item in (value if isinstance(value, list) else [value])):
+            return str(key)
+    return None
+
+
+def _long(text: str) -> object:
+    # Python refuses to read numbers of some thousand digits.
+    is_long = len(text) > len(str(INT64.start)) or int(text) not in INT64
+    return _LONG if is_long else None
