@@ -9,7 +9,7 @@ JOBS := 2
 IN_IMAGE := --python-version 3.11 --python-platform x86_64-manylinux_2_34 --generate-hashes --no-emit-index-url \
 	--no-annotate --no-header --quiet
 
-.PHONY: run test setup jax tpu-compiler airflow docs lint lock schema image image-check flink spark prism clean help
+.PHONY: run test fuzz setup jax tpu-compiler airflow docs lint lock schema image image-check flink spark prism clean help
 
 run: setup ## The taxi workload, from raw trips to a pushed model
 	@$(PYTHON) local_runner.py run
@@ -17,6 +17,9 @@ run: setup ## The taxi workload, from raw trips to a pushed model
 # A run of TFX holds some 2 GB, and takes more than one core in parts only.
 test: setup ## All tests, two side by side; make test JOBS=0
 	@$(PYTHON) -m pytest -n $(JOBS)
+
+fuzz: setup ## Damaged files, workloads and requests for all readers; make fuzz SECONDS=600 TARGETS="csv parquet"
+	@PYTHONPATH=.:tests/fuzz $(PYTHON) -m fuzzing --seconds $(or $(SECONDS),60) $(TARGETS)
 
 setup: $(READY) ## A virtual environment in .venv with the locked packages
 

@@ -1,0 +1,273 @@
+"""What is fuzzed: for each reader well-formed seeds, the words of its format, and its rule."""
+
+import gzip
+import io
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from PIL import Image
+
+from components.errors import SlipwayError
+from components.ingest.column_types import ColumnType, as_type, merge
+from components.ingest.convert import Report, convert
+from components.ingest.example_encoding import ExampleEncoder
+from components.ingest.example_message import parse_example
+from components.ingest.formats import format_of
+from components.ingest.options import Options
+from components.ingest.planning import plan_tasks
+from components.ingest.storage import fetched, list_files
+from components.ingest.tfrecord import frame, read_records
+from components.pusher.manifest import FileEntry, Manifest
+from components.saved_model.signatures import SERVING_DEFAULT, Signature, TensorInfo
+from components.serving.routes import route
+from components.serving.tensors import RequestError, parse_request
+from pipeline.config import load_workload
+
+PROJECT = Path(__file__).resolve().parents[3]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A reader.
+
+    Attributes:
+        name: on the command line, and of the folder that keeps its findings.
+        seeds: well-formed input.
+        hold: reads the input and raises where the rule does not hold.
+        tokens: of the format.
+    """
+
+    name: str
+    seeds: tuple[bytes, ...]
+    hold: Callable[[bytes], None]
+    tokens: tuple[bytes, ...] = ()
+
+
+def targets() -> dict[str, Target]:
+    """All of them, by name."""
+    made = (
+        Target("csv", _csv(), _ingests("csv", "in.csv"), (b",", b'""', b'"\n', b";", b"nan", b"0x1", b"1_0")),
+        Target("csv_gz", (gzip.compress(_csv()[0], mtime=0),), _ingests("csv", "in.csv.gz")),
+        Target("jsonl", _json_lines(), _ingests("jsonl", "in.jsonl"), _JSON),
+        Target("parquet", _parquet(), _ingests("parquet", "in.parquet"), (b"PAR1", b"\x15\x00", b"\x19\x1c")),
+        Target("tfrecord", _records(), _ingests("tfrecord", "in.tfrecord"), (b"\n\x00", b"\x12\xff\xff")),
+        Target(
+            "npz", _arrays(), _ingests("npz", "in.npz"), (b"PK\x03\x04", b"'<i8'", b"(9999999,)", b"'|O'")
+        ),
+        Target(
+            "images", _images(), _ingests("images", "cat/in.png"), (b"IHDR", b"\xff\xd8", b"GIF89a", b"BM")
+        ),
+        Target("workload", _workloads(), _loads, (b": ", b"- ", b"&a ", b"*a", b"!!python/", b"<<: ", b"~")),
+        Target("request", _requests(), _asks, _JSON),
+        Target("path", _paths(), _routes, (b"%2e", b"..", b"/v1/", b":predict", b"?", b"\\")),
+        Target("manifest", _manifests(), _believes, _JSON),
+    )
+    return {target.name: target for target in made}
+
+
+_JSON = (
+    b"{",
+    b"}",
+    b"[",
+    b"]",
+    b",",
+    b":",
+    b"null",
+    b"true",
+    b"1e999",
+    b'"\\ud800"',
+    b"[" * 500,
+    b'{"a":' * 200,
+)
+
+
+def _ingests(file_format: str, name: str) -> Callable[[bytes], None]:
+    def hold(data: bytes) -> None:
+        with _folder() as folder:
+            path = folder / "data" / name
+            path.parent.mkdir(parents=True)
+            path.write_bytes(data)
+            pattern = str(folder / "data" / ("*/*" if "/" in name else "*"))
+            try:
+                _ingest(pattern, Options(format=file_format, max_bad_share=1.0), folder / "out")
+            except SlipwayError:
+                return
+
+    return hold
+
+
+def _ingest(pattern: str, options: Options, out: Path) -> None:
+    splits = {split: str(out / split) for split in options.split}
+    for folder in splits.values():
+        Path(folder).mkdir(parents=True)
+    report = Report()
+    columns = {}
+    tasks = plan_tasks({None: list_files(pattern)}, splits, quarantine=str(out), min_shards=1)
+    known = options.known({})
+    for task in tasks:
+        for stored in task.files:
+            with fetched(stored) as file:
+                columns = merge(columns, format_of(options).infer(file, options, known))
+    for task in tasks:
+        report.add(
+            convert(
+                task, options, columns, known=known, open_output=_opened, progress=lambda rows, done: None
+            )
+        )
+    rejected = sum(len(Path(task.quarantine).read_bytes().splitlines()) for task in tasks)
+    tally = report.tally
+    if tally.rows_in != sum(tally.rows_out.values()) + rejected + tally.unlabelled:
+        raise AssertionError(f"{tally.rows_in} rows in, {tally.rows_out} out, {rejected} in the quarantine")
+    for split, shards in report.shards.items():
+        read = [parse_example(record) for shard in shards for record in _records_of(Path(shard.name))]
+        if len(read) != tally.rows_out[split]:
+            raise AssertionError(f"{tally.rows_out[split]} rows told in {split}, {len(read)} written")
+
+
+def _opened(path: str) -> io.BufferedWriter:
+    return Path(path).open("wb")
+
+
+def _records_of(path: Path) -> Iterator[bytes]:
+    with gzip.open(path) as stream:
+        for _, record in read_records(stream, max_bytes=1 << 30):
+            yield record
+
+
+def _loads(data: bytes) -> None:
+    with _folder() as folder:
+        path = folder / "workload.yaml"
+        path.write_bytes(data)
+        try:
+            load_workload(path, root=PROJECT)
+        except SlipwayError as error:
+            if not error.message:
+                raise AssertionError("an error without words") from error
+
+
+_MODEL = {
+    SERVING_DEFAULT: Signature(
+        inputs={
+            "fare": TensorInfo("float", (None, 1)),
+            "hour": TensorInfo("int64", (None, 1)),
+            "name": TensorInfo("string", (None,)),
+        },
+        outputs={"answer": TensorInfo("float", (None, 1))},
+    )
+}
+
+
+def _asks(data: bytes) -> None:
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError):
+        return  # the server says 400 to both, before anything of it is looked at
+    try:
+        _, _, arrays = parse_request(document, _MODEL)
+    except RequestError:
+        return
+    if len({len(array) for array in arrays.values()}) != 1:
+        raise AssertionError("inputs of different lengths were taken")
+
+
+def _routes(data: bytes) -> None:
+    method, _, target = data.decode("utf-8", "replace").partition(" ")
+    try:
+        found = route(method, target, name="taxi")
+    except RequestError:
+        return
+    if "%" in target.partition("?")[0] or ".." in target.partition("?")[0]:
+        raise AssertionError(f"{target!r} was taken for {found}")
+
+
+def _believes(data: bytes) -> None:
+    found = Manifest.from_bytes(data)
+    if found is not None and found.to_bytes() != data:
+        raise AssertionError("a changed manifest was believed")
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="slipway-fuzz-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _csv() -> tuple[bytes, ...]:
+    plain = b"id,fare,company,day\n" + b"".join(
+        b'%d,%d.5,"a, ""b""",2024-01-%02d\n' % (row, row, row) for row in range(1, 20)
+    )
+    return plain, b"a,b\n1,\n,2\n\n3,4\n", b'a\n"x\ny"\n'
+
+
+def _json_lines() -> tuple[bytes, ...]:
+    rows = ({"id": n, "fare": n / 2, "tags": ["a", "b"][: n % 3], "name": f"n{n}"} for n in range(12))
+    return (b"".join(json.dumps(row).encode() + b"\n" for row in rows), b'{"a": null}\n{"a": [1, 2]}\n')
+
+
+def _parquet() -> tuple[bytes, ...]:
+    table = pa.table({"id": [1, 2, 3], "x": [0.5, None, 2.0], "t": ["a", "b", None], "l": [[1], [], [2, 3]]})
+    made = []
+    for options in ({}, {"compression": "gzip", "use_dictionary": False}):
+        stream = io.BytesIO()
+        pq.write_table(table, stream, **options)
+        made.append(stream.getvalue())
+    return tuple(made)
+
+
+def _records() -> tuple[bytes, ...]:
+    table = pa.table({"a": [1, 2, 3], "b": [0.5, 1.5, 2.5], "c": ["x", "y", "z"]})
+    types = {"a": ColumnType.INT, "b": ColumnType.FLOAT, "c": ColumnType.TEXT}
+    typed = {name: as_type(table[name].combine_chunks(), kind)[0] for name, kind in types.items()}
+    return (frame(ExampleEncoder(types).encode(typed, table.num_rows).to_pylist()),)
+
+
+def _arrays() -> tuple[bytes, ...]:
+    stream = io.BytesIO()
+    np.savez(stream, image=np.arange(3 * 16, dtype=np.uint8).reshape(3, 4, 4), label=np.array([0, 1, 0]))
+    return (stream.getvalue(),)
+
+
+def _images() -> tuple[bytes, ...]:
+    made = []
+    picture = Image.fromarray(np.arange(8 * 8 * 3, dtype=np.uint8).reshape(8, 8, 3))
+    for kind in ("PNG", "JPEG", "GIF", "BMP"):
+        stream = io.BytesIO()
+        picture.save(stream, format=kind)
+        made.append(stream.getvalue())
+    return tuple(made)
+
+
+def _workloads() -> tuple[bytes, ...]:
+    return tuple((PROJECT / "workloads" / name / "workload.yaml").read_bytes() for name in ("taxi", "digits"))
+
+
+def _requests() -> tuple[bytes, ...]:
+    row = {"fare": [1.5], "hour": [3], "name": "a"}
+    binary = {**row, "name": {"b64": "YQ=="}}
+    columns = {"fare": [[1.5], [2]], "hour": [[3], [4]], "name": ["a", "b"]}
+    documents = ({"instances": [row, binary]}, {"inputs": columns, "signature_name": SERVING_DEFAULT})
+    return tuple(json.dumps(document).encode() for document in documents)
+
+
+def _paths() -> tuple[bytes, ...]:
+    return (
+        b"POST /v1/models/taxi:predict",
+        b"GET /v1/models/taxi/versions/17/metadata",
+        b"GET /v1/models/taxi",
+    )
+
+
+def _manifests() -> tuple[bytes, ...]:
+    papers = {"workload": "taxi", "classes": ["no", "yes"]}
+    return (Manifest({"saved_model.pb": FileEntry(sha256="0" * 64, bytes=3)}, papers).to_bytes(),)
