@@ -22,6 +22,10 @@ _LIST_TAGS = {ColumnType.TEXT: b"\x0a", ColumnType.FLOAT: b"\x12", ColumnType.IN
 _EMBEDDED_FIRST = b"\x0a"  # field 1: Example.features, Features.feature, the map's key, a list's values
 _MAP_VALUE = b"\x12"
 _EMPTY = pa.scalar(b"", pa.large_binary())
+_MISSING = -1
+# Below this, what stands before a value is looked up by the value's length, which is fast; a table of all
+# lengths up to a long one would be larger than what it is for.
+_MANY_LENGTHS = 1 << 14
 
 
 class ExampleEncoder:
@@ -67,35 +71,39 @@ class _FeatureEncoder:
     def __init__(self, name: str, kind: ColumnType) -> None:
         self._key = _EMBEDDED_FIRST + _sized(name.encode())
         self._kind = kind
-        self._missing = self._entry_head(feature_size=0) if kind == ColumnType.UNKNOWN else self._head(None)
         self._heads: dict[bool, pa.Array] = {}
 
     def encode(self, values: pa.Array) -> tuple[pa.Array, pa.Array]:
         """What stands before the value's bytes, and these, for each row."""
         if self._kind == ColumnType.UNKNOWN:
-            return _repeat(self._missing, len(values)), _repeat(b"", len(values))
+            return _repeat(self._head(_MISSING), len(values)), _repeat(b"", len(values))
         is_list = pa.types.is_large_list(values.type)
         payload, present = _payload(values, self._kind)
         # The one text of a row is framed by its head; the texts of a list are framed one by one.
         is_text = self._kind == ColumnType.TEXT and not is_list
-        lengths = _lengths(payload)
-        heads = self._heads_up_to(int(lengths.max(initial=0)), is_text)
-        return heads.take(pa.array(np.where(present, lengths + 1, 0))), payload
+        lengths = np.where(present, _lengths(payload), _MISSING)
+        if lengths.max(initial=0) < _MANY_LENGTHS:
+            heads = self._heads_up_to(int(lengths.max(initial=0)), is_text)
+            return heads.take(pa.array(lengths - _MISSING)), payload
+        # Long values: few of the lengths below theirs are there.
+        found, which = np.unique(lengths, return_inverse=True)
+        heads = pa.array([self._head(int(length), is_text) for length in found], pa.large_binary())
+        return heads.take(pa.array(which)), payload
 
     def _heads_up_to(self, length: int, is_text: bool) -> pa.Array:
-        """Heads by length + 1; the first stands for a missing value."""
+        """Heads by length, the first of a missing value."""
         heads = self._heads.get(is_text)
         if heads is None or len(heads) < length + 2:
-            many = max(2 * length, 64) + 2 if length < 1 << 16 else length + 2
-            heads = pa.array(
-                [self._missing, *(self._head(n, is_text) for n in range(many - 1))], pa.large_binary()
-            )
+            lengths = range(_MISSING, max(2 * length, 64) + 1)
+            heads = pa.array([self._head(n, is_text) for n in lengths], pa.large_binary())
             self._heads[is_text] = heads
         return heads
 
-    def _head(self, length: int | None, is_text: bool = False) -> bytes:
-        """All that precedes a payload of some bytes; None: a missing value."""
-        if length is None:
+    def _head(self, length: int, is_text: bool = False) -> bytes:
+        """All that precedes a payload of some bytes, or stands for a missing value."""
+        if self._kind == ColumnType.UNKNOWN:
+            return self._entry_head(feature_size=0)
+        if length == _MISSING:
             return self._entry_head(feature_size=2) + _LIST_TAGS[self._kind] + b"\x00"
         # The texts of a list bring their own tags.
         is_framed = self._kind == ColumnType.TEXT and not is_text

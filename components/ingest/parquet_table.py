@@ -4,19 +4,30 @@ Booleans become 0 and 1, decimals fractions or, without decimals, whole numbers;
 writes them, durations whole numbers of their unit. A row with a missing value inside a list is rejected.
 """
 
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from components.ingest.blocks import LIST_WITH_GAP, Block, FileError, InputFile, Place, Reject
+from components.ingest.blocks import (
+    LIST_WITH_GAP,
+    Block,
+    FileError,
+    InputFile,
+    Place,
+    Reject,
+    check_columns,
+)
 from components.ingest.column_types import Columns, ColumnType, type_of_arrow
+from components.ingest.limits import TOO_LARGE, Limits
 from components.ingest.options import Options
+from components.ingest.parquet_batches import Batch, batches
 from components.ingest.written_values import WrittenValues
 
-_BATCH_ROWS = 32_768
 _RAW_VALUES = 20
 # What Arrow raises over damaged files; a ValueError where a name in it is no text.
 _BROKEN = (pa.ArrowException, OSError, ValueError)
@@ -29,7 +40,12 @@ def infer(file: InputFile, options: Options, known: Columns) -> dict[str, Column
         FileError: a chosen column is nested.
     """
     schema = _open(file).schema_arrow
-    names = options.chosen(tuple(schema.names), file=file.name)
+    types = dict(zip(schema.names, schema.types, strict=True))
+    names = options.chosen(tuple(types), file=file.name)
+    check_columns(names, options.limits, of=file.name)
+    if len(types) < len(schema.names):
+        [(name, _)] = Counter(schema.names).most_common(1)
+        raise FileError(f"{file.name}: two columns are named {name!r}", hint="rename one of them")
     kinds: dict[str, ColumnType] = {}
     for name in names:
         if not name.strip():
@@ -37,12 +53,10 @@ def infer(file: InputFile, options: Options, known: Columns) -> dict[str, Column
                 f"{file.name}: column {schema.names.index(name) + 1} has no name",
                 hint="name it where the file is written, or choose the others with data.columns",
             )
-        if schema.names.count(name) > 1:
-            raise FileError(f"{file.name}: two columns are named {name!r}", hint="rename one of them")
-        kind = type_of_arrow(schema.field(name).type)
+        kind = type_of_arrow(types[name])
         if kind is None:
             raise FileError(
-                f"{file.name}: column {name!r} is nested ({schema.field(name).type}); an example holds plain "
+                f"{file.name}: column {name!r} is nested ({types[name]}); an example holds plain "
                 "values and lists of them",
                 hint="flatten it before, or choose the other columns with data.columns",
             )
@@ -62,43 +76,44 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
             f"{file.name} has other columns than the files beside it: lacks {missing}, has also {more}",
             hint="all files of a source need the same columns; choose some with data.columns",
         )
-    first, written = 0, WrittenValues.of(options)
-    rows, size_bytes = _batch_rows(parquet, options.block_bytes), file.path.stat().st_size
+    read_rows = 0
+    written = WrittenValues.of(options)
+    bounded = batches(
+        file.path, names, name=file.name, block_bytes=options.block_bytes, limits=options.limits
+    )
+    share = file.path.stat().st_size / max(parquet.metadata.num_rows, 1)
     try:
-        for batch in parquet.iter_batches(batch_size=rows, columns=list(names), use_threads=False):
-            yield _block(batch, first, size_bytes, parquet.metadata.num_rows, written)
-            first += batch.num_rows
+        for batch in bounded:
+            block = _block(batch, options.limits, written)
+            read_rows = batch.first + block.rows + len(block.rejects)
+            yield replace(block, position=int(read_rows * share))
+    except MemoryError:
+        raise
     except _BROKEN as error:
-        raise _damaged(file, error, after=first) from error
+        raise _damaged(file, error, after=read_rows) from error
 
 
-def _batch_rows(parquet: pq.ParquetFile, block_bytes: int) -> int:
-    """Few rows at a time where each is large, as images are."""
-    metadata = parquet.metadata
-    size_bytes = sum(metadata.row_group(index).total_byte_size for index in range(metadata.num_row_groups))
-    fitting = block_bytes * metadata.num_rows // max(size_bytes, 1)
-    return int(max(1, min(fitting, _BATCH_ROWS)))
-
-
-def _block(
-    batch: pa.RecordBatch, first: int, size_bytes: int, all_rows: int, written: WrittenValues
-) -> Block:
+def _block(batch: Batch, limits: Limits, written: WrittenValues) -> Block:
     def place(row: int) -> Place:
-        raw = {name: str(batch[name][row].as_py())[:200] for name in batch.schema.names[:_RAW_VALUES]}
-        return Place(None, first + row, repr(raw).encode())
+        names = batch.rows.schema.names[:_RAW_VALUES]
+        raw = {name: str(batch.rows[name][row].as_py())[:200] for name in names}
+        return Place(None, batch.first + row, repr(raw).encode())
 
-    gaps = _rows_with_gaps(batch)
-    rows = np.setdiff1d(np.arange(batch.num_rows), list(gaps))
-    whole = batch.take(pa.array(rows)) if gaps else batch
+    gaps = _rows_with_gaps(batch.rows)
+    rows = np.setdiff1d(np.arange(batch.rows.num_rows), list(gaps))
+    whole = batch.rows.take(pa.array(rows)) if gaps else batch.rows
+    rejects = [
+        Reject(LIST_WITH_GAP, place(row), name, repr(batch.rows[name][row].as_py())[:80])
+        for row, name in sorted(gaps.items())
+    ]
+    if batch.skipped:
+        detail = f"{batch.skipped:,} bytes unpacked, {limits.exceeded('decoded_bytes')}"
+        rejects.append(Reject(TOO_LARGE, Place(None, batch.first, b""), detail=detail))
     return Block(
         rows=whole.num_rows,
         columns={name: written.plain_bytes(name, _plain(whole[name])) for name in whole.schema.names},
-        rejects=[
-            Reject(LIST_WITH_GAP, place(row), name, repr(batch[name][row].as_py())[:80])
-            for row, name in sorted(gaps.items())
-        ],
+        rejects=rejects,
         find=lambda row: place(int(rows[row])),
-        position=size_bytes * (first + batch.num_rows) // max(all_rows, 1),
     )
 
 

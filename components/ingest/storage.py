@@ -65,8 +65,22 @@ def fetched(file: StoredFile) -> Iterator[InputFile]:
     """The file as one on this machine, for as long as it is needed.
 
     Raises:
-        FileError: it was deleted or replaced since it was listed, may not be read, or arrives harmed.
+        FileError: it was deleted or replaced since it was listed, may not be read, or arrives harmed; or the
+            machine's memory ended while it was worked on.
     """
+    try:
+        with _fetched(file) as here:
+            yield here
+    except MemoryError as error:
+        raise FileError(
+            f"this machine ran out of memory while it read {file.name}",
+            hint="one process takes less than several, beam.options: {direct_num_workers: 1}, and smaller "
+            "rows less than large ones, see data.limits",
+        ) from error
+
+
+@contextmanager
+def _fetched(file: StoredFile) -> Iterator[InputFile]:
     if not file.name.startswith(GS):
         _check_on_disk(file)
         yield InputFile(name=file.name, path=Path(file.name))

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.errors import ComponentError
+from components.ingest import example_encoding
 from components.ingest.blocks import Place, Reject
 from components.ingest.column_types import ColumnType, as_type, infer_type, merge, parse, parse_guessed
 from components.ingest.example_encoding import ExampleEncoder, varint, varints
@@ -375,3 +376,24 @@ def test_row_is_described_without_a_terminals_escapes():
 def test_options_survive_the_way_to_a_worker():
     options = Options(columns=("a",), split_by={"key": "a"}, compression="none", quote=None)
     assert Options.from_json(options.to_json()) == options
+
+
+def test_long_value_costs_no_table_of_all_lengths(monkeypatch):
+    calls = []
+    head = example_encoding._FeatureEncoder._head
+    monkeypatch.setattr(
+        example_encoding._FeatureEncoder, "_head", lambda *args: calls.append(args) or head(*args)
+    )
+    texts = pa.array([b"x" * 1_000_000, b"y", None, b"z" * 20_000], pa.large_binary())
+    numbers = pa.array([[1] * 500_000, [2], None, [3]], pa.large_list(pa.int64()))
+    kinds = {"t": ColumnType.TEXT, "n": ColumnType.INT}
+    records = ExampleEncoder(kinds).encode({"t": texts, "n": numbers}, 4).to_pylist()
+    read = [parse_example(record).features.feature for record in records]
+    assert [list(each["t"].bytes_list.value) for each in read] == [
+        [b"x" * 1_000_000],
+        [b"y"],
+        [],
+        [b"z" * 20_000],
+    ]
+    assert [list(each["n"].int64_list.value) for each in read] == [[1] * 500_000, [2], [], [3]]
+    assert len(calls) <= 8

@@ -1,0 +1,219 @@
+"""The rows of a Parquet file, a bounded piece at a time, however much it is packed.
+
+A text that stands in a column a thousand times is kept once, and so is a run of equal numbers: a file of some
+hundred bytes may stand for gigabytes. Its table of contents tells what a column of a row group takes
+unpacked; what repeats whole texts is read as a dictionary, and unpacked for as many rows as fit.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from components.ingest.blocks import FileError
+from components.ingest.limits import Limits
+from components.ingest.options import MEBIBYTE
+
+_MOST_ROWS = 32_768
+_NUMBER_BYTES, _INDEX_BYTES = 8, 4
+# Numbers take their width unpacked, whatever they take in the file.
+_NUMBERS_BYTES = 16 * MEBIBYTE
+# Text, numbers and images are packed ten- to thirtyfold at best; gigabytes of one letter ten-thousandfold.
+_PACKED_FOLD = 100
+_DICTIONARIES = {"RLE_DICTIONARY", "PLAIN_DICTIONARY"}
+_PREFIXES = "DELTA_BYTE_ARRAY"  # keeps of a value what differs from the one before
+
+
+@dataclass(frozen=True, slots=True)
+class _Chunk:
+    """A column in a row group, by the file's table of contents.
+
+    Attributes:
+        path: of the column; of a list "name.list.element".
+        group: the row group's number.
+        rows: of the row group.
+        values: those in lists counted one by one.
+        is_text: whether each value has a length of its own.
+        is_list: whether a row may have several values.
+        value_bytes: what a value takes unpacked; of a text what its place in a dictionary takes.
+        encodings: how it is written.
+        packed: bytes in the file.
+        unpacked: bytes of its pages.
+    """
+
+    path: str
+    group: int
+    rows: int
+    values: int
+    is_text: bool
+    is_list: bool
+    value_bytes: int
+    encodings: frozenset[str]
+    packed: int
+    unpacked: int
+
+    @property
+    def at_once(self) -> int:
+        """Bytes that may have to be unpacked for one row."""
+        return max(self.unpacked, self.values * self.value_bytes if self.is_list else self.value_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Consecutive rows.
+
+    Attributes:
+        rows: columns as Arrow reads them; texts may be dictionaries.
+        first: the number of the first of them in the file, from 0.
+        skipped: bytes that a row takes, which stands here alone and is not among `rows`; 0: none.
+    """
+
+    rows: pa.RecordBatch
+    first: int
+    skipped: int = 0
+
+
+def batches(
+    path: Path, names: Sequence[str], *, name: str, block_bytes: int, limits: Limits
+) -> Iterator[Batch]:
+    """The rows of columns of a file, in order.
+
+    Args:
+        path: of the file.
+        names: of the columns.
+        name: of the file, as the user knows it.
+        block_bytes: what the rows of a batch take unpacked, about.
+        limits: `decoded_bytes` is what a row, and what a column of a row group that is packed more than
+            a hundredfold may take.
+
+    Raises:
+        FileError: a column takes more.
+        pyarrow.ArrowException, OSError, ValueError: the file is damaged.
+    """
+    with pq.ParquetFile(path) as parquet:
+        chunks = list(_chunks(parquet, set(names)))
+    for chunk in chunks:
+        _check(chunk, limits, name)
+    with pq.ParquetFile(
+        path, read_dictionary=_as_dictionaries(chunks), page_checksum_verification=True
+    ) as parquet:
+        first = 0
+        rows = _batch_rows(chunks, block_bytes, limits)
+        for batch in parquet.iter_batches(batch_size=rows, columns=list(names), use_threads=False):
+            yield from _parts(batch, first, block_bytes, limits)
+            first += batch.num_rows
+
+
+def _chunks(parquet: pq.ParquetFile, names: Collection[str]) -> Iterator[_Chunk]:
+    schema, metadata = parquet.schema, parquet.metadata
+    chosen = [
+        (index, column)
+        for index in range(metadata.num_columns)
+        if _is_in((column := schema.column(index)).path, names)
+    ]
+    for group in range(metadata.num_row_groups):
+        row_group = metadata.row_group(group)
+        for index, column in chosen:
+            chunk = row_group.column(index)
+            is_text = chunk.physical_type == "BYTE_ARRAY"
+            is_fixed = chunk.physical_type == "FIXED_LEN_BYTE_ARRAY"
+            width = _INDEX_BYTES if is_text else column.length if is_fixed else _NUMBER_BYTES
+            yield _Chunk(
+                path=column.path,
+                group=group,
+                rows=row_group.num_rows,
+                values=chunk.num_values,
+                is_text=is_text,
+                is_list=column.max_repetition_level > 0,
+                value_bytes=width,
+                encodings=frozenset(chunk.encodings),
+                packed=chunk.total_compressed_size,
+                unpacked=chunk.total_uncompressed_size,
+            )
+
+
+def _is_in(path: str, names: Collection[str]) -> bool:
+    """Whether a path is that of one of the columns, or leads into one; names may have dots, too."""
+    steps = path.split(".")
+    return any(".".join(steps[: end + 1]) in names for end in range(len(steps)))
+
+
+def _check(chunk: _Chunk, limits: Limits, name: str) -> None:
+    fold = _PACKED_FOLD * max(chunk.packed, 1)
+    if chunk.at_once > max(limits.decoded_bytes, fold) or chunk.value_bytes > limits.decoded_bytes:
+        raise FileError(
+            f"{name}: column {chunk.path.partition('.')[0]!r} takes {chunk.at_once:,} bytes unpacked in row "
+            f"group {chunk.group}, from {chunk.packed:,} in the file, {limits.exceeded('decoded_bytes')}",
+            hint="write it with smaller row groups; if you trust it, raise data.limits.decoded_bytes",
+        )
+
+
+def _as_dictionaries(chunks: Sequence[_Chunk]) -> list[str]:
+    """The columns that repeat whole texts. Arrow cannot read those so that are written by prefixes, too."""
+    texts = {chunk.path for chunk in chunks if chunk.is_text and chunk.encodings & _DICTIONARIES}
+    return sorted(texts - {chunk.path for chunk in chunks if _PREFIXES in chunk.encodings})
+
+
+def _batch_rows(chunks: Sequence[_Chunk], block_bytes: int, limits: Limits) -> int:
+    """How many rows fit, by each row group's mean and at worst; >= 1."""
+    unpacked: dict[int, int] = {}
+    width: dict[int, int] = {}
+    fitting = [_MOST_ROWS]
+    for chunk in chunks:
+        unpacked[chunk.group] = unpacked.get(chunk.group, 0) + max(chunk.unpacked, 0)
+        width[chunk.group] = width.get(chunk.group, 0) + chunk.value_bytes
+        if _PREFIXES in chunk.encodings:  # each value may be as long as all that is written
+            fitting.append(limits.decoded_bytes // max(chunk.unpacked, 1))
+    rows = {chunk.group: chunk.rows for chunk in chunks}
+    fitting += [block_bytes * rows[group] // max(size, 1) for group, size in unpacked.items()]
+    fitting += [_NUMBERS_BYTES // max(size, 1) for size in width.values()]
+    return int(max(min(fitting), 1))
+
+
+def _parts(batch: pa.RecordBatch, first: int, block_bytes: int, limits: Limits) -> Iterator[Batch]:
+    """A batch in pieces that take few bytes unpacked, and without the rows that take too many."""
+    sizes = np.zeros(batch.num_rows, dtype=np.int64)
+    for column in batch.columns:
+        sizes += _row_bytes(column)
+    blocks = np.cumsum(sizes) // block_bytes
+    ends = [*(np.flatnonzero(np.diff(blocks)) + 1).tolist(), batch.num_rows]
+    begin = 0
+    for end in ends:
+        for row in (begin + np.flatnonzero(sizes[begin:end] > limits.decoded_bytes)).tolist():
+            if row > begin:
+                yield Batch(batch.slice(begin, row - begin), first + begin)
+            yield Batch(batch.slice(row, 0), first + row, skipped=int(sizes[row]))
+            begin = row + 1
+        if end > begin:
+            yield Batch(batch.slice(begin, end - begin), first + begin)
+        begin = end
+
+
+def _row_bytes(column: pa.Array) -> npt.NDArray[np.int64] | int:
+    """What each row's value takes unpacked; of numbers, which take little, nothing is said."""
+    kind = column.type
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        inner = _row_bytes(column.flatten())
+        counts = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+        if isinstance(inner, int):
+            return np.asarray(counts * _NUMBER_BYTES)
+        ends = np.concatenate([[0], np.cumsum(inner)])
+        bounds = np.concatenate([[0], np.cumsum(counts)])
+        return np.asarray(np.diff(ends[bounds]), dtype=np.int64)
+    if pa.types.is_dictionary(kind):
+        lengths = _row_bytes(column.dictionary)
+        if isinstance(lengths, int) or not len(lengths):
+            return lengths if isinstance(lengths, int) else 0
+        indices = column.indices.fill_null(0).to_numpy(zero_copy_only=False)
+        return np.where(column.is_valid().to_numpy(zero_copy_only=False), lengths[indices], 0)
+    if any(check(kind) for check in _TEXTS):
+        return np.asarray(pc.fill_null(pc.binary_length(column), 0), dtype=np.int64)
+    return kind.byte_width if pa.types.is_fixed_size_binary(kind) else 0
+
+
+_TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)

@@ -1,0 +1,136 @@
+"""Parquet files that are small and stand for much: read in bounded pieces, or refused in words."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from components.ingest import parquet_table
+from components.ingest.blocks import FileError, InputFile
+from components.ingest.limits import Limits
+from components.ingest.options import Options
+
+MEBIBYTE = 1 << 20
+ALL = {"format": "parquet", "split": {"all": 1}}
+SMALL = Limits(decoded_bytes=MEBIBYTE)
+
+
+@pytest.fixture
+def parquet(tmp_path):
+    def written(columns, **options):
+        path = tmp_path / "in.parquet"
+        pq.write_table(pa.table(columns), path, **{"compression": "zstd", "store_schema": False, **options})
+        return path
+
+    return written
+
+
+def repeated(text, times):
+    return pa.DictionaryArray.from_arrays(pa.array([0] * times, pa.int32()), pa.array([text]))
+
+
+def blocks(path, **options):
+    file, options = InputFile(str(path), path), Options(format="parquet", **options)
+    return parquet_table.read(file, options, parquet_table.infer(file, options, {}))
+
+
+def test_text_that_is_kept_once_is_unpacked_for_a_few_rows_at_a_time(parquet):
+    text = "x" * MEBIBYTE
+    path = parquet({"t": repeated(text, 60), "n": list(range(60))})
+    assert path.stat().st_size < 5_000
+    before, numbers = pa.total_allocated_bytes(), []
+    for block in blocks(path):
+        numbers += block.columns["n"].to_pylist()
+        assert block.columns["t"][0].as_py() == text.encode()
+        assert block.columns["t"].nbytes <= 5 * MEBIBYTE
+        assert pa.total_allocated_bytes() - before < 20 * MEBIBYTE
+    assert numbers == list(range(60))
+
+
+def test_text_that_each_row_shares_the_begin_of_is_unpacked_for_a_few_rows_at_a_time(parquet):
+    path = parquet(
+        {"t": ["x" * MEBIBYTE] * 40}, use_dictionary=False, column_encoding={"t": "DELTA_BYTE_ARRAY"}
+    )
+    assert path.stat().st_size < 5_000
+    found = list(blocks(path, limits=Limits(decoded_bytes=8 * MEBIBYTE)))
+    assert sum(block.rows for block in found) == 40
+    assert max(block.columns["t"].nbytes for block in found) <= 9 * MEBIBYTE
+
+
+@pytest.mark.parametrize(
+    ("columns", "options"),
+    [
+        ({"t": pa.array(["x" * 2 * MEBIBYTE])}, {"use_dictionary": False}),
+        ({"t": repeated("x" * 2 * MEBIBYTE, 5)}, {}),
+        ({"t": pa.array([np.zeros(MEBIBYTE, np.int8)])}, {}),
+        ({"t": pa.array([b"x" * 2 * MEBIBYTE], pa.binary(2 * MEBIBYTE))}, {}),
+    ],
+)
+def test_column_that_takes_more_than_the_limit_unpacked_is_refused_by_name(ingest, parquet, columns, options):
+    path = parquet(columns, **options)
+    with pytest.raises(FileError, match=r"in\.parquet: column 't' takes \d,\d+,\d+ bytes unpacked") as caught:
+        ingest(path, limits=SMALL, **ALL)
+    assert "more than data.limits.decoded_bytes (1,048,576)" in caught.value.message
+    assert "raise data.limits.decoded_bytes" in caught.value.hint
+    assert len(ingest(path, limits=Limits(decoded_bytes=64 * MEBIBYTE), **ALL).rows) > 0
+
+
+def test_row_group_that_is_large_and_hardly_packed_is_read(ingest, parquet):
+    texts = np.random.default_rng(1).bytes(4 * MEBIBYTE)
+    path = parquet({"t": [texts[start : start + 1024] for start in range(0, len(texts), 1024)]})
+    assert len(ingest(path, limits=SMALL, **ALL).rows) == 4096
+
+
+def test_row_that_takes_more_than_the_limit_unpacked_is_quarantined(ingest, parquet):
+    texts = pa.DictionaryArray.from_arrays(
+        pa.array([1, *[0] * 200, 1, 1], pa.int32()), pa.array(["x" * 9000, "y"])
+    )
+    path = parquet({"t": pa.ListArray.from_arrays(pa.array([0, 1, 201, 202, 203], pa.int32()), texts)})
+    found = ingest(path, limits=SMALL, **ALL)
+    assert [row["t"] for row in found.rows] == [[b"y"]] * 3
+    assert [(each["offset"], each["reason"], each["detail"]) for each in found.rejects] == [
+        (
+            1,
+            "larger than the limit",
+            "1,800,000 bytes unpacked, more than data.limits.decoded_bytes (1,048,576)",
+        )
+    ]
+
+
+def test_many_columns_of_equal_numbers_are_read_some_rows_at_a_time(parquet):
+    path = parquet({f"c{index}": np.zeros(20_000) for index in range(200)})
+    found = list(blocks(path))
+    assert sum(block.rows for block in found) == 20_000
+    assert max(sum(values.nbytes for values in block.columns.values()) for block in found) <= 20 * MEBIBYTE
+
+
+def test_page_with_a_wrong_checksum_is_refused(ingest, parquet):
+    path = parquet(
+        {"t": ["abcdefgh"] * 9},
+        compression="none",
+        use_dictionary=False,
+        write_statistics=False,
+        write_page_checksum=True,
+    )
+    assert len(ingest(path, **ALL).rows) == 9
+    path.write_bytes(path.read_bytes().replace(b"abcdefgh", b"abcdefgi", 1))
+    with pytest.raises(FileError, match=r"is no Parquet that can be read: .*CRC"):
+        ingest(path, **ALL)
+
+
+def test_more_columns_than_the_limit_are_refused(ingest, parquet):
+    path = parquet({name: [1] for name in "abcd"})
+    with pytest.raises(FileError, match=r"has 4 columns, more than data\.limits\.columns \(3\)"):
+        ingest(path, limits=Limits(columns=3), **ALL)
+    assert ingest(path, limits=Limits(columns=3), columns=("a", "b"), **ALL).rows == [{"a": [1], "b": [1]}]
+
+
+def test_want_of_memory_is_told_as_such(ingest, parquet, monkeypatch):
+    path = parquet({"t": ["x"]})
+
+    def fails(*_, **__):
+        raise pa.ArrowMemoryError("malloc of size 4294967296 failed")
+
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", fails)
+    with pytest.raises(FileError, match=r"this machine ran out of memory while it read .*in\.parquet"):
+        ingest(path, **ALL)
