@@ -131,15 +131,16 @@ def _head(file: Path) -> tuple[str, bool]:
 
 
 def _check_names(file: Path, header: list[str]) -> None:
+    places: dict[str, int] = {}
     for index, name in enumerate(header):
         if not name.strip():
             raise SourceError(
                 f"{shown(file)}: column {index + 1} has no name",
                 hint="name it in the header, or leave it out (pandas: to_csv(..., index=False))",
             )
-        if name in header[:index]:
+        if places.setdefault(name, index) < index:
             raise SourceError(
-                f"{shown(file)}: two columns are named {name!r} ({header.index(name) + 1} and {index + 1})",
+                f"{shown(file)}: two columns are named {name!r} ({places[name] + 1} and {index + 1})",
                 hint="rename one of them; only one would be read",
             )
 

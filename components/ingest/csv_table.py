@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
-from components.ingest.blocks import Block, FileError, InputFile, Place, Reject
+from components.ingest.blocks import Block, FileError, InputFile, Place, Reject, check_columns
 from components.ingest.column_types import Columns, ColumnType, infer_type
 from components.ingest.compression import open_stream
 from components.ingest.csv_records import Records, scan_records
@@ -64,8 +64,9 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
 
 def other_columns(file: str, found: Sequence[str], expected: Sequence[str]) -> FileError:
     """The error for a file whose columns are not those of the files beside it."""
-    missing = [name for name in expected if name not in found]
-    more = [name for name in found if name not in expected]
+    there, wanted = set(found), set(expected)
+    missing = [name for name in expected if name not in there]
+    more = [name for name in found if name not in wanted]
     words = [f"it lacks {', '.join(map(repr, missing))}"] if missing else []
     words += [f"it has also {', '.join(map(repr, more))}"] if more else []
     difference = " and ".join(words) or "they are in another order"
@@ -103,6 +104,7 @@ class _Table:
         self._first = next(self._records, None)
         self.names = self._names()
         self.chosen = options.chosen(self.names, file=file.name)
+        check_columns(self.chosen, options.limits, of=file.name)
 
     def blocks(self) -> Iterator[Block]:
         """The rows below the header; once."""
@@ -135,16 +137,16 @@ class _Table:
         if not names:
             names = self._header(first)
             self._first = first.without_first()
+        places: dict[str, int] = {}
         for index, name in enumerate(names):
             if not name.strip():
                 raise FileError(
                     f"{self._file.name}: column {index + 1} has no name",
                     hint="name it in the header, or leave it out (pandas: to_csv(..., index=False))",
                 )
-            if name in names[:index]:
-                places = f"{names.index(name) + 1} and {index + 1}"
+            if places.setdefault(name, index) < index:
                 raise FileError(
-                    f"{self._file.name}: two columns are named {name!r} ({places})",
+                    f"{self._file.name}: two columns are named {name!r} ({places[name] + 1} and {index + 1})",
                     hint="rename one of them; only one would be read",
                 )
         return names

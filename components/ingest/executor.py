@@ -22,6 +22,7 @@ from tfx.utils.io_utils import copy_dir
 
 from components.counting import counted
 from components.errors import ComponentError, SlipwayError
+from components.ingest.blocks import check_columns
 from components.ingest.column_types import Columns, ColumnType, merge
 from components.ingest.convert import Report, convert
 from components.ingest.digest import combined
@@ -143,6 +144,7 @@ class _Convert(beam.DoFn):
             if "error" in found:
                 raise ComponentError(found["error"], hint=found["hint"])
             columns = {name: ColumnType(kind) for name, kind in found["columns"].items()}
+            check_columns(columns, self._options.limits, of="the source")
 
             def progress(rows: int, done_bytes: int) -> None:
                 tell(counted(rows, "row"), done=task.skipped_bytes + done_bytes, total=task.total_bytes)

@@ -15,6 +15,7 @@ from typing import BinaryIO
 
 from components.counting import counted
 from components.errors import ComponentError
+from components.ingest.blocks import check_columns
 from components.ingest.column_types import Columns, merge
 from components.ingest.convert import Report, convert
 from components.ingest.formats import format_of
@@ -75,6 +76,7 @@ def infer_columns(task: Task, *, options: Options, known: Columns) -> Columns:
     for stored in task.files:
         with fetched(stored) as file:
             columns = merge(columns, format_of(options).infer(file, options, known))
+            check_columns(columns, options.limits, of=f"the source up to {file.name}")
     return columns
 
 
@@ -89,6 +91,7 @@ def _run(
         with SideBySide(workers) as processes:
             for found in processes.map(infer, tasks, progress=progress.tell):
                 columns = merge(columns, found)
+            check_columns(columns, options.limits, of="the source")
             work = partial(_convert_here, options=options, columns=columns, known=tuple(known))
             for done in processes.map(work, tasks, progress=progress.tell):
                 report.add(done)

@@ -16,7 +16,7 @@ from components.ingest.column_types import Columns, ColumnType
 from components.ingest.compression import open_stream
 from components.ingest.csv_records import Records, scan_records
 from components.ingest.json_objects import INT64, Row, as_written, parse_object
-from components.ingest.limits import TOO_LONG
+from components.ingest.limits import TOO_LONG, Limits
 from components.ingest.options import Options
 from components.ingest.quarantine import describe
 from components.ingest.written_values import WrittenValues
@@ -28,6 +28,7 @@ _TYPES: dict[type, ColumnType] = {
     str: ColumnType.TEXT,
     type(None): ColumnType.UNKNOWN,
 }
+_MOST_CELLS = 2_000_000
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _WRONG_TYPE = {
     ColumnType.UNKNOWN: "no value expected",
@@ -45,14 +46,19 @@ def infer(file: InputFile, options: Options, known: Columns) -> dict[str, Column
     """
     kinds: dict[str, ColumnType] = {}
     first: Reject | None = None
+    wanted = {*options.columns, options.decider} if options.columns else None
     for _, rows, rejects in _read_lines(file, options):
         first = first or next(iter(rejects), None)
         for _, _, row in rows:
             for key, value in row.items():
+                if wanted is not None and key not in wanted:
+                    continue
                 kind = kinds.get(key, ColumnType.UNKNOWN)
                 if kind != ColumnType.TEXT:
                     kind = max(kind, _type_of(value))
                 kinds[key] = kind
+            if len(kinds) > options.limits.columns:
+                raise _too_many_keys(file, row, options.limits)
     if not kinds:
         raise _no_row(file, first)
     return {name: known.get(name, kinds[name]) for name in options.chosen(tuple(kinds), file=file.name)}
@@ -74,10 +80,12 @@ def first_keys(file: InputFile, options: Options) -> tuple[str, ...]:
 
 def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]:
     """The objects of a file as rows."""
-    for records, rows, rejects in _read_lines(file, options):
+    # However short the lines are, there are as many cells as columns in each.
+    most_rows = max(_MOST_CELLS // max(len(columns), 1), 1)
+    for records, rows, rejects in _read_lines(file, options, most_rows=most_rows):
         fitting: list[tuple[int, int, Row]] = []
         for start, end, row in rows:
-            found = ((name, _misfit(row.get(name), kind)) for name, kind in columns.items())
+            found = ((name, _misfit(value, columns[name])) for name, value in row.items() if name in columns)
             column, reason = next(((name, why) for name, why in found if why), ("", ""))
             if not reason:
                 fitting.append((start, end, row))
@@ -87,13 +95,30 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
         _write_out(records, fitting, columns)
         yield Block(
             rows=len(fitting),
-            columns={
-                name: _array([row.get(name) for _, _, row in fitting], kind) for name, kind in columns.items()
-            },
+            columns=_columns_of([row for _, _, row in fitting], columns),
             rejects=rejects,
             find=_finder(records, fitting),
             position=records.offset + len(records.data),
         )
+
+
+def _columns_of(rows: list[Row], columns: Columns) -> dict[str, pa.Array]:
+    """The values of each column; of one that no row has, without looking at each row."""
+    there = set().union(*rows)
+    return {
+        name: _array([row.get(name) for row in rows], kind)
+        if name in there
+        else _items([None] * len(rows), kind)
+        for name, kind in columns.items()
+    }
+
+
+def _too_many_keys(file: InputFile, row: Row, limits: Limits) -> FileError:
+    return FileError(
+        f"{file.name} has {limits.exceeded('columns')} different keys, such as {next(reversed(row))!r}",
+        hint='a key is a column, so write what varies as a value: {"id": "a7", "value": 1}, not {"a7": 1}; '
+        "or name the keys that are needed in data.columns, or raise data.limits.columns",
+    )
 
 
 def _no_row(file: InputFile, first: Reject | None) -> FileError:
@@ -133,9 +158,9 @@ def _check_begin(file: InputFile, raw: bytes) -> None:
 
 def _write_out(records: Records, rows: list[tuple[int, int, Row]], columns: Columns) -> None:
     """Numbers in columns of text become the texts that they are written as."""
-    texts = [name for name, kind in columns.items() if kind == ColumnType.TEXT]
+    texts = {name for name, kind in columns.items() if kind == ColumnType.TEXT}
     for start, end, row in rows:
-        if numbers := [name for name in texts if _holds_number(row.get(name))]:
+        if numbers := [name for name, value in row.items() if _holds_number(value) and name in texts]:
             written = as_written(records.data[start:end].removeprefix(_BYTE_ORDER_MARK))
             row |= {name: written[name] for name in numbers}
 
@@ -149,7 +174,7 @@ def _finder(records: Records, rows: list[tuple[int, int, Row]]) -> Callable[[int
 
 
 def _read_lines(
-    file: InputFile, options: Options
+    file: InputFile, options: Options, *, most_rows: int = _MOST_CELLS
 ) -> Iterator[tuple[Records, list[tuple[int, int, Row]], list[Reject]]]:
     stream = open_stream(file, encoding=options.encoding)
     written = WrittenValues.of(options)
@@ -160,7 +185,7 @@ def _read_lines(
         max_record_bytes=options.limits.row_bytes,
         block_bytes=options.block_bytes,
     )
-    for records in blocks:
+    for records in (part for block in blocks for part in block.parts(most_rows)):
         rows: list[tuple[int, int, Row]] = []
         rejects: list[Reject] = []
         for start, end in zip(records.starts.tolist(), records.ends.tolist(), strict=True):

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from components.ingest.blocks import InputFile
+from components.ingest.blocks import InputFile, check_columns
 from components.ingest.column_types import Columns, ColumnType, merge
 from components.ingest.compression import open_stream
 from components.ingest.formats import format_of
@@ -108,6 +108,7 @@ def _table(files: Sequence[StoredFile], options: Options, most_rows: int) -> Tab
     for stored in files:
         with fetched(stored) as file:
             kinds = merge(kinds, format_of(options).infer(file, options, {}))
+            check_columns(kinds, options.limits, of=f"the data up to {file.name}")
     parts: dict[str, list[pa.Array]] = {name: [] for name in kinds}
     rows = rejected = 0
     first_reject = ""
