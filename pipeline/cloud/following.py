@@ -6,8 +6,9 @@ from typing import Any
 
 from pipeline.cloud.job import Job, executor_of, producers_of, tasks_of
 from pipeline.cloud.service import JobState, TaskState
+from pipeline.local.documents import typed
 from pipeline.local.outcome import GATE_STOPPED, NODE_FAILED, complete_outcome, exit_code
-from pipeline.local.record import NodeRecord, RunRecord
+from pipeline.local.record import Artifact, NodeRecord, RunRecord
 from pipeline.local.wording import metrics_line, seconds
 
 DONE = 0
@@ -40,7 +41,9 @@ def update(record: RunRecord, state: JobState) -> list[NodeRecord]:
         if node is None:
             continue
         node.wall_s = task.wall_s
-        node.outputs = {key: [dict(each) for each in made] for key, made in task.outputs.items()}
+        node.outputs = {
+            key: [typed(Artifact, dict(each)) for each in made] for key, made in task.outputs.items()
+        }
         if node.state != task.state:
             node.state = task.state
             _explain(node, task)
@@ -85,8 +88,8 @@ def ending(record: RunRecord, state: JobState, *, link: str, bless: str) -> Iter
     else:
         yield f"{state.phase.capitalize()}: {names or state.error or 'no cause was told'}, {took}"
     for node in failed:
-        error = node.error or {}
-        yield from (f"  {node.id}: {line}" for line in error.get("message", "").splitlines()[:_SHOWN_LINES])
+        error = node.failure
+        yield from (f"  {node.id}: {line}" for line in error["message"].splitlines()[:_SHOWN_LINES])
         if error.get("hint"):
             yield f"    hint: {error['hint']}"
     if record.blessed is False:

@@ -172,7 +172,7 @@ def final_status(record: RunRecord) -> dict[str, Any]:
     }
     if failed is not None:
         # 13 is google.rpc.Code.INTERNAL.
-        status["error"] = {"code": 13, "message": f"{failed.id}: {(failed.error or {}).get('message', '')}"}
+        status["error"] = {"code": 13, "message": f"{failed.id}: {failed.failure['message']}"}
     return status
 
 

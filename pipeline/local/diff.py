@@ -9,6 +9,7 @@ from typing import Any
 
 from pipeline.errors import PipelineError
 from pipeline.fingerprint import Fingerprint
+from pipeline.local.documents import DocumentError, read_document
 from pipeline.local.record import NodeRecord, RunRecord
 from pipeline.local.wording import seconds
 
@@ -163,12 +164,14 @@ def read_fingerprints(folder: Path) -> dict[str, Fingerprint] | None:
     """
     path = folder / "fingerprints.json"
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = read_document(dict[str, str], path)
         return {node_id: Fingerprint.from_json(text) for node_id, text in document.items()}
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, AttributeError, PipelineError) as error:
-        raise PipelineError(f"{path} cannot be read: {error}", hint="compare with another run") from error
+    except DocumentError as error:
+        raise DocumentError(error.message, hint="compare with another run") from error
+    except PipelineError as error:
+        raise DocumentError(f"{path} cannot be read: {error}", hint="compare with another run") from error
 
 
 def _rows(section: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:

@@ -22,7 +22,7 @@ from pipeline.local.kept_states import KeptStates, stays
 from pipeline.local.outcome import withhold
 from pipeline.local.plan import Decision
 from pipeline.local.processes import is_stopped
-from pipeline.local.record import NodeRecord, RunRecord
+from pipeline.local.record import Failure, NodeRecord, RunRecord
 from pipeline.local.server import Server, ServerLostError
 from pipeline.local.signals import answered_by
 
@@ -269,9 +269,9 @@ class Engine:
         if absent and result.get("lacks_inputs"):
             self._leave_out(entry, f"{absent[0]} was skipped")
             return
-        entry.error = {key: result[key] for key in ("message", "hint", "where", "start") if key in result}
+        entry.error = _failure(result)
         if attempt.reason:
-            entry.error = {"message": attempt.reason, "hint": "", "where": ""}
+            entry.error = Failure(message=attempt.reason, hint="", where="")
         elif "verdict" in result:
             # A gate says no however often it is asked.
             entry.is_stop = True
@@ -352,3 +352,10 @@ class Engine:
                 f"{self.history.folder(self.record.run_id)} cannot be written: {error.strerror}.",
                 hint="make room on the disk, then resume the run",
             ) from error
+
+
+def _failure(result: Mapping[str, Any]) -> Failure:
+    found = Failure(message=result["message"], hint=result["hint"], where=result["where"])
+    if start := result.get("start"):
+        found["start"] = start
+    return found

@@ -93,11 +93,11 @@ def find_unneeded(output: Path, *, keep: int) -> Sweep:
     keys = {node.key for run in runs if run.run_id in kept for node in run.nodes}
     entries = list(_entries(output / "cache"))
     # What the cache answers a kept run with need not be what that run made: `--no-cache` makes it anew.
-    answers = [history.recall(path.stem) or {} for path in entries if path.stem in keys]
+    answers = [found for path in entries if path.stem in keys and (found := history.recall(path.stem))]
     store = read_store(output / "metadata.db")
     dropped = [run for run in runs if run.run_id not in kept]
     named = _uris(run for run in runs if run.run_id in kept) | store.found
-    named |= {artifact["uri"] for answer in answers for artifact in _artifacts(answer.get("outputs", {}))}
+    named |= {artifact["uri"] for answer in answers for artifact in _artifacts(answer["outputs"])}
     # A model that was pushed may be served, whatever became of the run that pushed it.
     named |= store.pushed | set(_destinations(runs))
     artifacts = ArtifactFolders(

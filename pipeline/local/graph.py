@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
 from pipeline.errors import UsageError
+from pipeline.local.documents import typed
 
 
 @dataclass(frozen=True)
@@ -123,14 +124,12 @@ class Graph:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Reads what `to_json` wrote."""
-        nodes = []
-        for entry in data["nodes"]:
-            sequences = {
-                key: tuple(entry[key]) for key in ("upstream", "code", "data", "files", "optional", "gates")
-            }
-            nodes.append(Node(**{**entry, **sequences}))
-        return cls(name=data["name"], nodes=tuple(nodes), store=data.get("store", ""))
+        """Reads what `to_json` wrote, also where it went through JSON.
+
+        Raises:
+            DocumentError: it is no graph.
+        """
+        return typed(cls, data)
 
 
 def ready(

@@ -7,16 +7,18 @@ import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from pipeline.errors import UsageError
+from pipeline.errors import PipelineError, UsageError
 from pipeline.fingerprint import Fingerprint
+from pipeline.local.documents import DocumentError, read_document
+from pipeline.local.graph import Graph
 from pipeline.local.invocation import command
-from pipeline.local.record import NodeRecord, RunRecord, verdict_path, write_json
+from pipeline.local.record import NodeRecord, Result, RunRecord, verdict_path, write_json
 
 # Work that is no run takes seconds: a folder of it that is older was left by one that was killed.
 _SCRATCH_LIMIT_S = 3600.0
@@ -24,6 +26,7 @@ _SCRATCH_LIMIT_S = 3600.0
 _TIME = "%Y%m%d-%H%M%S"
 # In the folder of a run: how long it has gone on, in seconds.
 _ALIVE = "alive_s"
+_Kind = TypeVar("_Kind")
 
 
 def new_run_id(*, after: str = "") -> str:
@@ -65,10 +68,15 @@ class History:
 
     Args:
         output: the folder; it need not exist to be read.
+
+    Attributes:
+        damaged: why the record of a run cannot be read, by run id, of those that were looked at so far. It
+            counts as no run.
     """
 
     def __init__(self, output: Path) -> None:
         self.output = output
+        self.damaged: dict[str, DocumentError] = {}
         self._runs = output / "runs"
         self._cache = output / "cache"
 
@@ -156,24 +164,31 @@ class History:
         return (run for run in self.runs() if run.workload == workload and run.nodes)
 
     def _read(self, path: Path) -> RunRecord | None:
-        try:
-            return RunRecord.from_json(json.loads(path.read_text(encoding="utf-8")))
-        except (OSError, ValueError, KeyError, TypeError):
+        if not path.is_file():
             # A run that died before its first record has none; it has nothing to tell either.
+            return None
+        try:
+            return read_document(RunRecord, path)
+        except DocumentError as error:
+            self.damaged[path.parent.name] = error
             return None
 
     def find(self, name: str | None) -> RunRecord:
         """A run by its id, or by the start of it; the latest of the pipeline without a name.
 
         Raises:
-            UsageError: no such run, or several.
+            UsageError: no such run, or several; or its record cannot be read.
         """
         latest = next((run for run in self.runs() if not run.rollback), None)
-        if latest is not None and name in (None, "latest"):
-            return latest
+        if name in (None, "latest"):
+            self._refuse_damaged(self.damaged, latest)
+            if latest is not None:
+                return latest
         found = list(self.runs(prefix=name or "latest"))
         if len(found) == 1:
             return found[0]
+        if not found:
+            self._refuse_damaged((each for each in self.damaged if name and each.startswith(name)), latest)
         if latest is None:
             raise UsageError(f"{self.output} holds no run yet.", hint=command("run", output=self.output))
         if not found:
@@ -181,6 +196,15 @@ class History:
                 f"No run {name!r}. Latest: {latest.run_id!r}.", hint=command("runs", output=self.output)
             )
         raise UsageError(f"{name!r} fits {len(found)} runs: {', '.join(r.run_id for r in found[:5])}.")
+
+    def _refuse_damaged(self, run_ids: Iterable[str], latest: RunRecord | None) -> None:
+        for run_id in sorted(run_ids, reverse=True):
+            path = self.folder(run_id) / "run.json"
+            other = f"name another run, such as {latest.run_id}; or " if latest else ""
+            raise UsageError(
+                self.damaged[run_id].message,
+                hint=f"{other}give this one up: mv {path} {path}.damaged   # its results stay cached",
+            )
 
     def save_fingerprints(self, run_id: str, prints: Mapping[str, Fingerprint]) -> None:
         """Keeps the run's fingerprints, by node id, so that the next plan can say what changed."""
@@ -197,11 +221,10 @@ class History:
             if not done:
                 continue
             try:
-                text = (self.folder(run.run_id) / "fingerprints.json").read_text(encoding="utf-8")
-                kept = json.loads(text)
-            except (OSError, ValueError):
-                continue
-            latest.update({i: Fingerprint.from_json(kept[i]) for i in done if i in kept})
+                kept = read_document(dict[str, str], self.folder(run.run_id) / "fingerprints.json")
+                latest.update({i: Fingerprint.from_json(kept[i]) for i in done if i in kept})
+            except (FileNotFoundError, PipelineError):
+                continue  # they only explain why a node runs
             if latest.keys() >= {n.id for n in run.nodes}:
                 break
         return latest
@@ -211,18 +234,19 @@ class History:
         self._cache.mkdir(parents=True, exist_ok=True)
         write_json(self._cache / f"{key}.json", entry)
 
-    def recall(self, key: str) -> dict[str, Any] | None:
-        """What `remember` kept under the key; None where there is nothing readable."""
-        try:
-            entry = json.loads((self._cache / f"{key}.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return None
-        return entry if isinstance(entry, dict) else None
+    def recall(self, key: str) -> Result | None:
+        """The result that `remember` kept under the key; None where there is none, or it is damaged."""
+        return self._recall(key, Result)
 
-    def recall_result(self, key: str) -> dict[str, Any] | None:
-        """As `recall`, of what `result_of` gave; None for anything else."""
-        entry = self.recall(key)
-        return entry if entry and {"run_id", "execution_id", "outputs"} <= entry.keys() else None
+    def recall_graph(self, key: str) -> Graph | None:
+        """The graph that `remember` kept under the key; None where there is none, or it is damaged."""
+        return self._recall(key, Graph)
+
+    def _recall(self, key: str, kind: type[_Kind]) -> _Kind | None:
+        try:
+            return read_document(kind, self._cache / f"{key}.json")
+        except (FileNotFoundError, DocumentError):
+            return None
 
     def discard(self, record: RunRecord) -> None:
         """Forgets a run that was refused before anything ran."""

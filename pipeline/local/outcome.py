@@ -1,12 +1,12 @@
 """What a run achieved, read from the outputs of its nodes: metrics, blessing, pushed version."""
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from pipeline.local.documents import DocumentError, read_document
 from pipeline.local.graph import Graph
-from pipeline.local.record import NodeRecord, RunRecord, verdict_path
+from pipeline.local.record import Artifact, NodeRecord, RunRecord, verdict_path
 
 GATE_STOPPED = 3
 NODE_FAILED = 1
@@ -60,7 +60,7 @@ def live_beside(path: str) -> str:
     return str(numbers[-1]) if numbers else ""
 
 
-def _artifacts(record: RunRecord, type_name: str) -> Iterator[dict[str, Any]]:
+def _artifacts(record: RunRecord, type_name: str) -> Iterator[Artifact]:
     for node in record.nodes:
         # What a resolver puts out is an earlier run's doing.
         if node.state in ("complete", "cached") and not node.is_resolver:
@@ -81,7 +81,7 @@ def read_stops(record: RunRecord) -> dict[str, dict[str, Any]]:
     for node in record.nodes:
         if node.is_stop:
             path = verdict_path(folder, node.id)
-            stops[node.id] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+            stops[node.id] = _read(path)
     return stops
 
 
@@ -92,19 +92,22 @@ def read_verdicts(record: RunRecord) -> list[dict[str, Any]]:
 
 def _training_in(folder: Path) -> dict[str, Any]:
     """What our Trainer says about its speed, its exports and what was tuned; empty for another one's run."""
-    path = folder / "result.json"
-    if not path.is_file():
-        return {}
-    result = json.loads(path.read_text(encoding="utf-8"))
+    result = _read(folder / "result.json")
     return {name: result[name] for name in TRAINING_FACTS if result.get(name)}
 
 
 def _verdict_in(folder: Path) -> dict[str, Any]:
-    path = folder / "verdict.json"
-    if not path.is_file():
-        return {}  # another pipeline's blessing, without our reasons
-    document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return document
+    return _read(folder / "verdict.json")  # another pipeline's blessing is without our reasons
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """What a node wrote; empty where it wrote none; that a file is damaged, in the words of a verdict."""
+    try:
+        return read_document(dict[str, Any], path)
+    except FileNotFoundError:
+        return {}
+    except DocumentError as error:
+        return {"reasons": [error.message], "lines": [error.message]}
 
 
 def withhold(record: RunRecord, graph: Graph) -> list[NodeRecord]:

@@ -74,7 +74,7 @@ def make_plan(request: Request, history: History, graph: Graph, *, resumed: RunR
         return no_longer_kept(entry, now_s=time.time(), is_doubted=entry.get("node") in doubted)
 
     known = Known(
-        history.recall_result,
+        history.recall,
         missing,
         history.last_fingerprints(graph.name),
         resumed=resumed.run_id if resumed else "",
@@ -153,8 +153,8 @@ def known_graph(request: Request, history: History) -> Graph | None:
     """
     if "config" not in request.target:
         return None
-    entry = history.recall(_graph_key(request))
-    return _with_limits(Graph.from_json(entry), request.nodes) if entry else None
+    graph = history.recall_graph(_graph_key(request))
+    return _with_limits(graph, request.nodes) if graph else None
 
 
 def _graph_key(request: Request) -> str:

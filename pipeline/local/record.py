@@ -3,10 +3,12 @@
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, NotRequired, Self, TypedDict
+
+from pipeline.local.documents import typed
 
 NodeState = Literal["waiting", "running", "complete", "cached", "failed", "skipped"]
 RunState = Literal["running", "complete", "failed", "stopped", "interrupted", "killed"]
@@ -15,6 +17,65 @@ RunState = Literal["running", "complete", "failed", "stopped", "interrupted", "k
 OVERRIDES = {"accept_data": "--accept-data", "bless": "--bless"}
 # Stands in commands to paste for the reason that only the user knows; nobody's reason, it is taken for none.
 WHY = "why it is right"
+
+
+class Artifact(TypedDict):
+    """What a node put out: where it lies, its TFX type, and its properties of its own."""
+
+    uri: str
+    type: str
+    properties: dict[str, Any]
+
+
+class Failure(TypedDict):
+    """Why a node failed; see `failure.Cause`."""
+
+    message: str
+    hint: NotRequired[str]
+    where: NotRequired[str]
+    start: NotRequired[str]
+
+
+class Pushed(TypedDict):
+    """A version that was pushed; `live`: the one that was served instead when the run ended."""
+
+    version: str
+    path: str
+    live: NotRequired[str]
+
+
+class Rollback(TypedDict):
+    """Which version was published again instead of which, by whom, and why; empty for other runs."""
+
+    version: NotRequired[int]
+    instead_of: NotRequired[int]
+    by: NotRequired[str]
+    reason: NotRequired[str]
+
+
+class Target(TypedDict, total=False):
+    """What every reader of a record takes for granted of the target, whose other keys are its own."""
+
+    output: str
+    target: dict[str, Any]
+    origin: dict[str, Any] | None
+    again: str
+    start: str | None
+    end: str | None
+    parameters: dict[str, str]
+    beam_args: list[str]
+
+
+class Result(TypedDict):
+    """What is remembered of a node for later runs; `unmet` says why a condition left it out."""
+
+    run_id: str
+    execution_id: int | None
+    outputs: dict[str, list[Artifact]]
+    node: NotRequired[str]
+    files: NotRequired[dict[str, tuple[int, int, str]]]
+    unmet: NotRequired[str]
+    made_s: NotRequired[float]
 
 
 @dataclass
@@ -49,11 +110,16 @@ class NodeRecord:
     peak_bytes: int = 0
     key: str = ""
     execution_id: int | None = None
-    outputs: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    outputs: dict[str, list[Artifact]] = field(default_factory=dict)
     upstream: list[str] = field(default_factory=list)
-    error: dict[str, str] | None = None
+    error: Failure | None = None
     is_stop: bool = False
     log: str = ""
+
+    @property
+    def failure(self) -> Failure:
+        """Why it failed; with empty words where it did not."""
+        return self.error or Failure(message="")
 
     @property
     def is_resolver(self) -> bool:
@@ -104,14 +170,14 @@ class RunRecord:
     metrics: dict[str, float] = field(default_factory=dict)
     blessed: bool | None = None
     blessing_reasons: list[str] = field(default_factory=list)
-    pushed: dict[str, Any] | None = None
+    pushed: Pushed | None = None
     training: dict[str, Any] = field(default_factory=dict)
     overrides: dict[str, str] = field(default_factory=dict)
     reference: str = ""
     baseline: str = ""
-    target: dict[str, Any] = field(default_factory=dict)
+    target: Annotated[dict[str, Any], Target] = field(default_factory=dict)
     resumed: int = 0
-    rollback: dict[str, Any] = field(default_factory=dict)
+    rollback: Rollback = field(default_factory=lambda: Rollback())
     in_steps: bool = False
     airflow: str = ""
 
@@ -128,13 +194,12 @@ class RunRecord:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Reads `run.json`; keys of a later version are left out."""
-        nodes = [NodeRecord(**{k: v for k, v in n.items() if k in _NODE_KEYS}) for n in data["nodes"]]
-        return cls(**{**{k: v for k, v in data.items() if k in _RUN_KEYS}, "nodes": nodes})
+        """Reads `run.json`; keys of a later version are left out.
 
-
-_NODE_KEYS = frozenset(f.name for f in fields(NodeRecord))
-_RUN_KEYS = frozenset(f.name for f in fields(RunRecord))
+        Raises:
+            DocumentError: it is no such record.
+        """
+        return typed(cls, data)
 
 
 def verdict_path(folder: Path, node_id: str) -> Path:

@@ -6,7 +6,6 @@ limits, records and logs.
 """
 
 import functools
-import json
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from pipeline.errors import PipelineError, UsageError
 from pipeline.local.diff import read_fingerprints
+from pipeline.local.documents import DocumentError, read_document
 from pipeline.local.engine import Engine
 from pipeline.local.execution import (
     INTERRUPTED,
@@ -31,7 +31,7 @@ from pipeline.local.outcome import GATE_STOPPED, NODE_FAILED, withhold
 from pipeline.local.plan import Decision
 from pipeline.local.planning import Plan, compile_graph, is_current
 from pipeline.local.processes import end_leftovers
-from pipeline.local.record import NodeRecord, RunRecord, write_json
+from pipeline.local.record import Failure, NodeRecord, RunRecord, write_json
 from pipeline.local.request import Request
 from pipeline.local.server import Server
 from pipeline.local.shared_history import SharedHistory
@@ -44,7 +44,7 @@ DONE = 0
 _GRAPH = "graph.json"
 _NOT_TAKEN = "its step was not taken"
 # The error of a step whose process ended before it could say anything.
-_LOST = {"message": "its step was ended from outside", "hint": "", "where": ""}
+_LOST = Failure(message="its step was ended from outside", hint="", where="")
 
 
 def begin(request: Request, *, display: RunDisplay, airflow: str = "", warm: Warm | None = None) -> RunRecord:
@@ -148,6 +148,9 @@ def _run(
     graph = compile_graph(request, server, history, folder=folder, run_id=record.run_id, tick=tick)
     prints = read_fingerprints(history.folder(record.run_id)) or {}
     needed = graph.upstream_of([node_id])
+    if absent := needed - prints.keys():
+        path = history.folder(record.run_id) / "fingerprints.json"
+        raise DocumentError(f"{path} lacks {', '.join(sorted(absent))}.", hint="begin a new run")
     record.nodes = [node for node in record.nodes if node.id in needed]
     before = [node for node in record.nodes if node.id != node_id]
     entry = record.node(node_id)
@@ -192,9 +195,8 @@ def finish(run_id: str, *, output: Path, display: RunDisplay) -> RunRecord:
         record = _of_steps(history, run_id)
         for node in record.nodes:
             if node.state == "running":
-                node.state, node.error = "failed", dict(_LOST)
-        if (path := history.folder(run_id) / _GRAPH).exists():  # else nothing had to run
-            graph = Graph.from_json(json.loads(path.read_text(encoding="utf-8")))
+                node.state, node.error = "failed", _LOST
+        if graph := _graph_of(history.folder(run_id)):  # else nothing had to run
             _skip_rest(record, graph, history)
             withhold(record, graph)
         has_failed = any(node.state == "failed" for node in record.nodes)
@@ -202,6 +204,16 @@ def finish(run_id: str, *, output: Path, display: RunDisplay) -> RunRecord:
         close(History(output), record, began=_began(record), interrupted=is_partial)
     display.ends(record)
     return record
+
+
+def _graph_of(folder: Path) -> Graph | None:
+    path = folder / _GRAPH
+    try:
+        return read_document(Graph, path)
+    except FileNotFoundError:
+        return None
+    except DocumentError as error:
+        raise DocumentError(error.message, hint="begin a new run") from error
 
 
 def _skip_rest(record: RunRecord, graph: Graph, history: History) -> None:
@@ -260,7 +272,8 @@ def _past(node: NodeRecord, history: History, *, is_new: bool) -> Decision:
 
 def _is_unmet(node: NodeRecord, history: History) -> bool:
     """Whether a node that was skipped was left out because a condition was not met."""
-    return bool((history.recall(node.key) or {}).get("unmet"))
+    kept = history.recall(node.key)
+    return bool(kept and kept.get("unmet"))
 
 
 def _began(record: RunRecord) -> float:

@@ -149,9 +149,9 @@ def _failure(record: RunRecord) -> Iterator[str]:
 
 
 def _failed_node(record: RunRecord, node: NodeRecord) -> Iterator[str]:
-    error = node.error or {}
+    error = node.failure
     where = f"{error['where']}: " if error.get("where") else ""
-    yield f"  {node.id}: {where}{error.get('message', 'no cause was told')}"
+    yield f"  {node.id}: {where}{error['message'] or 'no cause was told'}"
     if error.get("hint"):
         yield f"    hint: {error['hint']}"
     elif node.type == "Evaluator" and _has_baseline(record) and not _is_rehearsal(record):
@@ -172,7 +172,7 @@ def step_lines(record: RunRecord, node_id: str, *, stops: Mapping[str, Mapping[s
     node = record.node(node_id)
     if node.is_stop:
         yield f"Stopped: {node_id}"
-        yield f"  {node_id}: {(node.error or {}).get('message', '')}"
+        yield f"  {node_id}: {node.failure['message']}"
         yield from stop_lines(stops.get(node_id, {}))
         yield from stop_hints(record, stops)
     elif node.state == "failed":
@@ -187,7 +187,7 @@ def _stop(record: RunRecord, stops: Mapping[str, Mapping[str, Any]]) -> Iterator
     names = ", ".join(node.id for node in gates)
     yield f"Stopped: {names}, after {done} of {len(record.nodes)} nodes. What is finished is kept."
     for node in gates:
-        yield f"  {node.id}: {(node.error or {}).get('message', '')}"
+        yield f"  {node.id}: {node.failure['message']}"
         lines = list(stop_lines(stops.get(node.id, {})))
         yield from lines[:_SHOWN_STOP_LINES]
         if len(lines) > _SHOWN_STOP_LINES:
@@ -323,7 +323,7 @@ def go_on_hints(record: RunRecord) -> Iterator[str]:
     failed, the command that began the run stands beside it, to be pasted with another one.
     """
     sets = (record.target.get("origin") or {}).get("sets")
-    start = next(filter(None, ((node.error or {}).get("start") for node in record.nodes)), "")
+    start = next(filter(None, (node.failure.get("start") for node in record.nodes)), "")
     if record.state == "failed" and start and _can_begin(record):
         run = _as_before(record, start=start)
         yield f"hint: {run}   # resume would meet the same: made anew from {start} on"

@@ -7,7 +7,7 @@ from typing import Any
 
 from pipeline.fingerprint import Fingerprint
 from pipeline.local.printable import plain_log
-from pipeline.local.record import NodeRecord, RunRecord
+from pipeline.local.record import Failure, NodeRecord, RunRecord
 from pipeline.local.wording import MARKS, seconds
 
 _LOG_BYTES = 3_000
@@ -52,7 +52,7 @@ class NodeCard:
         more_parameters: how many are left out.
         log: the end of its log.
         log_path: where the rest is.
-        error: `{message, hint, where}` of a failure; empty without one.
+        error: of a failure; None without one.
         facts: attempts, memory and the like, in words.
     """
 
@@ -69,7 +69,7 @@ class NodeCard:
     more_parameters: int
     log: str
     log_path: str
-    error: Mapping[str, str]
+    error: Failure | None
     facts: str
 
 
@@ -109,7 +109,7 @@ def _card(index: int, node: NodeRecord, folder: Path, own: Fingerprint | None) -
         more_parameters=max(len(parameters) - _SHOWN_PARAMETERS, 0),
         log=_tail(folder, node.log, limit_bytes=limit),
         log_path=node.log,
-        error=node.error or {},
+        error=node.error,
         facts=_facts(node),
     )
 

@@ -4,6 +4,7 @@ import pytest
 
 from pipeline.errors import UsageError
 from pipeline.fingerprint import Fingerprint
+from pipeline.local.graph import Graph, Node
 from pipeline.local.history import History, result_of
 from pipeline.local.record import NodeRecord
 
@@ -80,6 +81,54 @@ def test_damaged_record_hides_its_run_and_no_other(history):
     assert [run.run_id for run in history.runs()] == [good.run_id]
 
 
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ('{"run_id": "x"', "its 14 bytes are no whole JSON; it was cut short or changed"),
+        ('{"nodes": [1]}', "run_id is missing"),
+        ('{"run_id": "x", "workload": "taxi", "nodes": [1]}', "nodes[0] is 1, where a mapping belongs"),
+        ('{"run_id": "x", "workload": 7}', "workload is 7, where text belongs"),
+        (
+            '{"run_id": "x", "workload": "taxi", "pushed": {"version": "1"}}',
+            "pushed.path is missing",
+        ),
+        (
+            '{"run_id": "x", "workload": "taxi", "target": {"origin": {}, "parameters": []}}',
+            "target.parameters is [], where a mapping belongs",
+        ),
+        ("[]", "the whole is [], where a mapping belongs"),
+    ],
+)
+def test_newest_run_with_a_damaged_record_is_refused_by_name_and_no_older_one_taken(history, content, why):
+    old, new = sorted([finished(history), finished(history)], key=lambda run: run.run_id)
+    path = history.folder(new.run_id) / "run.json"
+    path.write_text(content, encoding="utf-8")
+    for name in (None, "latest", new.run_id):
+        with pytest.raises(UsageError) as raised:
+            History(history.output).find(name)
+        assert raised.value.message == f"{path} cannot be read: {why}"
+        assert f"such as {old.run_id}; or give this one up: mv {path} {path}.damaged" in raised.value.hint
+    assert history.find(old.run_id) == old
+    path.rename(f"{path}.damaged")
+    assert History(history.output).find(None) == old
+
+
+def test_run_that_died_before_its_first_record_is_passed_over(history):
+    old = finished(history)
+    (history.output / "runs" / "99991231-000000-ffff").mkdir()
+    assert history.find(None) == old
+    assert history.damaged == {}
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"Ingest": {}}', '{"Ingest": "{}"}'])
+def test_damaged_fingerprints_of_an_earlier_run_are_passed_over(history, content):
+    good = Fingerprint({"code:a.py": "1"})
+    old, new = sorted([finished(history, Ingest="complete") for _ in "12"], key=lambda run: run.run_id)
+    history.save_fingerprints(old.run_id, {"Ingest": good})
+    (history.folder(new.run_id) / "fingerprints.json").write_text(content, encoding="utf-8")
+    assert history.last_fingerprints("taxi") == {"Ingest": good}
+
+
 def test_last_fingerprint_of_a_node_is_that_of_the_run_that_completed_it(history):
     old, new = Fingerprint({"code:a.py": "1"}), Fingerprint({"code:a.py": "2"})
     first = finished(history, Ingest="complete", Trainer="complete")
@@ -95,16 +144,40 @@ def test_last_fingerprint_of_a_node_is_that_of_the_run_that_completed_it(history
 
 
 def test_remembered_result_is_recalled_by_its_key_alone(history):
-    history.remember("k1", {"run_id": "r"})
-    assert history.recall("k1") == {"run_id": "r"}
+    made = {"uri": "/a", "type": "Model", "properties": {"n": 1}}
+    result = {
+        "run_id": "r",
+        "execution_id": 7,
+        "outputs": {"model": [made]},
+        "files": {"/a/f": 3},
+        "unmet": "",
+    }
+    history.remember("k1", result)
+    assert history.recall("k1") == result
     assert history.recall("k2") is None
 
 
-@pytest.mark.parametrize("content", ["", "{", "[1]", "\x00"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        *("", "{", "[1]", "\x00", "{}", "null", "[" * 100_000),
+        '{"run_id": "r", "execution_id": "7", "outputs": {}}',
+        '{"run_id": "r", "execution_id": 7, "outputs": {"model": [{"uri": "/a"}]}}',
+        '{"run_id": "r", "execution_id": 7, "outputs": {}, "files": {"/a": "3"}}',
+    ],
+)
 def test_damaged_memory_is_a_miss(history, content):
     history.remember("k1", {})
     (history.output / "cache" / "k1.json").write_text(content, encoding="utf-8")
     assert history.recall("k1") is None
+    assert history.recall_graph("k1") is None
+
+
+def test_graph_is_recalled_as_it_was_compiled(history):
+    graph = Graph("taxi", (Node("A", "A", ()), Node("B", "B", ("A",), params={"x": "1"}, timeout_s=3.0)))
+    history.remember("graph-1", graph.to_json())
+    assert history.recall_graph("graph-1") == graph
+    assert history.recall("graph-1") is None
 
 
 def test_events_are_one_json_object_a_line(history):
