@@ -310,8 +310,10 @@ def versions(
     """List the pushed versions with their metrics, the newest first; the newest is what a server serves."""
     from pipeline.local import versions as pushed
 
-    found = pushed.versions(pushed.workload_config(workload, profile=profile), output)
-    _print([version.to_json() for version in found] if as_json else pushed.versions_text(found))
+    config = pushed.workload_config(workload, profile=profile)
+    found = pushed.versions(config, output)
+    text = pushed.versions_text(found, config, output)
+    _print([version.to_json() for version in found] if as_json else text)
 
 
 @app.command()

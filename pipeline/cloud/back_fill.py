@@ -20,8 +20,8 @@ from pipeline.cloud.submit import check, say, service_of, target_of
 from pipeline.cloud.target import Target
 from pipeline.errors import PipelineError, UsageError
 from pipeline.ingest_options import source_patterns
-from pipeline.local.execution import INTERRUPTED
 from pipeline.local.record import WHY, RunRecord
+from pipeline.local.run_end import INTERRUPTED
 from pipeline.local.signals import answered_by, raise_interrupt
 
 _LOOK_S = 10.0

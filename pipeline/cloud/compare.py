@@ -56,7 +56,7 @@ def compare_with_local(request: Request, rehearsal: RunRecord) -> Compared:
     if not any(run.workload == request.workload for run in History(request.output).runs()):
         compared.hint = command("run", request.workload, output=request.output)
         return compared
-    decisions = plan_only(request).decisions
+    decisions = plan_only(request, History(request.output)).decisions
     for node in rehearsal.nodes:
         if node.id not in decisions or node.state not in ("complete", "cached") or node.is_resolver:
             continue

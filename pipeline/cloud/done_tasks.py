@@ -9,14 +9,26 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from components.errors import ComponentError
 from pipeline.cloud.execution import Artifact
 from pipeline.cloud.job import title_of
+from pipeline.local.documents import read_document
 from pipeline.local.record import write_json
 
 _CLAUSE = re.compile(r'(schema_title|state|name|metadata\.(\w+)\.(number|string)_value)="?([^"]*)"?')
+
+
+class _Done(TypedDict):
+    """What is kept of a task."""
+
+    pipeline: str
+    task: str
+    at: int
+    key: str
+    artifacts: dict[str, list[dict[str, Any]]]
+    parameters: dict[str, Any]
 
 
 class DoneTasks:
@@ -104,7 +116,7 @@ def cache_key(component: Mapping[str, Any], container: Mapping[str, Any], given:
 
 def _read(folder: Path) -> Iterator[dict[str, Any]]:
     for path in sorted(folder.glob("*.json")):
-        yield json.loads(path.read_text(encoding="utf-8"))
+        yield dict(read_document(_Done, path))
 
 
 def _artifacts(document: Mapping[str, Any]) -> list[Artifact]:

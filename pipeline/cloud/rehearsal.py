@@ -17,10 +17,10 @@ from pipeline.cloud.image import image_environment, on_this_machine, read_image
 from pipeline.cloud.job import TFX_DAG
 from pipeline.cloud.rehearsal_target import rehearsal_target
 from pipeline.cloud.rehearsed import EXIT_HANDLER, STATUS_FILE
-from pipeline.errors import UsageError
+from pipeline.errors import PipelineError
 from pipeline.fingerprint import Fingerprint
 from pipeline.local.engine import Engine
-from pipeline.local.execution import INTERRUPTED, RunDisplay
+from pipeline.local.execution import RunDisplay
 from pipeline.local.graph import Graph
 from pipeline.local.history import History
 from pipeline.local.lock import locked
@@ -29,7 +29,8 @@ from pipeline.local.plan import Decision
 from pipeline.local.processes import default_jobs, end_leftovers
 from pipeline.local.record import NodeRecord, RunRecord, write_json
 from pipeline.local.request import Request
-from pipeline.local.server import RefusedError, Server
+from pipeline.local.run_end import INTERRUPTED, is_refused, way_on
+from pipeline.local.server import Server
 from pipeline.local.temporary import remove_left, temporary_folder
 
 # What a container gets from the service and not from its image: who it is, and how it reaches the world.
@@ -92,9 +93,14 @@ def rehearse(
             interrupted = _run(target, history, record, display, jobs or default_jobs())
         except KeyboardInterrupt:
             interrupted = True
-        except UsageError as error:
-            if not isinstance(error, RefusedError):  # that one points to the run's log
+        except PipelineError as error:
+            if is_refused(error):
                 history.discard(record)
+            else:
+                record.state, record.exit_code = "failed", error.exit_code
+                record.wall_s = round(time.monotonic() - began, 3)
+                history.save(record)
+                error.hint = way_on(record, error)
             raise
         complete_outcome(record)
         record.exit_code = INTERRUPTED if interrupted else exit_code(record)

@@ -11,11 +11,12 @@ from pipeline.cloud.service import JobState, Service, Submitted
 from pipeline.cloud.target import Target
 from pipeline.config import WorkloadConfig
 from pipeline.errors import PipelineError
-from pipeline.local.execution import INTERRUPTED, RunDisplay
+from pipeline.local.execution import RunDisplay
 from pipeline.local.history import new_run_id
 from pipeline.local.printable import printable
 from pipeline.local.progress import stderr_display
 from pipeline.local.record import WHY, RunRecord
+from pipeline.local.run_end import INTERRUPTED
 from pipeline.local.signals import answered_by, raise_interrupt
 
 # Between two looks at a run; a short run is told at once, a long one costs the service little.

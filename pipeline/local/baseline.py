@@ -7,7 +7,7 @@ for everyone else. What was changed, when and why is kept in `baselines/<workloa
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 
 from pipeline.config import WorkloadConfig
 from pipeline.errors import UsageError
+from pipeline.local.documents import DocumentError, typed
 from pipeline.local.history import History
 from pipeline.local.lock import check_store, locked
 from pipeline.local.record import RunRecord
@@ -184,11 +185,20 @@ def _changes(output: Path, workload: str) -> list[Change]:
     if not path.is_file():
         return []
     lines = path.read_text(encoding="utf-8").splitlines()
-    return [_change(json.loads(line)) for line in lines if line.strip()]
+    return [_change(line, f"{path}, line {n}") for n, line in enumerate(lines, start=1) if line.strip()]
 
 
-def _change(values: Mapping[str, Any]) -> Change:
-    return Change(**{**values, "retired": tuple(values["retired"])})
+def _change(line: str, where: str) -> Change:
+    try:
+        return typed(Change, json.loads(line))
+    except (ValueError, RecursionError) as error:
+        why = f"it is no whole JSON ({error})"
+    except DocumentError as error:
+        why = error.message
+    raise UsageError(
+        f"{where} cannot be read: {why}.",
+        hint="mend or remove that line: what it said of the baseline no longer holds",
+    )
 
 
 def _note(

@@ -26,6 +26,7 @@ from pipeline.local.wording import (
     steps_go_on,
     stop_hints,
     stop_lines,
+    summary,
     training_lines,
 )
 from pipeline.root import PROJECT_ROOT
@@ -92,7 +93,7 @@ def run(asked: "Request") -> int:
 
 
 def resume(name: str | None, *, output: Path, jobs: int | None) -> int:
-    """Goes on with a run; returns the exit code.
+    """Goes on with a run, or says where the result of one lies that is complete; returns the exit code.
 
     Raises:
         UsageError: there is nothing to go on with.
@@ -105,12 +106,21 @@ def resume(name: str | None, *, output: Path, jobs: int | None) -> int:
             f"Run {record.run_id} is taken in steps by another program, which goes on with it.",
             hint=steps_go_on(record),
         )
-    if record.state in ("complete", "stopped"):
+    if record.state == "complete":
+        _tell(f"Run {record.run_id} is complete: there is nothing to resume.")
+        _tell(*summary(record, stops={}, verdict=read_verdict(record)))
+        return 0
+    if record.state == "stopped":
         hint = again_command(record) if any(node.is_stop for node in record.nodes) else ""
         raise UsageError(f"Run {record.run_id} is {record.state}: there is nothing to resume.", hint=hint)
     if "again" in record.target:
         raise UsageError(f"{record.run_id} is a rehearsal: it starts anew.", hint=record.target["again"])
     return _execute(again(record.target, jobs=jobs), record)
+
+
+def _tell(*lines: str) -> None:
+    for line in lines:
+        print(printable(line), file=sys.stderr)
 
 
 def begin(asked: "Request", *, airflow: str) -> str:
@@ -131,8 +141,7 @@ def run_node(run_id: str, node_id: str, *, output: Path) -> int:
     from pipeline.local.steps import run_node as run
 
     record, code = run(run_id, node_id, output=output.absolute(), display=LineDisplay(sys.stderr))
-    for line in step_lines(record, node_id, stops=read_stops(record)):
-        print(printable(line), file=sys.stderr)
+    _tell(*step_lines(record, node_id, stops=read_stops(record)))
     return code
 
 
@@ -168,14 +177,25 @@ def plan(asked: "Request") -> Planned:
     """Decides what would run, and why."""
     from pipeline.local.planning import plan_only
 
-    decided = plan_only(asked)
+    history = History(asked.output)
+    decided = plan_only(asked, history)
+    _warn_of_damage(history)
     nodes = tuple({"id": d.node_id, "action": d.action, "why": d.why} for d in decided.decisions.values())
     return Planned(decided.graph.name, nodes)
 
 
 def runs(output: Path) -> list[RunRecord]:
     """All runs, the newest first; one that says it runs while nothing does is called killed."""
-    return [_as_it_is(record, output) for record in History(output.absolute()).runs()]
+    history = History(output.absolute())
+    found = [_as_it_is(record, output) for record in history.runs()]
+    _warn_of_damage(history)
+    return found
+
+
+def _warn_of_damage(history: History) -> None:
+    from pipeline.local.run_end import warn_of_damage
+
+    warn_of_damage(history)
 
 
 def find(name: str | None, output: Path) -> RunRecord:

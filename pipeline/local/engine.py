@@ -144,9 +144,10 @@ class Engine:
             self._end(node_id, "interrupted")
 
     def _lose(self, error: ServerLostError) -> None:
-        for node_id in self._running:
+        # Those that wait for another try have nobody left to start them.
+        for node_id in (*self._running, *self._not_before):
             entry = self.record.node(node_id)
-            entry.state, entry.error = "failed", {"message": error.message, "hint": error.hint, "where": ""}
+            entry.state, entry.error = "failed", Failure(message=error.message, hint=error.hint, where="")
             self._changed(entry)
 
     def _wait_s(self) -> float:
@@ -350,7 +351,7 @@ class Engine:
         except OSError as error:
             raise PipelineError(
                 f"{self.history.folder(self.record.run_id)} cannot be written: {error.strerror}.",
-                hint="make room on the disk, then resume the run",
+                hint="make room on the disk first",
             ) from error
 
 

@@ -1,19 +1,15 @@
 """A local run from beginning to end: lock, plan, run, outcome. What the command line and notebooks call."""
 
 import functools
-import sys
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
-from pipeline.errors import PipelineError, UsageError
+from pipeline.errors import PipelineError
 from pipeline.local.engine import Display, Engine
 from pipeline.local.history import History, result_of
-from pipeline.local.invocation import command
 from pipeline.local.kept_files import kept_files
 from pipeline.local.lock import check_store, locked
-from pipeline.local.notify import notify
-from pipeline.local.outcome import complete_outcome, exit_code
 from pipeline.local.planning import (
     Plan,
     check_nodes,
@@ -22,11 +18,11 @@ from pipeline.local.planning import (
     known_graph,
     make_plan,
 )
-from pipeline.local.printable import printable
 from pipeline.local.processes import default_jobs, end_leftovers
 from pipeline.local.record import NodeRecord, RunRecord
 from pipeline.local.request import IR_NAME, Request
-from pipeline.local.server import RefusedError, Server
+from pipeline.local.run_end import close, end, give_up
+from pipeline.local.server import Server
 from pipeline.local.signals import answered_by, raise_interrupt
 from pipeline.local.temporary import remove_left, temporary_folder
 from pipeline.local.warm import Warm
@@ -34,7 +30,6 @@ from pipeline.local.wording import DONE_BEFORE
 
 # How many earlier runs are looked at for the time that a node took: what none of them ran has no estimate.
 _RUNS_FOR_EXPECTATION = 50
-INTERRUPTED = 130  # what shells report after Ctrl-C: 128 + SIGINT
 
 
 class RunDisplay(Display, Protocol):
@@ -99,6 +94,9 @@ def execute(
             interrupted = True
         except PipelineError as error:
             give_up(history, record, error, began=began)
+            raise
+        except Exception:  # a fault of ours: the traceback tells it, and the run is over all the same
+            end(history, record, began, state="failed", code=1)
             raise
         close(history, record, began=began, interrupted=interrupted)
     return record
@@ -266,56 +264,3 @@ def _expected_s(history: History, record: RunRecord) -> dict[str, float]:
                 if node.state == "complete":
                     expected.setdefault(node.id, node.wall_s)
     return expected
-
-
-def give_up(history: History, record: RunRecord, error: PipelineError, *, began: float) -> None:
-    """Closes a run that an error ended; one that was refused before anything ran is forgotten."""
-    if isinstance(error, UsageError) and not isinstance(error, RefusedError) and not record.resumed:
-        history.discard(record)  # there is nothing to resume or to look at
-    else:
-        _close(history, record, began, state="failed", code=error.exit_code)
-
-
-def close(history: History, record: RunRecord, *, began: float, interrupted: bool) -> None:
-    """Closes a run whose nodes are done: what it achieved, its state and exit code."""
-    complete_outcome(record)
-    code = INTERRUPTED if interrupted else exit_code(record)
-    states = {0: "complete", 1: "failed", 3: "stopped", INTERRUPTED: "interrupted"}
-    _close(history, record, began, state=states[code], code=code)
-
-
-def _close(history: History, record: RunRecord, began: float, *, state: Any, code: int) -> None:
-    record.state, record.exit_code = state, code
-    record.wall_s = round(time.monotonic() - began, 3)
-    try:
-        history.save(record)
-        history.forget_alive(record.run_id)
-        history.append_event(record.run_id, {"run": record.run_id, "state": state, "exit_code": code})
-    except OSError as error:
-        folder = history.folder(record.run_id)
-        raise PipelineError(
-            f"{folder} cannot be written: {error.strerror}. What is finished is kept.",
-            hint=f"make room, then {command('resume', record.run_id, output=history.output)}",
-        ) from error
-    _write_page(history, record)
-    _notify(record)
-
-
-def _notify(record: RunRecord) -> None:
-    try:
-        for problem in notify(record):
-            print(printable(f"warning: {problem}."), file=sys.stderr)
-    except Exception as error:
-        print(printable(f"warning: nobody was told: {type(error).__name__}: {error}"), file=sys.stderr)
-
-
-def _write_page(history: History, record: RunRecord) -> None:
-    """The run's page. Whatever goes wrong with it, the run has ended as it has."""
-    try:
-        from pipeline.report.page import write_page
-
-        write_page(record, history.output)
-    except Exception as error:
-        again = command("report", record.run_id, output=history.output)
-        message = f"warning: no report was written: {type(error).__name__}: {error}; again: {again}"
-        print(printable(" ".join(message.split())), file=sys.stderr)

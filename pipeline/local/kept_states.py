@@ -45,7 +45,7 @@ class KeptStates:
         except OSError as error:
             raise PipelineError(
                 f"{error.filename or folder} cannot be removed: {error.strerror}.",
-                hint=f"remove {folder}, then resume the run",
+                hint=f"first remove {folder}",
             ) from error
 
 

@@ -119,10 +119,38 @@ def check_store(path: Path) -> None:
     except sqlite3.DatabaseError as error:
         damage = str(error)
     if damage:
-        raise UsageError(
-            f"{path} is damaged: {damage}.",
-            hint=f"move it away (`mv {path} {path}.damaged`); runs start afresh, served models stay",
-        )
+        raise _damaged(path, damage)
+
+
+def check_undamaged(path: Path) -> None:
+    """As `check_store`, without a word where the file is in use: for those that only read.
+
+    Raises:
+        UsageError: the file is damaged, or no database.
+    """
+    if not path.is_file():
+        return
+    try:
+        with contextlib.closing(_for_reading(path)) as connection:
+            connection.execute("SELECT count(*) FROM sqlite_master")  # refuses what is no database
+            damage = _damage(connection) if path.stat().st_size < _CHECKED_BYTES else ""
+    except sqlite3.OperationalError:
+        return
+    except sqlite3.DatabaseError as error:
+        damage = str(error)
+    if damage:
+        raise _damaged(path, damage)
+
+
+def _for_reading(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+
+
+def _damaged(path: Path, damage: str) -> UsageError:
+    return UsageError(
+        f"{path} is damaged: {damage}.",
+        hint=f"move it away (`mv {path} {path}.damaged`); runs start afresh, served models stay",
+    )
 
 
 def _damage(connection: sqlite3.Connection) -> str:
@@ -140,9 +168,7 @@ def has_execution(path: Path, execution_id: int) -> bool:
         return False
     query = "SELECT 1 FROM Execution WHERE id = ? AND last_known_state IN (3, 5)"
     try:
-        with contextlib.closing(
-            sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
-        ) as connection:
+        with contextlib.closing(_for_reading(path)) as connection:
             return connection.execute(query, (execution_id,)).fetchone() is not None
     except sqlite3.Error:
         return False

@@ -13,7 +13,7 @@ from pipeline.local.baseline import retired_blessings
 from pipeline.local.graph import Graph
 from pipeline.local.history import History
 from pipeline.local.kept_files import no_longer_kept
-from pipeline.local.lock import has_execution
+from pipeline.local.lock import check_undamaged, has_execution
 from pipeline.local.node_fingerprints import fingerprint_nodes, own_parts, stack_versions
 from pipeline.local.plan import Decision, Known, baseline_key, decide, reference_key
 from pipeline.local.record import RunRecord
@@ -109,9 +109,14 @@ def is_current(request: Request, plan: Plan, history: History, node_id: str) -> 
     return own_parts(now[node_id]) == own_parts(plan.prints[node_id])
 
 
-def plan_only(request: Request) -> Plan:
-    """Decides what `execute` would do."""
-    return make_plan(request, History(request.output), find_graph(request))
+def plan_only(request: Request, history: History) -> Plan:
+    """Decides what `execute` would do.
+
+    Raises:
+        UsageError: the metadata store is damaged; or as `Server.compile`.
+    """
+    check_undamaged(request.output / "metadata.db")
+    return make_plan(request, history, find_graph(request))
 
 
 def find_graph(request: Request) -> Graph:

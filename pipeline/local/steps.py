@@ -15,14 +15,7 @@ from pipeline.errors import PipelineError, UsageError
 from pipeline.local.diff import read_fingerprints
 from pipeline.local.documents import DocumentError, read_document
 from pipeline.local.engine import Engine
-from pipeline.local.execution import (
-    INTERRUPTED,
-    RunDisplay,
-    close,
-    give_up,
-    is_all_known,
-    prepare,
-)
+from pipeline.local.execution import RunDisplay, is_all_known, prepare
 from pipeline.local.graph import Graph
 from pipeline.local.history import History
 from pipeline.local.invocation import command
@@ -33,6 +26,7 @@ from pipeline.local.planning import Plan, compile_graph, is_current
 from pipeline.local.processes import end_leftovers
 from pipeline.local.record import Failure, NodeRecord, RunRecord, write_json
 from pipeline.local.request import Request
+from pipeline.local.run_end import INTERRUPTED, close, give_up
 from pipeline.local.server import Server
 from pipeline.local.shared_history import SharedHistory
 from pipeline.local.signals import answered_by, raise_interrupt

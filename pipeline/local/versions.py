@@ -92,9 +92,10 @@ def versions(config: WorkloadConfig, output: Path) -> list[Version]:
     return _versions(shelf_at(serving_base(config, output.absolute())))
 
 
-def versions_text(found: Sequence[Version]) -> str:
-    """One line a version."""
-    return "\n".join(version.line() for version in found) or "No version was pushed yet."
+def versions_text(found: Sequence[Version], config: WorkloadConfig, output: Path) -> str:
+    """One line a version; where there is none, the folder that was looked at."""
+    lines = "\n".join(version.line() for version in found)
+    return lines or f"No version was pushed yet to {serving_base(config, output.absolute())}."
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,8 @@ def test_a_pipeline_that_raises_while_it_is_built_leaves_its_log(toy):
     record = toy.record()
     assert (record.state, record.exit_code) == ("failed", 2)
     log = toy.history.folder(record.run_id) / "logs" / "engine.log"
-    assert refused.stderr.splitlines()[-1] == f"hint: see {log}"
+    resume = f"python local_runner.py resume {record.run_id} --output {toy.output}"
+    assert refused.stderr.splitlines()[-1] == f"hint: {resume}   # see {log}"
     assert "KeyError: 'no such setting'" in log.read_text()
 
 

@@ -116,6 +116,18 @@ def test_a_second_interrupt_is_immediate(toy):
     assert (toy.record().state, toy.node("Deaf").state) == ("interrupted", "skipped")
 
 
+def test_a_fork_server_that_is_killed_while_it_imports_leaves_the_command_that_goes_on(toy):
+    engine = toy.start("run", "--pipeline", "toy_pipeline:one")
+    while not (servers := toy.left()):
+        time.sleep(0.05)
+    os.kill(servers[0], signal.SIGKILL)
+    told = engine.communicate(timeout=20)[1].splitlines()
+    assert engine.returncode == 1
+    assert told[-2] == "error: The process that starts the nodes was ended by SIGKILL."
+    assert f"python local_runner.py resume {toy.record().run_id} --output {toy.output}   # see " in told[-1]
+    assert toy.record().state == "failed"
+
+
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_while_tfx_is_imported_leaves_nothing(toy, signum):
     # Started as by a script in the background, whose Ctrl-C is ignored until the run says otherwise.

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.errors import UsageError
 from pipeline.local import commands
 from pipeline.local.history import History
 from pipeline.local.lock import locked
@@ -54,3 +55,25 @@ def test_a_run_that_ended_keeps_the_time_of_its_record(begun, tmp_path):
     History(tmp_path).save(begun)
     [told] = commands.runs(tmp_path)
     assert told.wall_s == 94.0
+
+
+def test_resume_of_a_complete_run_says_where_its_result_is_and_ends_well(begun, tmp_path, capsys):
+    begun.state, begun.pushed = "complete", {"version": "17", "path": "/srv/taxi/17"}
+    History(tmp_path).save(begun)
+    assert commands.resume(None, output=tmp_path, jobs=None) == 0
+    told = capsys.readouterr().err.splitlines()
+    assert told[:2] == [
+        f"Run {begun.run_id} is complete: there is nothing to resume.",
+        "Pushed: taxi version 17 -> /srv/taxi/17",
+    ]
+
+
+def test_damaged_record_is_told_beside_the_runs_that_can_be_listed(begun, tmp_path, capsys):
+    path = tmp_path / "runs" / "20990101-000000-abcd" / "run.json"
+    path.parent.mkdir()
+    path.write_text('{"nodes": [1]}', encoding="utf-8")
+    assert [run.run_id for run in commands.runs(tmp_path)] == [begun.run_id]
+    told = capsys.readouterr().err
+    assert told == f"warning: {path} cannot be read: run_id is missing; it counts as no run.\n"
+    with pytest.raises(UsageError, match="cannot be read"):
+        commands.resume(None, output=tmp_path, jobs=None)

@@ -14,7 +14,7 @@ import pytest
 
 from pipeline.errors import UsageError
 from pipeline.local import lock
-from pipeline.local.lock import check_store, has_execution, is_locked, locked
+from pipeline.local.lock import check_store, check_undamaged, has_execution, is_locked, locked
 from pipeline.root import PROJECT_ROOT
 
 HOLD = """
@@ -107,21 +107,24 @@ def store(tmp_path):
 
 
 def test_a_good_store_and_none_are_fine(store, tmp_path):
-    check_store(store)
-    check_store(tmp_path / "none.db")
+    for check in (check_store, check_undamaged):
+        check(store)
+        check(tmp_path / "none.db")
 
 
-def test_a_file_that_is_no_database_is_called_damaged_with_the_way_out(store):
+@pytest.mark.parametrize("check", [check_store, check_undamaged])
+def test_a_file_that_is_no_database_is_called_damaged_with_the_way_out(store, check):
     store.write_bytes(b"this is no database" * 100)
     with pytest.raises(UsageError, match=r"metadata.db is damaged: file is not a database") as error:
-        check_store(store)
+        check(store)
     assert error.value.hint.startswith(f"move it away (`mv {store} {store}.damaged`)")
 
 
-def test_a_store_that_was_cut_off_is_called_damaged(store):
+@pytest.mark.parametrize("check", [check_store, check_undamaged])
+def test_a_store_that_was_cut_off_is_called_damaged(store, check):
     os.truncate(store, store.stat().st_size // 2)
     with pytest.raises(UsageError, match="is damaged"):
-        check_store(store)
+        check(store)
 
 
 def test_a_store_with_a_page_of_rubbish_is_called_damaged(store):
@@ -144,6 +147,7 @@ def test_a_store_that_another_program_writes_to_is_called_locked(store, monkeypa
         writer.stdout.readline()
         with pytest.raises(UsageError, match=r"cannot be used: database is locked .waited 0 s."):
             check_store(store)
+        check_undamaged(store)  # a plan only reads
         writer.kill()
     check_store(store)
 

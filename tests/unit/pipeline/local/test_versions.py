@@ -77,13 +77,15 @@ def test_versions_are_listed_newest_first_with_metrics_and_the_live_one(config, 
     found = versions(config, output)
     assert [(v.version, v.live) for v in found] == [(second, True), (first, False)]
     assert found[0].to_json()["metrics"] == {"auc": 0.9}
-    lines = versions_text(found).splitlines()
+    lines = versions_text(found, config, output).splitlines()
     assert lines[0].split()[:2] == [str(second), "live"]
     assert "auc 0.9" in lines[0]
 
 
 def test_no_version_is_said(config, output):
-    assert versions_text(versions(config, output)) == "No version was pushed yet."
+    assert versions_text(versions(config, output), config, output) == (
+        f"No version was pushed yet to {output}/serving/toy."
+    )
     with pytest.raises(UsageError, match="holds no version"):
         rollback(config, output, to=None)
 
@@ -91,7 +93,7 @@ def test_no_version_is_said(config, output):
 def test_version_made_by_hand_is_listed_as_one(config, output, base):
     (base / "7").mkdir(parents=True)
     (base / "7/saved_model.pb").touch()
-    assert "no manifest" in versions_text(versions(config, output))
+    assert "no manifest" in versions_text(versions(config, output), config, output)
 
 
 def test_rollback_publishes_the_earlier_model_as_the_newest_and_notes_it(config, output, base, pushed):
@@ -117,8 +119,8 @@ def test_rollback_is_on_record_with_who_when_and_why(config, output, base, pushe
     assert line.startswith(datetime.now(UTC).strftime("%Y%m%d-"))
     assert f"rolled back from {second} to {first} by ann: wrong fares" in line
     assert f"pushed {done.published.version}" in line
-    assert f"version {first} again by ann, 20" in versions_text(versions(config, output))
-    assert versions_text(versions(config, output)).splitlines()[0].endswith(": wrong fares")
+    assert f"version {first} again by ann, 20" in versions_text(versions(config, output), config, output)
+    assert versions_text(versions(config, output), config, output).splitlines()[0].endswith(": wrong fares")
     [record] = commands.runs(output)
     assert "by ann: wrong fares" in commands.show_text(record)
     assert commands.show_text(record).endswith(f"\nlive      version {done.published.version}")
