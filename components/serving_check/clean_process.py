@@ -11,8 +11,11 @@ from pathlib import Path
 from typing import Any
 
 CLIENT = Path(__file__).with_name("client.py")
-# What a process needs to start at all, and to find the machine's libraries.
-_KEPT_VARIABLES = ("HOME", "LANG", "LD_LIBRARY_PATH", "PATH", "TMPDIR")
+# What a process needs to start at all, to find the machine's libraries, and to be found: by the last one the
+# engine knows what a run has left behind.
+_KEPT_VARIABLES = ("HOME", "LANG", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "SLIPWAY_RUN_DIR")
+# Its own limit only strikes where this process, which keeps to `limit_s`, can no longer.
+_OWN_LIMIT_AFTER_S = 10.0
 
 
 def ask_in_clean_process(model: Path, folder: Path, *, limit_s: float) -> dict[str, Any]:
@@ -28,8 +31,9 @@ def ask_in_clean_process(model: Path, folder: Path, *, limit_s: float) -> dict[s
     Returns:
         `report_of` what it said and how it ended.
     """
+    own_limit_s = limit_s + _OWN_LIMIT_AFTER_S
     process = subprocess.Popen(
-        [sys.executable, "-I", str(CLIENT), str(model), str(folder)],
+        [sys.executable, "-I", str(CLIENT), str(model), str(folder), str(os.getpid()), str(own_limit_s)],
         stdout=subprocess.PIPE,
         stdin=subprocess.DEVNULL,
         text=True,

@@ -1,4 +1,7 @@
-"""Loads a SavedModel where only TensorFlow is, and asks it. Started as `python -I client.py MODEL FOLDER`.
+"""Loads a SavedModel where only TensorFlow is, and asks it.
+
+Started as `python -I client.py MODEL FOLDER PARENT LIMIT_S`: it ends with the process PARENT that started it,
+and after LIMIT_S seconds in any case, also where the model hangs in native code.
 
 A script by itself: it imports nothing of this project, and refuses what a server does not have. FOLDER holds
 `real.tfrecord` and `perturbed.tfrecord` (serialized requests), `full.tfrecord` (the real rows with the
@@ -6,7 +9,10 @@ label's columns, for the transform) and `questions.json`. Each finding is one li
 what was found before a crash is not lost; the answers go to `answers.npz`.
 """
 
+import ctypes
 import json
+import os
+import signal
 import sys
 import time
 from importlib.abc import MetaPathFinder
@@ -23,6 +29,7 @@ REFUSED = frozenset(
 # How an empty cell of a column that may be empty is written in `serve_raw`; see components/trainer/export.py.
 EMPTY_INTEGER = -(2**63)
 WARM_UP_CALLS = 10
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 class _OnlyTensorFlow(MetaPathFinder):
@@ -31,6 +38,14 @@ class _OnlyTensorFlow(MetaPathFinder):
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:  # noqa: ARG002
         if name.partition(".")[0] in REFUSED:
             raise ModuleNotFoundError(f"a model server has no {name}", name=name)
+
+
+def bound(parent: int, limit_s: float) -> None:
+    """Has the kernel end this process with its parent, and after that time: who else would may be gone."""
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)
+    signal.setitimer(signal.ITIMER_REAL, limit_s)  # SIGALRM, which nobody here catches
 
 
 def main(model_folder: str, folder: str) -> int:
@@ -228,4 +243,5 @@ def tell(event: str, **values: Any) -> None:
 
 
 if __name__ == "__main__":
+    bound(int(sys.argv[3]), float(sys.argv[4]))
     sys.exit(main(sys.argv[1], sys.argv[2]))

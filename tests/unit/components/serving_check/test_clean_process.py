@@ -1,6 +1,31 @@
-"""What the clean process said, as a report."""
+"""The clean process: what it said as a report, and that nothing keeps it alive."""
 
-from components.serving_check.clean_process import report_of
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from components.serving_check import clean_process
+from components.serving_check.clean_process import CLIENT, ask_in_clean_process, report_of
+
+# As the client begins, and then hangs as a model may.
+HANGS = f"""
+import runpy, sys, time
+runpy.run_path({str(CLIENT)!r})["bound"](int(sys.argv[1]), float(sys.argv[2]))
+print("bound", flush=True)
+time.sleep(60)
+"""
+STARTS = f"""
+import os, subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-I", "-c", {HANGS!r}, str(os.getpid()), "60"], stdout=-1)
+child.stdout.readline()
+print(child.pid, flush=True)
+time.sleep(60)
+"""
 
 EVENTS = [
     {"event": "imported", "import_s": 3.5, "tensorflow": "2.21.0"},
@@ -29,3 +54,37 @@ def test_crash_is_told_with_what_it_was_doing_and_keeps_what_was_found_before():
 
 def test_process_that_says_nothing_did_not_start():
     assert report_of([], ending="ended with exit code 1")["crash"] == "ended with exit code 1 while starting"
+
+
+def test_client_does_not_outlive_the_process_that_started_it():
+    with subprocess.Popen([sys.executable, "-c", STARTS], stdout=subprocess.PIPE, text=True) as parent:
+        client = int(parent.stdout.readline())
+        parent.kill()
+    while Path(f"/proc/{client}").exists() and "State:\tZ" not in Path(f"/proc/{client}/status").read_text():
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("parent", ["itself", "another"])
+def test_client_ends_after_its_own_limit_or_at_once_where_its_parent_is_gone(parent):
+    pid = os.getpid() if parent == "itself" else 2**22
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", HANGS, str(pid), "0.2"], capture_output=True, check=False
+    )
+    assert done.returncode == (-signal.SIGALRM if parent == "itself" else 1)
+
+
+def test_client_can_be_found_by_the_engine_and_has_no_other_variable_of_ours(tmp_path, monkeypatch):
+    stub = tmp_path / "client.py"
+    stub.write_text(
+        "import json, os, sys\n"
+        "print(json.dumps({'event': 'told', 'variables': dict(os.environ), 'words': sys.argv[3:]}))\n",
+        encoding="utf-8",
+    )
+    monkeypatch.setattr(clean_process, "CLIENT", stub)
+    monkeypatch.setenv("SLIPWAY_RUN_DIR", "/data/output/runs/1")
+    monkeypatch.setenv("SLIPWAY_STATE", "/data/state")
+    monkeypatch.setenv("PYTHONPATH", "/data/ours")
+    report = ask_in_clean_process(tmp_path, tmp_path, limit_s=60)
+    assert report["variables"]["SLIPWAY_RUN_DIR"] == "/data/output/runs/1"
+    assert not {"SLIPWAY_STATE", "PYTHONPATH"} & report["variables"].keys()
+    assert report["words"] == [str(os.getpid()), "70.0"]
