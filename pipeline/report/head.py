@@ -170,5 +170,5 @@ def _what_failed(record: RunRecord) -> str:
     failed = next((node for node in record.nodes if node.state == "failed"), None)
     if failed is None:
         return ""
-    why = str((failed.error or {}).get("message", "")).partition("\n")[0]
+    why = failed.failure["message"].partition("\n")[0]
     return f"{failed.id}: {why[:_SHOWN_REASON]}{'...' if len(why) > _SHOWN_REASON else ''}"

@@ -149,7 +149,7 @@ def test_remembered_result_is_recalled_by_its_key_alone(history):
         "run_id": "r",
         "execution_id": 7,
         "outputs": {"model": [made]},
-        "files": {"/a/f": 3},
+        "files": {"/a/f": (3, 5, "ab")},
         "unmet": "",
     }
     history.remember("k1", result)
@@ -163,7 +163,7 @@ def test_remembered_result_is_recalled_by_its_key_alone(history):
         *("", "{", "[1]", "\x00", "{}", "null", "[" * 100_000),
         '{"run_id": "r", "execution_id": "7", "outputs": {}}',
         '{"run_id": "r", "execution_id": 7, "outputs": {"model": [{"uri": "/a"}]}}',
-        '{"run_id": "r", "execution_id": 7, "outputs": {}, "files": {"/a": "3"}}',
+        '{"run_id": "r", "execution_id": 7, "outputs": {}, "files": {"/a": [3, 5]}}',
     ],
 )
 def test_damaged_memory_is_a_miss(history, content):
@@ -192,10 +192,10 @@ def test_events_are_one_json_object_a_line(history):
 def test_note_that_is_no_result_is_none(history):
     for key, entry in (("k1", {}), ("k2", {"nodes": []})):
         history.remember(key, entry)
-        assert history.recall_result(key) is None
+        assert history.recall(key) is None
     result = result_of(NodeRecord("Make"), "r", files={})
     history.remember("k3", result)
-    assert history.recall_result("k3") == result
+    assert history.recall("k3") == result
 
 
 def test_run_after_one_of_a_clock_that_was_fast_is_the_latest(history):
