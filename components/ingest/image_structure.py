@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Callable, Mapping
 
 from components.counting import counted
+from components.image_sizes import GIF_DESCRIPTOR, GIF_HEAD, GIF_IMAGE, behind_blocks, gif_frames, gif_table
 
 # Where in a file and by which bytes other images are known.
 _OTHER_IMAGES: tuple[tuple[int, bytes, str], ...] = (
@@ -53,8 +54,6 @@ _PNG_HEAD = 8
 _PNG_CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 # Where the pixels of each pass of an interlaced PNG lie: first column and row, and the steps to the next.
 _ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
-_GIF_HEAD, _GIF_DESCRIPTOR = 13, 9
-_GIF_TRAILER, _GIF_EXTENSION, _GIF_IMAGE = 0x3B, 0x21, 0x2C
 _BMP_HEAD, _BMP_LEAST_INFO = 14, 40
 _BMP_BITS = (8, 24, 32)
 _BMP_PLAIN = (0, 3, 6)  # uncompressed, and that with masks; Pillow refuses masks in another order
@@ -97,15 +96,15 @@ def odd_kind(data: bytes) -> str:
 
 def gif_colours(data: bytes) -> int:
     """How many colours the first frame of a whole GIF can name; TensorFlow refuses pixels of others."""
-    position = _GIF_HEAD + _gif_table(data[10])
-    while data[position] != _GIF_IMAGE:
-        position = _behind_blocks(data, position + 2)
-    return (_gif_table(data[position + _GIF_DESCRIPTOR]) or _gif_table(data[10])) // 3
+    position = GIF_HEAD + gif_table(data[10])
+    while data[position] != GIF_IMAGE:
+        position = behind_blocks(data, position + 2)
+    return (gif_table(data[position + GIF_DESCRIPTOR]) or gif_table(data[10])) // 3
 
 
 def frame_pixels(data: bytes) -> int:
     """The pixels of all frames of a whole GIF: its readers decode all of them, whichever they show."""
-    return sum(width * height for _, _, width, height in _gif_frames(data))
+    return sum(width * height for _, _, width, height in gif_frames(data))
 
 
 def _png_damage(data: bytes) -> str:
@@ -144,45 +143,16 @@ def _png_bytes(header: bytes) -> int:
 
 def _gif_damage(data: bytes) -> str:
     """No frame; one that is cut is told by an error."""
-    return "" if _gif_frames(data) else "it holds no frame"
+    return "" if list(gif_frames(data)) else "it holds no frame"
 
 
 def _odd_gif(data: bytes) -> str:
     """Of a first frame that does not fill the picture TensorFlow shows the frame alone."""
     width, height = struct.unpack_from("<HH", data, 6)
-    first = _gif_frames(data)[0]
+    first = next(gif_frames(data))
     if first == (0, 0, width, height):
         return ""
     return f"a GIF of {width}x{height} whose first frame is {first[2]}x{first[3]} at {first[0]}, {first[1]}"
-
-
-def _gif_frames(data: bytes) -> list[tuple[int, int, int, int]]:
-    """Left, top, width and height of each frame; an IndexError or struct.error where the file is cut."""
-    position = _GIF_HEAD + _gif_table(data[10])
-    frames: list[tuple[int, int, int, int]] = []
-    while (block := data[position]) != _GIF_TRAILER:
-        if block == _GIF_IMAGE:
-            frames.append(struct.unpack_from("<HHHH", data, position + 1))
-            # Behind the colours stands how many bits the first code has.
-            position += 1 + _GIF_DESCRIPTOR + _gif_table(data[position + _GIF_DESCRIPTOR]) + 1
-        elif block == _GIF_EXTENSION:
-            position += 2
-        else:
-            raise IndexError(position)
-        position = _behind_blocks(data, position)
-    return frames
-
-
-def _behind_blocks(data: bytes, position: int) -> int:
-    """Where blocks end, each behind its length, of which the last is 0."""
-    while size := data[position]:
-        position += 1 + size
-    return position + 1
-
-
-def _gif_table(flags: int) -> int:
-    """Bytes of a table of colours."""
-    return 3 << ((flags & 7) + 1) if flags & 0x80 else 0
 
 
 def _odd_bmp(data: bytes) -> str:

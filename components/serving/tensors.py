@@ -12,12 +12,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from components.image_sizes import GIF_BEGIN, JPEG_BEGIN, PNG_BEGIN, decoded_pixels
 from components.saved_model.signatures import SERVING_DEFAULT, Signature, TensorInfo
 
 Array = npt.NDArray[Any]
 
 _KEYS = frozenset({"signature_name", "instances", "inputs"})
 _MOST_DIMENSIONS = 16
+MAX_PIXELS = 50_000_000
+"""Of all images in a request, once they are decoded: 150 MB of colours as bytes, 600 MB as fractions."""
+
+_MOST_IMAGES = 64
+"""Images in one cell, as in a tf.Example."""
 _MOST_TEXT = 100
 """Characters of a request's own text that an error repeats."""
 # As components.trainer.export reads them.
@@ -68,7 +74,39 @@ def parse_request(document: Any, signatures: Mapping[str, Signature]) -> tuple[s
     rows = {each: len(array) for each, array in arrays.items() if array.ndim}
     if len(set(rows.values())) > 1:
         raise RequestError(f"The inputs differ in their number of rows: {rows}.")
+    check_images(arrays)
     return name, by_row, arrays
+
+
+def check_images(arrays: Mapping[str, Array]) -> None:
+    """Refuses images that are small as files and large in memory, before any is decoded.
+
+    Args:
+        arrays: by input. In each cell of bytes images are looked for, also within a tf.Example.
+
+    Raises:
+        RequestError: the images have more than `MAX_PIXELS` together.
+    """
+    pixels = 0
+    for name, array in arrays.items():
+        cells = array.flat if array.dtype == object else ()
+        for cell in cells:
+            for begin in (PNG_BEGIN, GIF_BEGIN, JPEG_BEGIN):
+                pixels += _pixels_within(name, cell, begin)
+        if pixels > MAX_PIXELS:
+            raise RequestError(
+                f"The images have {pixels} pixels; a request may have {MAX_PIXELS}.", status=413
+            )
+
+
+def _pixels_within(name: str, cell: bytes, begin: bytes) -> int:
+    if cell.count(begin) > _MOST_IMAGES:
+        raise RequestError(f"A cell of the input {name!r} holds more than {_MOST_IMAGES} images.", status=413)
+    pixels, at = 0, cell.find(begin)
+    while at >= 0:
+        pixels += decoded_pixels(cell[at:])
+        at = cell.find(begin, at + 1)
+    return pixels
 
 
 def answer(outputs: Mapping[str, Array], *, by_row: bool) -> dict[str, Any]:

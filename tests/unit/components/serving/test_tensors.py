@@ -1,5 +1,6 @@
 """Requests to arrays and answers to JSON: exact types and shapes, or an error that names the input."""
 
+import base64
 import json
 import math
 
@@ -177,3 +178,26 @@ def test_error_does_not_repeat_a_long_text(request_):
     with pytest.raises(RequestError) as refused:
         parse_request(request_, SIGNATURES)
     assert len(str(refused.value)) < 300
+
+
+def png(width, height):
+    return b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + width.to_bytes(4) + height.to_bytes(4)
+
+
+@pytest.mark.parametrize("cells", [[png(10_000, 10_000)], [png(5_000, 5_000)] * 3])
+@pytest.mark.parametrize("around", [b"", b"a tf.Example with "])
+def test_images_that_are_large_once_they_are_decoded_are_refused_before_that(cells, around):
+    encoded = [{"b64": base64.b64encode(around + cell).decode()} for cell in cells]
+    with pytest.raises(RequestError, match="pixels; a request may have 50000000") as refused:
+        parse_request({"instances": encoded}, SIGNATURES)
+    assert refused.value.status == 413
+
+
+def test_images_of_usual_sizes_pass_and_so_do_texts_that_begin_like_one():
+    parse_request({"instances": [{"b64": base64.b64encode(png(4_000, 3_000)).decode()}]}, SIGNATURES)
+    parse_request(raw(company=["GIF89a is a format"]), SIGNATURES)
+
+
+def test_cell_of_nothing_but_beginnings_costs_no_time():
+    with pytest.raises(RequestError, match="holds more than 64 images"):
+        parse_request(raw(company=["GIF8" * 100_000]), SIGNATURES)

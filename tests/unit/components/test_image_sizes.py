@@ -1,0 +1,53 @@
+"""The pixels of an image, told without decoding it."""
+
+import io
+
+import pytest
+from PIL import Image
+
+from components.image_sizes import decoded_pixels
+
+SIZE = (321, 123)
+
+
+def file_of(kind, *frames, **options):
+    stream = io.BytesIO()
+    first, *more = frames or [Image.new("RGB", SIZE)]
+    first.save(stream, kind, **options, **({"save_all": True, "append_images": more} if more else {}))
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("PNG", {}),
+        ("PNG", {"interlace": 1}),
+        ("JPEG", {}),
+        ("JPEG", {"progressive": True, "comment": b"\xff\xd8\xff" * 9}),
+        ("JPEG", {"exif": b"Exif\0\0" + b"\xff" * 500}),
+        ("GIF", {}),
+    ],
+)
+def test_pixels_are_height_times_width_whatever_follows(kind, options):
+    data = file_of(kind, **options)
+    assert decoded_pixels(data) == decoded_pixels(data + data) == 321 * 123
+
+
+def test_all_frames_of_a_gif_count_also_of_one_that_is_cut():
+    frames = [Image.new("RGB", SIZE, colour) for colour in ("red", "green", "blue")]
+    data = file_of("GIF", *frames)
+    assert decoded_pixels(data) == 3 * 321 * 123
+    assert decoded_pixels(data[:-1]) == 3 * 321 * 123
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"a text", b"BM" + bytes(60), b"\x89PNG\r\n\x1a\n", b"GIF8", b"\xff\xd8\xff"]
+)
+def test_what_says_no_size_has_no_pixels(data):
+    assert decoded_pixels(data) == 0
+
+
+def test_headers_that_are_cut_anywhere_are_no_error():
+    for kind in ("PNG", "JPEG", "GIF"):
+        data = file_of(kind)
+        assert all(decoded_pixels(data[:end]) >= 0 for end in range(len(data)))
