@@ -67,6 +67,7 @@ def rehearse(
     pipeline: Annotated[
         str | None, typer.Option(help="MODULE:FUNCTION of any TFX pipeline, instead of a workload.")
     ] = None,
+    beam: o.Beam = None,
     accept_data: o.AcceptData = None,
     bless: o.Bless = None,
     verbose: Verbose = False,
@@ -78,6 +79,7 @@ def rehearse(
         profile=profile,
         pipeline=pipeline,
         output=output,
+        beam_args=beam or [],
         overrides=o.overrides(accept_data, bless),
     )
     raise typer.Exit(commands.rehearse_request(asked, jobs=jobs, root=root, again=same_command()))

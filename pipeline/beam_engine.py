@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline.beam_ports import check_running_mode, read_options, without_ports
+from pipeline.beam_ports import IN_PROCESS, check_running_mode, read_options, without_ports
 from pipeline.config import BeamConfig, CloudConfig
 from pipeline.errors import ConfigError
 from pipeline.root import PROJECT_ROOT
@@ -59,6 +59,25 @@ def beam_args(beam: BeamConfig, cloud: CloudConfig) -> list[str]:
     """
     options = {**_defaults(beam, cloud), **beam.options}
     return [f"--runner={_RUNNERS[beam.runner]}", *(arg for item in options.items() for arg in _args(*item))]
+
+
+def completed_args(own: Sequence[str], more: Sequence[str]) -> list[str]:
+    """What to add to the Beam options of a pipeline of the user's own.
+
+    No runner is named for it, for its module may read the options itself, as TFX's penguin example does: the
+    direct runner is the one inside the process by `beam_options.run_in_process_by_default`.
+
+    Args:
+        own: the pipeline's.
+        more: asked for beside them.
+
+    Raises:
+        ConfigError: an engine would listen on the network; see `beam_ports.without_ports`.
+    """
+    wanted = [arg for arg in more if arg not in own]
+    args = [*own, *wanted]
+    is_here = IN_PROCESS in without_ports(args)
+    return [*wanted, NO_PACKAGE] if args and is_here and NO_PACKAGE not in args else wanted
 
 
 def check_engine(args: Sequence[str]) -> None:

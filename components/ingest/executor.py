@@ -88,7 +88,10 @@ class Executor(BaseBeamExecutor):
     def _run(self, tasks: Sequence[Task], options: Options, known: Columns, folders: Sequence[str]) -> Report:
         args = PipelineOptions(self._beam_pipeline_args)
         is_on_disk = not any("://" in folder for folder in folders)
-        if is_on_disk and args.view_as(StandardOptions).runner == "FnApiRunner":
+        if (
+            is_on_disk
+            and (args.view_as(StandardOptions).runner or StandardOptions.DEFAULT_RUNNER) == "FnApiRunner"
+        ):
             # Beam's own parallelism on one machine costs more than it gives.
             at_most = args.view_as(DirectOptions).direct_num_workers
             return run_tasks(

@@ -39,8 +39,11 @@ class Compared:
         for comparison in self.comparisons:
             for difference in comparison.differences:
                 yield f"Differs from the local run: {comparison.node}.{comparison.output}: {difference}"
-        if equal := [f"{c.node}.{c.output}" for c in self.comparisons if not c.differences]:
+        if equal := [f"{c.node}.{c.output}" for c in self.comparisons if not (c.differences or c.unread)]:
             yield f"Equal to the local run in content: {', '.join(equal)}"
+        for each in self.comparisons:
+            if each.unread:
+                yield f"Not compared: {each.node}.{each.output}; not kept as TFX does ({each.unread})"
         for node, why in self.without_local.items():
             yield f"Not compared: {node}; no local result of the same code, data and settings ({why})"
 
@@ -53,8 +56,8 @@ def compare_with_local(request: Request, rehearsal: RunRecord) -> Compared:
         rehearsal: the finished record.
     """
     compared = Compared()
-    if not any(run.workload == request.workload for run in History(request.output).runs()):
-        compared.hint = command("run", request.workload, output=request.output)
+    if not any(_is_of(run, request) for run in History(request.output).runs()):
+        compared.hint = command("run", *_words(request), output=request.output)
         return compared
     decisions = plan_only(request, History(request.output)).decisions
     for node in rehearsal.nodes:
@@ -66,3 +69,20 @@ def compare_with_local(request: Request, rehearsal: RunRecord) -> Compared:
         else:
             compared.comparisons += compare_outputs(node.id, decision.source["outputs"], node.outputs)
     return compared
+
+
+def _is_of(run: RunRecord, request: Request) -> bool:
+    """Whether a local run is of what was rehearsed; that of a `--pipeline` has the pipeline's own name."""
+    return request.workload in (run.workload, run.target.get("workload"))
+
+
+def _words(request: Request) -> Iterator[str]:
+    """What to give `run` so that it runs the same."""
+    if "pipeline" not in request.target:
+        yield request.workload
+        return
+    yield from ("--pipeline", request.target["pipeline"])
+    for name, value in request.parameters.items():
+        yield from ("--set", f"{name}={value}")
+    for arg in request.beam_args:
+        yield from ("--beam", arg)

@@ -7,11 +7,10 @@ from typing import Any
 
 from tfx.orchestration.kubeflow.v2 import kubeflow_v2_dag_runner
 
-from pipeline.beam_engine import beam_args
-from pipeline.beam_ports import without_ports
+from pipeline.beam_engine import completed_args
 from pipeline.cloud.job import Job, complete, container_tasks, mend
+from pipeline.cloud.rehearsable import redirect_pushes
 from pipeline.cloud.target import Target
-from pipeline.config import BeamConfig, CloudConfig
 from pipeline.dag import build_pipeline
 from pipeline.errors import UsageError
 from pipeline.local.targets import load_pipeline
@@ -54,26 +53,26 @@ def compile_other(target: Mapping[str, Any]) -> Job:
 
     Args:
         target: `pipeline`, `folder` and `output` as in `pipeline.local.targets.load_pipeline`; `parameters`
-            by name, `image` and `root`.
+            by name, `image`, `root`, and `serving`: the folder that TFX's Pusher pushes into.
 
     Returns:
         The JSON of a PipelineJob.
 
     Raises:
-        UsageError: there is no such pipeline, it holds what TFX cannot compile for Kubeflow, or its Beam
-            steps would listen on the network.
+        UsageError: there is no such pipeline, it holds what TFX cannot compile for Kubeflow, pushes to where
+            only it knows, or its Beam steps would listen on the network.
     """
     module = target["pipeline"].partition(":")[0].rpartition(".")[2]
     # What a function may ask for; the service takes no underscores in it.
     known = {"pipeline_name": module.replace("_", "-").lower()}
     pipeline, parameters = load_pipeline(target, {**known, **target["parameters"]})
     job = mend(_compiled(pipeline, name=target["pipeline"], image=target["image"]), root=target["root"])
-    own = list(pipeline.beam_pipeline_args)
-    if without_ports(own) != own:
-        for _, container in container_tasks(job["pipelineSpec"]):
-            for part in (container, container.get("lifecycle", {}).get("preCacheCheck", {})):
-                # An executor hands on to Beam what it does not know itself, and so does the driver.
-                part.setdefault("args", []).extend(beam_args(BeamConfig(), CloudConfig()))
+    redirect_pushes(job, folder=target["serving"])
+    wanted = completed_args(pipeline.beam_pipeline_args, target["beam_args"])
+    for _, container in container_tasks(job["pipelineSpec"]):
+        for part in (container, container.get("lifecycle", {}).get("preCacheCheck", {})):
+            # An executor hands on to Beam what it does not know itself, and so does the driver.
+            part.setdefault("args", []).extend(wanted)
     job["runtimeConfig"]["parameterValues"] = {
         name: value for name, value in parameters.items() if name in target["parameters"]
     }

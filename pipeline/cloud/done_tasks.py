@@ -15,7 +15,7 @@ from components.errors import ComponentError
 from pipeline.cloud.execution import Artifact
 from pipeline.cloud.job import title_of
 from pipeline.local.documents import read_document
-from pipeline.local.record import write_json
+from pipeline.local.record import file_name, write_json
 
 _CLAUSE = re.compile(r'(schema_title|state|name|metadata\.(\w+)\.(number|string)_value)="?([^"]*)"?')
 
@@ -65,7 +65,7 @@ class DoneTasks:
             "artifacts": dict(artifacts),
             "parameters": dict(parameters),
         }
-        write_json(self._folder / f"{task}.json", document)
+        write_json(self._folder / f"{file_name(task)}.json", document)
 
     def of_this_run(self) -> dict[str, dict[str, Any]]:
         """What the tasks of this run put out, by task."""

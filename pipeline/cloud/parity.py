@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from google.protobuf import json_format, text_format
+from google.protobuf.message import Error as ProtoError
 from tensorflow_metadata.proto.v0 import anomalies_pb2, schema_pb2, statistics_pb2
 
 from pipeline.cloud.example_rows import records_of, row_of
@@ -35,11 +36,13 @@ class Comparison:
         node: its id.
         output: its key.
         differences: in words; none where the contents agree.
+        unread: why they could not be read; empty where they were.
     """
 
     node: str
     output: str
-    differences: tuple[str, ...]
+    differences: tuple[str, ...] = ()
+    unread: str = ""
 
 
 def compare_outputs(node: str, local: Outputs, rehearsed: Outputs) -> Iterator[Comparison]:
@@ -53,8 +56,13 @@ def compare_outputs(node: str, local: Outputs, rehearsed: Outputs) -> Iterator[C
         for ours, theirs in zip(local[key], rehearsed[key], strict=False):
             if ours["type"] in _READERS:
                 read = _READERS[ours["type"]]
-                found = tuple(_differences(read(Path(ours["uri"])), read(Path(theirs["uri"]))))
-                yield Comparison(node, key, found)
+                try:
+                    found = tuple(_differences(read(Path(ours["uri"])), read(Path(theirs["uri"]))))
+                except (OSError, ValueError, ProtoError, text_format.Error) as error:
+                    # A component of the user's own need not keep its artifacts as TFX's components do.
+                    yield Comparison(node, key, unread=f"{type(error).__name__}: {error}")
+                else:
+                    yield Comparison(node, key, found)
 
 
 def _differences(local: Mapping[str, Content], rehearsed: Mapping[str, Content]) -> Iterator[str]:

@@ -8,7 +8,7 @@ import functools
 import os
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from pipeline.local.request import Request
 from pipeline.local.run_end import INTERRUPTED, is_refused, way_on
 from pipeline.local.server import Server
 from pipeline.local.temporary import remove_left, temporary_folder
+from pipeline.local.warm import KERAS_VARIABLES
 
 # What a container gets from the service and not from its image: who it is, and how it reaches the world.
 _FROM_OUTSIDE = (
@@ -117,7 +118,8 @@ def _run(
     """Compiles and runs; True when the user interrupted."""
     folder = history.folder(record.run_id)
     staged = history.output / _STAGED
-    environment = container_environment(os.environ, staged=staged)
+    own = () if "pipeline" not in target else tuple(KERAS_VARIABLES)
+    environment = container_environment(os.environ, staged=staged, own=own)
     with (
         temporary_folder(folder) as temporary,
         Server(
@@ -126,6 +128,7 @@ def _run(
             module="pipeline.cloud.task_server",
             folder=staged,
             environment=environment,
+            is_ours="pipeline" not in target,
         ) as server,
     ):
         tick = functools.partial(display.waiting, record, "importing TFX")
@@ -182,12 +185,16 @@ def final_status(record: RunRecord) -> dict[str, Any]:
     return status
 
 
-def container_environment(here: Mapping[str, str], *, staged: Path) -> dict[str, str]:
+def container_environment(
+    here: Mapping[str, str], *, staged: Path, own: Collection[str] = ()
+) -> dict[str, str]:
     """The variables of a container: those of the image, and of this machine only how the world is reached.
 
     Args:
         here: this machine's.
         staged: where the image's files are.
+        own: variables that count as they are here, where they are set: the image of a pipeline of the user's
+            own is his, too.
     """
     from_outside = {
         name: value
@@ -197,7 +204,11 @@ def container_environment(here: Mapping[str, str], *, staged: Path) -> dict[str,
     # The image's HOME is empty; the service gives an account in another way.
     from_outside.setdefault("CLOUDSDK_CONFIG", str(Path.home() / ".config" / "gcloud"))
     image = image_environment()
-    return from_outside | {name: on_this_machine(value, staged=staged) for name, value in image.items()}
+    return (
+        from_outside
+        | {name: on_this_machine(value, staged=staged) for name, value in image.items()}
+        | {name: here[name] for name in own if name in here}
+    )
 
 
 def _prints(graph: Graph, record: RunRecord) -> dict[str, Fingerprint]:

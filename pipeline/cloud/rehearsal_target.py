@@ -44,6 +44,8 @@ def rehearsal_target(
             "parameters": dict(request.parameters),
             "image": WITHOUT_IMAGE,
             "root": root,
+            "serving": str(output / "serving" / name),
+            "beam_args": list(request.beam_args),
         }
     config = WorkloadConfig.model_validate_json(request.target["config"])
     target = Target.at(

@@ -35,10 +35,12 @@ class TaskServer(ForkServer):
 
     def load(self, message: dict[str, Any]) -> Any:
         """Compiles the job, as `cloud_runner.py compile` does, and makes it one for this machine."""
+        from pipeline.beam_options import run_in_process_by_default
         from pipeline.cloud.compile import compile_job, compile_other
         from pipeline.cloud.execution import check_wiring
         from pipeline.cloud.image import on_this_machine
         from pipeline.cloud.job import to_text
+        from pipeline.cloud.rehearsable import check_containers
         from pipeline.cloud.rehearsed import Rehearsed
         from pipeline.cloud.remote_files import TfxFiles
         from pipeline.cloud.target import Target
@@ -49,6 +51,7 @@ class TaskServer(ForkServer):
         runs, run_id = Path(message["target"]["runs"]), message["run_id"]
         target = message["target"]
         job = compile_other(target) if "pipeline" in target else compile_job(Target.from_json(target))
+        check_containers(job["pipelineSpec"], image=target["image"])
         text = to_text(job)
         (runs / run_id / "job.json").write_text(text, encoding="utf-8")
         job = json.loads(on_this_machine(text, staged=Path.cwd()))
@@ -56,6 +59,7 @@ class TaskServer(ForkServer):
             raise UsageError(f"the service would refuse the job: {'; '.join(wrong)}")
         keep_beams_answers()
         bind_to_loopback()
+        run_in_process_by_default()
         return Rehearsed(job=job, run_id=run_id, runs=runs, files=TfxFiles())
 
 

@@ -16,14 +16,13 @@ from tfx.orchestration.local import runner_utils
 from tfx.proto.orchestration import executable_spec_pb2, pipeline_pb2
 
 from components.ingest.spans import at_span
-from pipeline.beam_engine import NO_PACKAGE
-from pipeline.beam_ports import IN_PROCESS, without_ports
-from pipeline.errors import UsageError
+from pipeline.beam_engine import completed_args
 from pipeline.fingerprint import flatten_params
 from pipeline.local.graph import Graph, Node
 from pipeline.local.parameters import fill_parameters
 from pipeline.local.placeholders import unforeseen
 from pipeline.local.targets import load_pipeline
+from pipeline.local.user_modules import package_user_modules
 from pipeline.metadata_store import connection_config, prepare_server, sqlite_file
 from schemas.artifacts import DataVerdict, PreflightReport
 
@@ -91,7 +90,7 @@ def compile_target(
             `handover.to_ir` gave the content of.
         run_id: stands for the pipeline run in the metadata store.
         parameters: runtime parameters by name, as text.
-        beam_args: more options for every Beam component; a runner is named if the pipeline names none.
+        beam_args: more options for every Beam component.
 
     Raises:
         ConfigError: a Beam engine would listen on the network; see `beam_ports.without_ports`.
@@ -102,6 +101,7 @@ def compile_target(
         ir, rest = pipeline_pb2.Pipeline.FromString(Path(target["ir"]).read_bytes()), parameters
     else:
         pipeline, rest = load_pipeline(target, parameters)
+        package_user_modules(pipeline)
         ir = compiler.Compiler().compile(pipeline)
     return _complete(ir, run_id=run_id, output=Path(target["output"]), parameters=rest, beam_args=beam_args)
 
@@ -114,10 +114,6 @@ def _complete(
     parameters: Mapping[str, str],
     beam_args: Sequence[str],
 ) -> Compiled:
-    if any(node.WhichOneof("node") != "pipeline_node" for node in ir.nodes):
-        raise UsageError(
-            f"{ir.pipeline_info.id} holds a pipeline inside a pipeline, which cannot be run here."
-        )
     fill_parameters(ir, run_id=run_id, values=parameters)
     deployment = runner_utils.extract_local_deployment_config(ir)
     store = deployment.metadata_connection_config
@@ -137,11 +133,7 @@ def _complete(
 
 
 def _complete_beam_args(spec: executable_spec_pb2.BeamExecutableSpec, beam_args: Sequence[str]) -> None:
-    own = list(spec.beam_pipeline_args)
-    wanted = [arg for arg in beam_args if arg not in own]
-    wanted = without_ports([*own, *wanted])[len(own) :]
-    if IN_PROCESS in [*own, *wanted] and NO_PACKAGE not in own:
-        wanted.append(NO_PACKAGE)
+    wanted = completed_args(list(spec.beam_pipeline_args), beam_args)
     spec.beam_pipeline_args.extend(wanted)
     # The launcher reads these alone: the same arguments, as expressions.
     for arg in wanted:

@@ -10,7 +10,7 @@ from typing import Any, Self, Unpack
 from pipeline.errors import PipelineError, UsageError
 from pipeline.local.invocation import DEFAULT_OUTPUT
 from pipeline.local.outcome import read_stops, read_verdict
-from pipeline.local.record import NodeRecord, RunRecord, RunState
+from pipeline.local.record import NodeRecord, RunRecord, RunState, file_name
 from pipeline.local.request import Options, Request, pipeline_request, workload_request
 from pipeline.local.warm import Warm
 from pipeline.local.wording import seconds, summary
@@ -112,7 +112,7 @@ class RunResult:
         Raises:
             KeyError: the run has no such node.
         """
-        return self.folder / "logs" / f"{self.record.node(node_id).id}.log"
+        return self.folder / "logs" / f"{file_name(self.record.node(node_id).id)}.log"
 
     def report(self, *, height_px: int = 700) -> InlinePage:
         """The page of the run, for a notebook to show.

@@ -22,7 +22,7 @@ from pipeline.local.kept_states import KeptStates, stays
 from pipeline.local.outcome import withhold
 from pipeline.local.plan import Decision
 from pipeline.local.processes import is_stopped
-from pipeline.local.record import Failure, NodeRecord, RunRecord
+from pipeline.local.record import Failure, NodeRecord, RunRecord, file_name
 from pipeline.local.server import Server, ServerLostError
 from pipeline.local.signals import answered_by
 
@@ -214,11 +214,12 @@ class Engine:
         self._not_before.pop(entry.id, None)
         entry.attempts += 1
         entry.state, entry.error, entry.is_stop = "running", None, False
-        entry.log = f"logs/{entry.id}.log"
+        name = file_name(entry.id)
+        entry.log = f"logs/{name}.log"
         entry.started_s = round(time.monotonic() - self.began, 3)
         self._running[entry.id] = Attempt(began=time.monotonic())
         folder = self.history.folder(self.record.run_id)
-        progress, left = folder / "progress" / entry.id, folder / "left" / entry.id
+        progress, left = folder / "progress" / name, folder / "left" / name
         with self._keeps_record():
             progress.parent.mkdir(exist_ok=True)
             progress.unlink(missing_ok=True)
@@ -329,7 +330,7 @@ class Engine:
         folder = self.history.folder(self.record.run_id) / "progress"
         for node_id in self._running:
             try:
-                line = json.loads((folder / node_id).read_text(encoding="utf-8"))
+                line = json.loads((folder / file_name(node_id)).read_text(encoding="utf-8"))
             except (OSError, ValueError):
                 continue  # it has told nothing yet
             share = f"{line['done']:,} of {line['total']:,}" if line.get("total") else ""

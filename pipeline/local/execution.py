@@ -118,7 +118,10 @@ def _run(
     if is_all_known(request, history, record, display):
         return False
     folder = history.folder(record.run_id)
-    with temporary_folder(folder) as temporary, Server(folder, temporary=temporary, warm=warm) as server:
+    with (
+        temporary_folder(folder) as temporary,
+        Server(folder, temporary=temporary, warm=warm, is_ours=request.is_workload) as server,
+    ):
         plan = prepare(request, history, record, display, server, alive=alive)
         engine = Engine(
             record=record,

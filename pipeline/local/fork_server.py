@@ -113,6 +113,7 @@ class ForkServer:
         """Compiles what is asked for: something with `graph` and `executor_modules()`, for `node_process`."""
         check_target(message["target"])
 
+        from pipeline.beam_options import run_in_process_by_default
         from pipeline.local.beam_answers import keep_beams_answers
         from pipeline.local.compile import compile_target
         from pipeline.local.listeners import bind_to_loopback
@@ -121,6 +122,7 @@ class ForkServer:
         importlib.import_module("pipeline.local.launch")
         keep_beams_answers()
         bind_to_loopback()
+        run_in_process_by_default()
         return compile_target(**message)
 
     def _import_ahead(self, module: str) -> None:

@@ -15,6 +15,7 @@ from tfx.orchestration.pipeline import Pipeline
 from pipeline.errors import UsageError
 from pipeline.local.request import Options, Request
 from pipeline.local.targets import built
+from pipeline.local.user_modules import package_user_modules
 from pipeline.metadata_store import URL_VARIABLE
 
 
@@ -41,6 +42,7 @@ def object_request(
     name = getattr(pipeline, "__name__", "pipeline")
     made, rest = built(pipeline, name=name, output=output, parameters=parameters)
     _check(made)
+    package_user_modules(made)
     ir = compiler.Compiler().compile(made)
     return Request(
         workload=ir.pipeline_info.id,

@@ -7,6 +7,7 @@ from pathlib import Path
 from pipeline.errors import PipelineError
 from pipeline.local.graph import Graph
 from pipeline.local.plan import Decision
+from pipeline.local.record import file_name
 
 
 class KeptStates:
@@ -29,7 +30,7 @@ class KeptStates:
             key: of its fingerprint.
             node_id: the node.
         """
-        return (self.root / f"{key}.{node_id}").absolute()
+        return (self.root / f"{key}.{file_name(node_id)}").absolute()
 
     def forget(self, key: str, node_id: str) -> None:
         """Removes what a node has kept, if anything.

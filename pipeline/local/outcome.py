@@ -10,6 +10,7 @@ from pipeline.local.record import Artifact, NodeRecord, RunRecord, verdict_path
 
 GATE_STOPPED = 3
 NODE_FAILED = 1
+_BLESSINGS = ("ModelBlessing", "InfraBlessing")
 TRAINING_FACTS = ("verdict", "speed", "time", "tuned", "exports")
 
 
@@ -19,13 +20,7 @@ def complete_outcome(record: RunRecord) -> None:
     Works for any pipeline that blesses and pushes with TFX's artifact types; the reasons and metrics come
     from the `verdict.json` that our ModelGate writes beside its blessing.
     """
-    for blessing in _artifacts(record, "ModelBlessing"):
-        if "blessed" not in blessing["properties"]:
-            continue
-        record.blessed = blessing["properties"]["blessed"] == 1
-        verdict = _verdict_in(Path(blessing["uri"]))
-        record.metrics = verdict.get("metrics", {})
-        record.blessing_reasons = list(verdict.get("reasons", ()))
+    _complete_blessing(record)
     for model_run in _artifacts(record, "ModelRun"):
         record.training = _training_in(Path(model_run["uri"]))
     for pushed in _artifacts(record, "PushedModel"):
@@ -36,6 +31,26 @@ def complete_outcome(record: RunRecord) -> None:
             live = live_beside(path)
             if live not in ("", Path(path).name):
                 record.pushed["live"] = live
+
+
+def _complete_blessing(record: RunRecord) -> None:
+    """Of several blessings, such as an Evaluator's and an InfraValidator's, each can refuse."""
+    answers = [
+        (node_id, blessing["properties"]["blessed"] == 1, _verdict_in(Path(blessing["uri"])))
+        for type_name in _BLESSINGS
+        for node_id, blessing in _made(record, type_name)
+        if "blessed" in blessing["properties"]
+    ]
+    if not answers:
+        return
+    record.blessed = all(is_blessed for _, is_blessed, _ in answers)
+    record.metrics = {key: v for *_, verdict in answers for key, v in verdict.get("metrics", {}).items()}
+    record.blessing_reasons = [
+        reason
+        for node_id, is_blessed, verdict in answers
+        if is_blessed == record.blessed
+        for reason in verdict.get("reasons") or ([] if is_blessed else [f"{node_id} did not bless the model"])
+    ]
 
 
 def pushed_to(artifact: Mapping[str, Any]) -> str:
@@ -61,11 +76,16 @@ def live_beside(path: str) -> str:
 
 
 def _artifacts(record: RunRecord, type_name: str) -> Iterator[Artifact]:
+    return (artifact for _, artifact in _made(record, type_name))
+
+
+def _made(record: RunRecord, type_name: str) -> Iterator[tuple[str, Artifact]]:
+    """The artifacts of a type that this run's nodes made, each with its node's id."""
     for node in record.nodes:
         # What a resolver puts out is an earlier run's doing.
         if node.state in ("complete", "cached") and not node.is_resolver:
             for artifacts in node.outputs.values():
-                yield from (artifact for artifact in artifacts if artifact["type"] == type_name)
+                yield from ((node.id, artifact) for artifact in artifacts if artifact["type"] == type_name)
 
 
 def read_verdict(record: RunRecord) -> dict[str, Any]:

@@ -124,7 +124,10 @@ def find_graph(request: Request) -> Graph:
     history = History(request.output)
     graph = known_graph(request, history)
     if graph is None:
-        with history.scratch() as folder, Server(folder, temporary=folder / "tmp") as server:
+        with (
+            history.scratch() as folder,
+            Server(folder, temporary=folder / "tmp", is_ours=request.is_workload) as server,
+        ):
             graph = compile_graph(request, server, history, folder=folder, run_id="plan", tick=lambda: None)
     return graph
 

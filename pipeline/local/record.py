@@ -202,9 +202,14 @@ class RunRecord:
         return typed(cls, data)
 
 
+def file_name(node_id: str) -> str:
+    """A node's id as part of a file's name: TFX lets an id hold slashes."""
+    return node_id.replace("%", "%25").replace("/", "%2F")
+
+
 def verdict_path(folder: Path, node_id: str) -> Path:
     """Where the verdict of a gate that stopped a run is kept, in the run's folder."""
-    return folder / "verdicts" / f"{node_id}.json"
+    return folder / "verdicts" / f"{file_name(node_id)}.json"
 
 
 def write_json(path: Path, document: Any) -> None:

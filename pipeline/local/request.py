@@ -73,6 +73,11 @@ class Request:
     ir: bytes | None = field(default=None, repr=False)
 
     @property
+    def is_workload(self) -> bool:
+        """Whether it is a workload of this project, and not a pipeline of the user's own."""
+        return "config" in self.target
+
+    @property
     def code_roots(self) -> tuple[Path, ...]:
         """The folders that user code is imported from: the project's, and those of another pipeline."""
         named = self.target.get("import_from", [self.target.get("folder", PROJECT_ROOT)])

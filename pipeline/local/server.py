@@ -18,7 +18,7 @@ from pipeline.local import attempt
 from pipeline.local.channel import Channel
 from pipeline.local.graph import Graph
 from pipeline.local.processes import RUN_VARIABLE, end_leftovers, is_stopped
-from pipeline.local.warm import Warm
+from pipeline.local.warm import KERAS_VARIABLES, Warm
 from pipeline.root import PROJECT_ROOT
 
 # Importing TFX takes 6 s on an idle machine of 2 cores; a hundredfold is no longer slow but stuck.
@@ -63,6 +63,8 @@ class Server:
         module: the server's own.
         folder: where it imports our packages from and, with an environment of its own, works.
         environment: its variables, beside those that are always set; None: this process's.
+        is_ours: whether it runs a workload; a pipeline of the user's own takes the Keras that `environment`
+            asks for.
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class Server:
         module: str = "pipeline.local.fork_server",
         folder: Path = PROJECT_ROOT,
         environment: Mapping[str, str] | None = None,
+        is_ours: bool = True,
     ) -> None:
         self._run_folder = run_folder.resolve()
         ours, theirs = socket.socketpair()
@@ -83,13 +86,17 @@ class Server:
         self._stopped_since: float | None = None
         given = dict(os.environ if environment is None else environment)
         paths = [str(folder), *filter(None, given.get("PYTHONPATH", "").split(os.pathsep))]
+        keras = {n: value if is_ours else given.get(n, value) for n, value in KERAS_VARIABLES.items()}
+        if keras != KERAS_VARIABLES:
+            warm = None  # it has imported the usual one
         variables = {
             **given,
             RUN_VARIABLE: str(self._run_folder),
             "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)),
             "TMPDIR": str(temporary),
-            "TF_USE_LEGACY_KERAS": "0",
-            "KERAS_BACKEND": "tensorflow",
+            # TFX has pip unpack the modules beside a `module_file`, which needs no network.
+            "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+            **keras,
             "TF_CPP_MIN_LOG_LEVEL": given.get("TF_CPP_MIN_LOG_LEVEL", "1"),
         }
         with self._log.open("ab") as log, theirs:

@@ -24,7 +24,7 @@ from pipeline.local.outcome import GATE_STOPPED, NODE_FAILED, withhold
 from pipeline.local.plan import Decision
 from pipeline.local.planning import Plan, compile_graph, is_current
 from pipeline.local.processes import end_leftovers
-from pipeline.local.record import Failure, NodeRecord, RunRecord, write_json
+from pipeline.local.record import Failure, NodeRecord, RunRecord, file_name, write_json
 from pipeline.local.request import Request
 from pipeline.local.run_end import INTERRUPTED, close, give_up
 from pipeline.local.server import Server
@@ -70,7 +70,7 @@ def begin(request: Request, *, display: RunDisplay, airflow: str = "", warm: War
                 with (
                     answered_by(raise_interrupt),
                     temporary_folder(own) as temporary,
-                    Server(own, temporary=temporary, warm=warm) as server,
+                    Server(own, temporary=temporary, warm=warm, is_ours=request.is_workload) as server,
                 ):
                     plan = prepare(request, history, record, display, server)
                 write_json(folder / _GRAPH, plan.graph.to_json())
@@ -121,7 +121,7 @@ def run_node(
                 check_store(output / "metadata.db")
                 with (
                     temporary_folder(folder) as temporary,
-                    Server(folder, temporary=temporary, warm=warm) as server,
+                    Server(folder, temporary=temporary, warm=warm, is_ours=request.is_workload) as server,
                 ):
                     _run(request, history, record, node_id, server, display)
         except KeyboardInterrupt:  # before the node began, or for the second time
@@ -249,7 +249,7 @@ def _entry(record: RunRecord, node_id: str) -> NodeRecord:
 
 def _step_folder(run_folder: Path, name: str) -> Path:
     """Marks the processes of one step, so that its end does not end those of another; holds their log."""
-    folder = run_folder / "steps" / name
+    folder = run_folder / "steps" / file_name(name)
     (folder / "logs").mkdir(parents=True, exist_ok=True)
     return folder
 

@@ -1,13 +1,17 @@
 """What to run: a workload of this project, or any TFX pipeline named as `module:function`."""
 
-import importlib
-import inspect
+import importlib.util
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from pipeline.errors import UsageError
+from pipeline.local.arguments import arguments
+from pipeline.root import PROJECT_ROOT
+
+OUR_NAMES = ("pipeline", "components", "schemas", "local_runner", "cloud_runner")
+"""Top-level names that are Slipway's own in the processes that build and run a pipeline."""
 
 
 def check_target(target: Mapping[str, Any]) -> None:
@@ -71,7 +75,7 @@ def built(
         As `load_pipeline`.
 
     Raises:
-        UsageError: the function lacks arguments, or it is, or gives, no pipeline.
+        UsageError: the function lacks arguments, or it is, or gives, no pipeline, or one that holds another.
     """
     from tfx.orchestration.pipeline import Pipeline
 
@@ -82,6 +86,11 @@ def built(
         pipeline = found(**taken)
     if not isinstance(pipeline, Pipeline):
         raise UsageError(f"{name}: gave a {type(pipeline).__name__}, not a TFX Pipeline")
+    if inner := [node.id for node in pipeline.components if isinstance(node, Pipeline)]:
+        raise UsageError(
+            f"{name}: holds a pipeline inside a pipeline ({', '.join(inner)}), which cannot be run here.",
+            hint="put its components into the outer pipeline",
+        )
     return pipeline, rest
 
 
@@ -93,20 +102,25 @@ def find(name: str, *, folder: str) -> Any:
         folder: to import from, after all that Python looks through anyway.
 
     Raises:
-        UsageError: there is no such module, or nothing of that name in it.
+        UsageError: there is no such module, or nothing of that name in it, or it is one of Slipway's own.
     """
     module_name, _, attribute = name.partition(":")
     if not attribute:
         raise UsageError(
             f"--pipeline {name}: must be MODULE:FUNCTION, e.g. my_project.pipeline:create_pipeline"
         )
+    if _is_ours(module_name):
+        raise _hidden(f"--pipeline {name}", module_name, folder)
     if folder not in sys.path:
         sys.path.append(folder)
     try:
         module = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
+    except ImportError as error:
+        if error.name is not None and _is_ours(error.name) and _yours(error.name, folder):
+            raise _hidden(f"--pipeline {name}: it imports {error.name}", error.name, folder) from error
         # A module that the user's own module lacks is another matter.
-        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
+        is_it = error.name is not None and f"{module_name}.".startswith(f"{error.name}.")
+        if not isinstance(error, ModuleNotFoundError) or not is_it:
             raise
         hint = f"name it as for `python -m`, dots, no .py; looked in {folder} as well"
         raise UsageError(f"--pipeline {name}: no module {error.name!r}", hint=hint) from error
@@ -116,61 +130,24 @@ def find(name: str, *, folder: str) -> Any:
         raise UsageError(f"--pipeline {name}: {module_name} has no {attribute!r}") from None
 
 
-def arguments(
-    function: Callable[..., Any], *, name: str, output: Path, values: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The arguments to call a pipeline's function with: what `--set` gives, and what the engine knows itself.
-
-    The latter are those that TFX's examples ask for: `pipeline_name`, `pipeline_root`, `metadata_path` and
-    `beam_pipeline_args` (none; `--beam` adds some).
-
-    Args:
-        function: returns a pipeline.
-        name: its `module:function`, or the function's own; what stands before the colon names the pipeline.
-        output: the folder of the run.
-        values: by name; of those that are text, numbers and yes or no are read where the annotation says so.
-
-    Raises:
-        UsageError: a value is not of the annotated type, or an argument without a default has none.
-    """
-    short = name.partition(":")[0].rpartition(".")[2]
-    known: dict[str, Any] = {
-        "pipeline_name": short,
-        "pipeline_root": str(output / "artifacts" / short),
-        "metadata_path": str(output / "metadata.db"),
-        "beam_pipeline_args": [],
-    }
-    taken: dict[str, Any] = {}
-    missing = []
-    for key, parameter in inspect.signature(function).parameters.items():
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            continue
-        if key in values:
-            value = values[key]
-            taken[key] = _typed(key, value, parameter.annotation) if isinstance(value, str) else value
-        elif parameter.default is parameter.empty:
-            if key in known:
-                taken[key] = known[key]
-            else:
-                missing.append(key)
-    if missing:
-        raise UsageError(
-            f"{name}: the function needs {', '.join(missing)}.",
-            hint="give each with --set NAME=VALUE",
-        )
-    return taken
+def _is_ours(module_name: str) -> bool:
+    """Whether what is imported under that name is Slipway's own."""
+    top = module_name.partition(".")[0]
+    spec = importlib.util.find_spec(top) if top in OUR_NAMES else None
+    return spec is not None and Path(spec.origin or "").is_relative_to(PROJECT_ROOT)
 
 
-def _typed(key: str, text: str, annotation: Any) -> Any:
-    words = {"true": True, "yes": True, "false": False, "no": False}
-    try:
-        if annotation in (bool, "bool"):
-            return words[text.lower()]
-        if annotation in (int, "int"):
-            return int(text)
-        if annotation in (float, "float"):
-            return float(text)
-    except (KeyError, ValueError):
-        kind = annotation if isinstance(annotation, str) else annotation.__name__
-        raise UsageError(f"--set {key}={text}: must be of type {kind}.") from None
-    return text
+def _yours(module_name: str, folder: str) -> Path | None:
+    """The file or folder of that top-level name that the user has himself; None where he has none."""
+    own = Path(folder, module_name.partition(".")[0])
+    return next((p for p in (own, own.with_suffix(".py")) if p.exists() and p.parent != PROJECT_ROOT), None)
+
+
+def _hidden(what: str, module_name: str, folder: str) -> UsageError:
+    top = module_name.partition(".")[0]
+    yours = _yours(module_name, folder)
+    hides = f" and hides {yours}" if yours else ""
+    return UsageError(
+        f"{what}, but {top} is Slipway's own{hides}.",
+        hint=f"{'rename yours' if yours else 'name your own module'}; taken are {', '.join(OUR_NAMES)}",
+    )

@@ -21,6 +21,9 @@ from pipeline.local.module_forks import ModuleForks
 from pipeline.local.processes import adopt_orphans, children, die_with_parent
 from pipeline.root import PROJECT_ROOT
 
+KERAS_VARIABLES = {"TF_USE_LEGACY_KERAS": "0", "KERAS_BACKEND": "tensorflow"}
+"""Keras 3 on TensorFlow: what our components are made for, and where nothing else is asked for."""
+
 # What a fork server imports for every pipeline, and what most nodes need.
 _MODULES = ("pipeline.local.compile", "pipeline.local.launch", "tfx.v1")
 _END_LIMIT_S = 5.0
@@ -41,12 +44,7 @@ class Warm:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                env={
-                    **os.environ,
-                    "PYTHONPATH": path,
-                    "TF_USE_LEGACY_KERAS": "0",
-                    "KERAS_BACKEND": "tensorflow",
-                },
+                env={**os.environ, "PYTHONPATH": path, **KERAS_VARIABLES},
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
             )

@@ -93,6 +93,8 @@ def summary(
         yield from _stop(record, stops or {})
         return
     if record.state == "stopped":
+        if record.pushed:  # another model than the one that was refused
+            yield _pushed_line(record, record.pushed)
         yield from _not_blessed(record, verdict or {}, width)
     elif record.pushed:
         yield _pushed_line(record, record.pushed)
@@ -198,7 +200,7 @@ def _stop(record: RunRecord, stops: Mapping[str, Mapping[str, Any]]) -> Iterator
 def _not_blessed(record: RunRecord, verdict: Mapping[str, Any], width: int | None) -> Iterator[str]:
     reasons = record.blessing_reasons or ["the model was not blessed"]
     more = f"; and {len(reasons) - 1} more" if len(reasons) > 1 else ""
-    yield f"Not pushed: {reasons[0]}{more}."
+    yield f"{'Not blessed' if record.pushed else 'Not pushed'}: {reasons[0]}{more}."
     room = None if width is None else width - 2
     lines = check_table(verdict.get("checks", ()), limit=SHOWN_CHECKS, width=room)
     yield from (f"  {line}" for line in lines)

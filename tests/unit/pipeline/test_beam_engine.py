@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipeline import beam_engine
-from pipeline.beam_engine import beam_args, check_cloud_engine, check_engine
+from pipeline.beam_engine import NO_PACKAGE, beam_args, check_cloud_engine, check_engine, completed_args
 from pipeline.config import BeamConfig, CloudConfig, load_workload
 from pipeline.errors import ConfigError
 
@@ -178,3 +178,24 @@ def test_the_known_runners_are_those_of_beam():
     options = Path(str(importlib.util.find_spec("apache_beam").submodule_search_locations[0]))
     text = (options / "options" / "pipeline_options.py").read_text(encoding="utf-8")
     assert all(f".{name}'" in text for name in beam_engine._KNOWN_TO_BEAM)
+
+
+@pytest.mark.parametrize(
+    ("own", "more", "added"),
+    [
+        ([], [], []),
+        (["--streaming"], [], [NO_PACKAGE]),
+        (["--runner=DirectRunner"], [], [NO_PACKAGE]),
+        ([NO_PACKAGE], ["--streaming"], ["--streaming"]),
+        (["--a=1"], ["--a=1", "--b=2"], ["--b=2", NO_PACKAGE]),
+        ([], ["--runner=FnApiRunner"], ["--runner=FnApiRunner", NO_PACKAGE]),
+        (["--runner=DataflowRunner"], [], []),
+    ],
+)
+def test_no_runner_is_named_to_a_pipeline_of_the_users_own(own, more, added):
+    assert completed_args(own, more) == added
+
+
+def test_mode_that_opens_ports_is_refused_to_a_pipeline_of_the_users_own():
+    with pytest.raises(ConfigError, match="opens ports"):
+        completed_args(["--direct_running_mode=multi_processing"], [])

@@ -199,3 +199,15 @@ def test_model_with_other_files_is_told(differences):
 def test_type_without_a_rule_is_left_out():
     place = {"out": [{"uri": "/nowhere", "type": "TransformCache"}]}
     assert list(compare_outputs("Transform", place, place)) == []
+
+
+def test_artifact_that_is_not_kept_as_tfx_keeps_it_is_not_compared(tmp_path):
+    (tmp_path / "Split-eval").mkdir()
+    for kind in ("Schema", "ExampleStatistics", "ExampleAnomalies", "TransformGraph"):
+        place = {"made": [{"uri": str(tmp_path), "type": kind}]}
+        [comparison] = compare_outputs("Node", place, place)
+        assert comparison.unread.startswith("FileNotFoundError"), kind
+    (tmp_path / "schema.pbtxt").write_text("no schema {")
+    place = {"made": [{"uri": str(tmp_path), "type": "Schema"}]}
+    [comparison] = compare_outputs("Node", place, place)
+    assert "ParseError" in comparison.unread

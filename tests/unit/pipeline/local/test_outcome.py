@@ -101,6 +101,25 @@ def test_blessing_of_another_pipeline_needs_no_verdict(tmp_path):
     assert (record.blessed, record.metrics) == (True, {})
 
 
+@pytest.mark.parametrize("order", [(1, 0), (0, 1)])
+@pytest.mark.parametrize("other", ["ModelBlessing", "InfraBlessing"])
+def test_of_two_blessings_each_can_refuse(order, other):
+    nodes = [
+        NodeRecord(name, state="complete", outputs={"b": [artifact(kind, blessed=blessed)]})
+        for name, kind, blessed in zip(("First", "Second"), ("ModelBlessing", other), order, strict=True)
+    ]
+    record = outcome(*nodes)
+    refused = ("First", "Second")[order.index(0)]
+    assert (record.blessed, record.blessing_reasons) == (False, [f"{refused} did not bless the model"])
+    assert exit_code(record) == 3
+
+
+def test_pusher_that_does_not_say_where_it_pushed_left_the_model_in_its_artifact(tmp_path):
+    outputs = {"pushed": [artifact("PushedModel", tmp_path / "7", pushed=1)]}
+    record = outcome(NodeRecord("OwnPusher", state="complete", outputs=outputs))
+    assert record.pushed == {"version": "7", "path": str(tmp_path / "7")}
+
+
 @pytest.mark.parametrize(
     ("states", "blessed", "code"),
     [

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import UsageError
-from pipeline.local.targets import arguments, find
+from pipeline.local.targets import find
 
 
 @pytest.fixture
@@ -42,34 +42,31 @@ def test_a_library_that_the_users_module_lacks_is_its_own_error(module):
         find("users_broken:create", folder=module)
 
 
-def create(pipeline_name: str, pipeline_root: str, data_root: str, steps: int, fast: bool = False, **rest):
-    """As the examples of TFX declare it."""
+@pytest.mark.parametrize("name", ["local_runner:run", "pipeline.configs:NAME", "components.mine:create"])
+def test_module_that_is_slipways_own_is_refused_before_it_is_imported(name, tmp_path):
+    with pytest.raises(
+        UsageError, match=rf"^--pipeline {name}, but {name.split('.')[0].split(':')[0]} is Slipway"
+    ):
+        find(name, folder=str(tmp_path))
 
 
-def test_arguments_are_what_was_set_and_what_the_engine_knows():
-    values = {"data_root": "/data", "steps": "10", "fast": "yes", "other": "1"}
-    assert arguments(create, name="a.b:create", output=Path("/out"), values=values) == {
-        "pipeline_name": "b",
-        "pipeline_root": "/out/artifacts/b",
-        "data_root": "/data",
-        "steps": 10,
-        "fast": True,
-    }
+def test_module_of_the_user_that_ours_hides_is_named(tmp_path):
+    (tmp_path / "pipeline").mkdir()
+    with pytest.raises(UsageError, match=rf"is Slipway's own and hides {tmp_path}/pipeline") as refused:
+        find("pipeline.pipeline:create_pipeline", folder=str(tmp_path))
+    assert refused.value.hint.startswith("rename yours; taken are pipeline, components")
 
 
-def test_missing_arguments_are_all_named():
-    with pytest.raises(UsageError, match="the function needs data_root, steps") as error:
-        arguments(create, name="a:create", output=Path("/out"), values={})
-    assert error.value.hint == "give each with --set NAME=VALUE"
+@pytest.mark.parametrize("statement", ["from pipeline import my_configs", "import components.mine"])
+def test_what_the_users_module_imports_and_ours_hides_is_named(module, statement):
+    for name in ("pipeline", "components"):
+        Path(module, name).mkdir()
+    Path(module, "users_template.py").write_text(f"{statement}\n")
+    with pytest.raises(UsageError, match=r"it imports (pipeline|components\.mine), but .* hides"):
+        find("users_template:create", folder=module)
 
 
-@pytest.mark.parametrize(("key", "value", "kind"), [("steps", "ten", "int"), ("fast", "maybe", "bool")])
-def test_a_value_of_another_type_is_refused(key, value, kind):
-    with pytest.raises(UsageError, match=f"--set {key}={value}: must be of type {kind}"):
-        arguments(
-            create, name="a:create", output=Path("/out"), values={"data_root": "d", "steps": "1", key: value}
-        )
-
-
-def test_a_function_without_arguments_takes_none():
-    assert arguments(lambda: None, name="a:b", output=Path("/out"), values={"word": "x"}) == {}
+def test_library_of_ours_that_lacks_something_is_no_mistake_of_the_users(module):
+    Path(module, "users_other.py").write_text("from pipeline import nothing_of_that_name\n")
+    with pytest.raises(ImportError, match="nothing_of_that_name"):
+        find("users_other:create", folder=module)

@@ -1,0 +1,178 @@
+"""What docs/any-pipeline.md says of TFX's constructs, row by row: run here, and as a compiled job."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
+
+from pipeline.cloud.commands import rehearse_request
+from pipeline.errors import UsageError
+from pipeline.local import Warm, run
+from pipeline.local.gc import collect
+from pipeline.local.history import History
+from pipeline.local.request import pipeline_request
+from pipeline.local.server import Server
+from pipeline.root import PROJECT_ROOT
+
+pytestmark = pytest.mark.slow
+
+TOYS = PROJECT_ROOT / "tests" / "data" / "foreign"
+PAGE = PROJECT_ROOT / "docs" / "any-pipeline.md"
+# The rows of the page's table -> the toys that show them: constructs that run in one pipeline, or pipelines.
+CONSTRUCTS = {
+    "Components of functions, and values that they return": "value_artifact",
+    "`Cond`, also on values; optional inputs; `union`": "condition",
+    "Parameters that are another node's value": "placeholder",
+    "`Importer`": "importer",
+    "`Resolver` of the latest artifact": "resolver",
+    "Components of classes, and of Beam": "beam_component",
+    "Stock components with a `module_file` that imports modules beside it; TFX's Pusher": "module_file",
+    "Node ids with a slash": "slash",
+    "`RuntimeParameter`": "runtime_parameter",
+}
+PIPELINES = {
+    "A container component": "container",
+    "A component of your own that makes a `PushedModel`": "publishing",
+    "InfraValidator": "infra",
+    "A pipeline inside a pipeline": "nested",
+    "`ForEach`": "loop",
+}
+REHEARSED = ("value_artifact", "placeholder", "importer", "resolver", "beam_component", "module_file")
+
+
+def rows():
+    """The page's table: construct -> what it says of a run here, and of a rehearsal."""
+    table = PAGE.read_text(encoding="utf-8").partition("| construct |")[2].partition("\n\n")[0]
+    cells = (line.strip("|").split(" | ") for line in table.splitlines()[2:])
+    return {name.strip(): (here.strip(), there.strip()) for name, here, there in cells}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """The output folder, under which the toys have their root; the toys are imported from their own."""
+    folder = tmp_path_factory.mktemp("any")
+    (folder / "imported").mkdir()
+    (folder / "imported" / "data").write_text("imported")
+    for name in ("foreign_trainer.py", "foreign_words.py"):
+        shutil.copy(TOYS / name, folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(TOYS)
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def runs(place):
+    """All constructs in one pipeline, run twice; in between, a module beside a `module_file` was edited."""
+    with Warm() as warm:
+
+        def once():
+            found = run(
+                "foreign_pipelines:constructs",
+                output=place, parameters={"folder": place, "word": "yes"}, quiet=True, warm=warm,
+            )  # fmt: skip
+            return found.raise_for_state()
+
+        first = once()
+        (place / "foreign_words.py").write_text('WORD = "second"\n')
+        return first, once()
+
+
+def text_of(result, node, output="made"):
+    [place] = result.outputs(node)[output]
+    return Path(place).read_text()
+
+
+def test_page_has_a_row_for_each_construct_that_is_tried():
+    assert set(rows()) == {*CONSTRUCTS, *PIPELINES}
+
+
+def test_constructs_run_here(runs):
+    first, _ = runs
+    states = {name: node.state for name, node in first.nodes.items() if node.state != "complete"}
+    assert states == {"Unmet": "skipped"}
+    made = {name: text_of(first, name) for name in ("Met", "Optional", "Union", "Placeholder", "train/Make")}
+    assert made == {
+        "Met": "yes", "Optional": "nothing", "Union": "yes", "Placeholder": "4", "train/Make": "a"
+    }  # fmt: skip
+    assert first.log("train/Make").is_file()
+    assert text_of(first, "Keras") == "0 tensorflow"
+    assert {name for name in CONSTRUCTS if rows()[name][0] != "runs"} == set()
+
+
+def test_edited_module_beside_a_module_file_counts_and_what_was_pushed_before_stays_served(runs, place):
+    _, second = runs
+    ran = {name for name, node in second.nodes.items() if node.state == "complete"}
+    assert ran == {"Trainer", "Pusher", "Latest"}
+    served = [Path(each.pushed["path"]) for each in runs]
+    assert [(path / "saved_model.pb").read_text() for path in served] == ["first", "second"]
+    assert all(path.is_relative_to(place / "artifacts" / "toys" / "serving_model") for path in served)
+    sweep = collect(place, keep=1, dry_run=True)
+    assert {each.path for each in sweep.removals if each.kind == "artifact"}.isdisjoint(
+        parent for path in served for parent in (path, *path.parents)
+    )
+
+
+def test_rehearsal_publishes_nothing_and_is_compared_with_the_local_run(runs, place, capfd):
+    request = pipeline_request(
+        "foreign_pipelines:constructs",
+        sets=[f"folder={place}", f"names={','.join(REHEARSED)}"], output=place, beam_args=[],
+    )  # fmt: skip
+    served = sorted((place / "artifacts" / "toys" / "serving_model").iterdir())
+    assert rehearse_request(request, jobs=None, root=None, again="") == 0
+    assert sorted((place / "artifacts" / "toys" / "serving_model").iterdir()) == served
+    record = next(History(place / "rehearsal").runs())
+    assert Path(record.pushed["path"]).is_relative_to(place / "rehearsal" / "serving")
+    assert (Path(record.pushed["path"]) / "saved_model.pb").read_text() == "second"
+    told = capfd.readouterr().err
+    assert "Equal to the local run in content: Trainer.model" in told
+    assert "Not compared with a local run" not in told
+
+
+@pytest.fixture
+def compiled(place, tmp_path):
+    """Has pipelines compiled as for a rehearsal, or for a run here: each by name, in one process."""
+
+    def compile_each(names, *, is_rehearsed):
+        with History(tmp_path).scratch() as folder:
+            (folder / "r").mkdir()
+            module = "pipeline.cloud.task_server" if is_rehearsed else "pipeline.local.fork_server"
+            with Server(folder, temporary=folder / "tmp", module=module, is_ours=False) as server:
+                for name, sets in names.items():
+                    target = {"pipeline": f"foreign_pipelines:{name.partition(' ')[0]}", "folder": str(TOYS)}
+                    target |= {"output": str(tmp_path), "runs": str(folder), "image": "i:1", "beam_args": []}
+                    target |= {"root": str(tmp_path), "serving": str(tmp_path), "parameters": sets}
+                    values = {"target": target, "run_id": "r"}
+                    if not is_rehearsed:
+                        values |= {"parameters": sets, "beam_args": []}
+                    try:
+                        server.compile(values, tick=lambda: None)
+                        yield name, ""
+                    except UsageError as error:
+                        yield name, error.message
+
+    return compile_each
+
+
+def test_what_tfx_does_not_compile_or_a_rehearsal_must_not_do_is_refused(compiled, place):
+    asked = {f"constructs {n}": {"folder": str(place), "names": n} for n in CONSTRUCTS.values()}
+    asked |= {name: {"folder": str(place)} for name in PIPELINES.values()}
+    refused = {name.removeprefix("constructs "): why for name, why in compiled(asked, is_rehearsed=True)}
+    for row, name in {**CONSTRUCTS, **PIPELINES}.items():
+        assert (refused[name] == "") == rows()[row][1].startswith("runs"), (row, refused[name])
+    assert "container component cannot be rehearsed" in refused["container"]
+    assert not (place / "ran").exists()
+    assert "A rehearsal publishes nothing" in refused["publishing"]
+    assert "a pipeline inside a pipeline (inner)" in refused["nested"]
+
+
+def test_what_cannot_run_here_is_refused(compiled, place):
+    asked = {name: {"folder": str(place)} for name in ("nested", "loop", "without_file")}
+    refused = dict(compiled(asked, is_rehearsed=False))
+    assert "a pipeline inside a pipeline (inner)" in refused["nested"]
+    assert re.search(
+        r"Specified module file '.*nowhere/foreign_trainer.py'.* does not exist", refused["without_file"]
+    )
+    assert refused["loop"]
