@@ -6,7 +6,14 @@ from pathlib import Path
 
 from tfx.dsl.component.experimental.annotations import InputArtifact, OutputArtifact, Parameter
 from tfx.dsl.component.experimental.decorators import component
-from tfx.types.standard_artifacts import Examples, Model, ModelBlessing, PushedModel, Schema
+from tfx.types.standard_artifacts import (
+    Examples,
+    InfraBlessing,
+    Model,
+    ModelBlessing,
+    PushedModel,
+    Schema,
+)
 from tfx.utils.path_utils import serving_model_path
 
 from components.errors import ComponentError
@@ -35,6 +42,7 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
     about: Parameter[dict[str, str]],
     quarantine: InputArtifact[Quarantine] = None,
     data_verdict: InputArtifact[DataVerdict] = None,
+    infra_blessing: InputArtifact[InfraBlessing] = None,
     keep: Parameter[int] = 0,
     hook: Parameter[list[str]] = None,
     endpoint: Parameter[str] = "",
@@ -53,18 +61,20 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
         about: what the workload says of itself, see `components.pusher.provenance`.
         quarantine: beside the examples, with the digest of the data; None where they come from elsewhere.
         data_verdict: the data gate's; None where no gate judged the data.
+        infra_blessing: an InfraValidator's answer about this model; None where none was asked.
         keep: how many versions stay; 0: all.
         hook: a command to run after the push, see `run_hook`; None: none.
         endpoint: JSON of `EndpointSettings`, where the version is deployed after the push; empty: nowhere.
 
     Raises:
-        ComponentError: the blessing is about another model, or says yes but its file is gone; the model's
-            files changed after they were judged; or the model cannot be published.
+        ComponentError: the blessing is about another model, or says yes but its file is gone; there is no
+            model, or its files changed after they were judged; or the model cannot be published.
     """
-    if blessing.get_int_custom_property("blessed") != 1:
-        pushed_model.set_int_custom_property("pushed", 0)
-        _log.warning("Not pushed: %s is not blessed (%s).", model.uri, blessing.uri)
-        return
+    for answer in filter(None, (blessing, infra_blessing)):
+        if answer.get_int_custom_property("blessed") != 1:
+            pushed_model.set_int_custom_property("pushed", 0)
+            _log.warning("Not pushed: %s is not blessed (%s).", model.uri, answer.uri)
+            return
     # Who may not deploy is told before anything is pushed.
     deployment = deployment_at(EndpointSettings.from_json(endpoint) if endpoint else None)
     with contextlib.ExitStack() as stack:
@@ -76,6 +86,11 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
         _check(blessing, blessed, model)
         serving_model = serving_model_path(model.uri)
         folder = here(serving_model)
+        if not (folder / "saved_model.pb").is_file():
+            raise ComponentError(
+                f"{serving_model} holds no SavedModel; nothing is pushed.",
+                hint="a Trainer exports the model to serve to fn_args.serving_model_dir",
+            )
         judged = blessing.get_string_custom_property(PROPERTY)
         digest = model_digest(str(folder))
         require_unchanged(

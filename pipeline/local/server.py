@@ -36,6 +36,16 @@ class ServerLostError(PipelineError):
     """The fork server is gone, and every node that ran with it."""
 
 
+def keras_variables(given: Mapping[str, str], *, is_ours: bool) -> dict[str, str]:
+    """Which Keras a run's processes use.
+
+    Args:
+        given: the environment that the run was started in.
+        is_ours: as in `Server`.
+    """
+    return {name: value if is_ours else given.get(name, value) for name, value in KERAS_VARIABLES.items()}
+
+
 def _start(
     module: str, descriptors: Sequence[int], environment: Mapping[str, str], *, folder: Path | None
 ) -> subprocess.Popen[bytes]:
@@ -86,7 +96,7 @@ class Server:
         self._stopped_since: float | None = None
         given = dict(os.environ if environment is None else environment)
         paths = [str(folder), *filter(None, given.get("PYTHONPATH", "").split(os.pathsep))]
-        keras = {n: value if is_ours else given.get(n, value) for n, value in KERAS_VARIABLES.items()}
+        keras = keras_variables(given, is_ours=is_ours)
         if keras != KERAS_VARIABLES:
             warm = None  # it has imported the usual one
         variables = {

@@ -1,6 +1,5 @@
 """What docs/any-pipeline.md says of TFX's constructs, row by row: run here, and as a compiled job."""
 
-import re
 import shutil
 from pathlib import Path
 
@@ -56,28 +55,34 @@ def place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("any")
     (folder / "imported").mkdir()
     (folder / "imported" / "data").write_text("imported")
-    for name in ("foreign_trainer.py", "foreign_words.py"):
-        shutil.copy(TOYS / name, folder)
+    for file in (TOYS / "beside").iterdir():
+        shutil.copy(file, folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(TOYS)
         yield folder
 
 
 @pytest.fixture(scope="module")
-def runs(place):
+def warm():
+    """TFX, imported once."""
+    with Warm() as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def run_toy(place, warm):
+    """Runs a toy here."""
+    return lambda name: run(
+        f"foreign_pipelines:{name}", output=place, parameters={"folder": place}, quiet=True, warm=warm
+    )
+
+
+@pytest.fixture(scope="module")
+def runs(place, run_toy):
     """All constructs in one pipeline, run twice; in between, a module beside a `module_file` was edited."""
-    with Warm() as warm:
-
-        def once():
-            found = run(
-                "foreign_pipelines:constructs",
-                output=place, parameters={"folder": place, "word": "yes"}, quiet=True, warm=warm,
-            )  # fmt: skip
-            return found.raise_for_state()
-
-        first = once()
-        (place / "foreign_words.py").write_text('WORD = "second"\n')
-        return first, once()
+    first = run_toy("constructs").raise_for_state()
+    (place / "foreign_words.py").write_text('WORD = "second"\n')
+    return first, run_toy("constructs").raise_for_state()
 
 
 def text_of(result, node, output="made"):
@@ -132,34 +137,36 @@ def test_rehearsal_publishes_nothing_and_is_compared_with_the_local_run(runs, pl
 
 
 @pytest.fixture
-def compiled(place, tmp_path):
-    """Has pipelines compiled as for a rehearsal, or for a run here: each by name, in one process."""
+def refusals(place, tmp_path):
+    """Why pipelines are not rehearsed, each compiled in one process; empty where they are."""
 
-    def compile_each(names, *, is_rehearsed):
+    def compile_each(asked):
         with History(tmp_path).scratch() as folder:
             (folder / "r").mkdir()
-            module = "pipeline.cloud.task_server" if is_rehearsed else "pipeline.local.fork_server"
-            with Server(folder, temporary=folder / "tmp", module=module, is_ours=False) as server:
-                for name, sets in names.items():
-                    target = {"pipeline": f"foreign_pipelines:{name.partition(' ')[0]}", "folder": str(TOYS)}
-                    target |= {"output": str(tmp_path), "runs": str(folder), "image": "i:1", "beam_args": []}
-                    target |= {"root": str(tmp_path), "serving": str(tmp_path), "parameters": sets}
-                    values = {"target": target, "run_id": "r"}
-                    if not is_rehearsed:
-                        values |= {"parameters": sets, "beam_args": []}
+            target = {"folder": str(TOYS), "output": str(tmp_path), "runs": str(folder), "image": "i:1"}
+            target |= {"root": str(tmp_path), "serving": str(tmp_path), "beam_args": []}
+            server = Server(
+                folder, temporary=folder / "tmp", module="pipeline.cloud.task_server", is_ours=False
+            )
+            with server:
+                for name, parameters in asked.items():
+                    own = {
+                        "pipeline": f"foreign_pipelines:{name.partition(' ')[0]}",
+                        "parameters": parameters,
+                    }
                     try:
-                        server.compile(values, tick=lambda: None)
-                        yield name, ""
+                        server.compile({"target": target | own, "run_id": "r"}, tick=lambda: None)
+                        yield name.partition(" ")[2] or name, ""
                     except UsageError as error:
-                        yield name, error.message
+                        yield name.partition(" ")[2] or name, error.message
 
     return compile_each
 
 
-def test_what_tfx_does_not_compile_or_a_rehearsal_must_not_do_is_refused(compiled, place):
+def test_what_tfx_does_not_compile_or_a_rehearsal_must_not_do_is_refused(refusals, place):
     asked = {f"constructs {n}": {"folder": str(place), "names": n} for n in CONSTRUCTS.values()}
     asked |= {name: {"folder": str(place)} for name in PIPELINES.values()}
-    refused = {name.removeprefix("constructs "): why for name, why in compiled(asked, is_rehearsed=True)}
+    refused = dict(refusals(asked))
     for row, name in {**CONSTRUCTS, **PIPELINES}.items():
         assert (refused[name] == "") == rows()[row][1].startswith("runs"), (row, refused[name])
     assert "container component cannot be rehearsed" in refused["container"]
@@ -168,11 +175,11 @@ def test_what_tfx_does_not_compile_or_a_rehearsal_must_not_do_is_refused(compile
     assert "a pipeline inside a pipeline (inner)" in refused["nested"]
 
 
-def test_what_cannot_run_here_is_refused(compiled, place):
-    asked = {name: {"folder": str(place)} for name in ("nested", "loop", "without_file")}
-    refused = dict(compiled(asked, is_rehearsed=False))
-    assert "a pipeline inside a pipeline (inner)" in refused["nested"]
-    assert re.search(
-        r"Specified module file '.*nowhere/foreign_trainer.py'.* does not exist", refused["without_file"]
-    )
-    assert refused["loop"]
+def test_what_cannot_run_here_says_so(run_toy):
+    with pytest.raises(UsageError, match=r"a pipeline inside a pipeline \(inner\)"):
+        run_toy("nested")
+    with pytest.raises(UsageError, match=r"Specified module file '.*nowhere/foreign_trainer.py'"):
+        run_toy("without_file")
+    loop = run_toy("loop")
+    assert loop.exit_code == 1
+    assert loop.nodes["Use"].error["message"] == ""

@@ -104,6 +104,36 @@ def test_unblessed_model_is_not_pushed_and_the_log_says_so(push, tmp_path, caplo
     assert "is not blessed" in caplog.text
 
 
+@pytest.mark.parametrize(("blessed", "is_pushed"), [(1, 1), (0, 0), (None, 0)])
+def test_infra_blessing_counts_as_the_gates_answer_does(push, blessed, is_pushed):
+    from tfx.types.standard_artifacts import InfraBlessing
+
+    infra = InfraBlessing()
+    infra.uri = "infra/3"
+    if blessed is not None:
+        infra.set_int_custom_property("blessed", blessed)
+    assert push(blessed=1, infra_blessing=infra).get_int_custom_property("pushed") == is_pushed
+
+
+def test_artifact_without_a_model_is_named(push, tmp_path):
+    with pytest.raises(
+        ComponentError, match=r"models/7/Format-Serving holds no SavedModel; nothing is pushed"
+    ):
+        push(blessed=1, change=Path.unlink)
+    assert not (tmp_path / "serving").exists()
+
+
+def test_pusher_without_a_blessing_is_refused_when_the_pipeline_is_built():
+    from tfx.types.channel import Channel
+    from tfx.types.standard_artifacts import Examples, Model, Schema
+
+    from components.pusher.component import Pusher
+
+    channels = {"model": Channel(Model), "examples": Channel(Examples), "schema": Channel(Schema)}
+    with pytest.raises(ValueError, match=r"Pusher.*blessing|blessing.*Pusher"):
+        Pusher(**channels, base="/serving", about={})
+
+
 def test_blessing_whose_file_is_gone_is_an_error(push, tmp_path):
     with pytest.raises(ComponentError, match="holds no file BLESSED") as raised:
         push(blessed=1, file=None)

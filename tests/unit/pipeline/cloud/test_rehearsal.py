@@ -25,6 +25,13 @@ def test_container_has_the_image_s_variables_and_only_the_way_to_the_world_of_ou
         assert found[name] == here[name]
 
 
+def test_variables_that_are_the_users_own_count_as_they_are_here_where_they_are_set(tmp_path):
+    here, names = {"TF_USE_LEGACY_KERAS": "1"}, ("TF_USE_LEGACY_KERAS", "KERAS_BACKEND")
+    found = container_environment(here, staged=tmp_path, own=names)
+    assert [found[name] for name in names] == ["1", "tensorflow"], "what is not set is the image's"
+    assert container_environment(here, staged=tmp_path)["TF_USE_LEGACY_KERAS"] == "0"
+
+
 def test_exit_handler_is_told_of_the_first_failure_or_of_success():
     nodes = [NodeRecord(id="Make", type="Make", state="complete")]
     record = RunRecord(run_id="1", workload="taxi", nodes=nodes)

@@ -89,6 +89,14 @@ def test_refused_model_says_why_it_was_not_pushed():
     assert text(run).startswith("Not pushed: auc 0.71, needs at least 0.94.")
 
 
+def test_refused_model_beside_one_that_was_pushed_is_told_after_it():
+    run = record("stopped", blessed=False, blessing_reasons=["Small did not bless the model"])
+    run.pushed = {"version": "17", "path": "/srv/large/17"}
+    first, second, *_ = text(run).splitlines()
+    assert first.startswith("Pushed: ")
+    assert second == "Not blessed: Small did not bless the model."
+
+
 @pytest.fixture
 def stopped():
     run = record("stopped")
