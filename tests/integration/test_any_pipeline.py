@@ -39,7 +39,7 @@ PIPELINES = {
     "A pipeline inside a pipeline": "nested",
     "`ForEach`": "loop",
 }
-REHEARSED = ("value_artifact", "placeholder", "importer", "resolver", "beam_component", "module_file")
+REHEARSED = [name for name in CONSTRUCTS.values() if name != "condition"]
 
 
 def rows():
@@ -123,7 +123,7 @@ def test_edited_module_beside_a_module_file_counts_and_what_was_pushed_before_st
 def test_rehearsal_publishes_nothing_and_is_compared_with_the_local_run(runs, place, capfd):
     request = pipeline_request(
         "foreign_pipelines:constructs",
-        sets=[f"folder={place}", f"names={','.join(REHEARSED)}"], output=place, beam_args=[],
+        sets=[f"folder={place}", f"names={','.join(REHEARSED)}", "word=yes"], output=place, beam_args=[],
     )  # fmt: skip
     served = sorted((place / "artifacts" / "toys" / "serving_model").iterdir())
     assert rehearse_request(request, jobs=None, root=None, again="") == 0
