@@ -17,6 +17,7 @@ from components.preflight.judge import Training, judge
 from components.preflight.request import Question
 from components.preflight.result import Preflight as Result
 from components.preflight.transformed import SCHEMA, SPLIT, features_in
+from components.trainer.own_fit import require_steps
 from components.trainer.user_model import source_root
 from schemas.artifacts import PreflightReport
 
@@ -57,6 +58,7 @@ def Preflight(  # noqa: N802 (component constructors are nouns)
         GateStopError: the step does not compile for the slice, or does not fit; carries the verdict.
     """
     del compiler
+    require_steps(model)
     with fileio.open(f"{transform_graph.uri}/{SCHEMA}") as file:
         features = features_in(str(file.read()), images=json.loads(images))
     files = [path for path in fileio.glob(f"{transformed_examples.uri}/{SPLIT}/*") if not fileio.isdir(path)]

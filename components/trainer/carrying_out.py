@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from components import kept_state, progress
 from components.trainer.checkpoint_storage import storage
 from components.trainer.job import TrainingJob
+from components.trainer.own_fit import has_own_fit, require_cpu
 from components.trainer.process import TrainingPreemptedError, TrainingProcess
 from components.trainer.remote.vertex import POLL_S, VertexTraining
 from components.trainer.trained_model import JOB_FILE
@@ -61,6 +62,8 @@ def carry_out(
         ComponentError: the training failed.
         SystemExit: this process was told to end; the training has saved what it could.
     """
+    if has_own_fit(job.model):
+        require_cpu(job.model, device=job.compute.device, backend=job.compute.backend)
     job_file = Path(job.output_dir, JOB_FILE)
     job_file.write_text(job.to_json(), encoding="utf-8")
     made, step, trials = None, -1, 0
@@ -142,5 +145,7 @@ def _show(line: str) -> None:
         progress.report(f"goes on after step {told['step']}")
     if isinstance(told, dict) and told.get("event") == "devices":
         progress.report(told["words"])
+    if isinstance(told, dict) and told.get("event") == "fit":
+        progress.report(told["message"])
     if isinstance(told, dict) and told.get("event") == "step":
         progress.report(f"loss {told['loss']:.4f}", done=told["step"], total=told["steps"])

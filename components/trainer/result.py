@@ -61,6 +61,29 @@ def summarise(
     }
 
 
+def summarise_fit(*, metrics: dict[str, float], fit_s: float, wall_s: float, words: str) -> dict[str, Any]:
+    """The same part of result.json, of a model that was fitted at once.
+
+    Args:
+        metrics: of the model, by their Keras name.
+        fit_s: seconds of the fit alone.
+        wall_s: seconds of the whole training.
+        words: what the fit said last; may be empty.
+    """
+    measured = Measured(step_s=None, batch_size=1, useful_s=fit_s, wall_s=wall_s)
+    told = f": {words}" if words else ""
+    return {
+        "fit_s": round(fit_s, 3),
+        "examples_per_s": None,
+        "epoch": 1,
+        "metrics": metrics,
+        "speed": _speed(measured),
+        "time": _time(measured),
+        "machine": _machine(),
+        "verdict": f"fitted at once in {fit_s:.1f} s{told}",
+    }
+
+
 def _speed(measured: Measured) -> dict[str, float | None]:
     step_s, constant_s, share = measured.step_s, measured.constant_batch_step_s, measured.waiting_share
     return {

@@ -12,6 +12,7 @@ JSON object a line:
     {"event": "rolled_back", "step": ..., "trial": ..., ...}      blew up, and goes on after this step again
     {"event": "step", "step": ..., "steps": ..., "loss": ...}     at most two a second
     {"event": "epoch", "epoch": ..., "epochs": ..., "metrics": {...}}
+    {"event": "fit", "message": ...}                              of a model that is fitted at once
     {"event": "profiled", "first": ..., "last": ..., "folder": ...}
     {"event": "done", ...}  or  {"event": "failed", "message": ..., "hint": ...}
     or  {"event": "preempted", "step": ...}                       saved after this step, and left
@@ -36,7 +37,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,7 @@ from components.kept_state import PREEMPTED_EXIT_CODE
 from components.trainer.devices.devices import Devices
 from components.trainer.devices.opening import open_devices
 from components.trainer.events import emit
+from components.trainer.fitting import fit_at_once
 from components.trainer.global_batch import (
     padding_advice,
     require_divisible,
@@ -54,6 +56,7 @@ from components.trainer.global_batch import (
 )
 from components.trainer.job import HISTORY_FILE, RESULT_FILE, WEIGHTS_FILE, TrainingJob
 from components.trainer.loop.preemption import PreemptedError, Preemption
+from components.trainer.own_fit import has_own_fit
 from components.trainer.result import summarise
 from components.trainer.user_model import build_model, describe
 
@@ -109,6 +112,11 @@ def train(job: TrainingJob, preemption: Preemption) -> dict[str, Any]:
         ComponentError: the data or the model cannot be trained on, or the loss is no longer a number.
         Exception: what the user's model code raises.
     """
+    if has_own_fit(job.model):
+        model, result, history = fit_at_once(job)
+        _save_weights(job, model)
+        _save_texts(job, result, history)
+        return result
     began_at = time.time()
     devices = open_devices(job.compute, os.environ)
     emit("devices", kind=devices.kind, words=devices.words, replicas=devices.replicas)
@@ -175,8 +183,7 @@ def train(job: TrainingJob, preemption: Preemption) -> dict[str, Any]:
         input_advice=input_advice(job, rows=examples.count),
     )
     if writes:
-        _save_text(job, HISTORY_FILE, {"epochs": reached.history})
-        _save_text(job, RESULT_FILE, result)
+        _save_texts(job, result, reached.history)
     return result
 
 
@@ -257,10 +264,11 @@ def _save_weights(job: TrainingJob, model: Any) -> None:
     unfinished.replace(Path(job.output_dir, WEIGHTS_FILE))
 
 
-def _save_text(job: TrainingJob, name: str, values: Mapping[str, Any]) -> None:
-    unfinished = Path(job.output_dir, f"unfinished.{name}")
-    unfinished.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
-    unfinished.replace(Path(job.output_dir, name))
+def _save_texts(job: TrainingJob, result: Mapping[str, Any], history: Sequence[Mapping[str, float]]) -> None:
+    for name, values in ((HISTORY_FILE, {"epochs": history}), (RESULT_FILE, result)):
+        unfinished = Path(job.output_dir, f"unfinished.{name}")
+        unfinished.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
+        unfinished.replace(Path(job.output_dir, name))
 
 
 def _end_with_parent(parent_pid: int) -> None:

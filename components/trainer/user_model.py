@@ -27,6 +27,13 @@ def source_root(dotted_path: str) -> Path:
     Raises:
         ComponentError: there is no such module.
     """
+    file = source_file(dotted_path)
+    packages = dotted_path.rpartition(".")[0].count(".") + (file.name == "__init__.py")
+    return file.parents[packages]
+
+
+def source_file(dotted_path: str) -> Path:
+    """The file of the function's module; arguments and errors as of `source_root`."""
     module = dotted_path.rpartition(".")[0]
     try:
         spec = importlib.util.find_spec(module)
@@ -37,9 +44,7 @@ def source_root(dotted_path: str) -> Path:
             f"model {dotted_path!r}: there is no module {module}",
             hint="write train.model as package.module.function, importable from the project's folder",
         )
-    file = Path(spec.origin)
-    packages = module.count(".") + (file.name == "__init__.py")
-    return file.parents[packages]
+    return Path(spec.origin)
 
 
 def build_model(dotted_path: str, features: Mapping[str, Feature], hyperparameters: Mapping[str, Any]) -> Any:

@@ -28,6 +28,7 @@ from components.preflight.place_rules import NEEDED
 from components.preflight.request import Answer, Question
 from components.preflight.result import Preflight
 from components.preflight.transformed import SCHEMA, SPLIT, Transformed, features_in
+from components.trainer.own_fit import require_steps
 from components.trainer.user_model import source_root
 from pipeline.cloud.tpu_slices import TPU_SLICES, tpu_slice
 from pipeline.config import load_workload
@@ -81,6 +82,7 @@ def preflight(
         ComponentError: the model cannot be built.
     """
     config = load_workload(workload_file(workload).absolute(), root=PROJECT_ROOT, sets=sets, profile=profile)
+    require_steps(config.train.model)
     names = wanted.slices or (config.train.tpu or DEFAULT_SLICE,)
     slices = [wanted_slice(tpu_slice(name, backend="jax")) for name in dict.fromkeys(names)]
     made_at = datetime.now(UTC)

@@ -101,6 +101,36 @@ def run(job, tmp_path, **changes):
         return process.wait(show=lines.append), lines
 
 
+OWN_FIT = """
+    import keras
+    import numpy as np
+
+    def build_model(features, hyperparameters):
+        inputs = {name: keras.Input(feature.shape, name=name) for name, feature in features.items()}
+        model = keras.Model(inputs, keras.layers.Dense(1, name="linear")(inputs["x"]))
+        model.compile(loss="mse")
+        return model
+
+    def fit(model, rows, hyperparameters):
+        x = np.hstack([np.ones((len(rows.labels), 1)), *(rows.values[name] for name in rows.features)])
+        weights = np.linalg.lstsq(x, rows.labels.reshape(-1), rcond=None)[0]
+        model.get_layer("linear").set_weights([weights[1:, None], weights[:1]])
+        rows.tell("solved")
+"""
+
+
+def test_a_model_with_a_fit_of_its_own_is_fitted_to_all_rows_at_once(job, tmp_path):
+    (tmp_path / "solved.py").write_text(textwrap.dedent(OWN_FIT))
+    result, lines = run(job, tmp_path, model="solved.build_model")
+    assert (result["train_rows"], result["steps"], result["epoch"]) == (50, 1, 1)
+    assert result["metrics"]["val_loss"] < 1e-9
+    assert result["verdict"].endswith("s: solved")
+    history = json.loads((tmp_path / "history.json").read_text())["epochs"]
+    assert history == [{"epoch": 1, **result["metrics"]}]
+    assert (tmp_path / "model.weights.h5").exists()
+    assert [event["message"] for event in map(json.loads, lines) if event["event"] == "fit"] == ["solved"]
+
+
 def test_training_learns_and_leaves_weights_history_and_result(job, tmp_path):
     result, lines = run(job, tmp_path)
     assert (result["train_rows"], result["eval_rows"], result["steps"]) == (50, 50, 4 * (50 // 16))

@@ -20,21 +20,51 @@ def finish(inputs: Any, hidden: Any, *, classes: int | None, learning_rate: floa
     Raises:
         ComponentError: `classes` is neither None nor a whole number >= 2.
     """
+    units = outputs_of(classes)
+    scores = keras.layers.Dense(units, activation=_activation(classes), dtype="float32", name="output")
+    model = keras.Model(inputs, scores(hidden))
+    _compile(model, classes, keras.optimizers.Adam(learning_rate))
+    return model
+
+
+def finish_scores(inputs: Any, scores: Any, *, classes: int | None) -> keras.Model:
+    """Makes answers of scores [rows, `outputs_of(classes)`], for a model that no optimizer trains.
+
+    Args and errors as of `finish`.
+    """
+    answers = keras.layers.Activation(_activation(classes), dtype="float32", name="output")(scores)
+    model = keras.Model(inputs, answers)
+    _compile(model, classes, keras.optimizers.SGD())
+    return model
+
+
+def outputs_of(classes: int | None) -> int:
+    """Numbers that a row is answered with.
+
+    Raises:
+        ComponentError: `classes` is neither None nor a whole number >= 2.
+    """
     if classes is None:
-        units, activation, loss = 1, None, "mean_squared_error"
-        metrics: list[Any] = [keras.metrics.MeanAbsoluteError(name="mae")]
-    elif not isinstance(classes, int) or classes < 2:
+        return 1
+    if not isinstance(classes, int) or classes < 2:
         raise ComponentError(
             f"train.hyperparameters.classes ({classes!r}) must be a whole number >= 2",
             hint="leave it null to predict a number",
         )
+    return 1 if classes == 2 else classes
+
+
+def _activation(classes: int | None) -> str:
+    return "linear" if classes is None else "sigmoid" if classes == 2 else "softmax"
+
+
+def _compile(model: keras.Model, classes: int | None, optimizer: Any) -> None:
+    if classes is None:
+        loss, metrics = "mean_squared_error", [keras.metrics.MeanAbsoluteError(name="mae")]
     elif classes == 2:
-        units, activation, loss = 1, "sigmoid", "binary_crossentropy"
+        loss = "binary_crossentropy"
         metrics = [keras.metrics.AUC(name="auc"), keras.metrics.BinaryAccuracy(name="accuracy")]
     else:
-        units, activation, loss = classes, "softmax", "sparse_categorical_crossentropy"
+        loss = "sparse_categorical_crossentropy"
         metrics = [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]
-    output = keras.layers.Dense(units, activation=activation, dtype="float32", name="output")(hidden)
-    model = keras.Model(inputs, output)
-    model.compile(optimizer=keras.optimizers.Adam(learning_rate), loss=loss, metrics=metrics)
-    return model
+    model.compile(optimizer=optimizer, loss=loss, metrics=metrics)

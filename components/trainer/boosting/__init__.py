@@ -1,0 +1,7 @@
+"""Boosted trees: fitted by scikit-learn, laid into arrays that a TensorFlow graph walks.
+
+matrix.py    features as scikit-learn takes them
+growing.py   how many trees, and how much a linear model adds: by rows that were held out
+arrays.py    grown trees as arrays
+layer.py     the Keras layer that walks them
+"""

@@ -1,0 +1,117 @@
+"""Grown trees as arrays: a row for each tree, a place for each node. Pure.
+
+A node's left child is the next one, as scikit-learn numbers them; a leaf is its own right child, and no value
+goes to its left. So a walk of as many steps as the deepest tree ends in every row's leaf.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from components.trainer.boosting.growing import Grown
+from components.trainer.boosting.matrix import Columns
+
+WORD_BITS = 31
+"""Categories in one int32, whose sign is left alone."""
+
+
+@dataclass(frozen=True)
+class Forest:
+    """Trees as arrays [trees, nodes].
+
+    Attributes:
+        column: int32, of the matrix, that decides in the node.
+        threshold: float32; a number goes left where it is not above it. -inf for categories and leaves.
+        left_codes: int32 [trees, nodes, words]; the categories that go left, a bit each.
+        right: int32, the node's right child; a leaf's is the leaf.
+        value: float32, what a leaf answers; 0 elsewhere.
+        depth: steps from the root to the deepest leaf.
+    """
+
+    column: npt.NDArray[np.int32]
+    threshold: npt.NDArray[np.float32]
+    left_codes: npt.NDArray[np.int32]
+    right: npt.NDArray[np.int32]
+    value: npt.NDArray[np.float32]
+    depth: int
+
+
+def nodes_of(max_leaves: int) -> int:
+    """Places for the nodes of a tree with so many leaves."""
+    return 2 * max_leaves - 1
+
+
+def words_of(columns: Columns) -> int:
+    """Whole numbers that it takes to name a set of categories; 0 where there are none."""
+    return -(-max(columns.categories) // WORD_BITS) if columns.categories else 0
+
+
+def laid_out(grown: Grown, columns: Columns, *, outputs: int, max_leaves: int) -> Forest:
+    """The trees that were grown, weighed by their share: a round after the other, `outputs` trees in each.
+
+    Args:
+        grown: with trees, fitted to the matrix that `columns` makes.
+        columns: categories first, as scikit-learn orders them by itself.
+        outputs: scores of a row.
+        max_leaves: of a tree.
+    """
+    model: Any = grown.trees
+    rounds = model._predictors
+    known = _known_codes(model, columns)
+    shape = (len(rounds) * outputs, nodes_of(max_leaves))
+    forest = Forest(
+        column=np.zeros(shape, np.int32),
+        threshold=np.full(shape, -np.inf, np.float32),
+        left_codes=np.zeros((*shape, words_of(columns)), np.int32),
+        right=np.tile(np.arange(shape[1], dtype=np.int32), (shape[0], 1)),
+        value=np.zeros(shape, np.float32),
+        depth=max(tree.get_max_depth() for of_round in rounds for tree in of_round),
+    )
+    for number, of_round in enumerate(rounds):
+        for place, output, factor in grown.answered(outputs):
+            tree = of_round[place]
+            _lay(forest, number * outputs + output, tree, known)
+            forest.value[number * outputs + output] *= factor * grown.share
+    return forest
+
+
+def _known_codes(model: Any, columns: Columns) -> list[npt.NDArray[np.int64]]:
+    """Of each column of categories, the codes in the order of scikit-learn's own numbers for them."""
+    if not columns.categories:
+        return []
+    encoder = model._preprocessor.named_transformers_["encoder"]
+    return [np.asarray(found, np.int64) for found in encoder.categories_]
+
+
+def _lay(forest: Forest, number: int, tree: Any, known: Sequence[npt.NDArray[np.int64]]) -> None:
+    nodes = tree.nodes
+    places = np.arange(len(nodes))
+    inner = nodes["is_leaf"] == 0
+    by_code = inner & (nodes["is_categorical"] == 1)
+    by_number = inner & ~by_code
+    forest.value[number, places[~inner]] = nodes["value"][~inner]
+    forest.column[number, places[inner]] = nodes["feature_idx"][inner]
+    forest.right[number, places[inner]] = nodes["right"][inner]
+    forest.threshold[number, places[by_number]] = floor32(nodes["num_threshold"][by_number])
+    for place in places[by_code]:
+        node = nodes[place]
+        codes = known[node["feature_idx"]]
+        bits = tree.raw_left_cat_bitsets[node["bitset_idx"]]
+        ranks = np.arange(len(codes))
+        goes_left = (bits[ranks // 32] >> (ranks % 32).astype(np.uint32)) & 1 == 1
+        words = forest.left_codes.shape[2]
+        # A code that no row had goes where scikit-learn sends empty cells.
+        is_left = np.full(words * WORD_BITS, bool(node["missing_go_to_left"]))
+        is_left[codes] = goes_left
+        weights = 1 << np.arange(WORD_BITS, dtype=np.int64)
+        forest.left_codes[number, place] = is_left.reshape(words, WORD_BITS) @ weights
+
+
+def floor32(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
+    """The largest float32 that is not above each value: no float32 changes its side of the threshold."""
+    rounded = values.astype(np.float32)
+    is_above = rounded.astype(np.float64) > values
+    return np.where(is_above, np.nextafter(rounded, np.float32(-np.inf)), rounded).astype(np.float32)

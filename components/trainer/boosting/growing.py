@@ -1,0 +1,268 @@
+"""Grows the trees: how many, and how much a linear model adds, is decided by rows that were held out. Pure.
+
+Each part of the rows is held out once from trees and linear model that the other parts fit. Trees are added
+until the part's loss has not fallen for some rounds. Then both are fitted to all rows.
+"""
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from components.errors import ComponentError
+from components.trainer.boosting.matrix import Columns, Matrix
+
+Scores = npt.NDArray[np.float64]
+
+STEP_ROUNDS = 10
+"""Rounds that are grown between two looks at the loss."""
+SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
+"""Of the trees in the sum of both, that are compared."""
+ABSENT_CLASS_SCORE = -10.0
+"""Below the lowest score of the others: a class that no row trained on has."""
+_RIDGE_WEIGHT = 1.0
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How trees are grown.
+
+    Attributes:
+        classes: of the label, >= 2; None: the label is a number.
+        max_rounds: of boosting at most; a round grows a tree, or one for each of more than two classes.
+        patience_rounds: without a lower loss, after which no more are grown.
+        learning_rate: what each tree's answer is multiplied with.
+        max_leaves: of a tree.
+        max_depth: of a tree.
+        min_leaf_rows: rows of each leaf at least.
+        linear_rows: with more rows than that no linear model is tried.
+        seed: of the parts that are held out.
+    """
+
+    classes: int | None
+    max_rounds: int
+    patience_rounds: int
+    learning_rate: float
+    max_leaves: int
+    max_depth: int
+    min_leaf_rows: int
+    linear_rows: int
+    seed: int
+
+    @property
+    def outputs(self) -> int:
+        """Scores of a row: one for a number or two classes, else one for each class."""
+        return 1 if self.classes is None or self.classes == 2 else self.classes
+
+
+@dataclass(frozen=True)
+class Grown:
+    """What the rows came to; the score of a row is share * trees + (1 - share) * linear.
+
+    Attributes:
+        trees: scikit-learn's HistGradientBoosting model, fitted to all rows; None: share is 0.
+        present: the classes that it knows; none for a number.
+        linear: kernel [columns of `one_hot`, outputs] and bias [outputs]; None: share is 1.
+        share: of the trees, 0 .. 1.
+        losses: mean loss of the rows held out, by share.
+    """
+
+    trees: Any | None
+    present: tuple[int, ...]
+    linear: tuple[Scores, Scores] | None
+    share: float
+    losses: dict[float, float]
+
+    def answered(self, outputs: int) -> list[tuple[int, int, float]]:
+        """For each score: the tree of a round that adds to it, the score's number, and the tree's factor."""
+        if outputs == 1:
+            return [(0, 0, 1.0)]
+        if len(self.present) == 2:  # scikit-learn grows one tree for two classes
+            return [(0, self.present[0], -0.5), (0, self.present[1], 0.5)]
+        return [(place, output, 1.0) for place, output in enumerate(self.present)]
+
+    def offsets(self, outputs: int) -> Scores:
+        """What is added to the scores of all rows, [outputs]: where the trees begin, and classes unseen."""
+        linear = self.linear[1] if self.linear else np.zeros(outputs)
+        begins = np.zeros(outputs)
+        if self.trees is not None:
+            begin = np.asarray(self.trees._baseline_prediction, np.float64).reshape(-1)
+            for place, output, factor in self.answered(outputs):
+                begins[output] = factor * begin[place]
+        every = self.share * begins + (1 - self.share) * linear
+        if outputs > 1:
+            absent = np.ones(outputs, bool)
+            absent[list(self.present)] = False
+            every[absent] = every[~absent].min() + ABSENT_CLASS_SCORE
+        return every
+
+
+def grow(
+    matrix: Matrix,
+    labels: npt.NDArray[Any],
+    columns: Columns,
+    growth: Growth,
+    *,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Grown:
+    """Fits trees and a linear model.
+
+    Args:
+        matrix: [rows, columns], as `columns` makes it.
+        labels: [rows]; class numbers, or numbers of about mean 0 and variance 1.
+        columns: of the matrix.
+        growth: how.
+        tell: gets a line of progress now and then.
+
+    Raises:
+        ComponentError: the label is the same in every row.
+    """
+    if len(np.unique(labels)) < 2:
+        raise ComponentError(
+            "the label is the same in every row of the train split: there is nothing to learn",
+            hint="look at data.split, and at what the label is made of",
+        )
+    with_linear = len(labels) <= growth.linear_rows
+    hot = columns.one_hot(matrix) if with_linear else None
+    parts = list(_parts(len(labels), labels, growth))
+    rounds: list[int] = []
+    losses = dict.fromkeys(SHARES if with_linear else (1.0,), 0.0)
+    for number, held in enumerate(parts, 1):
+        tell(f"part {number} of {len(parts)} is held out")
+        kept = ~held
+        count, scores = _rounds(matrix, labels, held, columns, growth)
+        rounds.append(count)
+        others = scores
+        if hot is not None:
+            others = _linear_scores(_linear(hot[kept], labels[kept], growth), hot[held])
+        for share in losses:
+            mixed = share * scores + (1 - share) * others
+            losses[share] += loss_of(mixed, labels[held], growth.classes) * held.sum()
+    tried = sum(int(held.sum()) for held in parts)
+    losses = {share: total / tried for share, total in losses.items()}
+    share = min(losses, key=lambda each: losses[each])
+    tell(f"all rows, {round(np.mean(rounds))} rounds")
+    model = _trees(growth, columns, rounds=max(1, round(np.mean(rounds)))) if share > 0 else None
+    if model is not None:
+        model.fit(matrix, labels)
+    return Grown(
+        trees=model,
+        present=() if growth.classes is None else tuple(int(each) for each in np.unique(labels)),
+        linear=_linear(hot, labels, growth) if hot is not None and share < 1 else None,
+        share=share,
+        losses=losses,
+    )
+
+
+def loss_of(scores: Scores, labels: npt.NDArray[Any], classes: int | None) -> float:
+    """The mean loss of scores [rows, outputs]: squared error, or cross-entropy in nats."""
+    if classes is None:
+        return float(np.mean((scores[:, 0] - labels) ** 2))
+    if scores.shape[1] == 1:
+        signs = np.where(labels > 0, 1.0, -1.0)
+        return float(np.mean(np.logaddexp(0.0, -signs * scores[:, 0])))
+    top = scores.max(axis=1, keepdims=True)
+    norms = top[:, 0] + np.log(np.exp(scores - top).sum(axis=1))
+    return float(np.mean(norms - scores[np.arange(len(scores)), labels.astype(np.int64)]))
+
+
+def _parts(rows: int, labels: npt.NDArray[Any], growth: Growth) -> Iterator[npt.NDArray[np.bool_]]:
+    """Which rows are held out together; the more rows there are, the fewer times it is done."""
+    count, times = (5, 5) if rows < 5_000 else (4, 2) if rows < 20_000 else (6, 1)
+    order = np.random.default_rng(growth.seed).permutation(rows)
+    if growth.classes is not None:
+        order = order[np.argsort(labels[order], kind="stable")]  # each class in every part
+    part = np.empty(rows, np.int64)
+    part[order] = np.arange(rows) % count
+    for number in range(times):
+        held = part == number
+        if len(np.unique(labels[~held])) > 1:
+            yield held
+
+
+def _rounds(
+    matrix: Matrix,
+    labels: npt.NDArray[Any],
+    held: npt.NDArray[np.bool_],
+    columns: Columns,
+    growth: Growth,
+) -> tuple[int, Scores]:
+    """How many rounds are best for the rows held out, and their scores [rows, outputs] after these."""
+    model = _trees(growth, columns, rounds=STEP_ROUNDS)
+    best, best_loss, scores = 0, np.inf, np.zeros((int(held.sum()), growth.outputs))
+    while True:
+        model.fit(matrix[~held], labels[~held])
+        found = scores_of(model, matrix[held], growth)
+        loss = loss_of(found, labels[held], growth.classes)
+        if loss < best_loss:
+            best, best_loss, scores = model.max_iter, loss, found
+        if model.max_iter - best >= growth.patience_rounds or model.max_iter >= growth.max_rounds:
+            return best, scores
+        model.set_params(max_iter=min(model.max_iter + STEP_ROUNDS, growth.max_rounds))
+
+
+def scores_of(model: Any, matrix: Matrix, growth: Growth) -> Scores:
+    """The trees' scores [rows, outputs]; a class that the model does not know scores low."""
+    if growth.classes is None:
+        return np.asarray(model.predict(matrix), np.float64)[:, None]
+    return _all_classes(model.decision_function(matrix), model.classes_, growth)
+
+
+def _all_classes(found: Any, present: Any, growth: Growth) -> Scores:
+    """Scores of scikit-learn, [rows] of two classes or [rows, classes], by class number."""
+    scores = np.asarray(found, np.float64)
+    if growth.outputs == 1:
+        return scores[:, None]
+    if scores.ndim == 1:  # two of more classes
+        scores = np.stack([-scores / 2, scores / 2], axis=1)
+    every = np.full((len(scores), growth.outputs), scores.min() + ABSENT_CLASS_SCORE)
+    every[:, np.asarray(present, np.int64)] = scores
+    return every
+
+
+def _trees(growth: Growth, columns: Columns, *, rounds: int) -> Any:
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+    kind = HistGradientBoostingRegressor if growth.classes is None else HistGradientBoostingClassifier
+    return kind(
+        learning_rate=growth.learning_rate,
+        max_iter=rounds,
+        max_leaf_nodes=growth.max_leaves,
+        max_depth=growth.max_depth,
+        min_samples_leaf=growth.min_leaf_rows,
+        categorical_features=list(range(len(columns.categories))) or None,
+        early_stopping=False,
+        warm_start=True,
+        random_state=growth.seed,
+    )
+
+
+def _linear(hot: Matrix, labels: npt.NDArray[Any], growth: Growth) -> tuple[Scores, Scores]:
+    """Kernel and bias of ridge or logistic regression on scaled columns, for the columns as they are."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression, Ridge
+
+    mean, scale = hot.mean(axis=0, dtype=np.float64), hot.std(axis=0, dtype=np.float64)
+    scale[scale < 1e-12] = 1.0
+    model = Ridge(_RIDGE_WEIGHT) if growth.classes is None else LogisticRegression(max_iter=1000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # what it came to is judged by rows held out
+        warnings.simplefilter("ignore", DeprecationWarning)  # scikit-learn's own call of SciPy
+        model.fit((hot - mean) / scale, labels)
+    weights = np.atleast_2d(model.coef_)
+    kernel, bias = (weights / scale).T, np.atleast_1d(model.intercept_) - weights @ (mean / scale)
+    if growth.outputs == 1:
+        return kernel, bias
+    if len(weights) == 1:  # two of more classes
+        kernel, bias = np.hstack([-kernel / 2, kernel / 2]), np.hstack([-bias / 2, bias / 2])
+    present = model.classes_.astype(np.int64)
+    every = np.zeros((len(kernel), growth.outputs)), np.full(growth.outputs, bias.min() + ABSENT_CLASS_SCORE)
+    every[0][:, present], every[1][present] = kernel, bias
+    return every
+
+
+def _linear_scores(linear: tuple[Scores, Scores], hot: Matrix) -> Scores:
+    return hot @ linear[0] + linear[1]

@@ -1,0 +1,106 @@
+"""The Keras layer that walks boosted trees, all of a batch at once."""
+
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from components.trainer.boosting.arrays import WORD_BITS, Forest, nodes_of
+
+
+@keras.saving.register_keras_serializable(package="slipway")
+class Trees(keras.layers.Layer):  # type: ignore[misc]
+    """float32 [rows, columns] -> float32 [rows, outputs]: the sum of what the trees answer.
+
+    Its weights are the trees, with room for `max_trees`; gradients do not change them. It computes with
+    TensorFlow only.
+
+    Args:
+        outputs: scores of a row; tree n adds to score n % outputs.
+        coded: the first so many columns are categories.
+        max_trees: room for so many, a multiple of outputs.
+        max_leaves: of a tree.
+        words: of a set of categories, as `arrays.words_of` says.
+    """
+
+    def __init__(
+        self, *, outputs: int, coded: int, max_trees: int, max_leaves: int, words: int, **kwargs: Any
+    ) -> None:
+        super().__init__(trainable=False, **kwargs)
+        self.outputs, self.coded, self.max_leaves, self.words = outputs, coded, max_leaves, words
+        self.max_trees = max_trees
+
+    def build(self, _shape: Any) -> None:
+        """Makes room for the trees."""
+        shape = (self.max_trees, nodes_of(self.max_leaves))
+
+        def room(name: str, dtype: str, size: tuple[int, ...] = shape) -> Any:
+            return self.add_weight(
+                name=name, shape=size, dtype=dtype, initializer="zeros", trainable=False, autocast=False
+            )
+
+        self.column, self.right = room("column", "int32"), room("right", "int32")
+        self.threshold, self.value = room("threshold", "float32"), room("value", "float32")
+        self.left_codes = room("left_codes", "int32", (*shape, self.words)) if self.coded else None
+        self.size = room("size", "int32", (2,))  # trees, and the depth of the deepest
+
+    def plant(self, forest: Forest, *, factor: float = 1.0) -> None:
+        """Takes the trees over, their answers times the factor; there must be room for them."""
+        count = len(forest.value)
+        for variable, values in (
+            (self.column, forest.column),
+            (self.right, forest.right),
+            (self.threshold, forest.threshold),
+            (self.value, (factor * forest.value).astype(np.float32)),
+            (self.left_codes, forest.left_codes),
+        ):
+            if variable is not None:
+                room = np.zeros(variable.shape, values.dtype)
+                room[:count] = values
+                variable.assign(room)
+        self.size.assign(np.array([count, forest.depth], np.int32))
+
+    def call(self, matrix: Any) -> Any:
+        """The scores of the rows."""
+        trees, depth = self.size.value[0], self.size.value[1]
+        rows, nodes = tf.shape(matrix)[0], nodes_of(self.max_leaves)
+        first = tf.range(trees)[tf.newaxis, :] * nodes  # where each tree's nodes begin
+        places = tf.zeros([rows, 1], tf.int32) + first
+        column, right, threshold = (
+            tf.reshape(each.value, [-1]) for each in (self.column, self.right, self.threshold)
+        )
+
+        def step(done: Any, places: Any) -> tuple[Any, Any]:
+            columns = tf.gather(column, places)
+            values = tf.gather(matrix, columns, axis=1, batch_dims=1)
+            is_left = values <= tf.gather(threshold, places)
+            if self.left_codes is not None:
+                is_left |= self._is_left_code(places, columns, values)
+            return done + 1, tf.where(is_left, places + 1, first + tf.gather(right, places))
+
+        _, places = tf.while_loop(
+            lambda done, _: done < depth, step, [tf.constant(0), places],
+            shape_invariants=[tf.TensorShape([]), tf.TensorShape([None, None])],
+        )  # fmt: skip
+        values = tf.gather(tf.reshape(self.value.value, [-1]), places)
+        return tf.reduce_sum(tf.reshape(values, [rows, trees // self.outputs, self.outputs]), axis=1)
+
+    def _is_left_code(self, places: Any, columns: Any, values: Any) -> Any:
+        is_coded = columns < self.coded
+        most = float(self.words * WORD_BITS - 1)
+        codes = tf.where(is_coded, tf.cast(tf.clip_by_value(values, 0.0, most), tf.int32), 0)
+        sets: Any = self.left_codes
+        words = tf.reshape(sets.value, [-1])
+        word = tf.gather(words, places * self.words + codes // WORD_BITS)
+        bit = tf.bitwise.right_shift(word, codes % WORD_BITS)
+        return is_coded & (tf.bitwise.bitwise_and(bit, 1) == 1)
+
+    def compute_output_shape(self, shape: Any) -> tuple[Any, int]:
+        """[rows, outputs]."""
+        return shape[0], self.outputs
+
+    def get_config(self) -> dict[str, Any]:
+        """What Keras saves of it."""
+        names = ("outputs", "coded", "max_trees", "max_leaves", "words")
+        return {**super().get_config(), **{name: getattr(self, name) for name in names}}

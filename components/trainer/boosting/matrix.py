@@ -1,0 +1,84 @@
+"""Features by name as the matrices that scikit-learn takes. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from components.errors import ComponentError
+from components.trainer.features import Feature
+
+MAX_CATEGORIES = 255
+"""Beyond so many HistGradientBoosting takes a category's code as a number, in the order of the codes."""
+
+Matrix = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of the matrix that the trees see: categories first, then numbers.
+
+    Attributes:
+        names: of the features, in the order of the columns; a feature of n values a row has n columns.
+        categories: of each column that is a category, how many there are; these columns come first.
+    """
+
+    names: tuple[str, ...]
+    categories: tuple[int, ...]
+
+    @classmethod
+    def of(cls, features: Mapping[str, Feature]) -> "Columns":
+        """The columns that these features make.
+
+        Raises:
+            ComponentError: a feature is an image.
+        """
+        if images := [name for name, feature in features.items() if feature.dtype == "uint8"]:
+            raise ComponentError(
+                f"boosted trees take numbers and categories; {images[0]} is an image",
+                hint="set train.model to components.trainer.models.cnn.build_model",
+            )
+        found = [
+            (name, feature.categories)
+            for name, feature in sorted(features.items())
+            for _ in range(int(np.prod(feature.shape)))
+        ]
+        coded = [(name, count) for name, count in found if count is not None and count <= MAX_CATEGORIES]
+        numbers = [name for name, count in found if count is None or count > MAX_CATEGORIES]
+        return cls(
+            names=(*(name for name, _ in coded), *numbers), categories=tuple(count for _, count in coded)
+        )
+
+    @property
+    def features(self) -> list[str]:
+        """Each feature once, in the order of their columns."""
+        return list(dict.fromkeys(self.names))
+
+    def matrix(self, values: Mapping[str, npt.NDArray[Any]]) -> Matrix:
+        """The features as one matrix, float32 [rows, columns]: categories as their codes.
+
+        Args:
+            values: by feature, [rows, ...].
+
+        Raises:
+            ComponentError: a value is not finite.
+        """
+        parts = {name: np.asarray(values[name]) for name in self.features}
+        for name, part in parts.items():
+            if not np.isfinite(part).all():
+                raise ComponentError(
+                    f"the feature {name} has values that are no finite numbers",
+                    hint="fill them in preprocessing_fn; the trees see another feature that says where",
+                )
+        flat = [part.reshape(len(part), -1).astype(np.float32) for part in parts.values()]
+        return np.concatenate(flat, axis=1)
+
+    def one_hot(self, matrix: Matrix) -> Matrix:
+        """The same rows as a linear model takes them: a column for each category, then the numbers."""
+        parts = []
+        for place, count in enumerate(self.categories):
+            codes = np.clip(matrix[:, place].astype(np.int64), 0, count - 1)
+            parts.append(np.eye(count, dtype=np.float32)[codes])
+        return np.concatenate([*parts, matrix[:, len(self.categories) :]], axis=1)

@@ -1,0 +1,149 @@
+"""Boosted trees and a linear model, for tables: numbers and categories to a class or a number.
+
+scikit-learn's HistGradientBoosting fits the trees in seconds, on the CPU; a TensorFlow graph walks them when
+the model is evaluated and served. How many, and how much of the linear model is mixed in, is found on rows of
+the train split that are held out: what has few rows, or adds up, is left to the linear model.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import numpy as np
+
+from components.trainer.boosting.arrays import laid_out, words_of
+from components.trainer.boosting.growing import Grown, Growth, grow
+from components.trainer.boosting.layer import Trees
+from components.trainer.boosting.matrix import Columns
+from components.trainer.features import Feature
+from components.trainer.models.head import finish_scores, outputs_of
+from components.trainer.own_fit import Rows
+
+
+@dataclass(frozen=True)
+class Hyperparameters:
+    """What `train.hyperparameters` may set.
+
+    Attributes:
+        classes: of the label, >= 2; None: the label is a number.
+        max_rounds: of boosting at most; each grows a tree, of more than two classes one a class.
+        max_trees: that there is room for; of many classes it allows fewer rounds.
+        patience_rounds: without a lower loss on the rows held out, after which no more are grown.
+        learning_rate: what each tree's answer is multiplied with, above 0.
+        max_leaves: of a tree, >= 2.
+        max_depth: of a tree, >= 1.
+        min_leaf_rows: rows of each leaf at least, >= 1.
+        linear_rows: with more rows than that no linear model is tried.
+    """
+
+    classes: int | None = 2
+    max_rounds: int = 400
+    max_trees: int = 4000
+    patience_rounds: int = 30
+    learning_rate: float = 0.1
+    max_leaves: int = 31
+    max_depth: int = 12
+    min_leaf_rows: int = 20
+    linear_rows: int = 20_000
+
+
+def build_model(features: Mapping[str, Feature], hyperparameters: Mapping[str, Any]) -> keras.Model:
+    """Returns the compiled model without a tree; `fit` grows them. See `head.finish` for what it puts out.
+
+    Args:
+        features: the model's inputs by name; integers without a known number of categories are numbers, and
+            so are categories of more than 255.
+        hyperparameters: fields of `Hyperparameters`; what is left out keeps its default.
+
+    Raises:
+        ComponentError: a feature is an image, or `classes` is wrong.
+    """
+    settings = Hyperparameters(**hyperparameters)
+    columns, outputs = Columns.of(features), outputs_of(settings.classes)
+    inputs = {
+        name: keras.Input(feature.shape, dtype=feature.model_dtype, name=name)
+        for name, feature in features.items()
+    }
+    flat = [keras.layers.Flatten()(inputs[name]) for name in columns.features]
+    matrix = _joined([keras.ops.cast(each, "float32") for each in flat])
+    coded = len(columns.categories)
+    hot = [
+        keras.ops.one_hot(keras.ops.cast(matrix[:, place], "int32"), count)
+        for place, count in enumerate(columns.categories)
+    ]
+    numbers = [matrix[:, coded:]] if coded < len(columns.names) else []
+    linear = keras.layers.Dense(outputs, dtype="float32", name="linear")
+    trees = Trees(
+        outputs=outputs,
+        coded=coded,
+        max_trees=_max_rounds(settings) * outputs,
+        max_leaves=settings.max_leaves,
+        words=words_of(columns),
+        dtype="float32",
+        name="trees",
+    )
+    scores = keras.layers.Add()([linear(_joined([*hot, *numbers])), trees(matrix)])
+    return finish_scores(inputs, scores, classes=settings.classes)
+
+
+def fit(model: keras.Model, rows: Rows, hyperparameters: Mapping[str, Any]) -> None:
+    """Grows the trees and fits the linear model; the trainer calls it instead of taking steps.
+
+    Args:
+        model: as `build_model` returns it.
+        rows: of the train split.
+        hyperparameters: as `build_model` gets them.
+
+    Raises:
+        ComponentError: the rows cannot be learned from.
+    """
+    settings = Hyperparameters(**hyperparameters)
+    columns, outputs = Columns.of(rows.features), outputs_of(settings.classes)
+    labels = rows.labels.reshape(-1).astype(np.float64)
+    mean, deviation = 0.0, 1.0
+    if settings.classes is None:
+        mean, deviation = float(labels.mean()), float(labels.std()) or 1.0
+    matrix = columns.matrix(rows.values)
+    grown = grow(
+        matrix, (labels - mean) / deviation, columns, _growth(settings, seed=rows.seed), tell=rows.tell
+    )
+    linear = model.get_layer("linear")
+    if grown.linear is not None:
+        linear.kernel.assign((1 - grown.share) * deviation * grown.linear[0])
+    else:
+        linear.kernel.assign(np.zeros(linear.kernel.shape))
+    linear.bias.assign(deviation * grown.offsets(outputs) + mean)
+    if grown.trees is not None:
+        forest = laid_out(grown, columns, outputs=outputs, max_leaves=settings.max_leaves)
+        model.get_layer("trees").plant(forest, factor=deviation)
+    rows.tell(_words(grown))
+
+
+def _words(grown: Grown) -> str:
+    rounds = f"{grown.trees.n_iter_} rounds of boosted trees" if grown.trees is not None else ""
+    if not grown.share:
+        return "a linear model, as no trees beside it predicted the rows held out better"
+    return rounds if grown.linear is None else f"{rounds}, {grown.share:.0%}, and a linear model"
+
+
+def _growth(settings: Hyperparameters, *, seed: int) -> Growth:
+    return Growth(
+        classes=settings.classes,
+        max_rounds=_max_rounds(settings),
+        patience_rounds=settings.patience_rounds,
+        learning_rate=settings.learning_rate,
+        max_leaves=settings.max_leaves,
+        max_depth=settings.max_depth,
+        min_leaf_rows=settings.min_leaf_rows,
+        linear_rows=settings.linear_rows,
+        seed=seed,
+    )
+
+
+def _max_rounds(settings: Hyperparameters) -> int:
+    return max(1, min(settings.max_rounds, settings.max_trees // outputs_of(settings.classes)))
+
+
+def _joined(parts: list[Any]) -> Any:
+    return keras.layers.Concatenate()(parts) if len(parts) > 1 else parts[0]
