@@ -1,9 +1,18 @@
-"""Workloads that `new` writes, without an edit, beside scikit-learn's linear models on the same split.
+"""Workloads that `new` writes, without an edit, beside scikit-learn's models on the same split.
 
-    .venv/bin/python benchmarks/bench_new.py [iris wine cancer diabetes taxi]
+    .venv/bin/python benchmarks/bench_new.py [--seeds 5] [--tables FOLDER] [NAME ...]
 
-The four data sets are scikit-learn's own, written as CSV; taxi is TFX's sample of trips with a column
-`big_tip` (a tip above a fifth of the fare) instead of the tip. The split is Ingest's, by the rows' hashes.
+iris, wine, cancer and diabetes are scikit-learn's own, written as CSV; taxi is TFX's sample of trips with a
+column `big_tip` (a tip above a fifth of the fare) instead of the tip. The other names of `LABELS` are read
+from FOLDER/NAME.csv: tables that the Python packages pydataset and vega_datasets bring along.
+
+Both of ours, the trees that a run trains and the network of `--profile network`, see the columns that `new`
+chose; the peers see the same columns of Ingest's own splits, as somebody would hand them to scikit-learn:
+categories one-hot for the linear model and as categories for the trees, dates taken apart, empty cells
+filled with the mean or left to the trees. "early" is HistGradientBoosting with early_stopping=True. Each
+number is the mean over the seeds, behind it the standard deviation over them where there is one; "se" is the
+standard error of an accuracy or an AUC that comes of the eval split's rows alone: differences of its size
+mean nothing.
 Everything is written into a copy of the project.
 """
 
@@ -15,13 +24,17 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import yaml
 from sklearn import datasets
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.metrics import accuracy_score, root_mean_squared_error
+from sklearn.metrics import accuracy_score, roc_auc_score, root_mean_squared_error
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -30,24 +43,40 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from components.ingest.source import resolve_source
 
 PROJECT = Path(__file__).resolve().parent.parent
-PARTS = ("pipeline", "components", "schemas", "workloads", "local_runner.py")
+PARTS = ("pipeline", "components", "schemas", "workloads", "local_runner.py", "pyproject.toml")
 SETS = {
     "iris": datasets.load_iris,
     "wine": datasets.load_wine,
     "cancer": datasets.load_breast_cancer,
     "diabetes": datasets.load_diabetes,
 }
+LABELS: dict[str, tuple[str, ...]] = {
+    "iris": ("target",), "wine": ("target",), "cancer": ("target",), "diabetes": ("target",),
+    "taxi": ("big_tip",),
+    "cars": ("Miles_per_Gallon",), "titanic": ("survived",), "weather": ("weather",), "hdma": ("deny",),
+    "males": ("occupation",), "flchain": ("death",), "temperatures": ("temp",), "baseball": ("r",),
+    "diamonds": ("price",), "movies": ("rating",), "insteval": ("y", "--task", "multiclass"),
+    "computers": ("price",), "housing": ("price",), "slid": ("wages",), "boston": ("medv",),
+    "hi": ("whrswk", "--task", "regression"), "vietnami": ("pharvis", "--task", "regression"),
+}  # fmt: skip
+"""Of each table: its label, and what else `new` is told. The label's empty cells are taken out before."""
+METRICS = {"auc": roc_auc_score, "sparse_categorical_accuracy": accuracy_score,
+           "root_mean_squared_error": root_mean_squared_error}  # fmt: skip
+MOST_CATEGORIES, ROWS_PER_CATEGORY = 254, 10
 
 
 def main() -> None:
-    """Prints a line for each data set: our metric, scikit-learn's, and the seconds of both commands."""
+    """Prints a line for each table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("names", nargs="*", default=[*SETS, "taxi"], metavar="NAME")
-    names = parser.parse_args().names
-    print("| data | rows | metric | ours | scikit-learn's linear model | new, s | run, s |")
-    print("| --- | --- | --- | --- | --- | --- | --- |")
+    parser.add_argument("--tables", type=Path, help="folder of NAME.csv")
+    parser.add_argument("--seeds", type=int, default=5, help="how many, for ours and for the peers")
+    parser.add_argument("--network", action="store_true", help="train the profile network as well")
+    options = parser.parse_args()
+    print("| data | rows | metric | se | ours | network | linear | trees | early | new, s | run, s |")
+    print("|" + " --- |" * 11)
     with tempfile.TemporaryDirectory(prefix="bench-new-") as folder:
         project = Path(folder)
         for part in PARTS:
@@ -56,81 +85,197 @@ def main() -> None:
                 shutil.copytree(source, project / part, ignore=shutil.ignore_patterns("__pycache__"))
             else:
                 shutil.copy(source, project / part)
-        for name in names:
-            print(_line(project, name), flush=True)
+        for name in options.names:
+            print(_line(project, name, options), flush=True)
 
 
-def _line(project: Path, name: str) -> str:
-    rows = _write_taxi(project) if name == "taxi" else _write_set(project, name)
-    label = "big_tip" if name == "taxi" else "target"
-    workload = f"{name}_new"
-    new_s = _command(project, "new", workload, "--data", f"{name}.csv", "--label", label)
-    run_s = _command(project, "run", workload)
+def _line(project: Path, name: str, options: argparse.Namespace) -> str:
+    rows, workload = _write(project, name, options.tables), f"my_{name}"
+    label, *words = LABELS[name]
+    new_s, _ = _command(project, "new", workload, "--data", f"{name}.csv", "--label", label, *words)
+    settings = yaml.safe_load((project / "workloads" / workload / "workload.yaml").read_text())
+    metric = settings["evaluate"]["metrics"][0]
+    seeds = range(1, options.seeds + 1)
+    ours, network, run_s = [], [], 0.0
+    for seed in seeds:
+        took_s, value = _run(project, workload, metric, seed)
+        ours.append(value)
+        run_s = run_s or took_s
+    if options.network:
+        network = [_run(project, workload, metric, seed, "--profile", "network")[1] for seed in seeds]
+    train, held = (_split(project, workload, split) for split in ("train", "eval"))
+    peers = _peers(train, held, settings["data"]["label"], metric, seeds)
+    return (
+        f"| {name} | {rows:,} | {metric} | {_standard_error(metric, ours, held, label)} | {_told(ours)} | "
+        f"{_told(network)} | {' | '.join(map(_told, peers))} | {new_s:.1f} | {run_s:.0f} |"
+    )
+
+
+def _run(project: Path, workload: str, metric: str, seed: int, *words: str) -> tuple[float, float]:
+    """Seconds of a run, and its metric on the eval split; NaN where a gate stopped it before that."""
+    took_s, code = _command(project, "run", workload, "--set", f"train.seed={seed}", *words, allowed=(0, 3))
     shown = subprocess.run(
         [sys.executable, "local_runner.py", "show", "--json"],
         cwd=project, capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
-    metrics = json.loads(shown)["metrics"]
-    metric = {"diabetes": "root_mean_squared_error", "taxi": "auc", "cancer": "binary_accuracy"}.get(
-        name, "sparse_categorical_accuracy"
-    )
-    peer = "" if name == "taxi" else f"{_peer(project, workload, label, name):.4f}"
-    return f"| {name} | {rows:,} | {metric} | {metrics[metric]:.4f} | {peer} | {new_s:.1f} | {run_s:.0f} |"
+    found = json.loads(shown)
+    if code:
+        print(f"{workload}, seed {seed}: {found.get('blessing_reasons') or found['state']}", file=sys.stderr)
+    return took_s, (found.get("metrics") or {}).get(metric, float("nan"))
 
 
-def _command(project: Path, *words: str) -> float:
+def _command(project: Path, *words: str, allowed: tuple[int, ...] = (0,)) -> tuple[float, int]:
     began = time.monotonic()
     done = subprocess.run(
         [sys.executable, "local_runner.py", *words], cwd=project, capture_output=True, text=True
     )
-    if done.returncode:
+    if done.returncode not in allowed:
         sys.exit(f"{' '.join(words)} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
-    return time.monotonic() - began
+    return time.monotonic() - began, done.returncode
 
 
-def _write_set(project: Path, name: str) -> int:
-    frame = SETS[name](as_frame=True).frame
-    frame.to_csv(project / f"{name}.csv", index=False)
-    return len(frame)
+def _told(values: Sequence[float]) -> str:
+    if not len(values):
+        return ""
+    spread = f" ± {np.std(values):.2g}" if len(values) > 1 and np.std(values) > 0 else ""
+    return f"{np.mean(values):.4g}{spread}"
+
+
+def _standard_error(metric: str, values: Sequence[float], held: dict[str, Any], label: str) -> str:
+    """Of an accuracy the binomial's, of an AUC that of Hanley and McNeil (1982)."""
+    at, truth = float(np.mean(values)), held[label]
+    if metric == "sparse_categorical_accuracy":
+        return f"{np.sqrt(at * (1 - at) / len(truth)):.3f}"
+    if metric != "auc":
+        return ""
+    _, (few, many) = np.unique(truth, return_counts=True)
+    first, second = at / (2 - at), 2 * at**2 / (1 + at)
+    spread = at * (1 - at) + (few - 1) * (first - at**2) + (many - 1) * (second - at**2)
+    return f"{np.sqrt(spread / few / many):.3f}"
+
+
+def _write(project: Path, name: str, tables: Path | None) -> int:
+    if name in SETS:
+        frame = SETS[name](as_frame=True).frame
+        frame.to_csv(project / f"{name}.csv", index=False)
+        return len(frame)
+    if name == "taxi":
+        return _write_taxi(project)
+    if tables is None:
+        sys.exit(f"{name} is read from a folder: add --tables FOLDER")
+    with (tables / f"{name}.csv").open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row[LABELS[name][0]]]
+    return _write_csv(project / f"{name}.csv", rows)
 
 
 def _write_taxi(project: Path) -> int:
     taxi = resolve_source("package://tfx/examples/chicago_taxi_pipeline/data/simple/data.csv", root=project)
-    path = taxi.files[0]
-    with path.open(newline="") as file:
+    with taxi.files[0].open(newline="") as file:
         rows = list(csv.DictReader(file))
     for row in rows:
         tips = float(row.pop("tips"))
         row["big_tip"] = str(int(round(tips * 100) * 5 > round(float(row["fare"]) * 100)))
-    with (project / "taxi.csv").open("w", newline="") as file:
+    return _write_csv(project / "taxi.csv", rows)
+
+
+def _write_csv(path: Path, rows: list[dict[str, str]]) -> int:
+    with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, rows[0])
         writer.writeheader()
         writer.writerows(rows)
     return len(rows)
 
 
-def _peer(project: Path, workload: str, label: str, name: str) -> float:
-    """scikit-learn's linear model with its defaults, fitted and judged on Ingest's own splits."""
-    train, held = (_split(project, workload, split) for split in ("train", "eval"))
-    target = train.pop(label), held.pop(label)
-    columns = sorted(train)
-    x = [np.column_stack([part[column] for column in columns]) for part in (train, held)]
-    if name == "diabetes":
-        ridge = make_pipeline(StandardScaler(), Ridge()).fit(x[0], target[0])
-        return float(root_mean_squared_error(target[1], ridge.predict(x[1])))
-    logistic = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)).fit(x[0], target[0])
-    return float(accuracy_score(target[1], logistic.predict(x[1])))
-
-
 def _split(project: Path, workload: str, split: str) -> dict[str, Any]:
+    """The columns of Ingest's split: numbers with NaN, or texts with ""."""
     import tensorflow as tf
 
     files = sorted(map(str, (project / "output").glob(f"**/{workload}/Ingest/examples/*/Split-{split}/*")))
-    found: dict[str, list[float]] = {}
-    for record in tf.data.TFRecordDataset(files, "GZIP").as_numpy_iterator():
-        for column, feature in tf.train.Example.FromString(record).features.feature.items():
-            found.setdefault(column, []).extend(feature.float_list.value or feature.int64_list.value)
-    return {column: np.array(values, dtype=np.float64) for column, values in found.items()}
+    rows = [
+        tf.train.Example.FromString(record).features.feature
+        for record in tf.data.TFRecordDataset(files, "GZIP").as_numpy_iterator()
+    ]
+    found: dict[str, Any] = {}
+    for column in sorted({name for row in rows for name in row}):
+        cells = [row.get(column) for row in rows]
+        if any(cell is not None and cell.bytes_list.value for cell in cells):
+            found[column] = np.array(
+                [
+                    cell.bytes_list.value[0].decode() if cell and cell.bytes_list.value else ""
+                    for cell in cells
+                ],
+                object,
+            )
+        else:
+            values = [(cell.float_list.value or cell.int64_list.value) if cell else () for cell in cells]
+            found[column] = np.array([each[0] if len(each) else np.nan for each in values], np.float64)
+    return found
+
+
+def _peers(
+    train: dict[str, Any], held: dict[str, Any], label: str, metric: str, seeds: Sequence[int]
+) -> list[list[float]]:
+    """Metrics by seed of the linear model, of HistGradientBoosting, and of the same with early stopping."""
+    is_number = metric == "root_mean_squared_error"
+    truth = [part[label] for part in (train, held)]
+    if not is_number:
+        classes = {value: code for code, value in enumerate(sorted(set(truth[0]) | set(truth[1])))}
+        truth = [np.array([classes[value] for value in part]) for part in truth]
+    tables = [_taken_apart(part, label) for part in (train, held)]
+    numbers, codes, hot = [], [], []
+    for column in sorted(tables[0]):
+        own, other = (table[column] for table in tables)
+        if own.dtype == object:
+            values, counts = np.unique(own.astype(str), return_counts=True)
+            kept = values[np.argsort(-counts)][: max(1, int((counts >= ROWS_PER_CATEGORY).sum()))]
+            places = {value: place for place, value in enumerate(kept[:MOST_CATEGORIES])}
+            coded = [np.array([places.get(v, len(places)) for v in part]) for part in (own, other)]
+            codes.append(coded)
+            hot.append([np.eye(len(places) + 1)[part] for part in coded])
+        else:
+            numbers.append([own, other])
+            mean = np.nanmean(own)
+            hot.append([np.where(np.isnan(part), mean, part)[:, None] for part in (own, other)])
+    trees = [np.column_stack([each[part] for each in (*codes, *numbers)]) for part in (0, 1)]
+    flat = [np.hstack([each[part] for each in hot]) for part in (0, 1)]
+    kind = HistGradientBoostingRegressor if is_number else HistGradientBoostingClassifier
+    settings: dict[str, Any] = {"categorical_features": list(range(len(codes))) or None}
+    linear = make_pipeline(StandardScaler(), Ridge() if is_number else LogisticRegression(max_iter=1000))
+    found = [[_score(linear, flat, truth, metric)]]
+    for early in ("auto", True):
+        models = [kind(early_stopping=early, random_state=seed, **settings) for seed in seeds]
+        found.append([_score(model, trees, truth, metric) for model in models])
+    return found
+
+
+def _score(model: Any, x: Sequence[Any], truth: Sequence[Any], metric: str) -> float:
+    model.fit(x[0], truth[0])
+    answers = model.predict_proba(x[1])[:, 1] if metric == "auc" else model.predict(x[1])
+    return float(METRICS[metric](truth[1], answers))
+
+
+def _taken_apart(part: dict[str, Any], label: str) -> dict[str, Any]:
+    """The columns without the label; dates as year, day of the year, weekday and hour."""
+    found = {}
+    for column, values in part.items():
+        if column == label:
+            continue
+        dates = [_date(value) for value in values] if values.dtype == object else [None]
+        if any(date is None for date in dates):
+            found[column] = values
+            continue
+        for piece in ("year", "month", "hour"):
+            found[f"{column} {piece}"] = np.array([float(getattr(date, piece)) for date in dates])
+        found[f"{column} day"] = np.array([float(date.timetuple().tm_yday) for date in dates])
+        found[f"{column} weekday"] = np.array([float(date.weekday()) for date in dates])
+    return found
+
+
+def _date(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text.replace("/", "-"))
+    except ValueError:
+        return None
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from components.trainer.features import Feature
 from components.trainer.settings.blow_up import BlowUpSettings
 from components.trainer.settings.checkpoint import CheckpointSettings
 from components.trainer.settings.compute import ComputeSettings
+from components.trainer.settings.early_stopping import EarlyStoppingSettings
 from components.trainer.settings.group import SettingsGroup
 from components.trainer.settings.input import InputSettings
 from components.trainer.settings.step import LearningRateSettings, StepSettings
@@ -29,6 +30,7 @@ GROUPS: dict[str, type[SettingsGroup]] = {
     "learning_rate": LearningRateSettings,
     "input": InputSettings,
     "checkpoint": CheckpointSettings,
+    "early_stopping": EarlyStoppingSettings,
     "blow_up": BlowUpSettings,
     "watch": WatchSettings,
 }
@@ -59,6 +61,7 @@ class TrainingJob:
         learning_rate: how the learning rate follows the batch.
         input: where the parsed examples are kept.
         checkpoint: when its state is kept.
+        early_stopping: when it stops before its last epoch.
         blow_up: what is done when its loss is no number any more.
         watch: what is recorded of it.
 
@@ -83,6 +86,7 @@ class TrainingJob:
     learning_rate: LearningRateSettings = field(default_factory=LearningRateSettings)
     input: InputSettings = field(default_factory=InputSettings)
     checkpoint: CheckpointSettings = field(default_factory=CheckpointSettings)
+    early_stopping: EarlyStoppingSettings = field(default_factory=EarlyStoppingSettings)
     blow_up: BlowUpSettings = field(default_factory=BlowUpSettings)
     watch: WatchSettings = field(default_factory=WatchSettings)
 
@@ -113,6 +117,11 @@ class TrainingJob:
     def inputs(self) -> dict[str, Feature]:
         """The features by name, without the label: what `build_model` gets."""
         return {feature.name: feature for feature in self.features if feature.name != self.label}
+
+    @property
+    def serves_best(self) -> bool:
+        """Whether the best epoch's weights are exported, not the last one's."""
+        return self.checkpoint.serve_best or self.early_stopping.patience is not None
 
     @property
     def identity(self) -> str:

@@ -35,7 +35,7 @@ def summarise(
         unit in their name; and verdict, a line for people.
     """
     clock = reached.clock
-    serves_best = job.checkpoint.serve_best and reached.best is not None
+    serves_best = job.serves_best and reached.best is not None
     epoch = reached.best.epoch if serves_best and reached.best else len(reached.history)
     step_s = clock.stepping_s / clock.timed_steps if clock.timed_steps else None
     measured = Measured(

@@ -126,7 +126,7 @@ def train(job: TrainingJob, preemption: Preemption) -> dict[str, Any]:
     import keras
 
     from components.trainer.compiled_model import dtype_policy
-    from components.trainer.input.examples import input_advice, open_examples
+    from components.trainer.input.examples import input_advice, open_splits
     from components.trainer.loop.execution import takes_blocks
     from components.trainer.loop.fit import Input, fit
     from components.trainer.loop.input_wait import input_wait
@@ -135,8 +135,7 @@ def train(job: TrainingJob, preemption: Preemption) -> dict[str, Any]:
     require_divisible(job.batch_size, replicas=devices.replicas, hosts=devices.hosts.count)
     keras.utils.set_random_seed(job.seed)
     keras.config.set_dtype_policy(dtype_policy(job.step, devices))
-    examples = open_examples(job.train_files, job, devices, split="train")
-    eval_examples = open_examples(job.eval_files, job, devices, split="eval") if job.eval_files else None
+    examples, eval_examples = open_splits(job, devices)
     require_one_batch(job.batch_size, examples=examples.count, full_batches=examples.full_batches)
     if eval_examples:
         require_evaluation(eval_examples.count, needed=eval_examples.needed)
@@ -174,7 +173,7 @@ def train(job: TrainingJob, preemption: Preemption) -> dict[str, Any]:
     constant_s = None
     if data.wait is None:
         constant_s = constant_batch_step_s(model, data.batches_from(0, 0), reached.clock, devices)
-    result = facts | summarise(
+    result = {**facts, "steps": reached.step} | summarise(
         job,
         reached,
         attempts,

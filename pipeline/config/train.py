@@ -6,7 +6,7 @@ from pydantic import Field, JsonValue, field_validator
 
 from pipeline.config.problems import KeyRuleError
 from pipeline.config.section import Column, DottedPath, Section, StepRange, Text, Texts, without_default
-from pipeline.config.train_loop import BlowUpConfig, CheckpointConfig, Exports
+from pipeline.config.train_loop import BlowUpConfig, CheckpointConfig, EarlyStoppingConfig, Exports
 
 # YAML has lists only; everything inside them stays strict.
 Axes = Annotated[tuple[Literal["batch", "model"] | None, ...], Field(strict=False, min_length=1)]
@@ -151,6 +151,9 @@ class TrainConfig(Section):
     )
     checkpoint: CheckpointConfig = Field(
         default=CheckpointConfig(), description="When the training keeps its state, to go on from."
+    )
+    early_stopping: EarlyStoppingConfig = Field(
+        default=EarlyStoppingConfig(), description="When the training stops before its last epoch."
     )
     blow_up: BlowUpConfig = Field(
         default=BlowUpConfig(), description="What is done when the loss is no number any more, or too high."

@@ -37,6 +37,23 @@ class CheckpointConfig(Section):
     )
 
 
+class EarlyStoppingConfig(Section):
+    """When a training stops before its last epoch."""
+
+    patience: int | None = Field(
+        default=None,
+        ge=1,
+        description="Epochs without a better checkpoint.best_metric, after which the training stops and the "
+        "best epoch's weights are exported; null: it goes on to its last epoch.",
+    )
+    share: float = Field(
+        default=0.1,
+        gt=0,
+        lt=1,
+        description="Share of the train split that is held out to measure that; the eval split only judges.",
+    )
+
+
 class BlowUpConfig(Section):
     """What is done when the loss is no number any more, or too high."""
 

@@ -142,13 +142,12 @@ def _metrics(plan: Plan) -> tuple[str, ...]:
 
 
 def _training(plan: Plan) -> dict[str, Any]:
-    """Few rows: a linear model with the weight of scikit-learn's ridge; many: hidden layers beside it."""
+    """The profile `network`. Few rows: a linear model, with the weight of scikit-learn's ridge."""
     train_rows = max(plan.rows * 2 // 3, 1)
     is_small = plan.rows < FEW_ROWS
     batch_size = 32 if is_small else 256
-    # Adam needs some thousand updates for a linear model at this rate, and some hundred for hidden layers.
-    updates = 3000 if is_small else 800
-    epochs = int(np.clip(updates * batch_size // train_rows, 5, 300))
+    # Adam needs some thousand updates for a linear model at this rate; hidden layers stop by themselves.
+    epochs = int(np.clip(3000 * batch_size // train_rows, 5, 300)) if is_small else 100
     hyperparameters: dict[str, Any] = {"learning_rate": 0.01 if is_small else 0.001}
     if is_small:
         # Both penalize the sum of squares with 1 for a sum over rows; Keras' losses are means over them.
@@ -159,7 +158,12 @@ def _training(plan: Plan) -> dict[str, Any]:
             "label_mean": f"{plan.mean:.6g}",
             "label_deviation": f"{plan.deviation:.6g}",
         }
-    return {"batch_size": batch_size, "epochs": epochs, "hyperparameters": hyperparameters}
+    return {
+        "batch_size": batch_size,
+        "epochs": epochs,
+        "hyperparameters": hyperparameters,
+        "patience": None if is_small else 10,
+    }
 
 
 def bad_share_limit(bad: int, rows: int) -> float | None:

@@ -348,6 +348,23 @@ def test_best_epoch_stays_and_is_what_is_served_when_asked_for(long_job, tmp_pat
         assert stored["variable_0"].tobytes() in what_it_left(tmp_path)[0].values()
 
 
+def test_training_stops_by_rows_it_was_not_trained_on_and_gives_its_best_epoch(long_job, tmp_path):
+    settings = {"patience": 2, "share": 0.2}
+    changes = {"hyperparameters": {"learning_rate": 0.5}, "epochs": 60, "early_stopping": settings}
+    result, lines = run(long_job, tmp_path, **changes)
+    history = json.loads((tmp_path / "history.json").read_text())["epochs"]
+    best = min(history, key=lambda epoch: epoch["val_loss"])
+    assert len(history) == best["epoch"] + 2 < 60
+    assert (result["epoch"], result["metrics"]["val_loss"]) == (best["epoch"], best["val_loss"])
+    told = events(lines, "start")[0]
+    assert told["eval_rows"] == round(0.2 * (told["train_rows"] + told["eval_rows"]))
+    first = what_it_left(tmp_path)
+    # Killed after it had stopped, before its result was taken: it stops where it was.
+    _, lines = run(long_job, tmp_path, **changes)
+    assert events(lines, "epoch") == []
+    assert what_it_left(tmp_path) == first
+
+
 BLOWS_UP = """
     import os
     import keras

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 
 from components.errors import ComponentError
@@ -109,6 +110,37 @@ class FileRows:
     def _read(self, numbers: Any) -> list[Any]:
         block = self._rows[numbers]
         return [np.ascontiguousarray(block[each.name]) for each in self._features]
+
+
+class PartOfRows:
+    """Some of other rows.
+
+    Args:
+        rows: all of them.
+        numbers: of those that are taken, int64 [n].
+    """
+
+    def __init__(self, rows: Rows, numbers: npt.NDArray[np.int64]) -> None:
+        self._rows, self._numbers = rows, tf.constant(numbers)
+        self.count, self.row_bytes = len(numbers), rows.row_bytes
+        self.words = f"{self.count:,} of {rows.words}"
+
+    def take(self, numbers: tf.Tensor) -> Columns:
+        """The rows with these numbers, counted among the taken ones."""
+        return self._rows.take(tf.gather(self._numbers, numbers))
+
+
+def held_out(rows: Rows, *, share: float, seed: int) -> tuple[PartOfRows, PartOfRows]:
+    """The rows to train on, and those held out: the same ones for the same seed.
+
+    Args:
+        rows: all of them.
+        share: that is held out, 0 .. 1; at least one row is.
+        seed: of the choice.
+    """
+    order = np.random.default_rng(seed).permutation(rows.count)
+    held = max(1, round(share * rows.count))
+    return PartOfRows(rows, np.sort(order[held:])), PartOfRows(rows, np.sort(order[:held]))
 
 
 def load_rows(

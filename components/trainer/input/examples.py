@@ -104,6 +104,12 @@ class HeldExamples:
         # Small batches are taken several at a time, also where each is a block of its own.
         return batches.batch(1, drop_remainder=True).prefetch(2) if in_one_call == 1 else batches
 
+    def held_out(self) -> tuple["HeldExamples", "HeldExamples"]:
+        """Those to train on, and those that `train.early_stopping` looks at."""
+        parts = arrays.held_out(self._rows, share=self._job.early_stopping.share, seed=self._job.seed)
+        train, held = (HeldExamples(part, self._job, self._devices) for part in parts)
+        return train, held
+
     def evaluation(self) -> tf.data.Dataset:
         """All rows, but for the few that the devices cannot divide among them."""
         job, devices = self._job, self._devices
@@ -115,6 +121,31 @@ class HeldExamples:
             multiple=job.batch_size if static else devices.divisor,
             hosts=devices.hosts,
         )
+
+
+def open_splits(job: TrainingJob, devices: Devices) -> tuple[Examples, Examples | None]:
+    """What is trained on, and what each epoch is measured on.
+
+    The latter is the eval split, or, where the training may stop early, a part of the train split: the eval
+    split then has no say in what is trained, and judges it.
+
+    Args:
+        job: files and settings.
+        devices: how a batch is divided.
+
+    Raises:
+        ComponentError: as `open_examples`; or the rows are streamed, of which none can be held out.
+    """
+    train = open_examples(job.train_files, job, devices, split="train")
+    if job.early_stopping.patience is None:
+        held = open_examples(job.eval_files, job, devices, split="eval") if job.eval_files else None
+        return train, held
+    if not isinstance(train, HeldExamples):
+        raise ComponentError(
+            "train.early_stopping holds rows out of those in memory or in a file, and these are streamed",
+            hint="set train.input.cache to file, or train.early_stopping.patience to null",
+        )
+    return train.held_out()
 
 
 class StreamedExamples:

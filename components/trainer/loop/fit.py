@@ -90,14 +90,14 @@ def fit(
             begin = replace(_newest(model, folder), rollbacks=rollbacks)
             emit("rolled_back", step=begin.step, trial=rollbacks, message=error.message)
             continue
-        if folder and job.checkpoint.serve_best and reached.best:
+        if folder and job.serves_best and reached.best:
             _take(folder.read(reached.best.step), model)
         return reached, attempts
 
 
 def _folder(job: TrainingJob) -> CheckpointFolder | None:
     location = job.checkpoint_dir
-    if location is None and (job.blow_up.trials or job.checkpoint.serve_best):
+    if location is None and (job.blow_up.trials or job.serves_best):
         own = Path(job.output_dir, "checkpoints")  # for this attempt only
         own.mkdir(exist_ok=True)
         location = str(own)
@@ -112,6 +112,7 @@ def _keeping(job: TrainingJob, folder: CheckpointFolder | None, preemption: Pree
         writer=CheckpointWriter(folder) if folder else None,
         preemption=preemption,
         guard=LossGuard(job.blow_up),
+        early_stopping=job.early_stopping,
     )
 
 
@@ -162,7 +163,7 @@ def _fit_from(begin: Checkpoint, model: Any, job: TrainingJob, data: Input, keep
             epoch += 1
             if getattr(model.optimizer, "use_ema", False) and epoch < job.epochs:
                 restore(model, record.state)  # fit has ended, and put averages in the weights' place
-        run(epoch, job.epochs, done=0)
+        run(job.epochs if record.is_over else epoch, job.epochs, done=0)
     finally:
         keeping.preemption.training_ended()
         if keeping.writer:

@@ -6,6 +6,7 @@ from typing import Any
 
 import keras
 
+from components.errors import ComponentError
 from components.trainer.checkpoint import Arrays, Best, Checkpoint
 from components.trainer.loop.blow_up import LossGuard
 from components.trainer.loop.preemption import PreemptedError, Preemption
@@ -13,6 +14,7 @@ from components.trainer.loop.state import metrics_snapshot, restore_metrics, sna
 from components.trainer.loop.stepping import Stepping
 from components.trainer.loop.writer import CheckpointWriter
 from components.trainer.settings.checkpoint import CheckpointSettings
+from components.trainer.settings.early_stopping import EarlyStoppingSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,12 +26,14 @@ class Keeping:
         writer: None: nowhere.
         preemption: whether to leave.
         guard: no checkpoint of a training that has blown up.
+        early_stopping: when to stop before the last epoch.
     """
 
     settings: CheckpointSettings
     writer: CheckpointWriter | None
     preemption: Preemption
     guard: LossGuard
+    early_stopping: EarlyStoppingSettings
 
 
 class Record(keras.callbacks.Callback):  # type: ignore[misc]
@@ -88,7 +92,10 @@ class Record(keras.callbacks.Callback):  # type: ignore[misc]
             self._leave()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Notes the epoch's metrics, and saves; raises as `on_train_batch_end` does."""
+        """Notes the epoch's metrics, saves, and stops where no better epoch is to be expected.
+
+        Raises as `on_train_batch_end` does.
+        """
         metrics = {name: float(value) for name, value in (logs or {}).items()}
         self._keeping.guard.check(metrics["loss"], f"after epoch {epoch + 1}")
         step = (epoch + 1) * self._steps_per_epoch
@@ -101,6 +108,15 @@ class Record(keras.callbacks.Callback):  # type: ignore[misc]
         self._keep(metrics=False)
         if self._keeping.preemption.is_requested:
             self._leave()
+        self.model.stop_training = self.is_over
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the best epoch is so long ago that the training stops; also of one that is gone on with."""
+        patience, best = self._keeping.early_stopping.patience, self.reached.best
+        return (
+            patience is not None and best is not None and len(self.reached.history) - best.epoch >= patience
+        )
 
     def _is_due(self, step: int) -> bool:
         settings = self._keeping.settings
@@ -113,6 +129,11 @@ class Record(keras.callbacks.Callback):  # type: ignore[misc]
     def _best(self, metrics: dict[str, float], *, epoch: int, step: int) -> Best | None:
         settings, best = self._keeping.settings, self.reached.best
         value = metrics.get(settings.best_metric)
+        if value is None and self._keeping.early_stopping.patience is not None:
+            raise ComponentError(
+                f"train.checkpoint.best_metric ({settings.best_metric}) is not measured, and "
+                f"train.early_stopping goes by it; there are {', '.join(metrics)}"
+            )
         if value is None or not settings.is_better(value, best.value if best else None):
             return best
         return Best(epoch=epoch, step=step, value=value)

@@ -135,13 +135,34 @@ def test_the_label_decides_over_metrics(root, values, metric):
     assert config.evaluate.metrics[0] == metric
 
 
+@pytest.mark.parametrize(
+    ("values", "classes"),
+    [
+        (lambda row: row % 2, {}),
+        (lambda row: ["a", "b", "c"][row % 3], {"classes": 3}),
+        (lambda row: 100 + NOISE[row + 900], {"classes": None}),
+    ],
+)
+def test_boosted_trees_are_trained_and_a_profile_trains_the_network(root, values, classes):
+    _write(root, {**COLUMNS, "churned": values})
+    _begin(root)
+    file = root / "workloads/customers/workload.yaml"
+    trees = load_workload(file, root=root).train
+    network = load_workload(file, profile="network", root=root).train
+    assert trees.model == "components.trainer.models.boosted_trees.build_model"
+    assert trees.hyperparameters == classes
+    assert network.model == "workloads.customers.model.build_model"
+    assert "learning_rate" in network.hyperparameters
+
+
 def test_few_rows_get_a_linear_model_and_many_hidden_layers(root):
     _write(root, COLUMNS)
     _begin(root)
     _write(root, COLUMNS, rows=2500, name="data.csv")
     _begin(root, name="more")
     few, many = (
-        load_workload(root / f"workloads/{name}/workload.yaml", root=root) for name in ("customers", "more")
+        load_workload(root / f"workloads/{name}/workload.yaml", profile="network", root=root)
+        for name in ("customers", "more")
     )
     assert few.train.hyperparameters["hidden_units"] == []
     assert "hidden_units" not in many.train.hyperparameters

@@ -49,6 +49,18 @@ def test_epoch_is_a_permutation_without_what_fills_no_batch(rows):
     assert epoch != sorted(epoch)
 
 
+def test_rows_held_out_are_never_trained_on_and_stay_the_same(rows):
+    from components.trainer.input.arrays import eval_batches, held_out
+
+    train, held = held_out(rows, share=0.2, seed=3)
+    looked_at = set(chain.from_iterable(numbers(eval_batches(held, label="y", batch_size=16))))
+    seen = set(chain.from_iterable(numbers(training(train, steps_per_epoch=2), 12)))
+    assert (len(looked_at), train.count) == (10, 40)
+    assert seen == set(range(ROWS)) - looked_at
+    again = held_out(rows, share=0.2, seed=3)[1]
+    assert set(chain.from_iterable(numbers(eval_batches(again, label="y", batch_size=16)))) == looked_at
+
+
 def test_order_is_pinned_wherever_the_rows_are(rows):
     assert numbers(training(rows), 1)[0][:6] == [33, 22, 47, 11, 17, 32]
 

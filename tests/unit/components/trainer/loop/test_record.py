@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
+from components.errors import ComponentError
 from components.trainer.checkpoint import Checkpoint, Clock
 from components.trainer.loop.preemption import Preemption
 from components.trainer.settings.blow_up import BlowUpSettings
 from components.trainer.settings.checkpoint import CheckpointSettings
+from components.trainer.settings.early_stopping import EarlyStoppingSettings
 
 pytestmark = [
     pytest.mark.slow,
@@ -45,7 +47,11 @@ def test_checkpoints_come_by_steps_by_minutes_and_at_the_end_of_an_epoch(setting
 
     writer, stepping = Steps(), Stepping(Clock())
     keeping = Keeping(
-        settings=settings, writer=writer, preemption=Preemption(), guard=LossGuard(BlowUpSettings())
+        settings=settings,
+        writer=writer,
+        preemption=Preemption(),
+        guard=LossGuard(BlowUpSettings()),
+        early_stopping=EarlyStoppingSettings(),
     )
     record = Record(Checkpoint(), steps_per_epoch=STEPS, keeping=keeping, stepping=stepping)
     model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
@@ -53,3 +59,48 @@ def test_checkpoints_come_by_steps_by_minutes_and_at_the_end_of_an_epoch(setting
     rows = np.ones((STEPS * 4, 2), "float32")
     model.fit(rows, rows[:, :1], batch_size=4, epochs=2, verbose=0, callbacks=[stepping, record])
     assert writer.kept == kept
+
+
+@pytest.mark.parametrize(("patience", "stops_after"), [(None, None), (1, 3), (2, 4), (9, None)])
+def test_it_stops_so_many_epochs_after_the_best(patience, stops_after):
+    record = _record(patience)
+    seen = []
+    for epoch, loss in enumerate([3.0, 1.0, 2.0, 1.5, 1.2]):
+        record.on_epoch_end(epoch, {"loss": 0.0, "val_loss": loss})
+        seen.append(record.model.stop_training)
+        if seen[-1]:
+            break
+    assert seen.index(True) + 1 == stops_after if stops_after else not any(seen)
+    assert record.reached.best.epoch == 2
+
+
+def test_one_that_had_stopped_is_not_gone_on_with():
+    stopped = _record(2)
+    for epoch, loss in enumerate([1.0, 2.0, 2.0]):
+        stopped.on_epoch_end(epoch, {"loss": 0.0, "val_loss": loss})
+    assert _record(2, begin=stopped.reached).is_over
+    assert not _record(3, begin=stopped.reached).is_over
+
+
+def test_a_metric_that_is_not_measured_stops_nothing_in_silence():
+    with pytest.raises(ComponentError, match="there are loss, auc"):
+        _record(2).on_epoch_end(0, {"loss": 0.5, "auc": 0.9})
+
+
+def _record(patience, begin=None):
+    import keras
+
+    from components.trainer.loop.blow_up import LossGuard
+    from components.trainer.loop.record import Keeping, Record
+    from components.trainer.loop.stepping import Stepping
+
+    keeping = Keeping(
+        settings=CheckpointSettings(),
+        writer=None,
+        preemption=Preemption(),
+        guard=LossGuard(BlowUpSettings()),
+        early_stopping=EarlyStoppingSettings(patience=patience),
+    )
+    record = Record(begin or Checkpoint(), steps_per_epoch=STEPS, keeping=keeping, stepping=Stepping(Clock()))
+    record.set_model(keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)]))
+    return record
