@@ -132,11 +132,9 @@ def grow(
     rounds: list[int] = []
     losses = dict.fromkeys(SHARES if with_linear else (1.0,), 0.0)
     for number, held in enumerate(parts, 1):
-        place = f"part {number} of {len(parts)} held out"
+        tell(f"part {number} of {len(parts)} is held out")
         kept = ~held
-        count, scores = _rounds(
-            matrix, labels, held, columns, growth, tell=lambda words, place=place: tell(f"{place}, {words}")
-        )
+        count, scores = _rounds(matrix, labels, held, columns, growth)
         rounds.append(count)
         others = scores
         if hot is not None:
@@ -192,8 +190,6 @@ def _rounds(
     held: npt.NDArray[np.bool_],
     columns: Columns,
     growth: Growth,
-    *,
-    tell: Callable[[str], None],
 ) -> tuple[int, Scores]:
     """How many rounds are best for the rows held out, and their scores [rows, outputs] after these."""
     model = _trees(growth, columns, rounds=STEP_ROUNDS)
@@ -202,7 +198,6 @@ def _rounds(
         model.fit(matrix[~held], labels[~held])
         found = scores_of(model, matrix[held], growth)
         loss = loss_of(found, labels[held], growth.classes)
-        tell(f"round {model.max_iter}, loss {loss:.4f}")
         if loss < best_loss:
             best, best_loss, scores = model.max_iter, loss, found
         if model.max_iter - best >= growth.patience_rounds or model.max_iter >= growth.max_rounds:
