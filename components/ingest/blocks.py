@@ -71,8 +71,8 @@ class Block:
 
     Attributes:
         rows: how many rows the columns (or records) hold.
-        columns: the values by column: strings yet to be parsed where `is_text`, else int64, uint64, float64,
-            decimals, large_binary, null or a large_list of these.
+        columns: the values by column: strings yet to be parsed where `is_text`, else int64, uint64, uint8,
+            float64, decimals, large_binary, null or a large_list of these.
         records: serialised Examples, where the file holds those; then there are no columns.
         rejects: rows of the same stretch of the file that are not among `rows`.
         find: where the row with an index below `rows` stands.

@@ -118,7 +118,7 @@ def as_type(values: pa.Array, kind: ColumnType) -> tuple[pa.Array, Mask]:
     """Typed values, or lists of them, as values of another type; lists keep their lengths.
 
     Args:
-        values: int64, uint64, float64, decimals, large_binary or null, or a large_list of these.
+        values: int64, uint64, uint8, float64, decimals, large_binary or null, or a large_list of these.
         kind: the wanted type.
 
     Returns:
@@ -141,6 +141,8 @@ def as_type(values: pa.Array, kind: ColumnType) -> tuple[pa.Array, Mask]:
         return pa.nulls(len(values)), np.asarray(values.is_valid(), dtype=np.bool_)
     if kind == ColumnType.TEXT:
         return values.cast(pa.string()).cast(pa.binary()).cast(wanted), good
+    if kind == ColumnType.INT and values.type == pa.uint8():
+        return values, good  # as wide as it need be
     is_exact = pa.types.is_integer(values.type) or pa.types.is_decimal(values.type)
     if kind == ColumnType.FLOAT and is_exact:
         return values.cast(wanted, safe=False), good

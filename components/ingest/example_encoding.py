@@ -47,8 +47,8 @@ class ExampleEncoder:
         """Serialises rows.
 
         Args:
-            columns: the values of each column, one for each row: int64, float64, float32, large_binary or
-                null by the column's type, or a large_list of these.
+            columns: the values of each column, one for each row: int64, uint8, float64, float32,
+                large_binary or null by the column's type, or a large_list of these.
             rows: how many.
 
         Returns:
@@ -194,6 +194,8 @@ def _payload(values: pa.Array, kind: ColumnType) -> tuple[pa.Array, npt.NDArray[
         with np.errstate(over="ignore"):  # as protobuf does: beyond float32 is infinite
             data = flat.to_numpy(zero_copy_only=False).astype("<f4")
         return binary_array(data, counts * 4), counts > 0
+    if flat.type == pa.uint8():
+        return binary_array(*_varints_of_bytes(flat.to_numpy(zero_copy_only=False), counts)), counts > 0
     data, lengths = varints(flat.to_numpy(zero_copy_only=False).astype(np.int64, copy=False))
     if len(counts) == len(lengths) and not pa.types.is_large_list(values.type):
         return binary_array(data, lengths), counts > 0
@@ -209,6 +211,20 @@ def _texts(flat: pa.Array, counts: Lengths) -> pa.Array:
     offsets = np.concatenate([[0], np.cumsum(counts)])
     lists = pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), framed)
     return pc.binary_join(lists, _EMPTY)
+
+
+def _varints_of_bytes(values: Bytes, counts: Lengths) -> tuple[Bytes, Lengths]:
+    """As `varints`, with little memory beside: bytes take one or two. The lengths are those of the rows."""
+    is_long = values > 127
+    both = np.ones((len(values), 2), dtype=np.uint8)  # 128 to 255: the byte itself, which says "more", and 1
+    both[:, 0] = values
+    is_there = np.ones((len(values), 2), dtype=np.bool_)
+    is_there[:, 1] = is_long
+    lengths = counts.copy()
+    begins = np.cumsum(counts) - counts
+    if len(values):
+        lengths[counts > 0] += np.add.reduceat(is_long, begins[counts > 0], dtype=np.int64)
+    return both[is_there], lengths
 
 
 def _sums(lengths: Lengths, counts: Lengths) -> Lengths:

@@ -3,6 +3,8 @@
 A few are read at a time, so that an archive may be larger than memory. Pickled objects are refused.
 """
 
+import io
+import math
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -15,10 +17,13 @@ import pyarrow as pa
 
 from components.ingest.blocks import Block, FileError, InputFile, Place
 from components.ingest.column_types import Columns, ColumnType
+from components.ingest.limits import Limits
 from components.ingest.options import Options
 
 IMAGE = "image"
 _BLOCK_VALUES = 1 << 20
+_MOST_HEADER_BYTES = 64 * 1024  # numpy writes 128 for a plain array
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # what numpy writes; others may ask for much memory
 # What zipfile and numpy raise over archives that are damaged, encrypted or of a kind that they do not know.
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError)
 
@@ -40,19 +45,19 @@ def infer(file: InputFile, options: Options, known: Columns) -> dict[str, Column
     kinds: dict[str, ColumnType] = {IMAGE: ColumnType.INT, options.label: ColumnType.INT}
     with _opened(file) as archive:
         for part in _parts(file, archive):
-            for feature, array in zip(kinds, _pair(file, archive, part), strict=True):
+            for feature, array in zip(kinds, _pair(file, archive, part, options.limits), strict=True):
                 if array.dtype.kind == "f":
                     kinds[feature] = ColumnType.FLOAT
     return kinds
 
 
-def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]:
+def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]:  # noqa: ARG001
     """The images of a file with their classes; the part is "train", "test" or whatever follows "x_"."""
     done = 0
     with _opened(file) as archive:
         for part in _parts(file, archive):
-            images, labels = _pair(file, archive, part)
-            values = int(np.prod(images.shape[1:], dtype=np.int64))
+            images, labels = _pair(file, archive, part, options.limits)
+            values = math.prod(images.shape[1:])
             step = max(_BLOCK_VALUES // max(values, 1), 1)
             try:
                 with archive.open(f"x_{part}.npy") as x, archive.open(f"y_{part}.npy") as y:
@@ -63,19 +68,19 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
                         pixels = _take(x, rows * values, images.dtype)
                         classes = _take(y, rows, labels.dtype)
                         done += rows * values * images.dtype.itemsize
-                        yield _block(part, first, pixels, classes, (IMAGE, options.label), columns, done)
+                        yield _block(part, first, pixels, classes, (IMAGE, options.label), done)
             except _BROKEN as error:
                 raise _damaged(file, error) from error
 
 
-def image_shapes(file: InputFile) -> dict[str, tuple[int, ...]]:
+def image_shapes(file: InputFile, limits: Limits) -> dict[str, tuple[int, ...]]:
     """The shape of the array of images of each part, such as {"train": (60000, 28, 28)}.
 
     Raises:
         FileError: as `infer`.
     """
     with _opened(file) as archive:
-        return {part: _pair(file, archive, part)[0].shape for part in _parts(file, archive)}
+        return {part: _pair(file, archive, part, limits)[0].shape for part in _parts(file, archive)}
 
 
 def _block(
@@ -84,7 +89,6 @@ def _block(
     pixels: npt.NDArray[Any],
     classes: npt.NDArray[Any],
     names: tuple[str, str],
-    columns: Columns,
     done: int,
 ) -> Block:
     rows = len(classes)
@@ -94,8 +98,8 @@ def _block(
     return Block(
         rows=rows,
         columns={
-            image: pa.LargeListArray.from_arrays(offsets, _typed(pixels, columns[image])),
-            label: _typed(classes, columns[label]),
+            image: pa.LargeListArray.from_arrays(offsets, _typed(pixels)),
+            label: _typed(classes),
         },
         find=lambda row: Place(None, first + row, f"x_{part}[{first + row}]".encode()),
         part=part,
@@ -103,8 +107,13 @@ def _block(
     )
 
 
-def _typed(values: npt.NDArray[Any], kind: ColumnType) -> pa.Array:
-    return pa.array(values.astype(np.int64 if kind == ColumnType.INT else np.float64))
+def _typed(values: npt.NDArray[Any]) -> pa.Array:
+    """Bytes stay such, as an image of them would be eight times as large."""
+    if values.dtype.kind == "f":
+        return pa.array(values.astype(np.float64))
+    if values.dtype.itemsize == 1 and values.dtype.kind in "bu":
+        return pa.array(values.view(np.uint8))
+    return pa.array(values.astype(np.uint64 if values.dtype.kind == "u" else np.int64))
 
 
 def _parts(file: InputFile, archive: zipfile.ZipFile) -> list[str]:
@@ -122,20 +131,34 @@ def _parts(file: InputFile, archive: zipfile.ZipFile) -> list[str]:
     return parts
 
 
-def _pair(file: InputFile, archive: zipfile.ZipFile, part: str) -> tuple[_Array, _Array]:
+def _pair(file: InputFile, archive: zipfile.ZipFile, part: str, limits: Limits) -> tuple[_Array, _Array]:
     images, labels = (_described(file, archive, f"{letter}_{part}") for letter in "xy")
     if len(images.shape) < 2 or images.shape[:1] != labels.shape[:1] or len(labels.shape) != 1:
         raise FileError(
             f"{file.name}: x_{part} has the shape {images.shape} and y_{part} {labels.shape}",
             hint="they must be [images, height, width, ...] and [images]",
         )
+    values = math.prod(images.shape[1:])
+    for name, size in (("image_pixels", values), ("decoded_bytes", values * _bytes_of(images.dtype))):
+        if size > getattr(limits, name):
+            raise FileError(
+                f"{file.name}: an image of x_{part}, {images.shape[1:]} of {images.dtype}, is {size:,}, "
+                f"{limits.exceeded(name)}",
+                hint=f"make the images smaller, or raise data.limits.{name}",
+            )
     return images, labels
+
+
+def _bytes_of(dtype: np.dtype[Any]) -> int:
+    """What a value takes while it is read, see `_typed`."""
+    return 1 if dtype.itemsize == 1 and dtype.kind in "bu" else 8
 
 
 def _described(file: InputFile, archive: zipfile.ZipFile, name: str) -> _Array:
     try:
         with archive.open(f"{name}.npy") as stream:
             shape, is_fortran, dtype = _header(stream)
+            _check_size(name, shape, dtype, archive.getinfo(f"{name}.npy"), stream.tell())
     except _BROKEN as error:
         raise _damaged(file, error) from error
     if dtype.kind not in "buif" or dtype.hasobject or is_fortran:
@@ -146,12 +169,27 @@ def _described(file: InputFile, archive: zipfile.ZipFile, name: str) -> _Array:
     return _Array(shape, dtype)
 
 
+def _check_size(
+    name: str, shape: tuple[int, ...], dtype: np.dtype[Any], info: zipfile.ZipInfo, header_bytes: int
+) -> None:
+    """Refuses an array that is not as large as its header says, with a ValueError in words."""
+    if info.compress_type not in _METHODS:
+        raise ValueError(f"{name} is packed by method {info.compress_type}, which numpy does not write")
+    there = info.file_size - header_bytes
+    if dtype.kind in "buif" and (min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != there):
+        raise ValueError(f"the header of {name} says {shape} of {dtype}, and {there:,} bytes follow")
+
+
 def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """What the header of an array says; the stream then stands at its first value."""
     version = np.lib.format.read_magic(stream)
-    read_header = (
-        np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    )
-    shape, is_fortran, dtype = read_header(stream)
+    is_first = version == (1, 0)
+    size = stream.read(2 if is_first else 4)
+    if (header_bytes := int.from_bytes(size, "little")) > _MOST_HEADER_BYTES:
+        raise ValueError(f"a header of {header_bytes:,} bytes")
+    header = io.BytesIO(size + stream.read(header_bytes))
+    read_header = np.lib.format.read_array_header_1_0 if is_first else np.lib.format.read_array_header_2_0
+    shape, is_fortran, dtype = read_header(header)
     return shape, is_fortran, dtype
 
 

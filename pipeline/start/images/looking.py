@@ -211,7 +211,7 @@ def _look_at_arrays(path: Path) -> ImageFacts:
             f"{path.name}: the classes (y_train) are fractions; they must be whole numbers.",
             hint="y.astype(numpy.uint8) before numpy.savez",
         )
-    shapes = image_shapes(file)
+    shapes = image_shapes(file, options.limits)
     pictures = {part: _picture(path.name, part, shape) for part, shape in shapes.items()}
     if len(set(pictures.values())) > 1:
         raise UsageError(
