@@ -17,7 +17,7 @@ from pipeline.config import WorkloadConfig
 from pipeline.errors import UsageError
 from pipeline.local.documents import DocumentError, typed
 from pipeline.local.history import History
-from pipeline.local.lock import check_store, locked
+from pipeline.local.lock import changing_pushes, check_store
 from pipeline.local.record import RunRecord
 from pipeline.local.wording import metrics_line
 from pipeline.metadata_store import connection_config, prepare_server, server_of
@@ -104,7 +104,7 @@ def clear_baseline(config: WorkloadConfig, output: Path, *, reason: str) -> Base
     Raises:
         UsageError: nothing was ever run there, or an engine is at work.
     """
-    with locked(output, run_id="baseline"):
+    with changing_pushes(output, config.name, run_id="baseline"):
         store, blessings = _blessings(config, output)
         _write(store, retire=blessings, restore=[])
         _note(config.name, output, "clear", "", reason, retired=[each.uri for each in blessings])
@@ -123,7 +123,7 @@ def set_baseline(config: WorkloadConfig, output: Path, run: RunRecord, *, reason
         raise UsageError(
             f"Run {run.run_id} {what}: it cannot be the baseline of {config.name}.", hint="see runs"
         )
-    with locked(output, run_id="baseline"):
+    with changing_pushes(output, config.name, run_id="baseline"):
         store, blessings = _blessings(config, output)
         own = [each for each in blessings if each.uri in blessings_of(run)]
         if not own:

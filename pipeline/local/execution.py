@@ -9,7 +9,7 @@ from pipeline.errors import PipelineError
 from pipeline.local.engine import Display, Engine
 from pipeline.local.history import History, result_of
 from pipeline.local.kept_files import kept_files
-from pipeline.local.lock import check_store, locked
+from pipeline.local.lock import check_store, working
 from pipeline.local.planning import (
     Plan,
     check_nodes,
@@ -73,7 +73,7 @@ def execute(
     history = History(request.output)
     check_nodes(request, history)
     run_id = resumed.run_id if resumed else history.new_run_id()
-    with locked(request.output, run_id=run_id):
+    with working(request.output, request.workload, run_id=run_id):
         end_leftovers(request.output / "runs")
         remove_left(request.output / "runs")
         check_store(request.output / "metadata.db")

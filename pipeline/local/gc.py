@@ -21,7 +21,7 @@ from pipeline.local.artifact_folders import ArtifactFolders, children
 from pipeline.local.history import History
 from pipeline.local.invocation import DEFAULT_KEEP, command
 from pipeline.local.kept_states import KeptStates, key_of
-from pipeline.local.lock import check_store, locked
+from pipeline.local.lock import alone, check_store
 from pipeline.local.outcome import pushed_to
 from pipeline.local.processes import end_leftovers
 from pipeline.local.record import RunRecord
@@ -55,7 +55,7 @@ def collect(output: Path, *, keep: int = DEFAULT_KEEP, dry_run: bool = False) ->
     if not output.is_dir():
         is_what = "is no folder" if output.exists() else "does not exist"
         raise UsageError(f"{output} {is_what}.", hint="name the folder of the runs with --output")
-    with locked(output, run_id="gc"):
+    with alone(output, run_id="gc"):
         check_store(output / "metadata.db")
         try:
             sweep = find_unneeded(output.resolve(), keep=keep)

@@ -1,4 +1,4 @@
-"""One engine at a time for an output folder, or many steps; and a metadata store that can be used."""
+"""Who works in an output folder: one engine, or many steps; beside them, who changes what is pushed."""
 
 import contextlib
 import fcntl
@@ -8,6 +8,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 from pipeline.errors import UsageError
 
@@ -19,16 +20,76 @@ _LOCK_WAIT_S = 0.3
 _STEP_WAIT_S = 600.0
 # Up to this size, reading the whole store to find damage costs less than a tenth of a second.
 _CHECKED_BYTES = 32 * 2**20
+# In the output folder: one folder with a lock for each workload.
+_PUSHES = ".pushes"
 
 
 @contextlib.contextmanager
-def locked(output: Path, *, run_id: str, shared: bool = False) -> Iterator[None]:
-    """Holds the output folder for this process. The kernel lets go when the process ends, however it ends.
+def working(output: Path, workload: str, *, run_id: str, in_steps: bool = False) -> Iterator[None]:
+    """Holds an output folder, and what a workload has pushed from there, for a run.
+
+    Args:
+        output: the folder.
+        workload: what is run, or the name of another pipeline.
+        run_id: the run's.
+        in_steps: several steps may work there at the same time; a step waits for an engine.
+
+    Raises:
+        UsageError: as `locked`.
+    """
+    with (
+        locked(output, run_id=run_id, shared=in_steps),
+        locked(_pushes(output, workload), run_id=run_id, shared=in_steps, what=f"{workload} in {output}"),
+    ):
+        yield
+
+
+@contextlib.contextmanager
+def changing_pushes(output: Path, workload: str, *, run_id: str) -> Iterator[None]:
+    """Holds what one workload has pushed, or what it is compared with; runs of other workloads go on beside.
+
+    Args:
+        output: the folder.
+        workload: its name.
+        run_id: what is done, e.g. `rollback`.
+
+    Raises:
+        UsageError: as `locked`.
+    """
+    with (
+        locked(output / _PUSHES, run_id=run_id, shared=True, what=str(output), wait_s=_LOCK_WAIT_S),
+        locked(_pushes(output, workload), run_id=run_id, what=f"{workload} in {output}"),
+    ):
+        yield
+
+
+@contextlib.contextmanager
+def alone(output: Path, *, run_id: str) -> Iterator[None]:
+    """Holds an output folder against everyone: no run is at work, and nobody changes what is pushed.
+
+    Raises:
+        UsageError: as `locked`.
+    """
+    with locked(output, run_id=run_id), locked(output / _PUSHES, run_id=run_id, what=str(output)):
+        yield
+
+
+def _pushes(output: Path, workload: str) -> Path:
+    return output / _PUSHES / quote(workload, safe="")
+
+
+@contextlib.contextmanager
+def locked(
+    output: Path, *, run_id: str, shared: bool = False, what: str = "", wait_s: float | None = None
+) -> Iterator[None]:
+    """Holds a folder for this process. The kernel lets go when the process ends, however it ends.
 
     Args:
         output: the folder.
         run_id: what it is held for, for the message to those who come too late.
         shared: others that share it may hold it at the same time; for those that do not, this waits longer.
+        what: what is held, in the words of that message; empty: the folder.
+        wait_s: how long to wait for it, >= 0; None: as above.
 
     Raises:
         UsageError: another engine holds it, or the folder cannot be written; names the owner.
@@ -43,14 +104,12 @@ def locked(output: Path, *, run_id: str, shared: bool = False) -> Iterator[None]
         ) from error
     try:
         try:
-            _take(
-                descriptor,
-                fcntl.LOCK_SH if shared else fcntl.LOCK_EX,
-                wait_s=_STEP_WAIT_S if shared else _LOCK_WAIT_S,
-            )
+            usual_s = _STEP_WAIT_S if shared else _LOCK_WAIT_S
+            kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+            _take(descriptor, kind, wait_s=usual_s if wait_s is None else wait_s)
         except BlockingIOError:
             raise UsageError(
-                f"{output} is in use by {_owner(path)}.",
+                f"{what or output} is in use by {_owner(path)}.",
                 hint="wait for it, or choose another folder with --output",
             ) from None
         os.ftruncate(descriptor, 0)
@@ -91,7 +150,8 @@ def is_locked(output: Path) -> bool:
 def _owner(path: Path) -> str:
     try:
         owner = json.loads(path.read_text(encoding="utf-8"))
-        return f"process {owner['pid']} (run {owner['run_id']})"
+        run_id = str(owner["run_id"])
+        return f"process {owner['pid']} ({f'run {run_id}' if run_id[:1].isdigit() else run_id})"
     except (OSError, ValueError, KeyError, TypeError):
         return "another run"
 

@@ -19,7 +19,7 @@ from pipeline.local.execution import RunDisplay, is_all_known, prepare
 from pipeline.local.graph import Graph
 from pipeline.local.history import History
 from pipeline.local.invocation import command
-from pipeline.local.lock import check_store, locked
+from pipeline.local.lock import check_store, locked, working
 from pipeline.local.outcome import GATE_STOPPED, NODE_FAILED, withhold
 from pipeline.local.plan import Decision
 from pipeline.local.planning import Plan, compile_graph, is_current
@@ -57,7 +57,7 @@ def begin(request: Request, *, display: RunDisplay, airflow: str = "", warm: War
     began = time.monotonic()
     history = History(request.output)
     run_id = history.new_run_id()
-    with locked(request.output, run_id=run_id, shared=True):
+    with working(request.output, request.workload, run_id=run_id, in_steps=True):
         check_store(request.output / "metadata.db")
         record = history.new_run(request.workload, request.to_json(), run_id=run_id)
         record.overrides, record.in_steps, record.airflow = dict(request.overrides), True, airflow
@@ -107,9 +107,9 @@ def run_node(
         PipelineError: a node before it is not done.
     """
     history = SharedHistory(output, node_id)
-    with locked(output, run_id=run_id, shared=True):
+    request = Request.from_json(_of_steps(history, run_id).target)
+    with working(output, request.workload, run_id=run_id, in_steps=True):
         record = _of_steps(history, run_id)
-        request = Request.from_json(record.target)
         entry = _entry(record, node_id)
         if entry.state in ("complete", "cached"):
             display.changed(record, entry)

@@ -18,7 +18,7 @@ from pipeline.config import WorkloadConfig, load_workload
 from pipeline.errors import UsageError
 from pipeline.local.history import History
 from pipeline.local.invocation import command
-from pipeline.local.lock import locked
+from pipeline.local.lock import changing_pushes
 from pipeline.local.request import workload_file
 from pipeline.local.wording import metrics_line
 from pipeline.root import PROJECT_ROOT
@@ -132,7 +132,7 @@ def rollback(config: WorkloadConfig, output: Path, *, to: int | None, reason: st
 
     Args:
         config: the workload.
-        output: the folder of its runs; no run may be at work there.
+        output: the folder of its runs; no run of the workload may be at work there.
         to: the version; None: the one before the model that is live. After a rollback that is one further
             back.
         reason: in the user's words; may be empty.
@@ -144,7 +144,7 @@ def rollback(config: WorkloadConfig, output: Path, *, to: int | None, reason: st
     base = serving_base(config, output.absolute())
     deployment = deployment_at(endpoint_settings(config))
     began = time.monotonic()
-    with locked(output.absolute(), run_id="rollback"):
+    with changing_pushes(output.absolute(), config.name, run_id="rollback"):
         shelf = shelf_at(base)
         found = _versions(shelf)
         if not found:

@@ -137,7 +137,7 @@ class Folder:
         return {
             str(path.relative_to(self.path)): path.read_bytes() if path.is_file() else None
             for path in sorted(self.path.rglob("*"))
-            if path.name != ".lock"
+            if path.name not in (".lock", ".pushes")  # where locks are
         }
 
 

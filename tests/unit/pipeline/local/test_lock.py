@@ -14,7 +14,16 @@ import pytest
 
 from pipeline.errors import UsageError
 from pipeline.local import lock
-from pipeline.local.lock import check_store, check_undamaged, has_execution, is_locked, locked
+from pipeline.local.lock import (
+    alone,
+    changing_pushes,
+    check_store,
+    check_undamaged,
+    has_execution,
+    is_locked,
+    locked,
+    working,
+)
 from pipeline.root import PROJECT_ROOT
 
 HOLD = """
@@ -180,3 +189,40 @@ def test_step_waits_for_an_engine_to_end(owner, tmp_path):
     began = time.monotonic()
     with locked(tmp_path / "out", run_id="step", shared=True):
         assert time.monotonic() - began > 0.5
+
+
+@pytest.mark.parametrize("holds", [working, changing_pushes])
+def test_what_a_workload_has_pushed_is_held_by_one_at_a_time(tmp_path, holds):
+    with holds(tmp_path, "taxi", run_id="20261122-1"):
+        with (
+            pytest.raises(UsageError, match=rf"taxi in {tmp_path} is in use by process {os.getpid()} "),
+            changing_pushes(tmp_path, "taxi", run_id="rollback"),
+        ):
+            pass
+        with changing_pushes(tmp_path, "digits", run_id="rollback"):
+            pass
+
+
+def test_one_run_at_a_time_works_in_a_folder_and_nobody_beside_gc(tmp_path):
+    with (
+        working(tmp_path, "pkg/x:make", run_id="20261122-1"),
+        pytest.raises(UsageError, match=r"\(run 20261122-1\)"),
+        working(tmp_path, "digits", run_id="20261122-2"),
+    ):
+        pass
+    for holding in (
+        working(tmp_path, "taxi", run_id="20261122-1"),
+        changing_pushes(tmp_path, "taxi", run_id="rollback"),
+    ):
+        with holding, pytest.raises(UsageError, match="is in use by"), alone(tmp_path, run_id="gc"):
+            pass
+
+
+def test_steps_of_one_workload_work_side_by_side_and_keep_a_rollback_out(tmp_path):
+    with (
+        working(tmp_path, "taxi", run_id="20261122-1", in_steps=True),
+        working(tmp_path, "taxi", run_id="20261122-1", in_steps=True),
+        pytest.raises(UsageError, match=rf"taxi in {tmp_path} is in use by"),
+        changing_pushes(tmp_path, "taxi", run_id="rollback"),
+    ):
+        pass

@@ -15,7 +15,7 @@ from components.pusher.shelf import shelf_at, thin_out
 from pipeline.config import WorkloadConfig
 from pipeline.errors import UsageError
 from pipeline.local import commands
-from pipeline.local.lock import locked
+from pipeline.local.lock import alone, working
 from pipeline.local.retention import kept_runs
 from pipeline.local.versions import rollback, verify, verify_all, versions, versions_text
 
@@ -178,21 +178,31 @@ def test_rollback_to_a_damaged_version_is_refused(config, output, base, pushed):
 def test_rollback_waits_for_no_run_but_says_that_one_is_at_work(config, output, pushed, project):
     pushed("a", "b")
     program = (
-        "import sys; from pathlib import Path; from pipeline.local.lock import locked\n"
-        "with locked(Path(sys.argv[1]), run_id='r'): print('held', flush=True); sys.stdin.read()"
+        "import sys; from pathlib import Path; from pipeline.local.lock import working\n"
+        "with working(Path(sys.argv[1]), sys.argv[2], run_id='20261122-1'):\n"
+        "    print('held', flush=True); sys.stdin.read()"
     )
     with subprocess.Popen(
-        [os.sys.executable, "-c", program, str(output)],
+        [os.sys.executable, "-c", program, str(output), config.name],
         cwd=project,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     ) as holder:
         assert holder.stdout.readline() == b"held\n"
-        with pytest.raises(UsageError, match="is in use by process"):
+        told = rf"toy in {output} is in use by process {holder.pid} \(run 20261122-1\)"
+        with pytest.raises(UsageError, match=told):
             rollback(config, output, to=None)
         holder.stdin.close()
-    with locked(output, run_id="free"):
+    with working(output, config.name, run_id="free"):
         pass
+
+
+def test_run_of_another_workload_keeps_nobody_from_a_rollback_and_gc_does(config, output, pushed):
+    first, _ = pushed("a", "b")
+    with working(output, "digits", run_id="20261122-1"):
+        assert rollback(config, output, to=None).target == first
+    with alone(output, run_id="gc"), pytest.raises(UsageError, match=r"in use by process \d+ \(gc\)"):
+        rollback(config, output, to=None)
 
 
 def test_rollback_keeps_as_many_versions_as_the_workload_says(output, base, pushed):
