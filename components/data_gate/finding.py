@@ -100,6 +100,7 @@ class Finding:
             which split a row is.
         rows_as: the subject of the earlier finding that has the same rows, where they are not told again.
         stops: False for what is only worth knowing.
+        is_final: whether a run could not go on, whatever reason anybody gives.
     """
 
     rule: Rule
@@ -116,6 +117,7 @@ class Finding:
     rows_of: str = ""
     rows_as: str = ""
     stops: bool = True
+    is_final: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Plain data; keys are the attributes' names, and `text` is the first line for people.

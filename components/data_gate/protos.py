@@ -115,6 +115,7 @@ def _schema_of(feature: Any, domains: dict[str, frozenset[str]], schema: Any) ->
         min=low,
         max=high,
         min_fraction=feature.presence.min_fraction,
+        has_shape=feature.HasField("shape"),
         is_in_training=_is_in(feature, schema, "TRAINING"),
         is_in_serving=_is_in(feature, schema, "SERVING"),
     )

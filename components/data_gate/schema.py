@@ -16,6 +16,7 @@ class FeatureSchema:
         min: the least number allowed; None: any.
         max: the largest number allowed; None: any.
         min_fraction: share of the rows that must have a value, 0 to 1.
+        has_shape: whether the schema gives it one: Transform reads no row without a value then.
         is_in_training: whether it is expected in the training data.
         is_in_serving: whether it is expected when the model is asked.
     """
@@ -28,6 +29,7 @@ class FeatureSchema:
     min: float | None = None
     max: float | None = None
     min_fraction: float = 0.0
+    has_shape: bool = False
     is_in_training: bool = True
     is_in_serving: bool = True
 

@@ -115,7 +115,12 @@ class Verdict:
     @property
     def passed(self) -> bool:
         """Whether the pipeline goes on."""
-        return not self.stopping or bool(self.accepted)
+        return not self.stopping or (bool(self.accepted) and not self.is_final)
+
+    @property
+    def is_final(self) -> bool:
+        """Whether no reason lets the data pass: a later node could not read it."""
+        return any(finding.is_final for finding in self.stopping)
 
     @property
     def message(self) -> str:
@@ -126,7 +131,7 @@ class Verdict:
         against = (
             f", against {self.reference_name}" if self.reference_name else ", no earlier data to compare with"
         )
-        accepted = f"; accepted: {self.accepted}" if self.accepted and count else ""
+        accepted = f"; accepted: {self.accepted}" if self.accepted and count and not self.is_final else ""
         return f"{found} in {data}{against}{accepted}"
 
     def lines(self) -> list[str]:
@@ -139,7 +144,7 @@ class Verdict:
             "passed": self.passed,
             "message": self.message,
             "accepted": self.accepted,
-            "override": "accept_data",
+            "override": "" if self.is_final else "accept_data",
             "reference": self.reference_name,
             "rows": self.rows,
             "features": self.features,
@@ -178,7 +183,8 @@ def _find(e: Evidence, scores: Mapping[str, float], explained: LabelScore | None
     yield from find_row_counts(e.statistics, e.reference, e.limits)
     repeats = [row_at(e.sample, row) for row in e.first_repeated] if e.sample else []
     yield from find_duplicates(e.repeated, e.sampled, e.limits, examples=repeats)
-    yield from find_label_faults(e.statistics, e.reference, e.label, e.limits)
+    is_needed = e.label in e.schema and e.schema[e.label].has_shape
+    yield from find_label_faults(e.statistics, e.reference, e.label, e.limits, is_needed=is_needed)
     yield from find_label_noise(
         explained, e.reference_label_score, e.label, e.limits, sample=e.sample, single=scores
     )

@@ -218,7 +218,9 @@ def _find(source: str, path: Path, file_format: str) -> Source:
         )
     globbed = next((i for i, part in enumerate(path.parts) if _GLOB_CHARACTERS.search(part)), None)
     if globbed is None:
-        raise SourceError(f"{shown(source)} does not exist{_nearest_entry(path)}", hint=_looked_at(path))
+        raise SourceError(
+            f"{shown(source)} does not exist{_nearest_entry(path)}", hint=_looked_at(path, source)
+        )
     directory = Path(*fixed[:globbed])
     pattern = "/".join(path.parts[globbed:])
     if "**" in pattern:
@@ -226,7 +228,9 @@ def _find(source: str, path: Path, file_format: str) -> Source:
             f"{shown(source)}: '**' is not taken", hint="write one '*' for each level of folders"
         )
     if not directory.is_dir():
-        raise SourceError(f"{shown(source)}: {shown(directory)} is not a folder", hint=_looked_at(directory))
+        raise SourceError(
+            f"{shown(source)}: {shown(directory)} is not a folder", hint=_looked_at(directory, source)
+        )
     return _matching(source, directory, pattern)
 
 
@@ -257,8 +261,10 @@ def _is_utf8(path: str) -> bool:
     return True
 
 
-def _looked_at(path: Path) -> str:
-    return f"looked for {shown(path)}; relative paths are relative to the project's root"
+def _looked_at(path: Path, source: str) -> str:
+    is_relative = not Path(source).is_absolute()
+    rule = f"; {shown(source)} is relative to the project's root" if is_relative else ""
+    return f"looked for {shown(path)}{rule}"
 
 
 def shown(name: str | Path) -> str:

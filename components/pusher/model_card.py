@@ -40,7 +40,7 @@ def _purpose(papers: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     yield _text(papers.get("description") or "The workload does not say what the model is for.")
     if label := papers.get("label"):
-        yield f"It was trained on the column {_text(label)}."
+        yield f"It predicts the column {_text(label)}."
 
 
 def _data(papers: Mapping[str, Any]) -> Iterator[str]:

@@ -33,7 +33,7 @@ _SHOWN_CELLS = 5
 _SKEWED = 1.1
 TASKS = ("auto", *get_args(Task))
 # From here on, somebody should ask whether the column is known before the label is.
-_SUSPICIOUS_SCORE = 0.8
+_SUSPICIOUS_SCORE = 0.7
 
 
 class Ask(Protocol):
@@ -215,13 +215,13 @@ def _asked_task(label: str, ask: Ask) -> Task:
 def _leaks(table: Table, label: str) -> tuple[dict[str, str], dict[str, str]]:
     """What the data gate would stop at, and what comes close to it: column -> in words."""
     scores = single_scores(table.columns, label)
-    words = {
+    sure = {
         column: f"predicts it alone, {score:.2f} where 1 is perfect"
         for column, score in scores.items()
-        if score > _SUSPICIOUS_SCORE
+        if score > Limits().max_label_score
     }
-    sure = {column for column in words if scores[column] > Limits().max_label_score}
-    return {c: words[c] for c in words if c in sure}, {c: words[c] for c in words if c not in sure}
+    close = {c: s for c, s in scores.items() if _SUSPICIOUS_SCORE < s <= Limits().max_label_score}
+    return sure, {column: f"{score:.2f} where 1 is perfect" for column, score in close.items()}
 
 
 def _source(data: str, root: Path) -> str:

@@ -21,7 +21,7 @@ class Role(StrEnum):
     NUMBER = "number"  # scaled to mean 0 and variance 1
     AMOUNT = "amount"  # its logarithm is: it runs over decades
     CATEGORY = "category"  # one of a few values
-    MOMENT = "moment"  # taken apart into what comes back: month, day of the week, hour
+    MOMENT = "moment"  # taken apart: month, day of the week, hour, place in the year, trend
     LEFT_OUT = "left out"
 
 
@@ -99,6 +99,8 @@ _ID_NAME = re.compile(r"(^|_)(id|uuid|guid|key|index|nr|no|number)$|^unnamed|^$|
 _OTHER_DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}\b")
 _AMOUNT_SPAN = 30.0
 _RARE_CLASS = 0.1
+# Behind the name of a feature, those of others that its column becomes.
+_PARTS = ("_missing", "_month", "_weekday", "_hour", "_year_sin", "_year_cos", "_trend")
 # What is less is told as a number of rows.
 _SHOWN_SHARE = 0.001
 
@@ -319,9 +321,9 @@ def _named(decision: Decision, taken: set[str]) -> Decision:
         return decision
     base = _safe(decision.facts.name)
     name, number = base, 2
-    while name in taken:
+    while taken.intersection(made := {f"{name}{part}" for part in ("", *_PARTS)}):
         name, number = f"{base}_{number}", number + 1
-    taken.add(name)
+    taken |= made
     return replace(decision, feature=name)
 
 
@@ -344,8 +346,10 @@ def _notes(
     ]
     if suspicions:
         notes.append(
-            f"Nearly gives {label.name} away: {'; '.join(f'{c} ({why})' for c, why in suspicions.items())}. "
-            f"Take out of data.columns and of preprocessing.py what is not known before {label.name} is."
+            f"Much of {label.name} can be told from one column alone: "
+            f"{', '.join(f'{c} ({why})' for c, why in suspicions.items())}. That may be a good feature; one "
+            f"that is known only after {label.name} is none: take it out of data.columns and of "
+            "preprocessing.py."
         )
     notes += [f"{column} holds several values a row: left out." for column in lists]
     if label.missing:

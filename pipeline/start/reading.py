@@ -29,6 +29,22 @@ MOST_ROWS = 500_000
 _DELIMITERS = ",;\t|"
 _HEAD_BYTES = 65_536
 _SUFFIX_FORMATS = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".jsonl": "jsonl", ".parquet": "parquet"}
+_SPREADSHEET = (
+    "save the sheet as CSV in the program that made it, or with "
+    "pandas.read_excel(...).to_csv('data.csv', index=False)"
+)
+_JSON = (
+    "where each line is an object, name it .jsonl; where all of it is one array: python -c 'import json, "
+    "sys; [print(json.dumps(row)) for row in json.load(sys.stdin)]' < data.json > data.jsonl"
+)
+_ARCHIVE = "unpack it first; .gz, .bz2 and .zst are unpacked here"
+_OTHER_FILES = {
+    **dict.fromkeys((".xlsx", ".xlsm", ".xls", ".ods"), _SPREADSHEET),
+    ".json": _JSON,
+    **dict.fromkeys((".zip", ".7z", ".rar", ".tar"), _ARCHIVE),
+}
+# How a ZIP file begins; a workbook of Excel is one.
+_ZIP = b"PK\x03\x04"
 _UNPACKED = (".gz", ".bz2", ".zst")
 
 
@@ -172,7 +188,10 @@ def _format_of(source: str, root: Path) -> str:
             return _SUFFIX_FORMATS[suffix.lower()]
     raise UsageError(
         f"{source}: no file whose name ends in {', '.join(_SUFFIX_FORMATS)}.",
-        hint="rename the files by what they hold; images lie in a folder for each class",
+        hint=next(
+            (_OTHER_FILES[end] for name in names if (end := Path(name).suffix.lower()) in _OTHER_FILES),
+            "rename the files by what they hold; images lie in a folder for each class",
+        ),
     )
 
 
@@ -184,6 +203,13 @@ def _check_encoding(file: InputFile) -> None:
     """
     head = open_stream(file).read(_HEAD_BYTES)
     is_utf16 = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    if b"\0" in head and not is_utf16:
+        is_zip = head.startswith(_ZIP)
+        what = "a ZIP file, as the workbooks of Excel are" if is_zip else "no text: it holds NUL bytes"
+        raise UsageError(
+            f"{file.name} is {what}.",
+            hint=_SPREADSHEET if is_zip else "name a CSV, JSON Lines or Parquet file with --data",
+        )
     try:
         codecs.getincrementaldecoder("utf-8")().decode(head)
     except UnicodeDecodeError:

@@ -31,6 +31,7 @@ _NO_TIME_NAME = re.compile(r"birth|born|dob", re.IGNORECASE)
 _LEAST_GROUPS, _MOST_ROWS_PER_GROUP, _LEAST_ROWS_PER_GROUP = 20, 30.0, 1.5
 _LEAST_MOMENTS = 20
 _SORTED_SHARE = 0.99
+_MOVED_SHARE = 0.2
 # Odd numbers that mix the codes of the columns into one.
 _MIXER = np.uint64(0x9E3779B97F4A7C15)
 
@@ -105,6 +106,8 @@ def _by_time(plan: Plan, columns: Mapping[str, Values], labels: Values) -> Split
         later = np.asarray(moments >= first, dtype=np.bool_)
         if not _has_enough(later, labels, is_number=plan.task == "regression"):
             continue
+        if _moved(later, labels, is_number=plan.task == "regression"):
+            continue  # nothing that was learned from the earlier rows could hold for the later ones
         why = f"by time: rows from {first} on judge what was learned from the earlier ones"
         shares = dict.fromkeys(("max_skew_l_infinity", "max_skew_jensen_shannon", "max_label_shift"), 1.0)
         return Split({"time": name, "starts": {"train": None, "eval": first}}, why, shares, plan.rows)
@@ -126,6 +129,20 @@ def _has_enough(later: npt.NDArray[np.bool_], labels: Values, *, is_number: bool
     known = np.array([label is not None and label == label for label in labels.tolist()])
     before, after = (set(labels[known & part].tolist()) for part in (~later, later))
     return after <= before and len(after) > 1
+
+
+def _moved(later: npt.NDArray[np.bool_], labels: Values, *, is_number: bool) -> bool:
+    """Whether the later rows have quite other labels than the earlier ones."""
+    if is_number:
+        before, after = (labels[part & ~np.isnan(labels)] for part in (~later, later))
+        return bool(abs(after.mean() - before.mean()) > before.std())
+    known = np.array([label is not None and label == label for label in labels.tolist()])
+    codes = categories(labels[known])
+    shares = [
+        np.bincount(codes[part[known]], minlength=codes.max() + 1) / part[known].sum()
+        for part in (~later, later)
+    ]
+    return bool(np.abs(shares[0] - shares[1]).max() > _MOVED_SHARE)
 
 
 def _by_group(plan: Plan) -> tuple[Plan, Split | None]:

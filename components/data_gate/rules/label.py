@@ -17,7 +17,7 @@ from components.data_gate.statistics import FeatureStatistics, Statistics
 
 
 def find_label_faults(
-    statistics: Statistics, reference: Statistics, label: str, limits: Limits
+    statistics: Statistics, reference: Statistics, label: str, limits: Limits, *, is_needed: bool = False
 ) -> Iterator[Finding]:
     """What is wrong with the label.
 
@@ -26,13 +26,14 @@ def find_label_faults(
         reference: what it is compared with; empty: nothing.
         label: the raw column that the label comes from.
         limits: `max_label_missing_share` and `max_label_shift`.
+        is_needed: whether Transform reads no row without it; then no limit allows one.
     """
     found = {split: each.features[label] for split, each in statistics.items() if label in each.features}
     if not found:
         yield Finding("label", label, (), "no split has this column", remedy="data.label names the column")
         return
     for split, feature in found.items():
-        yield from _missing(feature, split, limits)
+        yield from _missing(feature, split, 0.0 if is_needed else limits.max_label_missing_share, is_needed)
     constant = {split: feature for split, feature in found.items() if _is_constant(feature)}
     if constant:
         yield _constant(label, constant)
@@ -48,20 +49,25 @@ def find_label_faults(
             yield from _shift(feature, found[TRAIN], (split,), f"in {TRAIN}", limits)
 
 
-def _missing(feature: FeatureStatistics, split: str, limits: Limits) -> Iterator[Finding]:
-    if feature.missing_share > limits.max_label_missing_share:
+def _missing(feature: FeatureStatistics, split: str, limit: float, is_needed: bool) -> Iterator[Finding]:
+    if feature.missing_share > limit:
         name = key("max_label_missing_share")
+        others = (
+            "the schema gives the label a shape, and no row without it can be read"
+            if is_needed
+            else f"a preprocessing_fn that copes with them allows {name} above {feature.missing_share:.4f}"
+        )
         yield Finding(
             rule="label",
             feature=feature.name,
             splits=(split,),
             what=f"{share(feature.missing, feature.rows)} {agreeing(feature.missing, 'have')} no label",
             measured=feature.missing_share,
-            limit=limits.max_label_missing_share,
-            key=name,
+            limit=limit,
+            key="" if is_needed else name,
             remedy="label these rows, or leave them out of training and evaluation: data.unlabelled_rows: "
-            f"leave_out; a preprocessing_fn that copes with them allows {name} above "
-            f"{feature.missing_share:.4f}",
+            f"leave_out; {others}",
+            is_final=is_needed,
             query=RowQuery(feature.name, is_missing=True),
         )
 

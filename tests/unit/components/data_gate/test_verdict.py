@@ -11,6 +11,7 @@ from components.data_gate.finding import Edit, Finding, SampleRow, percent, plai
 from components.data_gate.limits import Freshness, Limits
 from components.data_gate.rules.rows import BadRows
 from components.data_gate.schema import Anomaly, FeatureSchema
+from components.data_gate.verdict import Verdict
 from components.data_profile.label_score import LabelScore
 
 RNG = np.random.default_rng(0)
@@ -186,3 +187,11 @@ def test_all_rules_judge_two_thousand_features_in_a_second_and_four_times_fewer_
     assert min(took["many"]) < 2.0
     # Linear is 4 and less; a rule that compares each feature with each other would make it 16.
     assert min(took["many"]) < 5 * min(took["few"])
+
+
+def test_what_a_later_node_cannot_read_is_stopped_whatever_reason_is_given():
+    needed = Finding("label", "y", ("train",), "1 of 100 rows has no label", is_final=True)
+    answer = Verdict(findings=(needed,), rows=100, features=2, accepted="agreed with Ann")
+    assert not answer.passed
+    assert answer.to_json()["override"] == ""
+    assert "accepted" not in answer.message

@@ -373,3 +373,59 @@ def test_infinite_numbers_are_no_feature(root):
     rate = next(d for d in _begin(root).plan.decisions if d.facts.name == "rate")
     assert rate.role == "left out"
     assert "beyond what 32-bit numbers hold" in rate.why
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "what", "hint"),
+    [
+        ("data.xlsx", b"PK\x03\x04", "no file whose name ends in", "save the sheet as CSV"),
+        (
+            "data.csv",
+            b"PK\x03\x04\x14\0\0",
+            "is a ZIP file, as the workbooks of Excel are",
+            "save the sheet as CSV",
+        ),
+        ("data.csv", b"a,b\n\0\x01\xff", "is no text: it holds NUL bytes", "name a CSV"),
+        ("data.json", b"[{}]", "no file whose name ends in", "json.load(sys.stdin)"),
+        ("data.zip", b"PK", "no file whose name ends in", "unpack it first"),
+    ],
+)
+def test_a_file_of_another_kind_is_named_as_what_it_is(root, name, content, what, hint):
+    (root / name).write_bytes(content)
+    with pytest.raises(UsageError, match=what) as refused:
+        _begin(root, data=name)
+    assert hint in refused.value.hint
+
+
+def test_values_are_read_as_they_are_written_and_rows_without_a_label_left_out(root):
+    columns = {
+        "day": lambda row: f"{1 + row % 28:02}.{1 + row % 12:02}.{2000 + row % 20}",
+        "price": lambda row: "NA" if row % 9 == 0 else f"${1000 + NOISE[row]:,.2f}",
+        "share": lambda row: f"{row % 90},5%",
+        "class": lambda row: ["a", "b"][row % 2],
+        "churned": lambda row: "" if row % 10 == 0 else COLUMNS["churned"](row),
+    }
+    _write(root, columns)
+    begun = _begin(root)
+    data = load_workload(root / "workloads/customers/workload.yaml", root=root).data
+    assert data.null_values == ("NA",)
+    assert data.dates == {"day": "%d.%m.%Y"}
+    assert {name: form.model_dump(exclude_defaults=True) for name, form in data.numbers.items()} == {
+        "price": {"thousands": ",", "unit": "$"},
+        "share": {"decimal": ",", "unit": "%"},
+    }
+    assert data.unlabelled_rows == "leave_out"
+    roles = {d.facts.name: d.role.value for d in begun.plan.decisions}
+    assert (roles["price"], roles["day"]) == ("number", "moment")
+    assert "30 of 300 rows have no churned: a run leaves them out" in begun.text()
+
+
+def test_a_coarse_table_is_split_by_place_and_judged_by_what_a_good_model_beats(root):
+    columns = {"sex": lambda row: "mf"[row % 2], "rare": lambda row: ["no", "yes"][int(NOISE[row] > 1.2)]}
+    _write(root, columns, rows=600)
+    text = _begin(root, label="rare").text()
+    config = load_workload(root / "workloads/customers/workload.yaml", root=root)
+    assert config.data.split_by.row is True
+    assert config.data_gate.max_duplicate_share == 1.0
+    assert config.evaluate.metrics == ("auc", "binary_crossentropy")
+    assert "split by a hash of the row's place in its file: 99% of the rows repeat another" in text

@@ -152,6 +152,13 @@ def test_classes_stand_in_the_order_of_their_values():
     assert plan.classes == (1, 2, 10)
 
 
+def test_no_feature_takes_the_name_of_a_part_of_another():
+    day = _facts("day", [f"2024-01-{1 + row % 28:02}" for row in range(ROWS)])
+    month = _facts("day_month", NOISE.tolist())
+    plan = decide([day, month, LABEL], label="churned", task="binary", leaks={})
+    assert [d.feature for d in plan.decisions] == ["day", "day_month_2", "churned"]
+
+
 def test_notes_tell_what_the_user_should_know():
     values = ["no"] * 980 + ["yes"] * 15 + [None] * 5
     label = facts_of("churned", "text", np.array(values, dtype=object))
@@ -167,6 +174,6 @@ def test_notes_tell_what_the_user_should_know():
     assert "5 of 1,000 rows have no churned" in notes
     assert "Only 1.5% of the rows have churned yes" in notes
     assert "stands in 15 rows only" in notes
-    assert "Nearly gives churned away: x (score 0.9)." in notes
+    assert "Much of churned can be told from one column alone: x (score 0.9)." in notes
     assert "line (" not in notes, "it is an id, and left out"
     assert "tags holds several values a row" in notes

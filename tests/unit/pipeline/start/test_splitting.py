@@ -64,6 +64,11 @@ def test_a_class_that_only_later_rows_have_forbids_a_split_by_time():
     assert "time" not in _split(label=label, day=DAYS, x=NOISE)[1].by
 
 
+def test_labels_that_are_others_in_the_later_rows_forbid_a_split_by_time():
+    label = np.array(["no", "no", "yes"] * 200 + ["yes", "yes", "no"] * 100, dtype=object)
+    assert "time" not in _split(label=label, day=DAYS, x=NOISE)[1].by
+
+
 def test_rows_of_one_person_stay_together_and_the_person_is_no_feature():
     plan, split = _split(nr=[13.0 + row // 8 * 7 for row in range(ROWS)], x=NOISE)
     assert split.by == {"key": "nr"}

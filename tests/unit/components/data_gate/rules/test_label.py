@@ -32,6 +32,17 @@ def test_missing_labels_are_held_against_their_limit(split, limit, is_found):
     assert bool(faults(split, {"a": 50, "b": 40}, rows=100, limits=limits)) == is_found
 
 
+def test_a_label_that_each_row_needs_is_missed_whatever_the_limit(split):
+    statistics = {"train": split(100, y={"a": 50, "b": 49})}
+    limits = Limits(max_label_missing_share=1.0)
+    [finding] = find_label_faults(statistics, {}, "y", limits, is_needed=True)
+    assert finding.is_final
+    assert "data.unlabelled_rows: leave_out" in finding.remedy
+    [other] = find_label_faults(statistics, {}, "y", Limits())
+    assert not other.is_final
+    assert "data.unlabelled_rows: leave_out" in other.remedy
+
+
 @pytest.mark.parametrize(
     ("labelled", "words"), [(99, "1 of 100 rows (1%) has no"), (98, "2 of 100 rows (2%) have no")]
 )
