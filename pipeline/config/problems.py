@@ -86,7 +86,11 @@ def find_problems(
         details = [
             each for each in error.errors(include_url=False) if not (_is_short(each) and each["input"])
         ]
-        return [_problem(model, layers, detail, patterns) for detail in details]
+        details.sort(key=lambda detail: _line_of(detail, layers))
+        return [
+            _problem(model, layers, detail, patterns, is_shown=index < MAX_PROBLEMS)
+            for index, detail in enumerate(details)
+        ]
     return []
 
 
@@ -129,20 +133,32 @@ def nearest(name: str, names: Sequence[str]) -> str:
 
 
 def _problem(
-    model: type[BaseModel], layers: Layers, detail: ErrorDetails, patterns: Mapping[str, str]
+    model: type[BaseModel],
+    layers: Layers,
+    detail: ErrorDetails,
+    patterns: Mapping[str, str],
+    *,
+    is_shown: bool,
 ) -> tuple[Layer, Problem]:
     kind, path = detail["type"], detail["loc"]
     is_key = path[-1:] == ("[key]",)
     path = path[:-1] if is_key else path
     rule = detail.get("ctx", {}).get("error")
     if kind == "extra_forbidden":
-        return problem_at(path, _unknown_key(model, path), layers, echo=False)
+        # To look for the nearest name is dear, and for a problem that is only counted nobody reads it.
+        words = _unknown_key(model, path) if is_shown else "unknown key"
+        return problem_at(path, words, layers, echo=False)
     if kind == "missing":
         return problem_at(path, _missing(model, path), layers, first=True)
     if isinstance(rule, KeyRuleError):
         return problem_at((*path, *rule.path), str(rule), layers)
     words = _broken_rule(detail, patterns) + _default(model, path)
     return problem_at(path, f"the key {words}" if is_key else words, layers)
+
+
+def _line_of(detail: ErrorDetails, layers: Layers) -> int:
+    _, origin = layers.origin(detail["loc"], first=detail["type"] == "missing")
+    return origin.line or _BEHIND_ALL_LINES
 
 
 def _is_short(detail: ErrorDetails) -> bool:

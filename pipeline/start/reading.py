@@ -26,6 +26,8 @@ from pipeline.start.forms import Forms, distinct_texts, forms_of
 
 # Enough to tell types, dates and rare categories; half a million rows of 20 columns are looked at in seconds.
 MOST_ROWS = 500_000
+# What their values may take: rows of long texts end here, before memory does.
+MOST_BYTES = 256 << 20
 _DELIMITERS = ",;\t|"
 _HEAD_BYTES = 65_536
 _SUFFIX_FORMATS = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".jsonl": "jsonl", ".parquet": "parquet"}
@@ -77,13 +79,14 @@ class Table:
     forms: Forms = field(default_factory=Forms)
 
 
-def read_table(source: str, *, root: Path, most_rows: int = MOST_ROWS) -> Table:
+def read_table(source: str, *, root: Path, most_rows: int = MOST_ROWS, most_bytes: int = MOST_BYTES) -> Table:
     """Reads the first rows of a file, folder or glob.
 
     Args:
         source: as `data.source` of a workload; on this machine or on gs://.
         root: what a relative path is relative to.
         most_rows: how many rows are read at most, about.
+        most_bytes: what their values take at most, about.
 
     Raises:
         ComponentError: it is not there, or cannot be read.
@@ -103,7 +106,7 @@ def read_table(source: str, *, root: Path, most_rows: int = MOST_ROWS) -> Table:
     if file_format == "csv":
         with fetched(files[0]) as file:
             options = replace(options, delimiter=_delimiter(file))
-    table = _table(files, options, most_rows)
+    table = _table(files, options, most_rows, most_bytes)
     if not table.rows:
         wrong_row = f" The first: {table.first_reject}" if table.first_reject else ""
         raise UsageError(
@@ -115,10 +118,10 @@ def read_table(source: str, *, root: Path, most_rows: int = MOST_ROWS) -> Table:
     if not forms.words:
         return table
     named = replace(options, null_values=forms.null_values, numbers=forms.numbers, dates=forms.dates)
-    return replace(_table(files, named, most_rows), forms=forms)
+    return replace(_table(files, named, most_rows, most_bytes), forms=forms)
 
 
-def _table(files: Sequence[StoredFile], options: Options, most_rows: int) -> Table:
+def _table(files: Sequence[StoredFile], options: Options, most_rows: int, most_bytes: int) -> Table:
     """The rows of some files, read as the options say."""
     kinds: Columns = {}
     for stored in files:
@@ -126,10 +129,10 @@ def _table(files: Sequence[StoredFile], options: Options, most_rows: int) -> Tab
             kinds = merge(kinds, format_of(options).infer(file, options, {}))
             check_columns(kinds, options.limits, of=f"the data up to {file.name}")
     parts: dict[str, list[pa.Array]] = {name: [] for name in kinds}
-    rows = rejected = 0
+    rows = rejected = size_bytes = 0
     first_reject = ""
     for stored in files:
-        if rows >= most_rows:
+        if rows >= most_rows or size_bytes >= most_bytes:
             break
         with fetched(stored) as file:
             for block in format_of(options).read(file, options, kinds):
@@ -140,8 +143,9 @@ def _table(files: Sequence[StoredFile], options: Options, most_rows: int) -> Tab
                     first_reject = describe(file.name, min(rejects, key=lambda each: each.place.offset))
                 for name, column in values.items():
                     parts[name].append(column)
+                    size_bytes += column.nbytes
                 rows += block.rows
-                if rows >= most_rows:
+                if rows >= most_rows or size_bytes >= most_bytes:
                     break
     joined = {name: pa.chunked_array(chunks).combine_chunks() for name, chunks in parts.items() if chunks}
     lists = tuple(name for name, column in joined.items() if pa.types.is_large_list(column.type))
@@ -149,7 +153,7 @@ def _table(files: Sequence[StoredFile], options: Options, most_rows: int) -> Tab
         columns={name: _numpy(column) for name, column in joined.items() if name not in lists},
         kinds={name: _KINDS[kinds[name]] for name in joined if name not in lists},
         rows=rows,
-        is_whole=rows < most_rows,
+        is_whole=rows < most_rows and size_bytes < most_bytes,
         rejected=rejected,
         file_format=options.format,
         delimiter=options.delimiter,

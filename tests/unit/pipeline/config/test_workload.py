@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from pipeline.config import WorkloadConfig, load_workload
+from pipeline.config import WorkloadConfig, load_workload, problems
 from pipeline.config.json_schema import SCHEMA_PATH, schema_text, workload_schema
 from pipeline.errors import ConfigError
 from pipeline.serving import endpoint_settings
@@ -483,6 +483,19 @@ def test_all_problems_are_told_at_once_in_the_order_of_the_file(lines_of):
 def test_at_most_ten_problems_are_listed(lines_of):
     lines = lines_of(MINIMAL + "".join(f"  wrong{i}: 1\n" for i in range(13)))
     assert (lines[0], len(lines), lines[-1]) == ("w.yaml: 13 problems", 12, "and 3 more")
+
+
+def test_no_name_is_looked_for_in_place_of_a_key_that_is_only_counted(lines_of, monkeypatch):
+    looked = []
+    close = problems.difflib.get_close_matches
+    monkeypatch.setattr(
+        problems.difflib, "get_close_matches", lambda *args, **how: looked.append(args) or close(*args, **how)
+    )
+    keys = "".join(f"  batch_siz{i}: 1\n" for i in range(2000))
+    lines = lines_of(MINIMAL + keys)
+    assert (lines[0], lines[-1]) == ("w.yaml: 2000 problems", "and 1990 more")
+    assert all(line.endswith("unknown key; nearest: batch_size") for line in lines[1:-1])
+    assert len(looked) <= 20
 
 
 def test_code_that_does_not_parse_is_told_before_anything_runs(load, lines_of, root):
