@@ -1,5 +1,6 @@
 """Asks a container registry whether an image is there. Thin."""
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,6 +8,10 @@ _TIMEOUT_S = 10.0
 _DOCKER_HUB = "registry-1.docker.io"
 _HOSTS_HERE = ("localhost", "127.0.0.1", "[::1]")
 _GOOGLE = (".pkg.dev", ".gcr.io")
+# What may stand in the parts of a name. Any other character, as # or @, could lead to another host.
+_HOST = re.compile(r"([A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(:[0-9]{1,5})?")
+_REPOSITORY = re.compile(r"[a-z0-9._/-]+")
+_REFERENCE = re.compile(r"[A-Za-z0-9_.:+-]+")
 _KINDS = (
     "application/vnd.oci.image.index.v1+json",
     "application/vnd.oci.image.manifest.v1+json",
@@ -44,6 +49,15 @@ class ImageName:
         return cls(host, repository, digest or tag)
 
     @property
+    def is_sound(self) -> bool:
+        """Whether the parts are such as a registry knows, so that `url` is one of the host's."""
+        return bool(
+            _HOST.fullmatch(self.host)
+            and _REPOSITORY.fullmatch(self.repository)
+            and _REFERENCE.fullmatch(self.reference)
+        )
+
+    @property
     def url(self) -> str:
         """Of the image's manifest; unencrypted where the registry is on this machine, as Docker does."""
         is_here = self.host.rsplit(":", 1)[0] in _HOSTS_HERE
@@ -65,6 +79,8 @@ def find_image(name: str, *, credentials: Any) -> bool | str:
     import requests
 
     image = ImageName.parse(name)
+    if not image.is_sound:
+        return f"{name!r} is no name of an image: HOST/REPOSITORY:TAG"
     headers = {"Accept": ", ".join(_KINDS)}
     if image.takes_google_tokens and credentials is not None:
         headers["Authorization"] = f"Bearer {credentials.token}"

@@ -15,8 +15,10 @@ from pipeline.config.safe_yaml import KeyPath, shown, shown_key
 from pipeline.errors import ConfigError
 
 MAX_PROBLEMS = 10
-# A password pasted where the name of a variable belongs must not reach the terminal or a log.
-_NEVER_SHOWN = ("password_env", "token_env")
+# A secret pasted where the name of a variable belongs must not reach the terminal or a log.
+_NAMES_VARIABLE = "_env"
+# Nor one that is an address, as of a webhook, wherever it is pasted.
+_ADDRESSES = ("https://", "http://")
 
 # What people call a key that has another name here.
 _OTHER_NAMES = {
@@ -105,13 +107,18 @@ def problem_at(
     layer, origin = layers.origin(path, first=first)
     is_written = layer.origins.get(path) is origin
     value = layers.value(path)
-    shows_value = echo and is_written and path[-1] not in _NEVER_SHOWN and not isinstance(value, dict | list)
+    shows_value = echo and is_written and _may_be_shown(str(path[-1]), value)
     echoed = _as_written(value, origin.text) if shows_value else ""
     if is_written and origin.is_target:
         where = f"{origin.place}={echoed}" if echoed else origin.place
     else:
         where = f"{origin.place}: {shown_key(path)}" + (f" = {echoed}" if echoed else "")
     return layer, Problem(path, words, f"{where}: {words}", origin.line or _BEHIND_ALL_LINES)
+
+
+def _may_be_shown(key: str, value: object) -> bool:
+    is_secret = key.endswith(_NAMES_VARIABLE) or str(value).lower().lstrip().startswith(_ADDRESSES)
+    return not is_secret and not isinstance(value, dict | list)
 
 
 def raise_problems(problems: Sequence[Problem], *, name: str) -> None:

@@ -168,7 +168,7 @@ class History:
             # A run that died before its first record has none; it has nothing to tell either.
             return None
         try:
-            return read_document(RunRecord, path)
+            return _own_record(path)
         except DocumentError as error:
             self.damaged[path.parent.name] = error
             return None
@@ -288,3 +288,11 @@ class History:
         except OSError:
             return None  # whoever only asks for a plan gets it, more slowly
         return self._cache / "digests.json"
+
+
+def _own_record(path: Path) -> RunRecord:
+    """The record of the run whose folder it lies in: files are written to the folder of the id's name."""
+    record = read_document(RunRecord, path)
+    if record.run_id != path.parent.name:
+        raise DocumentError(f"{path} cannot be read: run_id is {record.run_id!r}, not its folder's name")
+    return record

@@ -97,8 +97,11 @@ def locked(
     path = output / ".lock"
     try:
         output.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        # Never through a link, which may lead to any file of the user's.
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
     except OSError as error:
+        if path.is_symlink():
+            raise UsageError(f"{path} is a link, and must be a file.", hint=f"rm {path}") from error
         raise UsageError(
             f"{output} cannot be written: {error.strerror}.", hint="choose another folder with --output"
         ) from error
@@ -135,7 +138,7 @@ def _take(descriptor: int, kind: int, *, wait_s: float) -> None:
 def is_locked(output: Path) -> bool:
     """Whether an engine is at work in that folder now."""
     try:
-        descriptor = os.open(output / ".lock", os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(output / ".lock", os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
         return False
     try:

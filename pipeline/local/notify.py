@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import threading
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -73,19 +74,31 @@ def _command(command: list[str], told: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _webhook(variable: str, told: Mapping[str, Any]) -> Iterator[str]:
-    import requests
-
     address = os.environ.get(variable, "")
     if not address.startswith(("https://", "http://")):
         held = "holds no http(s) address" if address else "is not set"
         yield f"notify.webhook_env: the environment variable {variable} {held}"
         return
+    problems = ["did not answer in time"]
+    # A timeout of the client's begins anew with each byte that comes; this one ends whatever comes.
+    poster = threading.Thread(target=_post, args=(address, told, problems), daemon=True)
+    poster.start()
+    poster.join(WEBHOOK_LIMIT_S)
+    if problem := problems[-1]:
+        yield f"notify: the address in {variable} {problem}"
+
+
+def _post(address: str, told: Mapping[str, Any], problems: list[str]) -> None:
+    """Posts the message; appends what went wrong, or nothing, in words without the address."""
+    import requests
+
     try:
-        # Not followed elsewhere: the message goes to whom the variable names.
-        answer = requests.post(address, json=told, timeout=WEBHOOK_LIMIT_S, allow_redirects=False)
+        # Not followed elsewhere: the message goes to whom the variable names. What comes back is not read.
+        with requests.post(
+            address, json=told, timeout=WEBHOOK_LIMIT_S, allow_redirects=False, stream=True
+        ) as answer:
+            is_taken = answer.ok and not answer.is_redirect
+            problems.append("" if is_taken else f"answered {answer.status_code}")
     except requests.RequestException as error:
         # Its own words hold the address, which is as good as a password.
-        yield f"notify: the address in {variable} could not be reached ({type(error).__name__})"
-        return
-    if not answer.ok or answer.is_redirect:
-        yield f"notify: the address in {variable} answered {answer.status_code}"
+        problems.append(f"could not be reached ({type(error).__name__})")

@@ -25,7 +25,8 @@ class SharedHistory(History):
     @contextmanager
     def alone(self, run_id: str) -> Iterator[None]:
         """Keeps other processes from writing this run's record."""
-        descriptor = os.open(self.folder(run_id) / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        descriptor = os.open(self.folder(run_id) / ".lock", flags, 0o644)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield

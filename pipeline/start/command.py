@@ -80,6 +80,8 @@ class Begun:
         lines.append("")
         lines += [f"  {d.facts.name[:30]:{width}}  {d.role:8}  {d.why}" for d in self.plan.decisions]
         lines += ["", *self.plan.notes] if self.plan.notes else []
+        # A column's name may hold anything, also what would look like a line of ours.
+        lines = [line.replace("\n", "\\n") for line in lines]
         return "\n".join([*lines, "", *written_lines(self.files), f"hint: {command('run', self.name)}"])
 
 

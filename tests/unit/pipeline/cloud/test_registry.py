@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.cloud.registry import ImageName
+from pipeline.cloud.registry import ImageName, find_image
 
 
 @pytest.mark.parametrize(
@@ -24,3 +24,18 @@ from pipeline.cloud.registry import ImageName
 def test_name_leads_to_the_manifest_as_docker_reads_it(name, url, takes_tokens):
     image = ImageName.parse(name)
     assert (image.url, image.takes_google_tokens) == (url, takes_tokens)
+    assert image.is_sound
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["evil.example#.pkg.dev/p/r:1", "evil.example?.gcr.io/p:1", "me@evil.example:1#.pkg.dev/p:1",
+     "evil.example\\.pkg.dev/p:1", "a.pkg.dev/p#/r:1", "a.pkg.dev/p:1 2", "a.pkg.dev:x/p:1",
+     "a.pkg.dev/\n:1"],
+)  # fmt: skip
+def test_name_that_leads_elsewhere_is_asked_for_nowhere(name, monkeypatch):
+    import requests
+
+    monkeypatch.setattr(requests, "head", None)  # called, it would fail
+    assert not ImageName.parse(name).is_sound
+    assert "is no name of an image" in find_image(name, credentials=None)

@@ -274,6 +274,36 @@ def test_secret_pasted_into_set_or_file_is_not_repeated(lines_of):
             assert "hunter2" not in "\n".join(lines)
 
 
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "notify={webhook_env: 'https://hooks.example/hunter2'}",
+        "notify='https://hooks.example/hunter2'",
+        "notify={when: ['HTTPS://hooks.example/hunter2'], command: [x]}",
+        "notify={webhook: 'https://hooks.example/hunter2'}",
+        "cloud.kubeflow={token_env: 'hunter2!', endpoint: 'https://kubeflow.example'}",
+    ],
+)
+def test_address_of_a_webhook_is_not_repeated_wherever_it_is_pasted(lines_of, setting):
+    lines = lines_of(sets=[setting])
+    assert lines
+    assert "hunter2" not in "\n".join(lines)
+
+
+def test_nearest_key_is_looked_for_only_where_it_is_shown(lines_of, monkeypatch):
+    from pipeline.config import problems
+
+    asked, original = [], problems._unknown_key
+    monkeypatch.setattr(
+        problems, "_unknown_key", lambda model, path: asked.append(path) or original(model, path)
+    )
+    lines = lines_of(MINIMAL + "".join(f"key_{number}: 1\n" for number in range(200)))
+    assert "200 problems" in lines[0]
+    assert [line for line in lines if "key_9:" in line]
+    assert lines[-1] == "and 190 more"
+    assert len(asked) == problems.MAX_PROBLEMS
+
+
 def test_unknown_profile_is_told_with_those_there_are(lines_of):
     text = MINIMAL + "profiles: {dev: {}, prod: {}}\n"
     assert lines_of(text, profile="de") == ["w.yaml: no profile 'de'; there are: 'dev', 'prod'"]

@@ -209,3 +209,13 @@ def test_run_after_one_of_a_clock_that_was_fast_is_the_latest(history):
 def test_folder_that_is_no_run_does_not_name_the_next_one(history):
     history.new_run("taxi", {}, run_id="zzz")
     assert history.new_run_id()[:2] == "20"
+
+
+@pytest.mark.parametrize("run_id", ["../../outside", "/outside", "20200101-000000-ffff", ""])
+def test_record_that_names_another_folder_is_no_run(history, run_id):
+    run = finished(history)
+    path = history.folder(run.run_id) / "run.json"
+    path.write_text(path.read_text().replace(run.run_id, run_id), encoding="utf-8")
+    assert list(history.runs()) == []
+    with pytest.raises(UsageError, match="not its folder's name"):
+        history.find(run.run_id)

@@ -226,3 +226,17 @@ def test_steps_of_one_workload_work_side_by_side_and_keep_a_rollback_out(tmp_pat
         changing_pushes(tmp_path, "taxi", run_id="rollback"),
     ):
         pass
+
+
+def test_lock_that_is_a_link_is_refused_and_what_it_leads_to_stays(tmp_path):
+    precious = tmp_path / "precious"
+    precious.write_text("kept")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / ".lock").symlink_to(precious)
+    with (
+        pytest.raises(UsageError, match="is a link, and must be a file"),
+        locked(tmp_path / "out", run_id="r"),
+    ):
+        pass
+    assert not is_locked(tmp_path / "out")
+    assert precious.read_text() == "kept"

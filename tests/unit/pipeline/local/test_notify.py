@@ -1,6 +1,9 @@
+import contextlib
 import json
+import socket
 import sys
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import ClassVar
 
@@ -110,3 +113,51 @@ def test_a_pipeline_without_a_workload_tells_nobody():
     record = _record()
     record.target = {"target": {"module": "mine"}}
     assert list(notify(record)) == []
+
+
+class Endless:
+    """A server that answers any request with bytes that go on for as long as they are read; counts them."""
+
+    def __init__(self, begin, more):
+        self.sent, self._begin, self._more = 0, begin, more
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self.address = f"http://127.0.0.1:{self._server.getsockname()[1]}/hook"
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self):
+        connection, _ = self._server.accept()
+        with connection, contextlib.suppress(OSError):
+            connection.recv(65536)
+            connection.sendall(self._begin)
+            while True:
+                self.sent += connection.send(self._more)
+                time.sleep(0.005 if len(self._more) == 1 else 0)
+
+    def close(self):
+        self._server.close()
+
+
+@pytest.fixture
+def endless(monkeypatch):
+    started = []
+
+    def call(begin, more):
+        started.append(Endless(begin, more))
+        monkeypatch.setenv("HOOK", started[-1].address)
+        return started[-1]
+
+    yield call
+    for each in started:
+        each.close()
+
+
+def test_a_webhook_that_drips_its_answer_is_waited_for_no_longer_than_the_limit(endless, monkeypatch):
+    monkeypatch.setattr(module, "WEBHOOK_LIMIT_S", 0.2)
+    endless(b"HTTP/1.1 200 OK\r\nX-Slow: ", b"x")  # a header without an end
+    assert list(notify(_record(webhook_env="HOOK"))) == ["notify: the address in HOOK did not answer in time"]
+
+
+def test_what_a_webhook_answers_is_not_read(endless):
+    hook = endless(b"HTTP/1.1 200 OK\r\nContent-Length: 400000000\r\n\r\n", bytes(2**20))
+    assert list(notify(_record(webhook_env="HOOK"))) == []
+    assert hook.sent < 100 * 2**20  # what the kernel's buffers take
