@@ -98,6 +98,12 @@ def parse(cells: pa.Array, kind: ColumnType) -> tuple[pa.Array, Mask]:
     return _parse_one_by_one(texts, kind)
 
 
+def parse_plain(cells: pa.Array, guess: ColumnType) -> pa.Array | None:
+    """As `parse_guessed`, but None as well if a number has a sign +, zeros, _ or spaces around its digits."""
+    plain = {ColumnType.INT: _plain_ints, ColumnType.FLOAT: _plain_floats}.get(guess)
+    return plain(_without_empty(cells)) if plain is not None else None
+
+
 def parse_guessed(cells: pa.Array, guess: ColumnType) -> pa.Array | None:
     """The cells as values of a guessed type; None if with them `infer_type` gives another one.
 
@@ -108,8 +114,7 @@ def parse_guessed(cells: pa.Array, guess: ColumnType) -> pa.Array | None:
     Returns:
         Values as `parse`.
     """
-    plain = {ColumnType.INT: _plain_ints, ColumnType.FLOAT: _plain_floats}.get(guess)
-    if plain is not None and (values := plain(_without_empty(cells))) is not None:
+    if (values := parse_plain(cells, guess)) is not None:
         return values
     return parse(cells, guess)[0] if infer_type(cells, guess) == guess else None
 

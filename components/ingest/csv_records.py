@@ -1,6 +1,8 @@
 """Where the records of a CSV file begin and end: blocks of whole records, whatever is wrong inside them.
 
-A newline ends a record unless an odd number of quotes precedes it, which is the rule of TFX's CsvExampleGen.
+A newline ends a record unless it is inside of quotes. Where quotes stand only around whole fields, that is
+told by counting them, a block at a time; elsewhere one record after the other is gone through: a quote opens
+at the begin of a field only.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,6 +14,8 @@ import numpy.typing as npt
 Positions = npt.NDArray[np.int64]
 
 _NEWLINE, _RETURN = 10, 13
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_NONE: Positions = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +70,9 @@ def scan_records(
 ) -> Iterator[Records]:
     """Cuts a stream into blocks of whole records.
 
-    A quote that is not closed within `max_record_bytes` or by the end of the file ends with its line; each
-    line behind it, up to there, is then a record of its own. Of a longer line only the head is kept.
+    A quote that is not closed within `max_record_bytes`, by the end of the file or before another field's
+    quote ends with its line; what is behind is read as if it began there. Of a longer line only the head is
+    kept.
 
     Args:
         read: gives at most so many bytes, none at the end.
@@ -83,28 +88,45 @@ def scan_records(
         chunk = read(block_bytes)
         at_end = not chunk
         pending += chunk
-        cut, is_open = marks.last_end(pending)
-        if at_end and not is_open:
-            cut = len(pending)
-        whole, rest = pending[:cut], pending[cut:]
-        opened = lines = b""
-        if at_end or len(rest) > max_record_bytes:
-            # Nothing closes the quote: it ends with its line, and no newline behind that is inside of quotes.
-            keep = len(rest) if at_end else rest.rfind(b"\n") + 1
-            first = rest.find(b"\n", 0, keep) + 1 or keep
-            opened, lines, rest = rest[:first], rest[first:keep], rest[keep:]
-        for piece, quotes_count in ((whole, True), (opened, False), (lines, True)):
-            if piece:
-                records = marks.records(piece, offset, line, quotes_count=quotes_count)
-                yield records
-                offset += len(piece)
-                line += len(records.newlines)
-        if len(rest) > max_record_bytes:
-            skipped = _skip_line(read, len(rest), block_bytes)
-            yield Records(rest, np.array([0]), np.array([len(rest)]), offset, line, kept_bytes=len(rest))
-            offset, line, rest = offset + skipped.size, line + 1, skipped.rest
-            offset -= len(rest)
-        pending = rest
+        while pending:
+            records = marks.records(pending, offset, line, at_end=at_end)
+            if not len(records.data) and (at_end or len(pending) > max_record_bytes):
+                # Nothing closes the quote: it ends with its line.
+                records = _first_line(pending, offset, line, at_end=at_end)
+            if not len(records.data):
+                break
+            yield records
+            pending = pending[len(records.data) :]
+            offset, line = offset + len(records.data), line + len(records.newlines)
+        if len(pending) > max_record_bytes:
+            skipped = _skip_line(read, len(pending), block_bytes)
+            yield Records(
+                pending, np.array([0]), np.array([len(pending)]), offset, line, kept_bytes=len(pending)
+            )
+            offset, line, pending = offset + skipped.size - len(skipped.rest), line + 1, skipped.rest
+
+
+def _first_line(data: bytes, offset: int, line: int, *, at_end: bool) -> Records:
+    """The first line as a record; nothing, where it goes on."""
+    end = data.find(b"\n") + 1 or (len(data) if at_end else 0)
+    ends = [end - 1] if data[:end].endswith(b"\n") else [end]
+    return _records(data[:end], np.array(ends), offset, line, is_regular=False)
+
+
+def _records(data: bytes, ends: Positions, offset: int, line: int, *, is_regular: bool) -> Records:
+    """Records that end at some newlines, the last perhaps at the end of the data."""
+    if not data:
+        return Records(b"", _NONE, _NONE, offset, line)
+    array = np.frombuffer(data, dtype=np.uint8)
+    if not len(ends) or ends[-1] < len(data) - 1:
+        ends = np.append(ends, len(data))
+    starts = np.concatenate([[0], ends[:-1] + 1])
+    # An "\r" before the newline belongs to the line end.
+    has_return = (ends > starts) & (array[np.maximum(ends, 1) - 1] == _RETURN)
+    ends = ends - has_return
+    full = ends > starts
+    newlines = np.flatnonzero(array == _NEWLINE)
+    return Records(data, starts[full], ends[full], offset, line, 0, is_regular, newlines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,46 +147,81 @@ class _Marks:
     """Finds the ends of records by delimiter and quote."""
 
     def __init__(self, delimiter: str, quote: str | None) -> None:
-        self._quote = quote.encode() if quote is not None else None
+        self._quote = (quote or "").encode()
+        self._delimiter = delimiter.encode()
         self._around = np.zeros(256, dtype=np.bool_)
         self._around[[ord(delimiter), _NEWLINE, _RETURN, ord(quote or delimiter)]] = True
 
-    def last_end(self, data: bytes) -> tuple[int, bool]:
-        """Behind the last newline that ends a record, and whether `data` ends inside quotes."""
-        if self._quote is None:
-            return data.rfind(b"\n") + 1, False
-        odd = data.count(self._quote) % 2 == 1
-        end = len(data)
-        inside = odd
-        while (newline := data.rfind(b"\n", 0, end)) >= 0:
-            inside ^= data.count(self._quote, newline, end) % 2 == 1
-            if not inside:
-                return newline + 1, odd
-            end = newline
-        return 0, odd
-
-    def records(self, data: bytes, offset: int, line: int, *, quotes_count: bool) -> Records:
+    def records(self, data: bytes, offset: int, line: int, *, at_end: bool) -> Records:
+        """The records that are whole in what has been read; none where the first is not."""
         array = np.frombuffer(data, dtype=np.uint8)
-        newlines = ends = np.flatnonzero(array == _NEWLINE)
-        is_regular = quotes_count
-        if self._quote is not None and quotes_count and self._quote in data:
+        begin = len(_BYTE_ORDER_MARK) if not offset and data.startswith(_BYTE_ORDER_MARK) else 0
+        ends = np.flatnonzero(array == _NEWLINE)
+        is_regular, is_open = True, False
+        if self._quote and self._quote in data:
             quotes = np.flatnonzero(array == self._quote[0])
-            ends = ends[np.searchsorted(quotes, ends) % 2 == 0]
-            is_regular = self._is_regular(array, quotes)
-        if not len(ends) or ends[-1] != len(data) - 1:
-            ends = np.append(ends, len(data))
-        starts = np.concatenate([[0], ends[:-1] + 1])
-        # An "\r" before the newline belongs to the line end.
-        has_return = (ends > starts) & (array[np.maximum(ends, 1) - 1] == _RETURN)
-        ends = ends - has_return
-        full = ends > starts
-        return Records(data, starts[full], ends[full], offset, line, 0, is_regular, newlines)
+            is_open = len(quotes) % 2 == 1
+            is_regular = self._is_regular(array, quotes, begin)
+            ends = (
+                ends[np.searchsorted(quotes, ends) % 2 == 0]
+                if is_regular
+                else self._ends_one_by_one(data, begin, at_end=at_end)
+            )
+        whole = (
+            len(data) if at_end and not (is_regular and is_open) else int(ends[-1]) + 1 if len(ends) else 0
+        )
+        return _records(data[:whole], ends, offset, line, is_regular=is_regular)
 
-    def _is_regular(self, array: npt.NDArray[np.uint8], quotes: Positions) -> bool:
+    def _is_regular(self, array: npt.NDArray[np.uint8], quotes: Positions, begin: int) -> bool:
         """Whether each opening quote follows a delimiter or line end, and each closing one precedes such."""
-        if len(quotes) % 2:
-            return False
         openers, closers = quotes[0::2], quotes[1::2]
-        before = openers[openers > 0] - 1
+        before = openers[openers > begin] - 1
         after = closers[closers < len(array) - 1] + 1
         return bool(self._around[array[before]].all() and self._around[array[after]].all())
+
+    def _ends_one_by_one(self, data: bytes, begin: int, *, at_end: bool) -> Positions:
+        """The newlines that end records, up to the first record that is not whole."""
+        ends: list[int] = []
+        start = begin
+        while start < len(data) and (end := self._end(data, start, at_end=at_end)) is not None:
+            ends.append(end)
+            start = end + 1
+        return np.array(ends, dtype=np.int64)
+
+    def _end(self, data: bytes, start: int, *, at_end: bool) -> int | None:
+        """The newline that ends the record, or the end of the data; None: it needs more data."""
+        field = start
+        while True:
+            if not data.startswith(self._quote, field):
+                end = _line_end(data, field, at_end=True)
+                opening = data.find(self._delimiter + self._quote, field, end)
+                if opening < 0:
+                    return _line_end(data, field, at_end=at_end)
+                field = opening + 1
+                continue
+            behind = self._behind_closing(data, field + 1)
+            if behind is None or behind == len(data):
+                if not at_end:
+                    return None
+                return len(data) if behind else _line_end(data, start, at_end=True)
+            if data[behind : behind + 1] in (b"\n", b"\r"):
+                return _line_end(data, behind, at_end=at_end)
+            if not data.startswith(self._delimiter, behind):
+                # Where a field could begin this quote opens one, and the first was never closed.
+                is_opening = data[behind - 2 : behind - 1] in (self._delimiter, b"\n")
+                return _line_end(data, start if is_opening else behind, at_end=at_end)
+            field = behind + 1
+
+    def _behind_closing(self, data: bytes, inside: int) -> int | None:
+        """Behind the quote that closes a field; None: there is none. Two quotes are a letter of it."""
+        while (found := data.find(self._quote, inside)) >= 0:
+            if not data.startswith(self._quote, found + 1):
+                return found + 1
+            inside = found + 2
+        return None
+
+
+def _line_end(data: bytes, start: int, *, at_end: bool) -> int | None:
+    """The next newline, or the end of the data where nothing more comes."""
+    newline = data.find(b"\n", start)
+    return newline if newline >= 0 else len(data) if at_end else None

@@ -7,7 +7,7 @@ import codecs
 import csv
 import io
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 import pyarrow as pa
@@ -216,8 +216,8 @@ class _Table:
                 rows.rejects.append(
                     Reject(TOO_LONG, place, detail=self._options.limits.exceeded("row_bytes"))
                 )
-            elif (why := self._add(raw, start, rows)) and not self._add_lines(raw, start, records, rows):
-                rows.rejects.append(self._reject(why, raw, start, records))
+            elif why := self._add(raw, start, rows):
+                rows.rejects += self._rejected_lines(why, raw, start, records)
         cells = [pa.array(column, pa.string()) for column in zip(*rows.cells, strict=True)]
         columns = cells or [pa.array([], pa.string()) for _ in self.names]
 
@@ -239,22 +239,6 @@ class _Table:
         rows.cells.append(parsed[0])
         rows.places.append((start, start + len(raw)))
         return ""
-
-    def _add_lines(self, raw: bytes, start: int, records: Records, rows: _Rows) -> bool:
-        """Takes each line of a wrong record for a row; False, and nothing done, if none is one."""
-        if b"\n" not in raw:
-            return False
-        alone = _Rows()
-        for line in raw.splitlines(keepends=True):
-            text = line.rstrip(b"\r\n")
-            if text and (why := self._add(text, start, alone)):
-                alone.rejects.append(self._reject(why, text, start, records))
-            start += len(line)
-        if alone.cells:
-            rows.cells += alone.cells
-            rows.places += alone.places
-            rows.rejects += alone.rejects
-        return bool(alone.cells)
 
     def _parse(self, raw: bytes) -> list[list[str]] | str:
         """The rows in some bytes, or why they are none."""
@@ -281,6 +265,15 @@ class _Table:
             return "broken quotes"
         finally:
             csv.field_size_limit(limit)
+
+    def _rejected_lines(self, why: str, raw: bytes, start: int, records: Records) -> Iterator[Reject]:
+        """The lines of a record that is no row: each may have been one, and counts."""
+        reject = self._reject(why, raw, start, records)
+        for line in raw.split(b"\n"):
+            if text := line.rstrip(b"\r"):
+                place = Place(records.line_of(start), records.offset + start, text)
+                yield replace(reject, place=place)
+            start += len(line) + 1
 
     def _reject(self, why: str, raw: bytes, start: int, records: Records) -> Reject:
         place = Place(records.line_of(start), records.offset + start, raw)

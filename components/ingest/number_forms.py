@@ -37,22 +37,26 @@ _PATTERNS = {
     Form.SPACES: (_SPACES, r"^\s|\s$"),
     Form.EXPONENT: (b"eE", r"^\s*[0-9]+[eE][0-9]+\s*$"),
 }
+_OF_PLAIN = (Form.EXPONENT,)
 
 
-def odd_forms(cells: pa.Array, kind: ColumnType) -> Iterator[tuple[Form, int, str]]:
+def odd_forms(cells: pa.Array, kind: ColumnType, *, is_plain: bool) -> Iterator[tuple[Form, int, str]]:
     """The odd forms among the texts of a column, with how many have each, and the first of them.
 
     Args:
         cells: Arrow strings; each is a number, or empty.
         kind: INT or FLOAT, as which they are read.
+        is_plain: whether `parse_plain` takes them, so that most forms need not be looked for.
     """
+    if is_plain and kind == ColumnType.INT:
+        return
     places = bounds(cells)
     there = letters(cells)[places[0] : places[-1]].tobytes()
     for form, (marks, pattern) in _PATTERNS.items():
-        if any(mark in there for mark in marks):
+        if form in (_OF_PLAIN if is_plain else _PATTERNS) and any(mark in there for mark in marks):
             yield from _matching(form, cells, pattern)
     if kind == ColumnType.FLOAT:
-        if any_with_zero_before(b"0123456789", cells):
+        if not is_plain and any_with_zero_before(b"0123456789", cells):
             yield from _matching(Form.ZEROS, cells, r"^\s*[+-]?0[0-9_]")
         yield from _trailing_zeros(cells)
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from components.ingest.blocks import BEYOND_64_BITS, Block, InputFile, Reject
 from components.ingest.column_notes import ROUNDED, TO_ZERO, ColumnNotes
-from components.ingest.column_types import Columns, ColumnType, as_type, parse, parse_guessed
+from components.ingest.column_types import Columns, ColumnType, as_type, parse, parse_guessed, parse_plain
 from components.ingest.example_encoding import ExampleEncoder
 from components.ingest.float32_fit import misfits
 from components.ingest.formats import format_of
@@ -95,12 +95,7 @@ def typed_rows(
             continue
         values = block.columns[name]
         if block.is_text and name in guessed:
-            if (found := parse_guessed(values, kind)) is None:
-                raise GuessError(name)
-            typed[name] = found
-            if notes is not None and kind in _WRONG_TYPE:
-                for form, count, first in odd_forms(values, kind):
-                    notes.add(name, form, count, first)
+            typed[name] = _guessed(name, values, kind, notes)
         else:
             typed[name], bad = parse(values, kind) if block.is_text else as_type(values, kind)
             reason = BEYOND_64_BITS if _is_wide(values.type) else _WRONG_TYPE.get(kind, "no value expected")
@@ -108,6 +103,18 @@ def typed_rows(
         if kind == ColumnType.FLOAT:
             _reject(rejects, block, name, TOO_LARGE, _too_large(name, typed[name], values, notes))
     return typed, rejects
+
+
+def _guessed(name: str, cells: pa.Array, kind: ColumnType, notes: ColumnNotes | None) -> pa.Array:
+    """The cells of a column whose type is a guess; the odd ways to write a number are noted."""
+    plain = parse_plain(cells, kind)
+    found = plain if plain is not None else parse_guessed(cells, kind)
+    if found is None:
+        raise GuessError(name)
+    if notes is not None and kind in _WRONG_TYPE:
+        for form, count, first in odd_forms(cells, kind, is_plain=plain is not None):
+            notes.add(name, form, count, first)
+    return found
 
 
 def _is_wide(kind: pa.DataType) -> bool:
