@@ -1,8 +1,8 @@
 """Which source files a user function needs, found without running them, and the digest of each.
 
 Read statically, so what only a running program knows stays unseen: non-Python files that the code opens,
-modules named by computed strings, plug-ins found by scanning folders, and code outside the repository
-(name that in the `stack:` or `data:` parts of the fingerprint instead).
+modules named by computed strings, plug-ins found by scanning folders, and installed packages (name those in
+the `stack:` parts of the fingerprint instead).
 """
 
 import ast
@@ -23,7 +23,9 @@ _INSTALLED = frozenset({"site-packages", "dist-packages"})
 _MODULE_NAME = re.compile(r"\.*[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
-def source_closure(dotted_paths: Iterable[str], *, root: Path) -> dict[str, str]:
+def source_closure(
+    dotted_paths: Iterable[str], *, root: Path, further: Iterable[Path] = ()
+) -> dict[str, str]:
     """Returns the content digests of the modules that the given functions need and that live under `root`.
 
     Follows absolute and relative imports wherever they stand (in functions, in `try`, under
@@ -41,18 +43,18 @@ def source_closure(dotted_paths: Iterable[str], *, root: Path) -> dict[str, str]
         dotted_paths: functions or modules such as `workloads.taxi.model.build_model` (a `module:function`
             is understood too).
         root: the folder from which absolute imports start.
+        further: other folders that they start from, as on `sys.path`; a module that several of them hold
+            counts in each, whichever Python takes.
 
     Returns:
-        From path relative to `root` (posix) to the sha256 hex digest of the file, sorted by path.
+        From path relative to `root` (posix), or the whole path of a file outside, to the sha256 hex digest of
+        the file, sorted by path.
 
     Raises:
-        PipelineError: `root` is no folder, or a module under it cannot be read.
+        PipelineError: a folder is none, or a module in it cannot be read.
     """
-    if not root.is_dir():
-        raise PipelineError(
-            f"the source root {root} is not a folder", hint="Give the folder that holds workloads/."
-        )
-    finder = _Finder(os.path.abspath(root))  # noqa: PTH100  (resolve() would follow links, which name modules)
+    finders = [_Finder(os.path.abspath(folder)) for folder in (root, *further)]  # noqa: PTH100  (resolve() would follow links, which name modules)
+    top = f"{finders[0].root}/"
     digests: dict[str, str] = {}
     imports: dict[str, _Imports] = {}
     seen: set[str] = set()
@@ -62,17 +64,18 @@ def source_closure(dotted_paths: Iterable[str], *, root: Path) -> dict[str, str]
         if dotted in seen:
             continue
         seen.add(dotted)
-        for module in finder.modules_on_the_way_to(dotted):
-            if module.file not in digests:
-                digests[module.file], imports[module.file] = _read(finder.root, module.file)
-                pending.extend(_absolute(imports[module.file].references, module))
+        for finder, module in ((each, m) for each in finders for m in each.modules_on_the_way_to(dotted)):
+            file = f"{finder.root}/{module.file}".removeprefix(top)
+            if file not in digests:
+                digests[file], imports[file] = _read(finder.root, module.file)
+                pending.extend(_absolute(imports[file].references, module))
             if dotted == f"{module.name}.*":  # `from package import *` imports what its __all__ names
-                pending.extend(f"{module.name}.{name}" for name in imports[module.file].exported)
+                pending.extend(f"{module.name}.{name}" for name in imports[file].exported)
     return dict(sorted(digests.items()))
 
 
 class _Module(NamedTuple):
-    """`file` is the posix path relative to the root."""
+    """`file` is the posix path relative to its root."""
 
     name: str
     file: str
@@ -167,6 +170,10 @@ class _Finder:
     """Finds modules as Python would with `root` as the only entry of `sys.path`."""
 
     def __init__(self, root: str) -> None:
+        if not os.path.isdir(root):  # noqa: PTH112
+            raise PipelineError(
+                f"the source root {root} is not a folder", hint="Give the folder that holds workloads/."
+            )
         self.root = root
         self._real_root = os.path.realpath(root)
         self._candidates: dict[str, tuple[str, bool] | None] = {}  # by path relative to the root

@@ -19,6 +19,7 @@ from components.ingest.spans import at_span
 from pipeline.beam_engine import completed_args
 from pipeline.fingerprint import flatten_params
 from pipeline.local.graph import Graph, Node
+from pipeline.local.named_files import named_files, texts_in
 from pipeline.local.parameters import fill_parameters
 from pipeline.local.placeholders import unforeseen
 from pipeline.local.targets import load_pipeline
@@ -123,12 +124,13 @@ def _complete(
     for spec in deployment.executor_specs.values():
         if spec.WhichOneof("spec") == "beam_executable_spec":
             _complete_beam_args(spec.beam_executable_spec, beam_args)
-    nodes = _with_gates([_node(n.pipeline_node, deployment) for n in ir.nodes], ir)
+    root = Path(ir.runtime_spec.pipeline_root.field_value.string_value)
+    nodes = [_node(n.pipeline_node, deployment, written=(output, root)) for n in ir.nodes]
     for node in ir.nodes:
         # The engine's own cache decides (pipeline.local.plan); TFX's would answer beside it.
         node.pipeline_node.execution_options.caching_options.enable_cache = False
     connection = getattr(store, store.WhichOneof("connection_config"))
-    graph = Graph(name=ir.pipeline_info.id, nodes=nodes, store=sqlite_file(connection))
+    graph = Graph(name=ir.pipeline_info.id, nodes=_with_gates(nodes, ir), store=sqlite_file(connection))
     return Compiled(ir=ir, deployment=deployment, graph=graph)
 
 
@@ -140,24 +142,25 @@ def _complete_beam_args(spec: executable_spec_pb2.BeamExecutableSpec, beam_args:
         spec.beam_pipeline_args_placeholders.add().value.string_value = arg
 
 
-def _node(node: pipeline_pb2.PipelineNode, deployment: Any) -> Node:
-    node_id = node.node_info.id
+def _node(node: pipeline_pb2.PipelineNode, deployment: Any, *, written: Sequence[Path]) -> Node:
+    node_id, node_type = node.node_info.id, node.node_info.type.name.rpartition(".")[2]
     values = {key: _value(parameter) for key, parameter in node.parameters.parameters.items()}
     options = node.execution_options
     executor = runner_utils.extract_executor_spec(deployment, node_id)
     class_path = _class_path(executor)
-    texts = _texts(values)
+    texts = list(texts_in(values))
+    files, folders = named_files(values, node_type=node_type, written=written)
     conditions = node.inputs.conditionals
     if conditions:
         values["condition"] = [json_format.MessageToDict(conditions[key]) for key in sorted(conditions)]
     return Node(
         id=node_id,
-        type=node.node_info.type.name.rpartition(".")[2],
+        type=node_type,
         upstream=tuple(sorted(node.upstream_nodes)),
         params=flatten_params("", values),
         code=tuple(sorted({t for t in (class_path, *texts) if _DOTTED.fullmatch(t) or t.endswith(".py")})),
-        data=tuple(sorted(_input_patterns(values))),
-        files=tuple(sorted(set(_named_files(texts)))),
+        data=tuple(sorted({*_input_patterns(values), *folders})),
+        files=tuple(files),
         uncached=_uncached(node),
         is_resolver=node.node_info.type.name == _RESOLVER,
         finds_baseline=_strategies(node) == {_BASELINE_STRATEGY},
@@ -267,16 +270,6 @@ def _opened(value: Any) -> Any:
     return value
 
 
-def _texts(value: Any) -> list[str]:
-    if isinstance(value, str):
-        return [value]
-    if isinstance(value, Mapping):
-        return [text for item in value.values() for text in _texts(item)]
-    if isinstance(value, list):
-        return [text for item in value for text in _texts(item)]
-    return []
-
-
 def _input_patterns(values: Mapping[str, Any]) -> list[str]:
     """The files of a file-based ExampleGen (a folder, one pattern per input split) or of an Importer."""
     base, config, imported = (values.get(key) for key in ("input_base", "input_config", "artifact_uri"))
@@ -297,10 +290,3 @@ def _one_span(range_config: Any) -> int | None:
     ends = range_config.get("static_range", {})
     first, last = (int(ends.get(key, -1)) for key in ("start_span_number", "end_span_number"))
     return first if first == last and first >= 0 else None
-
-
-def _named_files(texts: Sequence[str]) -> list[str]:
-    """Settings that are the path of a file, e.g. of a schema; Python files count as code instead."""
-    # Linux allows no longer path than 4096 bytes, and is_file() raises on one.
-    paths = (Path(t) for t in texts if t.startswith("/") and len(t) < 4096 and not t.endswith(".py"))
-    return [str(path) for path in paths if path.is_file()]

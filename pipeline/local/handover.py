@@ -3,8 +3,6 @@
 Imports TFX.
 """
 
-import sys
-import sysconfig
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
@@ -13,6 +11,7 @@ from tfx.dsl.compiler import compiler
 from tfx.orchestration.pipeline import Pipeline
 
 from pipeline.errors import UsageError
+from pipeline.import_folders import import_folders
 from pipeline.local.request import Options, Request
 from pipeline.local.targets import built
 from pipeline.local.user_modules import package_user_modules
@@ -46,7 +45,11 @@ def object_request(
     ir = compiler.Compiler().compile(made)
     return Request(
         workload=ir.pipeline_info.id,
-        target={"ir": True, "import_from": _import_folders(), "output": str(output)},
+        target={
+            "ir": True,
+            "import_from": [str(folder) for folder in import_folders()],
+            "output": str(output),
+        },
         output=output,
         parameters={key: str(value) for key, value in rest.items()},
         beam_args=tuple(beam_args),
@@ -72,10 +75,3 @@ def _check(pipeline: Pipeline) -> None:
                 "of their own, which cannot import it.",
                 hint=f"move {type(node).__name__} to a module and import it",
             )
-
-
-def _import_folders() -> list[str]:
-    """Where this process imports the user's modules from: all but Python's own folders."""
-    installed = tuple(sysconfig.get_paths()[key] for key in ("stdlib", "platstdlib", "purelib", "platlib"))
-    folders = (str(Path(entry or ".").absolute()) for entry in sys.path)
-    return [f for f in dict.fromkeys(folders) if not f.startswith(installed) and Path(f).is_dir()]

@@ -80,29 +80,31 @@ def _shown(name: str) -> str:
 
 
 def _code(node: Node, roots: Sequence[Path], memo: Path | None) -> dict[str, str]:
+    modules = [Path(text).absolute() for text in node.code if text.endswith(".py") and Path(text).is_file()]
+    files = [path for path in map(Path, node.files) if path.is_file()]
+    found = data_digests([*modules, *files], base=roots[0], memo=memo)
     dotted = [text for text in node.code if not text.endswith(".py")]
-    files = [Path(text) for text in (*node.code, *node.files) if text.endswith(".py") or text in node.files]
-    found = data_digests((file for file in files if file.is_file()), base=roots[0], memo=memo)
-    for root in roots:
-        # The first root is the project: its files are known by their path in it, others by where they are.
-        inside = "" if root == roots[0] else f"{root}/"
-        found |= {f"{inside}{path}": digest for path, digest in source_closure(dotted, root=root).items()}
-    return found
+    # A module that is named by its file imports what lies beside it.
+    further = dict.fromkeys((*roots[1:], *(module.parent for module in modules)))
+    dotted += [module.stem for module in modules]
+    # The first root is the project: its files are known by their path in it, others by where they are.
+    return found | source_closure(dotted, root=roots[0], further=further)
 
 
 def _data(node: Node, memo: Path | None) -> dict[str, str]:
     remote = [pattern for pattern in node.data if pattern.startswith(GS)]
+    found = {}
     if remote:
         from components.ingest.storage import list_files  # brings pyarrow: 0.2 s that few runs need
 
         # The store's own checksums: nothing is downloaded to look whether it changed.
         objects = {file.name: file for pattern in remote for file in list_files(pattern)}
-        return {name: f"{file.checksum} {file.size_bytes}" for name, file in sorted(objects.items())}
-    files = matching_files(node.data)
+        found = {name: f"{file.checksum} {file.size_bytes}" for name, file in sorted(objects.items())}
+    files = matching_files(pattern for pattern in node.data if pattern not in remote)
     if not files:
-        return {}
+        return found
     base = files[0].parent if len(files) == 1 else Path(*_common_parts(files))
-    return data_digests(files, base=base, memo=memo)
+    return found | data_digests(files, base=base, memo=memo)
 
 
 def own_parts(fingerprint: Fingerprint) -> dict[str, str]:

@@ -17,6 +17,7 @@ from pipeline.beam_engine import beam_args, check_engine
 from pipeline.config import DataConfig, NodeConfig, WorkloadConfig, load_workload
 from pipeline.errors import ConfigError, UsageError
 from pipeline.gate_settings import judges_age
+from pipeline.import_folders import import_folders
 from pipeline.ingest_options import ingest_options, source_patterns
 from pipeline.local.record import OVERRIDES, WHY
 from pipeline.metadata_store import server_of
@@ -79,10 +80,10 @@ class Request:
 
     @property
     def code_roots(self) -> tuple[Path, ...]:
-        """The folders that user code is imported from: the project's, and those of another pipeline."""
+        """The folders that user code is imported from, the project's first: all that is not installed."""
         named = self.target.get("import_from", [self.target.get("folder", PROJECT_ROOT)])
-        outside = (Path(folder) for folder in named if not Path(folder).is_relative_to(PROJECT_ROOT))
-        return (PROJECT_ROOT, *outside)
+        folders = dict.fromkeys((PROJECT_ROOT, *map(Path, named), *import_folders()))
+        return tuple(folder for folder in folders if folder.is_dir())
 
     def target_in(self, run_folder: Path) -> dict[str, Any]:
         """The target for the fork server.

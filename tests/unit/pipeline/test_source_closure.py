@@ -317,3 +317,21 @@ def test_this_repository_finds_the_modules_that_python_loads():
     ours = ("pipeline.fingerprint", "pipeline.explanation", "components.errors")
     loaded = {Path(sys.modules[name].__file__).relative_to(root).as_posix() for name in ours}
     assert loaded <= set(source_closure(["pipeline.fingerprint.explain"], root=root))
+
+
+def test_import_leads_from_one_folder_to_another(tmp_path):
+    for name, text in {
+        "project/main.py": "import helpers.deep\n",
+        "project/src/helpers/__init__.py": "",
+        "project/src/helpers/deep.py": "import shared\n",
+        "elsewhere/shared.py": "",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    further = [tmp_path / "project/src", tmp_path / "elsewhere"]
+    assert list(source_closure(["main"], root=tmp_path / "project", further=further)) == [
+        f"{tmp_path}/elsewhere/shared.py",
+        "main.py",
+        "src/helpers/__init__.py",
+        "src/helpers/deep.py",
+    ]

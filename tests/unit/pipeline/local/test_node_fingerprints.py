@@ -19,6 +19,8 @@ def project(tmp_path):
         "data/trips.csv": "fare\n1\n",
         "elsewhere/mine.py": "import my_helper\n",
         "elsewhere/my_helper.py": "VALUE = 1\n",
+        "elsewhere/alone.py": "import beside\n",
+        "elsewhere/beside.py": "VALUE = 1\n",
     }
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -46,6 +48,7 @@ def keys(project):
                 ),
                 Node("Baseline", "Resolver", (), is_resolver=True, finds_baseline=True),
                 Node("Mine", "Mine", (), code=("mine.component",)),
+                Node("ByFile", "ByFile", (), code=(f"{project}/elsewhere/alone.py",)),
             ),
         )
         roots = (project, project / "elsewhere")
@@ -68,6 +71,7 @@ def changed(before, after):
         ("taxi.pbtxt", {"SchemaGen", "Transform", "Trainer"}),
         ("data/trips.csv", {"Ingest", "Transform", "Trainer"}),
         ("elsewhere/my_helper.py", {"Mine"}),
+        ("elsewhere/beside.py", {"ByFile"}),
     ],
 )
 def test_edited_file_changes_who_uses_it_and_what_follows(project, keys, file, nodes):

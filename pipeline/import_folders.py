@@ -1,0 +1,35 @@
+"""The folders that a process imports the user's own modules from."""
+
+import sys
+import sysconfig
+from pathlib import Path
+
+_INSTALLED = frozenset({"site-packages", "dist-packages"})
+
+
+def import_folders() -> list[Path]:
+    """All that this process imports from, but for Python's own folders and installed packages.
+
+    With the sources of packages that are installed editable, whether their folder is on `sys.path` or their
+    modules are found by the finder that setuptools adds.
+    """
+    own = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib"))
+    named = [Path(entry or ".").absolute() for entry in sys.path] + _editable()
+    return [
+        folder
+        for folder in dict.fromkeys(named)
+        if folder.is_dir()
+        and _INSTALLED.isdisjoint(folder.parts)
+        and not any(folder.is_relative_to(each) for each in own)
+    ]
+
+
+def _editable() -> list[Path]:
+    found = []
+    for finder in sys.meta_path:
+        module = sys.modules.get(getattr(finder, "__module__", ""))
+        # Package -> its folder; no other finder has one.
+        mapping = getattr(module, "MAPPING", {})
+        if isinstance(mapping, dict):
+            found += [Path(path).parent.absolute() for path in mapping.values()]
+    return found
