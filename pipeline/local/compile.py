@@ -27,7 +27,7 @@ from pipeline.local.user_modules import package_user_modules
 from pipeline.metadata_store import connection_config, prepare_server, sqlite_file
 from schemas.artifacts import DataVerdict, PreflightReport
 
-_RESOLVER = "tfx.dsl.components.common.resolver.Resolver"
+RESOLVER = "tfx.dsl.components.common.resolver.Resolver"
 _PLACEHOLDER = re.compile(r"\{(?:SPAN|VERSION|YYYY|MM|DD)(?::\d+)?\}")
 _BASELINE_STRATEGY = "LatestBlessedModelStrategy"
 _PASSED_STRATEGY = "LatestArtifactStrategy"
@@ -162,7 +162,7 @@ def _node(node: pipeline_pb2.PipelineNode, deployment: Any, *, written: Sequence
         data=tuple(sorted({*_input_patterns(values), *folders})),
         files=tuple(files),
         uncached=_uncached(node),
-        is_resolver=node.node_info.type.name == _RESOLVER,
+        is_resolver=node.node_info.type.name == RESOLVER,
         finds_baseline=_strategies(node) == {_BASELINE_STRATEGY},
         finds_reference=_finds_reference(node),
         outputs={key: spec.artifact_spec.type.name for key, spec in node.outputs.outputs.items()},

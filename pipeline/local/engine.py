@@ -19,6 +19,7 @@ from pipeline.local.failure import describe_exit
 from pipeline.local.graph import Graph, Node, ready
 from pipeline.local.history import History, result_of
 from pipeline.local.kept_states import KeptStates, stays
+from pipeline.local.node_fingerprints import found_key, with_found
 from pipeline.local.outcome import withhold
 from pipeline.local.plan import Decision
 from pipeline.local.processes import is_stopped
@@ -247,12 +248,15 @@ class Engine:
             result = {"state": "failed", **describe_exit(message["code"], peak_bytes=message["peak_bytes"])}
         if result["state"] in ("complete", "cached"):
             entry.state, entry.execution_id = result["state"], result["execution_id"]
+            if self.graph[entry.id].found is not None:
+                self._note_found(entry.id, found_key(result["outputs"]))
             entry.why = result.get("why", entry.why)
             entry.outputs, entry.key = result["outputs"], self.prints[entry.id].key
             if entry.execution_id is None:
                 entry.why = "found nothing"
             # Not what cannot be foreseen: nobody will ask for it again.
-            if entry.execution_id is not None or self.graph[entry.id].finds_reference:
+            node = self.graph[entry.id]
+            if entry.execution_id is not None or node.finds_reference or node.found is not None:
                 self._remember(entry, files=result.get("files"))
             self._forget_state(entry.id)
         elif result["state"] == "skipped":
@@ -262,6 +266,17 @@ class Engine:
                 self._forget_state(entry.id)  # what other code, or other data, has begun
             self._fail(entry, self.graph[entry.id], attempt, result)
         self._changed(entry)
+
+    def _note_found(self, node_id: str, found: str) -> None:
+        """Takes over what a resolver has found, where a node of this run gave it something else to find."""
+        if self.graph[node_id].found == found:
+            return
+        self.prints = with_found(self.prints, node_id, found)
+        for node in self.record.nodes:
+            if node.state == "waiting":
+                node.key = self.prints[node.id].key
+        with self._keeps_record():
+            self.history.save_fingerprints(self.record.run_id, self.prints)
 
     def _fail(self, entry: NodeRecord, node: Node, attempt: Attempt, result: Mapping[str, Any]) -> None:
         absent = [up for up in node.upstream if up in self._unmet]

@@ -117,13 +117,14 @@ class ForkServer:
         from pipeline.local.beam_answers import keep_beams_answers
         from pipeline.local.compile import compile_target
         from pipeline.local.listeners import bind_to_loopback
+        from pipeline.local.resolved import with_found
 
         # Here once, or every node would import the launcher for itself: 0.8 s each.
         importlib.import_module("pipeline.local.launch")
         keep_beams_answers()
         bind_to_loopback()
         run_in_process_by_default()
-        return compile_target(**message)
+        return with_found(compile_target(**message))
 
     def _import_ahead(self, module: str) -> None:
         try:

@@ -26,6 +26,9 @@ class Node:
         finds_baseline: True for the resolver of the latest blessed model, whose answer can be foreseen.
         finds_reference: for the resolver of the data that a gate compares with, whose answer can be, too:
             `passed`, `blessed` or `span N`, see `plan.reference_key`; empty for every other node.
+        found: for a resolver of anything else, the key of what it would find now, see `found_key`; None where
+            that cannot be told, and for every other node.
+        looks_at: for such a resolver, the nodes of which a run may change that.
         gates: those of `upstream` that only let it run: they give it nothing, so its outcome does not depend
             on what they found.
         outputs: output key -> artifact type name.
@@ -47,6 +50,8 @@ class Node:
     is_resolver: bool = False
     finds_baseline: bool = False
     finds_reference: str = ""
+    found: str | None = None
+    looks_at: tuple[str, ...] = ()
     gates: tuple[str, ...] = ()
     outputs: Mapping[str, str] = field(default_factory=dict)
     optional: tuple[str, ...] = ()

@@ -2,6 +2,7 @@
 
 import json
 import re
+import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,14 +11,14 @@ from ml_metadata.proto import metadata_store_pb2
 from tfx.dsl.compiler import compiler_utils, constants
 from tfx.dsl.io import fileio
 from tfx.orchestration import metadata
-from tfx.orchestration.portable import execution_publish_utils, launcher, outputs_utils
+from tfx.orchestration.portable import launcher, outputs_utils
 from tfx.orchestration.portable.mlmd import context_lib, execution_lib
 from tfx.types.value_artifact import ValueArtifact
 
-from pipeline.local.compile import Compiled
+from pipeline.local.compile import RESOLVER, Compiled
 from pipeline.local.listeners import watch_no_executions
 
-_Execution = metadata_store_pb2.Execution
+_Execution, _Event = metadata_store_pb2.Execution, metadata_store_pb2.Event
 _SUCCESSFUL = (_Execution.COMPLETE, _Execution.CACHED)
 
 # What TFX records when it cannot resolve a node's inputs.
@@ -153,16 +154,22 @@ def _register_copy(handle: metadata.Metadata, node: Any, execution: metadata_sto
     contexts = context_lib.prepare_contexts(metadata_handle=handle, node_contexts=node.contexts)
     if execution_lib.get_executions_associated_with_all_contexts(handle, contexts):
         return
-    copy = execution_lib.prepare_execution(
-        metadata_handle=handle,
-        execution_type=metadata_store_pb2.ExecutionType(id=execution.type_id),
-        state=_Execution.RUNNING,
-    )
-    execution_publish_utils.publish_cached_executions(
-        metadata_handle=handle,
-        contexts=contexts,
-        executions=[copy],
-        output_artifacts_maps=[execution_lib.get_output_artifacts(handle, execution.id)],
+    copy = _Execution(name=str(uuid.uuid4()), type_id=execution.type_id, last_known_state=_Execution.CACHED)
+    for name, value in execution.properties.items():
+        copy.properties[name].CopyFrom(value)
+    for name, value in execution.custom_properties.items():
+        if not execution_lib.is_internal_key(name) or execution_lib.is_schema_key(name):
+            copy.custom_properties[name].CopyFrom(value)
+    # What it was made from is what it was made from then; TFX's own cache registers as much.
+    known = handle.store.get_contexts_by_execution(execution.id)
+    is_resolver = node.node_info.type.name == RESOLVER
+    execution_lib.put_execution(
+        handle,
+        copy,
+        [*contexts, *(each for each in known if each.type == context_lib.CONTEXT_TYPE_EXECUTION_CACHE)],
+        input_artifacts=execution_lib.get_input_artifacts(handle, execution.id),
+        output_artifacts=execution_lib.get_output_artifacts(handle, execution.id),
+        output_event_type=_Event.INTERNAL_OUTPUT if is_resolver else _Event.OUTPUT,
     )
 
 

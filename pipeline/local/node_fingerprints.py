@@ -1,15 +1,17 @@
 """The fingerprint of each node of a graph: its settings, the code and files it reads, what lies upstream."""
 
 import glob
+import hashlib
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from platform import python_version
+from typing import Any
 
 from components.ingest.source import GS
-from pipeline.fingerprint import Fingerprint, data_digests, source_closure
+from pipeline.fingerprint import Fingerprint, canonical_json, data_digests, source_closure
 from pipeline.local.graph import Graph, Node
 
 # What the nodes' own code stands on: another version may give another result.
@@ -24,6 +26,10 @@ _STACK = (
     "pyarrow",
     "numpy",
 )
+
+
+# What a resolver finds: the name of that part of a fingerprint.
+_FOUND = "external:artifacts that it finds"
 
 
 @cache
@@ -57,7 +63,9 @@ def fingerprint_nodes(
         parts |= {f"code:{path}": digest for path, digest in _code(node, roots, memo).items()}
         parts |= {f"data:{name}": digest for name, digest in _data(node, memo).items()}
         parts |= {f"stack:{name}": number for name, number in stack_versions().items()}
-        parts |= {f"upstream:{up}": prints[up].key for up in node.upstream if up not in node.gates}
+        # What a resolver passes on hangs on what it finds, whoever made that.
+        ups = node.upstream if node.found is None else ()
+        parts |= {f"upstream:{up}": prints[up].key for up in ups if up not in node.gates}
         parts["param:component"] = f'"{node.type}"'
         # Two nodes of equal settings are still two: what they make need not be equal.
         parts |= {"node:id": node.id, "node:pipeline": graph.name}
@@ -65,11 +73,40 @@ def fingerprint_nodes(
             parts["external:data to compare with"] = f"{node.finds_reference}: {reference}"
         elif node.finds_baseline:
             parts["external:latest blessed model"] = baseline
+        elif node.found is not None:
+            parts[_FOUND] = node.found
         elif node.is_resolver:
             # What it will find cannot be foreseen, so no two looks count as the same.
             parts["external:content of the metadata store"] = str(time.time_ns())
         prints[node.id] = Fingerprint(parts)
     return prints
+
+
+def found_key(outputs: Mapping[str, Iterable[Mapping[str, Any]]]) -> str:
+    """What a resolver found, as one text: equal where it found the same artifacts in the same order.
+
+    Args:
+        outputs: output key -> artifacts, each with its `uri`; empty where it found nothing.
+    """
+    uris = {key: [artifact["uri"] for artifact in found] for key, found in outputs.items()}
+    return hashlib.sha256(canonical_json(uris).encode()).hexdigest()
+
+
+def with_found(prints: Mapping[str, Fingerprint], node_id: str, found: str) -> dict[str, Fingerprint]:
+    """The fingerprints of a run, once a resolver has found something else than was foreseen.
+
+    Args:
+        prints: those of the plan, in topological order.
+        node_id: the resolver.
+        found: what it found, as `found_key` gives it.
+    """
+    now: dict[str, Fingerprint] = {}
+    for name, fingerprint in prints.items():
+        ups = (part.removeprefix("upstream:") for part in fingerprint.parts if part.startswith("upstream:"))
+        changed = {f"upstream:{up}": now[up].key for up in ups if up in now}
+        changed |= {_FOUND: found} if name == node_id else {}
+        now[name] = Fingerprint({**fingerprint.parts, **changed})
+    return now
 
 
 def _shown(name: str) -> str:

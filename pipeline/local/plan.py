@@ -1,6 +1,6 @@
 """Decides for each node whether it has to run, and says why. Pure: what earlier runs left is handed in."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -63,8 +63,8 @@ def decide(
 
     A node reuses an earlier result when its fingerprint is the same, the result still exists, and no node
     upstream runs: two trainings of equal settings need not be equal, so what hangs on one that runs, runs.
-    A resolver is no reason: it only looks something up, and its answer is part of the fingerprint. A gate is
-    none for those that only wait for it.
+    A resolver is no reason: it only looks something up, and its answer is part of the fingerprint; unless a
+    node runs that may change the answer. A gate is none for those that only wait for it.
 
     Args:
         graph: the compiled pipeline.
@@ -73,31 +73,47 @@ def decide(
         selected: the nodes of `--from` and `--to`; those outside are reused where needed, else skipped.
         forced: nodes that run whatever is cached (`--no-cache`, `--from`); those of `Node.uncached` do, too.
     """
-    decisions: dict[str, Decision] = {}
     needed = graph.upstream_of(selected)
-    for node in graph.nodes:
-        if node.id not in needed:
-            decisions[node.id] = Decision(node.id, "skip", "not asked for (--to)")
-            continue
-        decisions[node.id] = _decide(node, graph, prints[node.id], known, decisions, node.id in forced)
-    return decisions
+    running: set[str] = set()
+    while True:
+        decisions: dict[str, Decision] = {}
+        for node in graph.nodes:
+            if node.id not in needed:
+                decisions[node.id] = Decision(node.id, "skip", "not asked for (--to)")
+                continue
+            reran = _reran(node, graph, decisions, running)
+            decisions[node.id] = _decide(node, prints[node.id], known, reran, node.id in forced)
+        before, running = running, {i for i, decision in decisions.items() if decision.action == "run"}
+        # What a resolver looks at may come later in the order: then all is decided once more, knowing it.
+        if running == before or not any(node.looks_at for node in graph.nodes):
+            return decisions
 
 
-def _decide(
-    node: Node,
-    graph: Graph,
-    now: Fingerprint,
-    known: Known,
-    decided: Mapping[str, Decision],
-    is_forced: bool,
-) -> Decision:
+def _reran(node: Node, graph: Graph, decided: Mapping[str, Decision], running: Collection[str]) -> list[str]:
+    """Those that run of what the outcome of a node hangs on.
+
+    Args:
+        node: the node.
+        graph: the pipeline.
+        decided: what was decided for the nodes before it.
+        running: the nodes that run for all that is known, also of those after it.
+    """
+    given = [
+        up
+        for up in node.upstream
+        if up not in node.gates
+        and (not graph[up].is_resolver or any(looked in running for looked in graph[up].looks_at))
+    ]
+    reran = [up for up in given if decided[up].action == "run"]
+    return list(dict.fromkeys([*reran, *(looked for looked in node.looks_at if looked in running)]))
+
+
+def _decide(node: Node, now: Fingerprint, known: Known, reran: Sequence[str], is_forced: bool) -> Decision:
     result = known.recall(now.key)
     is_own = bool(known.resumed) and result is not None and result["run_id"] == known.resumed
     if (is_forced or node.uncached) and not is_own:
         why = "asked for (--no-cache or --from)" if is_forced else node.uncached
         return Decision(node.id, "run", why, is_forced=True)
-    given = [up for up in node.upstream if up not in node.gates and not graph[up].is_resolver]
-    reran = [up for up in given if decided[up].action == "run"]
     gone = known.missing(result) if result is not None else ""
     if result is not None and not gone and not reran:
         if result.get("unmet"):

@@ -345,6 +345,18 @@ def features():
     return pipeline("features", make, met, unmet, needs, may, either, ordered, imported, push, latest)
 
 
+def follow():
+    """A node, a resolver of what it made last, and one that uses that."""
+    word = tfx.dsl.experimental.RuntimeParameter(name="word", ptype=str, default="a")
+    make = Make(text=word).with_id("Make")
+    latest = tfx.dsl.Resolver(
+        strategy_class=tfx.dsl.experimental.LatestArtifactStrategy,
+        latest=tfx.dsl.Channel(type=standard_artifacts.String, producer_component_id="Make"),
+    ).with_id("Latest")
+    latest.add_upstream_node(make)
+    return pipeline("follow", make, latest, Use(value=latest.outputs["latest"]).with_id("Use"))
+
+
 def missing():
     """A node whose input nobody made."""
     nobody = tfx.dsl.Resolver(

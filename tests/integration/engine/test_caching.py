@@ -1,5 +1,7 @@
 """What is taken from the cache, and what never is."""
 
+import contextlib
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -29,8 +31,34 @@ def run(in_process, watcher):
         yield call
 
 
+# ML Metadata's schema 10: the execution of a node in a run, by the names of their contexts.
+OF_A_NODE = """
+    SELECT Execution.id, Execution.name FROM Execution
+    JOIN Association AS a ON a.execution_id = Execution.id JOIN Context AS run ON run.id = a.context_id
+    JOIN Association AS b ON b.execution_id = Execution.id JOIN Context AS node ON node.id = b.context_id
+    WHERE run.name = ? AND node.name = ?
+"""
+CACHE_CONTEXT = """
+    SELECT Type.name FROM Association JOIN Context ON Context.id = Association.context_id
+    JOIN Type ON Type.id = Context.type_id
+    WHERE Association.execution_id = ? AND Type.name = 'execution_cache'
+"""
+EVENTS = "SELECT Event.type, uri FROM Event JOIN Artifact ON Artifact.id = artifact_id WHERE execution_id = ?"
+PROPERTIES = "SELECT name, coalesce(string_value, int_value) FROM ExecutionProperty WHERE execution_id = ?"
+EVENT_NAMES = {3: "INPUT", 4: "OUTPUT", 5: "INTERNAL_INPUT", 6: "INTERNAL_OUTPUT"}
+
+
+def events(store, execution):
+    return {(EVENT_NAMES[kind], uri) for kind, uri in store.execute(EVENTS, (execution,))}
+
+
+def parameters(store, execution):
+    found = dict(store.execute(PROPERTIES, (execution,)))
+    return {name: value for name, value in found.items() if not name.startswith("__")}
+
+
 def made(record):
-    return {node.id: node.outputs["made"][0]["uri"] for node in record.nodes if node.outputs}
+    return {node.id: node.outputs["made"][0]["uri"] for node in record.nodes if "made" in node.outputs}
 
 
 def test_each_node_keeps_its_own_result_and_one_that_may_not_be_cached_only_for_its_run(in_process, run):
@@ -81,3 +109,30 @@ def test_store_that_was_moved_away_makes_runs_begin_afresh_beside_what_lies_ther
     store.unlink()
     store.with_name("old.db").rename(store)
     assert run("one").node("Make").execution_id > after.node("Make").execution_id
+
+
+def test_what_follows_a_resolver_is_cached_while_it_finds_the_same(in_process, run):
+    first = run("follow")
+    same = run("follow")
+    assert [node.state for node in same.nodes] == ["cached"] * 3
+    other = run("follow", sets=["word=b"])
+    assert [node.state for node in other.nodes] == ["complete"] * 3
+    assert Path(made(other)["Use"]).read_text() == "b"
+    # What Make has made for the first word is not the latest any more.
+    back = run("follow")
+    assert [node.state for node in back.nodes] == ["cached"] * 3
+    assert made(back) == {"Make": made(first)["Make"], "Use": made(other)["Use"]}
+
+    # What is cached is told in ML Metadata as TFX's own cache tells it.
+    with contextlib.closing(sqlite3.connect(in_process.output / "metadata.db")) as store:
+        [[execution, name]] = store.execute(OF_A_NODE, (same.run_id, "follow.Make"))
+        assert name
+        assert parameters(store, execution) == {"text": "a"}
+        [[execution, _]] = store.execute(OF_A_NODE, (same.run_id, "follow.Use"))
+        assert events(store, execution) == {
+            ("INPUT", made(first)["Make"]),
+            ("OUTPUT", made(first)["Use"]),
+        }
+        assert [kind for (kind,) in store.execute(CACHE_CONTEXT, (execution,))] == ["execution_cache"]
+        [[execution, _]] = store.execute(OF_A_NODE, (same.run_id, "follow.Latest"))
+        assert {kind for kind, _ in events(store, execution)} == {"INTERNAL_OUTPUT"}

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from pipeline.local.graph import Graph, Node
-from pipeline.local.node_fingerprints import fingerprint_nodes, own_parts
+from pipeline.local.node_fingerprints import fingerprint_nodes, found_key, own_parts, with_found
 
 
 @pytest.fixture
@@ -140,3 +140,22 @@ def test_reference_that_was_found_is_part_of_its_resolver(project):
         return prints["Reference"].key
 
     assert key("a") == key("a") != key("b")
+
+
+def test_resolver_that_found_something_else_changes_itself_and_what_follows(project):
+    def prints(found):
+        graph = Graph(
+            "taxi",
+            (
+                Node("Ingest", "Ingest", ()),
+                Node("Latest", "Resolver", ("Ingest",), is_resolver=True, found=found),
+                Node("Trainer", "Trainer", ("Latest",)),
+                Node("Pusher", "Pusher", ("Trainer",)),
+            ),
+        )
+        return fingerprint_nodes(graph, roots=(project,), memo=None, baseline="none")
+
+    one, two = (found_key({"examples": [{"uri": uri}]}) for uri in ("a", "b"))
+    assert with_found(prints(one), "Latest", two) == prints(two)
+    assert prints(one)["Ingest"] == prints(two)["Ingest"]
+    assert prints(one)["Pusher"] != prints(two)["Pusher"]

@@ -110,6 +110,28 @@ def test_resumed_run_keeps_what_it_has_done_itself_whatever_may_be_cached(forced
     assert running(decided) == set(GRAPH.ids) - {"Ingest"}
 
 
+#   Latest (a resolver, of what Ingest makes) -> Trainer; nothing but that ties it to Ingest
+ROLLING = Graph(
+    "rolling",
+    (
+        Node("Latest", "Resolver", (), is_resolver=True, found="spans 1", looks_at=("Ingest",)),
+        Node("Trainer", "Trainer", ("Latest",)),
+        Node("Ingest", "CsvExampleGen", ()),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("gone", "runs"), [("", set()), ("Ingest", {"Ingest", "Latest", "Trainer"}), ("Trainer", {"Trainer"})]
+)
+def test_what_follows_a_resolver_runs_where_its_answer_may_change(gone, runs):
+    prints = {node.id: Fingerprint({"node:id": node.id}) for node in ROLLING.nodes}
+    results = {key.key: RESULT for node_id, key in prints.items() if node_id != gone}
+    known = Known(results.get, lambda entry: "", prints)
+    decided = decide(ROLLING, prints=prints, known=known, selected=set(ROLLING.ids), forced=())
+    assert running(decided) == runs
+
+
 def test_nodes_after_the_last_one_asked_for_are_skipped():
     selected = GRAPH.select(start=None, end="Transform")
     decided = decisions(fingerprints(), {}, selected=selected)
