@@ -36,7 +36,8 @@ def reference_checks(
                 baseline=None,
                 passed=got > theirs if higher else got < theirs,
                 stops=False,
-                note=f"the network does not earn its cost: {model} does as well",
+                note=f"the model does not earn its cost: {model} does "
+                f"{'as well' if got == theirs else 'better'}",
             )
         )
     return checks

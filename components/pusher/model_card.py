@@ -56,6 +56,7 @@ def _data(papers: Mapping[str, Any]) -> Iterator[str]:
         "span": data.get("span"),
         "rows read": data.get("rows_in"),
         "rows by split": ", ".join(f"{name} {rows}" for name, rows in rows_out.items()),
+        "rows left out for want of a label": data.get("unlabelled") or None,
         "rows rejected": rejected if data.get("rows_in") else None,
         "digest": data.get("digest"),
         "schema's digest": _mapping(papers.get("schema")).get("digest"),

@@ -94,7 +94,9 @@ def read_data(quarantine: Path | None, *, span: Any) -> dict[str, Any]:
     """What is known of the data: from the summary that Ingest left, and the span of its examples."""
     summary = _read_mapping(quarantine / "summary.json") if quarantine else {}
     known: dict[str, Any] = {
-        key: summary[key] for key in ("digest", "rows_in", "rows_out", "rejected") if key in summary
+        key: summary[key]
+        for key in ("digest", "rows_in", "rows_out", "rejected", "unlabelled")
+        if key in summary
     }
     return known if span in (None, "") else {**known, "span": str(span)}
 

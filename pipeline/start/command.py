@@ -15,6 +15,9 @@ from components.counting import counted
 from components.data_gate.limits import Limits
 from components.data_profile.single_scores import single_scores
 from components.errors import ComponentError
+from components.ingest.csv_heads import check_heads
+from components.ingest.options import Options
+from components.ingest.source import SourceError, resolve_source
 from pipeline.config.section import PATTERN_WORDS, SnakeName
 from pipeline.errors import UsageError
 from pipeline.local.invocation import command
@@ -140,6 +143,7 @@ def new(
     if label is None:
         label = ask("Which column is to be predicted?", list(facts), option="--label")
     check_rows(table.rows, rejected=table.rejected, first_reject=table.first_reject)
+    _check_heads(data, table, label=label, root=root)
     decided = decide_task(facts[label], task) or _asked_task(label, ask)
     check_rows(facts[label].present, rejected=table.rejected, first_reject=table.first_reject)
     leaks, suspicions = _leaks(table, label)
@@ -165,6 +169,17 @@ def new(
     return Begun(
         name=name, files=tuple(files), plan=plan, split=split, rows=table.rows, rejected=table.rejected
     )
+
+
+def _check_heads(data: str, table: Table, *, label: str, root: Path) -> None:
+    """By the rule that a run holds a CSV against before anything starts."""
+    if table.file_format != "csv" or "://" in data:
+        return
+    files = resolve_source(data, root=root, file_format="csv").files
+    try:
+        check_heads(files, label=label, options=Options(format="csv", delimiter=table.delimiter))
+    except SourceError as error:
+        raise UsageError(error.message, hint=error.hint) from error
 
 
 def _is_skewed(numbers: npt.NDArray[np.float64]) -> bool:

@@ -10,6 +10,7 @@ from typing import Literal
 from components.counting import agreeing, counted
 from pipeline.errors import UsageError
 from pipeline.start.facts import Facts
+from pipeline.start.notes import notes_of
 
 Task = Literal["binary", "multiclass", "regression"]
 
@@ -98,11 +99,8 @@ _ID_SHARE = 0.95
 _ID_NAME = re.compile(r"(^|_)(id|uuid|guid|key|index|nr|no|number)$|^unnamed|^$|^row", re.IGNORECASE)
 _OTHER_DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}\b")
 _AMOUNT_SPAN = 30.0
-_RARE_CLASS = 0.1
 # Behind the name of a feature, those of others that its column becomes.
 _PARTS = ("_missing", "_month", "_weekday", "_hour", "_year_sin", "_year_cos", "_trend")
-# What is less is told as a number of rows.
-_SHOWN_SHARE = 0.001
 
 
 def check_rows(rows: int, *, rejected: int = 0, first_reject: str = "") -> None:
@@ -229,7 +227,7 @@ def decide(
         mean=label_moments[0],
         deviation=label_moments[1] or 1.0,
         decisions=tuple(_as_written(decision, forms or {}) for decision in decisions),
-        notes=tuple(_notes(wanted, task, suspicious, lists, kept_leaks)),
+        notes=tuple(notes_of(wanted, task, suspicious, lists, kept_leaks)),
         kept_leaks=kept_leaks,
     )
 
@@ -330,49 +328,3 @@ def _named(decision: Decision, taken: set[str]) -> Decision:
 def _safe(name: str) -> str:
     plain = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") or "column"
     return plain if plain[0].isalpha() else f"x_{plain}"
-
-
-def _notes(
-    label: Facts,
-    task: Task,
-    suspicions: Mapping[str, str],
-    lists: Collection[str],
-    kept_leaks: Mapping[str, str],
-) -> Sequence[str]:
-    notes = [
-        f"Gives {label.name} away, and is kept: {column} ({why}). "
-        f"data_gate.features.{column}.max_label_score is 1, or the data gate would stop at it."
-        for column, why in kept_leaks.items()
-    ]
-    if suspicions:
-        notes.append(
-            f"Much of {label.name} can be told from one column alone: "
-            f"{', '.join(f'{c} ({why})' for c, why in suspicions.items())}. That may be a good feature; one "
-            f"that is known only after {label.name} is none: take it out of data.columns and of "
-            "preprocessing.py."
-        )
-    notes += [f"{column} holds several values a row: left out." for column in lists]
-    if label.missing:
-        them = "it" if label.missing == 1 else "them"
-        notes.append(
-            f"{label.missing:,} of {label.rows:,} rows {agreeing(label.missing, 'have')} no {label.name}: "
-            f"a run leaves {them} out of training and evaluation, and counts {them} "
-            "(data.unlabelled_rows: leave_out)."
-        )
-    if task != "regression":
-        rarest, rows = min(label.counts.items(), key=lambda item: item[1])
-        if rows < _RARE_CLASS * label.present:
-            share = f"{rows / label.present:.1%} of the rows have"
-            if rows < _SHOWN_SHARE * label.present:
-                share = f"{rows:,} of {counted(label.present, 'row')} {agreeing(rows, 'have')}"
-            notes.append(
-                f"Only {share} {label.name} {rarest}: accuracy says little, look at the other metrics."
-            )
-        if rows < 2 * _ROWS_PER_CATEGORY:
-            count = counted(rows, "row")
-            notes.append(f"{label.name} {rarest} stands in {count} only: nothing sure is learned about it.")
-    if label.rows < 1000:
-        notes.append(
-            f"{label.rows:,} rows are few: differences of a few percent between two models are luck."
-        )
-    return notes

@@ -279,6 +279,14 @@ def test_rows_that_cannot_be_read_are_told_where_the_others_are_too_few(root):
     assert "data.jsonl line 2: broken JSON" in refused.value.message
 
 
+def test_a_first_row_that_a_run_would_refuse_is_refused_here(root):
+    rows = ["1,2,3", *(f"{row},{row % 2}" for row in range(30))]
+    (root / "data.csv").write_text("\n".join(["a,y", *rows]), encoding="utf-8")
+    with pytest.raises(UsageError, match="the first row has 3 values, the header 2 names"):
+        _begin(root, label="y")
+    assert not (root / "workloads/customers").exists()
+
+
 def test_the_first_row_that_cannot_be_read_is_told_where_all_are_such(root):
     (root / "data.csv").write_text("a,y\n1\n2\n", encoding="utf-8")
     with pytest.raises(UsageError, match="no row that can be read") as refused:

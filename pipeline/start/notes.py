@@ -1,0 +1,66 @@
+"""What the user should know of a table, in words. Pure."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from components.counting import agreeing, counted
+from pipeline.start.facts import Facts
+
+_RARE_CLASS = 0.1
+_FEW_OF_A_CLASS = 20
+# What is less is told as a number of rows.
+_SHOWN_SHARE = 0.001
+
+
+def notes_of(
+    label: Facts,
+    task: str,
+    suspicions: Mapping[str, str],
+    lists: Collection[str],
+    kept_leaks: Mapping[str, str],
+) -> Sequence[str]:
+    """What speaks for a second look, a sentence or two each.
+
+    Args:
+        label: the column to predict.
+        task: binary, multiclass or regression.
+        suspicions: features that tell much of the label alone -> how much.
+        lists: columns that are not read, because they hold several values a row.
+        kept_leaks: features that give the label away, and that the user wants nevertheless -> why.
+    """
+    notes = [
+        f"Gives {label.name} away, and is kept: {column} ({why}). "
+        f"data_gate.features.{column}.max_label_score is 1, or the data gate would stop at it."
+        for column, why in kept_leaks.items()
+    ]
+    if suspicions:
+        notes.append(
+            f"Much of {label.name} can be told from one column alone: "
+            f"{', '.join(f'{c} ({why})' for c, why in suspicions.items())}. That may be a good feature; one "
+            f"that is known only after {label.name} is none: take it out of data.columns and of "
+            "preprocessing.py."
+        )
+    notes += [f"{column} holds several values a row: left out." for column in lists]
+    if label.missing:
+        them = "it" if label.missing == 1 else "them"
+        notes.append(
+            f"{label.missing:,} of {label.rows:,} rows {agreeing(label.missing, 'have')} no {label.name}: "
+            f"a run leaves {them} out of training and evaluation, and counts {them} "
+            "(data.unlabelled_rows: leave_out)."
+        )
+    if task != "regression":
+        rarest, rows = min(label.counts.items(), key=lambda item: item[1])
+        if rows < _RARE_CLASS * label.present:
+            share = f"{rows / label.present:.1%} of the rows have"
+            if rows < _SHOWN_SHARE * label.present:
+                share = f"{rows:,} of {counted(label.present, 'row')} {agreeing(rows, 'have')}"
+            notes.append(
+                f"Only {share} {label.name} {rarest}: accuracy says little, look at the other metrics."
+            )
+        if rows < _FEW_OF_A_CLASS:
+            count = counted(rows, "row")
+            notes.append(f"{label.name} {rarest} stands in {count} only: nothing sure is learned about it.")
+    if label.rows < 1000:
+        notes.append(
+            f"{label.rows:,} rows are few: differences of a few percent between two models are luck."
+        )
+    return notes
