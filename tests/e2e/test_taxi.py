@@ -11,6 +11,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from watched import listeners_of
 
 from pipeline.report.answers import answers as shown_answers
 
@@ -198,8 +199,10 @@ def test_pushed_version_answers_serve_as_its_card_says_and_as_without_it(
                 ask(f"{url}:predict", {**example, "instances": each}) for each in (rows, example["instances"])
             ]
             status = ask(url)
+            listeners = [each.address for each in listeners_of(server.pid)]
         finally:
             server.terminate()
+    assert listeners == [url.partition("://")[2].partition("/")[0]], "one port of loopback"
     assert answered[0]["predictions"][0] == pytest.approx(answers["raw"][0], abs=1e-6)
     assert 0 < answered[1]["predictions"][0][0] < 1
     assert status["model_version_status"][0]["version"] == latest()["pushed"]["version"]

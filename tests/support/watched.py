@@ -74,10 +74,21 @@ def _watch(root: int, found: list[Listener], ended: threading.Event) -> None:
         if not addresses:
             continue  # as nearly always: processes need not be walked
         known |= addresses.keys()
-        for pid in _descendants(root):
-            for inode in addresses.keys() & _sockets_of(pid):
-                address = addresses.pop(inode)
-                found.append(Listener(address, _command(pid), is_private(address)))
+        _find(root, addresses, found)
+
+
+def _find(root: int, addresses: dict[int, str], found: list[Listener]) -> None:
+    for pid in _descendants(root):
+        for inode in addresses.keys() & _sockets_of(pid):
+            address = addresses.pop(inode)
+            found.append(Listener(address, _command(pid), is_private(address)))
+
+
+def listeners_of(root: int) -> list[Listener]:
+    """What a process and all that it started listen on now."""
+    found: list[Listener] = []
+    _find(root, listening(), found)
+    return found
 
 
 def listening() -> dict[int, str]:
