@@ -17,8 +17,13 @@ _UTF8_BOM = codecs.BOM_UTF8
 _OTHER_SEPARATORS = (";", "\t", "|")
 
 
-def check_heads(files: Sequence[Path], *, label: str, options: Options) -> tuple[str, ...]:
+def check_heads(files: Sequence[Path], *, label: str | None, options: Options) -> tuple[str, ...]:
     """Checks what can be checked before a run of the files of a source; of compressed ones nothing.
+
+    Args:
+        files: of the source.
+        label: a column that must be there; None: any may.
+        options: how they are read.
 
     Returns:
         The names of the columns; empty where only the run will know them.
@@ -29,7 +34,7 @@ def check_heads(files: Sequence[Path], *, label: str, options: Options) -> tuple
     if options.format != "csv":
         return ()
     if options.column_names:
-        if label not in options.column_names:
+        if label is not None and label not in options.column_names:
             raise SourceError(f"data.column_names has no {label!r}, which data.label names")
         return tuple(options.column_names)
     plain = [file for file in files if file.suffix.lower() not in SUFFIXES]
@@ -39,7 +44,7 @@ def check_heads(files: Sequence[Path], *, label: str, options: Options) -> tuple
 
 
 def check_csv(
-    files: Sequence[Path], *, label: str, delimiter: str = ",", quote: str | None = '"'
+    files: Sequence[Path], *, label: str | None, delimiter: str = ",", quote: str | None = '"'
 ) -> tuple[str, ...]:
     """Checks the head of every file, and returns the names of the columns.
 
@@ -48,7 +53,7 @@ def check_csv(
 
     Args:
         files: not compressed.
-        label: a column.
+        label: a column that must be there; None: any may.
         delimiter: between two fields.
         quote: around fields; None where it has no meaning.
 
@@ -58,7 +63,7 @@ def check_csv(
     first, *others = files
     dialect = (delimiter, quote)
     columns = _checked_header(first, dialect)
-    if label not in columns:
+    if label is not None and label not in columns:
         raise _no_label(first, columns, label)
     for file in others:
         if (header := _checked_header(file, dialect)) != columns:

@@ -13,8 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from components.ingest.blocks import InputFile, check_columns
+from components.ingest.column_notes import ColumnNotes
 from components.ingest.column_types import Columns, ColumnType, merge
 from components.ingest.compression import open_stream
+from components.ingest.csv_heads import check_heads
 from components.ingest.formats import format_of
 from components.ingest.options import Options
 from components.ingest.quarantine import describe
@@ -23,6 +25,7 @@ from components.ingest.storage import StoredFile, fetched, list_files
 from components.ingest.typed_rows import typed_rows
 from pipeline.errors import UsageError
 from pipeline.start.forms import Forms, distinct_texts, forms_of
+from pipeline.start.number_like import codes, words
 
 # Enough to tell types, dates and rare categories; half a million rows of 20 columns are looked at in seconds.
 MOST_ROWS = 500_000
@@ -65,6 +68,7 @@ class Table:
         delimiter: of a CSV.
         lists: columns that hold several values a row, which nothing here uses.
         forms: how values are written, where Ingest must be told; `columns` hold what it then reads.
+        notes: what Ingest would read otherwise than it is written.
     """
 
     columns: dict[str, npt.NDArray[Any]]
@@ -77,6 +81,7 @@ class Table:
     first_reject: str = ""
     lists: tuple[str, ...] = field(default=())
     forms: Forms = field(default_factory=Forms)
+    notes: ColumnNotes = field(default_factory=ColumnNotes)
 
 
 def read_table(source: str, *, root: Path, most_rows: int = MOST_ROWS, most_bytes: int = MOST_BYTES) -> Table:
@@ -113,12 +118,18 @@ def read_table(source: str, *, root: Path, most_rows: int = MOST_ROWS, most_byte
             f"{source} holds no row that can be read.{wrong_row}",
             hint="below the header, a CSV has a line for each row",
         )
+    if file_format == "csv" and "://" not in source:
+        check_heads(found.files, label=None, options=options)
     texts = {name: values for name, values in table.columns.items() if table.kinds[name] == "text"}
     forms = forms_of(distinct_texts(texts), has_types=file_format != "csv")
-    if not forms.words:
-        return table
     named = replace(options, null_values=forms.null_values, numbers=forms.numbers, dates=forms.dates)
-    return replace(_table(files, named, most_rows, most_bytes), forms=forms)
+    if forms.words:
+        table = _table(files, named, most_rows, most_bytes)
+    notes = table.notes
+    if texts_of := codes(notes):
+        named = replace(named, types=dict.fromkeys(texts_of, "text"))
+        table = _table(files, named, most_rows, most_bytes)
+    return replace(table, forms=replace(forms, words={**words(notes), **forms.words}))
 
 
 def _table(files: Sequence[StoredFile], options: Options, most_rows: int, most_bytes: int) -> Table:
@@ -126,8 +137,10 @@ def _table(files: Sequence[StoredFile], options: Options, most_rows: int, most_b
     kinds: Columns = {}
     for stored in files:
         with fetched(stored) as file:
-            kinds = merge(kinds, format_of(options).infer(file, options, {}))
+            kinds = merge(kinds, format_of(options).infer(file, options, options.known({})))
             check_columns(kinds, options.limits, of=f"the data up to {file.name}")
+    guessed = [name for name in kinds if name not in options.types and name not in options.numbers]
+    notes = ColumnNotes()
     parts: dict[str, list[pa.Array]] = {name: [] for name in kinds}
     rows = rejected = size_bytes = 0
     first_reject = ""
@@ -136,7 +149,7 @@ def _table(files: Sequence[StoredFile], options: Options, most_rows: int, most_b
             break
         with fetched(stored) as file:
             for block in format_of(options).read(file, options, kinds):
-                values, wrong = typed_rows(block, kinds)
+                values, wrong = typed_rows(block, kinds, guessed=guessed, notes=notes)
                 rejects = [*block.rejects, *wrong.values()]
                 rejected += len(rejects)
                 if rejects and not first_reject:
@@ -159,6 +172,7 @@ def _table(files: Sequence[StoredFile], options: Options, most_rows: int, most_b
         delimiter=options.delimiter,
         first_reject=first_reject,
         lists=lists,
+        notes=notes,
     )
 
 
@@ -174,7 +188,7 @@ def _numpy(column: pa.Array) -> npt.NDArray[Any]:
     if pa.types.is_large_binary(column.type):
         texts = [None if text is None else text.decode("utf-8", "replace") for text in column.to_pylist()]
         return np.array(texts, dtype=object)
-    return np.asarray(pc.fill_null(column.cast(pa.float64()), float("nan")), dtype=np.float64)
+    return np.asarray(pc.fill_null(column.cast(pa.float64(), safe=False), float("nan")), dtype=np.float64)
 
 
 def _format_of(source: str, root: Path) -> str:

@@ -140,7 +140,7 @@ def test_rows_are_split_by_a_key_as_the_stock_component_does(run, examples, taxi
 CELLS = {
     "int": lambda r: str(r.randrange(-(10 ** r.randrange(1, 18)), 10 ** r.randrange(1, 18))),
     "wide": lambda r: str(r.choice([2**63 - 1, -(2**63), 2**63, 10**18, 10**19, 10**20, 1])),
-    "float": lambda r: repr(r.choice([r.random(), r.gauss(0, 1e10), 1e-40, 1e300, 5.0])),
+    "float": lambda r: repr(r.choice([r.random(), r.gauss(0, 1e10), 1e-40, 1e30, 5.0])),
     "odd": lambda r: r.choice(["1_000", "+5", " 6", "7 ", "1e5", "-0", "0", ".5", "5.", "1E-3", "+1.5"]),
     "special": lambda r: r.choice(["nan", "inf", "-inf", "Infinity", "NaN", "1.5"]),
     "word": lambda r: r.choice(["NA", "null", "None", "true", "0x1F", "nan(1)", "1.2.3", "--1", "१२", "é"]),

@@ -34,3 +34,50 @@ def test_more_columns_than_the_limit_are_refused(tmp_path):
     path.write_text(",".join(f"c{index}" for index in range(5001)) + "\n" + "1," * 5000 + "1\n")
     with pytest.raises(ComponentError, match=r"has 5,001 columns, more than data\.limits\.columns \(5,000\)"):
         read_table(str(path), root=tmp_path)
+
+
+def _csv(tmp_path, columns, rows=30):
+    lines = [",".join(columns)] + [",".join(each(row) for each in columns.values()) for row in range(rows)]
+    path = tmp_path / "in.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return str(path)
+
+
+def test_texts_that_only_look_like_numbers_are_read_as_text_with_the_reason(tmp_path):
+    columns = {
+        "phone": lambda row: f"+49151000000{row:02d}",
+        "code": lambda row: f"1{row}E4" if row % 2 else f"1{row}",
+        "day": lambda row: f"0{1 + row % 9}.0{1 + row % 8}",
+        "change": lambda row: f"+{row}.5",
+        "amount": lambda row: f" {row}",
+        "plain": lambda row: f"{row}.25",
+    }
+    table = read_table(_csv(tmp_path, columns), root=tmp_path)
+    assert table.kinds == {
+        "phone": "text", "code": "text", "day": "text", "change": "float", "amount": "int", "plain": "float",
+    }  # fmt: skip
+    assert table.columns["phone"][3] == "+4915100000003"
+    assert table.columns["change"][3] == 3.5
+    assert table.forms.words == {
+        "phone": "30 values with + in front (as '+4915100000000'): text, to keep them as they are",
+        "code": "15 values with an exponent, but neither point nor sign (as '11E4'): text, to keep them as "
+        "they are",
+        "day": "30 values with zeros in front (as '01.01'): text, to keep them as they are",
+        "change": "30 values with + in front (as '+0.5'): read as numbers",
+        "amount": "30 values with spaces around (as ' 0'): read as numbers",
+    }
+
+
+def test_whole_numbers_beyond_53_bits_are_read(tmp_path):
+    table = read_table(_csv(tmp_path, {"id": lambda row: str(2**53 + 1 + row)}), root=tmp_path)
+    assert table.kinds == {"id": "int"}
+    path = tmp_path / "in.parquet"
+    pq.write_table(pa.table({"at_ns": [1_700_000_000_000_000_001 + row for row in range(30)]}), path)
+    assert read_table(str(path), root=tmp_path).rows == 30
+
+
+def test_first_row_with_a_value_more_is_refused_as_run_refuses_it(tmp_path):
+    path = tmp_path / "in.csv"
+    path.write_text("a,b\n1,2,3\n" + "1,2\n" * 30)
+    with pytest.raises(ComponentError, match="the first row has 3 values, the header 2 names"):
+        read_table(str(path), root=tmp_path)
