@@ -170,6 +170,8 @@ class _Table:
         """All rows at once; None if anything about them is odd."""
         if records.kept_bytes or not records.is_regular:
             return None
+        if (records.ends - records.starts > self._options.limits.row_bytes).any():
+            return None
         data = memoryview(records.data)[int(records.starts[0]) : int(records.ends[-1])]
         # Arrow takes a lone "\r" for a line end, which none of the rules here does.
         has_return = b"\r" in records.data and records.data.count(b"\r") != records.data.count(b"\r\n")
@@ -212,10 +214,7 @@ class _Table:
         for start, end in zip(records.starts.tolist(), records.ends.tolist(), strict=True):
             raw = records.data[start:end]
             if records.kept_bytes:
-                place = Place(records.line_of(start), records.offset + start, raw)
-                rows.rejects.append(
-                    Reject(TOO_LONG, place, detail=self._options.limits.exceeded("row_bytes"))
-                )
+                rows.rejects.append(self._reject(TOO_LONG, raw, start, records))
             elif why := self._add(raw, start, rows):
                 rows.rejects += self._rejected_lines(why, raw, start, records)
         cells = [pa.array(column, pa.string()) for column in zip(*rows.cells, strict=True)]
@@ -229,6 +228,8 @@ class _Table:
 
     def _add(self, raw: bytes, start: int, rows: _Rows) -> str:
         """Adds a record as a row; returns why it is none."""
+        if len(raw) > self._options.limits.row_bytes:
+            return TOO_LONG
         parsed = self._parse(raw)
         if isinstance(parsed, str):
             return parsed
@@ -277,7 +278,7 @@ class _Table:
 
     def _reject(self, why: str, raw: bytes, start: int, records: Records) -> Reject:
         place = Place(records.line_of(start), records.offset + start, raw)
-        detail = ""
+        detail = self._options.limits.exceeded("row_bytes") if why == TOO_LONG else ""
         if why in ("too few fields", "too many fields"):
             parsed = self._parse(raw)
             detail = f"{len(parsed[0])} fields, not {len(self.names)}"

@@ -197,7 +197,7 @@ def _read_lines(
                 continue
             reason, detail = TOO_LONG, options.limits.exceeded("row_bytes")
             row: Any = None
-            if not records.kept_bytes:
+            if not records.kept_bytes and len(raw) <= options.limits.row_bytes:
                 row, reason, detail = parse_object(raw)
             if reason:
                 rejects.append(Reject(reason, _place(records, start, end), detail=detail))

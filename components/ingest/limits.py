@@ -21,7 +21,7 @@ class Limits:
     columns: int = 5_000
     row_bytes: int = 8 << 20
     image_pixels: int = 50_000_000
-    decoded_bytes: int = 256 << 20
+    decoded_bytes: int = 128 << 20
 
     def exceeded(self, name: str) -> str:
         """What the words about something too large end with: the limit's key and value."""

@@ -301,3 +301,24 @@ def test_a_bad_row_in_each_block_does_not_lose_another(ingest, write):
     found = ingest(write("a,b\n" + "\n".join(rows)), split={"all": 1}, block_bytes=2000)
     assert [row["a"][0] for row in found.rows] == [i for i in range(3000) if i % 100]
     assert found.reasons == ["too many fields"] * 30
+
+
+@pytest.mark.parametrize("before", [0, 10, 500])
+@pytest.mark.parametrize("block_bytes", [100, 5000, 1 << 20])
+def test_row_above_the_limit_is_one_wherever_it_stands(ingest, write, before, block_bytes):
+    rows = "1,2\n" * before
+    path = write(f"a,b\n{rows}3,{'x' * 1999}\n4,{'y' * 1998}\n5,6\n")
+    found = ingest(path, block_bytes=block_bytes, limits=Limits(row_bytes=2000), split={"all": 1})
+    assert [row["a"] for row in found.rows] == [[1]] * before + [[4], [5]]
+    assert [(each["line"], each["reason"], each["detail"]) for each in found.rejects] == [
+        (before + 2, "longer than the limit", "more than data.limits.row_bytes (2,000)")
+    ]
+
+
+@pytest.mark.parametrize("block_bytes", [100, 1 << 20])
+def test_quote_that_closes_behind_the_limit_loses_no_line(ingest, write, block_bytes):
+    lines = "".join(f"{number},2\n" for number in range(1000))
+    path = write(f'a,b\n7,"x\n{lines}8,y"\n9,9\n')
+    found = ingest(path, block_bytes=block_bytes, limits=Limits(row_bytes=2000), split={"all": 1})
+    assert found.rows[-1]["a"] == [9]
+    assert len(found.rows) + len(found.rejects) == 1003

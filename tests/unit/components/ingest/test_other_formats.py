@@ -454,3 +454,17 @@ def test_empty_file_of_any_format_is_refused(ingest, write, name, message):
 def test_empty_file_of_records_has_no_rows(ingest, write):
     # As the stock components write it where a shard has none; a source without any row is refused.
     assert ingest(write(b"", "in.tfrecord"), format="tfrecord").rows == []
+
+
+@pytest.mark.parametrize("block_bytes", [100, 1 << 20])
+def test_line_above_the_limit_is_one_wherever_it_stands(ingest, write, block_bytes):
+    lines = ['{"a": 1}', '{"a": "' + "x" * 1992 + '"}', '{"a": "' + "x" * 1991 + '"}']
+    found = ingest(
+        write("\n".join(lines) + "\n", "in.jsonl"),
+        format="jsonl",
+        block_bytes=block_bytes,
+        limits=Limits(row_bytes=2000),
+        **ALL,
+    )
+    assert len(found.rows) == 2
+    assert [(each["line"], each["reason"]) for each in found.rejects] == [(2, "longer than the limit")]
