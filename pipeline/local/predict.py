@@ -328,7 +328,10 @@ def _options(config: WorkloadConfig, file_format: str) -> Options:
         raise _no_table(file_format)
     own = ingest_options(config.data)
     # The workload's delimiter and the like are about files of its own format; `columns` about training.
-    return replace(own, columns=()) if file_format == config.data.format else Options(format=file_format)
+    if file_format == config.data.format:
+        return replace(own, columns=())
+    # How people write numbers and dates is not a matter of the format.
+    return Options(format=file_format, null_values=own.null_values, numbers=own.numbers, dates=own.dates)
 
 
 def _no_table(file_format: str) -> UsageError:

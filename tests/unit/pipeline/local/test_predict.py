@@ -13,7 +13,7 @@ from components.predictor.predict_files import InputTask
 from components.pusher.publish import publish
 from pipeline.config import WorkloadConfig
 from pipeline.errors import UsageError
-from pipeline.local.predict import Predicted, Reader, predict
+from pipeline.local.predict import Predicted, Reader, _options, predict
 
 
 def make_config(**data):
@@ -55,6 +55,14 @@ def test_folder_that_cannot_be_made_is_refused_in_words_before_the_model_is_load
     assert error.message == f"{tmp_path / name} cannot be made a folder for the predictions: {rule}."
     assert "--to" in error.hint
     assert sorted(path.name for path in tmp_path.iterdir()) == ["output", "rows.csv"]
+
+
+def test_numbers_and_dates_are_written_as_in_training_whatever_the_format_of_the_rows():
+    written = {"numbers": {"fare": {"unit": "$"}}, "dates": {"day": "%d.%m.%Y"}, "null_values": ["NA"]}
+    options = _options(make_config(delimiter=";", **written), "jsonl")
+    assert (options.numbers, options.dates) == (written["numbers"], written["dates"])
+    assert options.null_values == ("NA",)
+    assert options.delimiter == ","
 
 
 TRAINED_ON = {"Area m²": "FLOAT", "rooms": "INT", "city": "BYTES", "price": "FLOAT", "id": "BYTES"}
