@@ -28,8 +28,6 @@ def on_this_machine(uri: str) -> Iterator[Path]:
         target = Path(name).resolve()
         with contextlib.closing(Folder(uri)) as folder:
             for key, stored in folder.list().items():
-                if key.endswith("/") or not key:
-                    continue  # how some programs mark a folder
                 if not (target / key).resolve().is_relative_to(target):
                     raise ComponentError(f"{uri} holds an object whose name, {key!r}, leads out of it.")
                 folder.fetch(stored, target / key)

@@ -94,7 +94,7 @@ class Folder:
         self._bucket.client.close()
 
     def list(self, below: str = "") -> dict[str, Stored]:
-        """All objects whose name begins with `below`, by name.
+        """All objects whose name begins with `below`, by name; without those that only stand for a folder.
 
         Raises:
             ComponentError: the bucket does not exist, does not let us in or does not answer.
@@ -109,7 +109,9 @@ class Folder:
                 timeout=_TIMEOUT_S,
                 retry=self._retry(),
             )
-            return {stored.name: stored for stored in map(self._stored, blobs)}
+            # `NAME/`, as some programs make it, can be no file here.
+            files = (blob for blob in blobs if not blob.name.endswith("/"))
+            return {stored.name: stored for stored in map(self._stored, files)}
 
         with self._named():
             found = ask() if self._answered else self._soon(ask)

@@ -484,6 +484,18 @@ def test_artifact_in_a_bucket_is_brought_here_and_one_on_disk_is_itself(base, tm
         assert here == tmp_path
 
 
+def test_objects_that_stand_for_folders_are_no_files_of_a_version_or_an_artifact(model, base):
+    version = publish_to_bucket(model, base=base).version
+    with contextlib.closing(Folder(base)) as folder:
+        for name in ("", f"{version}/", f"{version}/variables/"):
+            folder.create(name, b"", crc32c=buckets.EMPTY_CRC32C)
+        assert verify_in_bucket(folder, version) == ""
+    with shelf_at(base).fetched(version) as fetched:
+        assert (fetched / "saved_model.pb").is_file()
+    with on_this_machine(f"{base}/{version}") as here:
+        assert (here / "saved_model.pb").is_file()
+
+
 def test_rollback_in_a_bucket_makes_the_earlier_model_the_newest(model, base, tmp_path):
     config = WorkloadConfig.model_validate(
         {
