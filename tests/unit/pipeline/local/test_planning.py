@@ -1,5 +1,6 @@
 """What is refused before there is a run."""
 
+import os
 from dataclasses import replace
 
 import pytest
@@ -8,8 +9,10 @@ from pipeline.errors import UsageError
 from pipeline.local import planning
 from pipeline.local.execution import execute
 from pipeline.local.graph import Graph, Node
-from pipeline.local.history import History
-from pipeline.local.planning import check_nodes
+from pipeline.local.history import History, result_of
+from pipeline.local.kept_files import kept_files
+from pipeline.local.node_fingerprints import fingerprint_nodes
+from pipeline.local.planning import check_nodes, make_plan
 from pipeline.local.progress import SilentDisplay
 from pipeline.local.record import NodeRecord
 from pipeline.local.request import workload_request
@@ -73,3 +76,30 @@ def test_without_names_nothing_is_looked_up(asked, compiles):
     check_nodes(asked, History(asked.output))
     check_nodes(replace(asked, start="Any", target={"pipeline": "my:pipeline"}), History(asked.output))
     assert compiles == []
+
+
+@pytest.mark.parametrize(
+    ("state", "action", "why"),
+    [
+        ("failed", "run", "is damaged: it is not what Ingest wrote"),
+        ("complete", "reuse", "cached from run-0"),
+    ],
+)
+def test_what_a_node_took_that_failed_is_read_whole_in_the_next_plan(asked, state, action, why):
+    data = asked.output / "examples" / "data"
+    data.parent.mkdir(parents=True)
+    data.write_bytes(b"12345")
+    outputs = {"examples": [{"uri": str(data.parent), "type": "Examples", "properties": {}}]}
+    history, written_ns = History(asked.output), data.stat().st_mtime_ns
+    key = fingerprint_nodes(GRAPH, roots=asked.code_roots, memo=None, baseline="")["Ingest"].key
+    history.remember(
+        key, result_of(NodeRecord("Ingest", outputs=outputs), "run-0", files=kept_files(outputs))
+    )
+    record = history.new_run("taxi", {})
+    record.nodes = [NodeRecord("Ingest", state="complete"), NodeRecord("Trainer", state=state)]
+    history.save(record)
+    data.write_bytes(b"1X345")
+    os.utime(data, ns=(written_ns, written_ns))
+    decision = make_plan(asked, history, GRAPH).decisions["Ingest"]
+    assert decision.action == action
+    assert decision.why.endswith(why)
