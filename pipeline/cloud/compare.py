@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pipeline.cloud.parity import Comparison, compare_outputs
 from pipeline.local.history import History
 from pipeline.local.invocation import command
-from pipeline.local.planning import plan_only
+from pipeline.local.planning import plan_kept
 from pipeline.local.record import RunRecord
 from pipeline.local.request import Request
 
@@ -59,7 +59,7 @@ def compare_with_local(request: Request, rehearsal: RunRecord) -> Compared:
     if not any(_is_of(run, request) for run in History(request.output).runs()):
         compared.hint = command("run", *_words(request), output=request.output)
         return compared
-    decisions = plan_only(request, History(request.output)).decisions
+    decisions = plan_kept(request, History(request.output)).decisions
     for node in rehearsal.nodes:
         if node.id not in decisions or node.state not in ("complete", "cached") or node.is_resolver:
             continue

@@ -119,6 +119,14 @@ def plan_only(request: Request, history: History) -> Plan:
     return make_plan(request, history, find_graph(request))
 
 
+def plan_kept(request: Request, history: History) -> Plan:
+    """As `plan_only`, were every node cached: which results of the same code, data and settings are kept."""
+    check_undamaged(request.output / "metadata.db")
+    graph = find_graph(request)
+    nodes = tuple(replace(node, uncached="") for node in graph.nodes)
+    return make_plan(request, history, replace(graph, nodes=nodes))
+
+
 def find_graph(request: Request) -> Graph:
     """The graph of what is asked for. TFX is imported only where it is not known yet."""
     history = History(request.output)

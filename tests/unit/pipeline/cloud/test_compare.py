@@ -31,7 +31,7 @@ def test_pipeline_of_the_users_own_is_found_under_the_name_it_has_itself(request
         (folder / "Split-train").mkdir(parents=True)
     made = {"examples": [{"uri": str(here), "type": "Examples", "properties": {}}]}
     plan = Plan({}, {}, {"Gen": Decision("Gen", "reuse", "", {"outputs": made})}, "", "")
-    monkeypatch.setattr(compare, "plan_only", lambda *_: plan)
+    monkeypatch.setattr(compare, "plan_kept", lambda *_: plan)
     rehearsed = RunRecord("1", asked.workload)
     outputs = {"examples": [{"uri": str(there), "type": "Examples", "properties": {}}]}
     rehearsed.nodes = [NodeRecord("Gen", state="complete", outputs=outputs)]

@@ -12,7 +12,7 @@ from pipeline.local.graph import Graph, Node
 from pipeline.local.history import History, result_of
 from pipeline.local.kept_files import kept_files
 from pipeline.local.node_fingerprints import fingerprint_nodes
-from pipeline.local.planning import check_nodes, make_plan
+from pipeline.local.planning import check_nodes, make_plan, plan_kept, plan_only
 from pipeline.local.progress import SilentDisplay
 from pipeline.local.record import NodeRecord
 from pipeline.local.request import workload_request
@@ -103,3 +103,13 @@ def test_what_a_node_took_that_failed_is_read_whole_in_the_next_plan(asked, stat
     decision = make_plan(asked, history, GRAPH).decisions["Ingest"]
     assert decision.action == action
     assert decision.why.endswith(why)
+
+
+def test_what_may_not_be_cached_is_kept_to_be_compared_with_all_the_same(asked, monkeypatch):
+    graph = Graph("taxi", (Node("Ingest", "Ingest", (), uncached="its pipeline has enable_cache=False"),))
+    monkeypatch.setattr(planning, "find_graph", lambda request: graph)
+    history = History(asked.output)
+    key = fingerprint_nodes(graph, roots=asked.code_roots, memo=None, baseline="")["Ingest"].key
+    history.remember(key, result_of(NodeRecord("Ingest"), "run-0", files={}))
+    assert plan_only(asked, history).decisions["Ingest"].action == "run"
+    assert plan_kept(asked, history).decisions["Ingest"].source["run_id"] == "run-0"
