@@ -134,7 +134,7 @@ def test_a_pipeline_runs_its_nodes_side_by_side_and_its_cache_hits(toy, server, 
     assert {n.id for n in toy.record().nodes if n.state == "skipped"} == {"IfNo", "NeedsNo"}
     second = toy.run("features", "--jobs", "8", "--set", "word=no")
     assert second.returncode == 0, second.stderr
-    assert {n.id for n in toy.record().nodes if n.state == "cached"} == {"Importer", "Push"}
+    assert {n.id for n in toy.record().nodes if n.state == "cached"} == {"Importer", "Latest", "Push"}
     assert toy.lines("pushed") == ["imported"]
     assert not (toy.output / "metadata.db").exists()
     for path in toy.output.rglob("*"):
