@@ -4,7 +4,7 @@ Each part of the rows is held out once from trees and linear model that the othe
 until the part's loss has not fallen for some rounds. Then both are fitted to all rows.
 """
 
-import os
+import contextlib
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -18,6 +18,8 @@ from components.trainer.boosting.matrix import Columns, Matrix
 
 Scores = npt.NDArray[np.float64]
 
+ONE_THREAD_ROWS = 20_000
+"""From so many rows on, trees are grown by as many threads as there are."""
 STEP_ROUNDS = 10
 """Rounds that are grown between two looks at the loss."""
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -126,6 +128,25 @@ def grow(
             "the label is the same in every row of the train split: there is nothing to learn",
             hint="look at data.split, and at what the label is made of",
         )
+    with _threads_for(len(labels)):
+        return _grown(matrix, labels, columns, growth, tell)
+
+
+def _threads_for(rows: int) -> contextlib.AbstractContextManager[Any]:
+    """One OpenMP thread for few rows: to hand parts of a small tree around takes longer than to grow it."""
+    from threadpoolctl import threadpool_limits
+
+    limits: contextlib.AbstractContextManager[Any] = threadpool_limits(1, user_api="openmp")
+    return limits if rows < ONE_THREAD_ROWS else contextlib.nullcontext()
+
+
+def _grown(
+    matrix: Matrix,
+    labels: npt.NDArray[Any],
+    columns: Columns,
+    growth: Growth,
+    tell: Callable[[str], None],
+) -> Grown:
     with_linear = len(labels) <= growth.linear_rows
     hot = columns.one_hot(matrix) if with_linear else None
     parts = list(_parts(len(labels), labels, growth))
@@ -225,10 +246,6 @@ def _all_classes(found: Any, present: Any, growth: Growth) -> Scores:
 
 
 def _trees(growth: Growth, columns: Columns, *, rounds: int) -> Any:
-    # OpenMP's threads spin while they wait, and take the processor from those that they wait for where
-    # anything else computes: 60 rounds over 36,000 rows took 8 to 21 s on two busy cores, and 1.0 to 1.4 s
-    # with threads that sleep. Read when scikit-learn is loaded.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
     kind = HistGradientBoostingRegressor if growth.classes is None else HistGradientBoostingClassifier
