@@ -20,7 +20,7 @@ FEATURES = {
     "zone": Feature(name="zone", dtype="int64", categories=4),
     "shop": Feature(name="shop", dtype="int64", categories=400),
 }
-SMALL = {"max_rounds": 30, "patience_rounds": 10, "learning_rate": 0.3, "min_leaf_rows": 5}
+SMALL = {"max_rounds": 60, "patience_rounds": 10, "learning_rate": 0.3, "min_leaf_rows": 5}
 
 
 def _values(rows, seed=0):
@@ -76,7 +76,7 @@ def test_the_graph_answers_as_scikit_learn_does(classes):
 
 @pytest.mark.parametrize("classes", [None, 2, 3])
 def test_it_learns_what_no_linear_model_does(classes):
-    values = _values(900)
+    values = _values(1500)
     labels = _labels(values, classes)
     model = _fitted(values, labels, classes)
     new = _values(300, seed=9)
