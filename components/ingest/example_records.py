@@ -8,6 +8,7 @@ from components.ingest.blocks import Block, FileError, InputFile, Place, Reject
 from components.ingest.column_types import Columns, ColumnType
 from components.ingest.compression import open_stream
 from components.ingest.example_message import find_value, is_example
+from components.ingest.limits import TOO_LONG
 from components.ingest.options import Options
 from components.ingest.tfrecord import BrokenRecord, read_records
 
@@ -41,7 +42,8 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
         if isinstance(item, BrokenRecord):
             if item.is_end:
                 raise _cut(file, item)
-            rejects.append(Reject("broken checksum", Place(None, item.offset, item.data)))
+            detail = options.limits.exceeded("row_bytes") if item.reason == TOO_LONG else ""
+            rejects.append(Reject(item.reason, Place(None, item.offset, item.data), detail=detail))
             size += len(item.data)
             continue
         offset, record = item

@@ -16,9 +16,12 @@ import numpy as np
 import zstandard
 from isal import isal_zlib
 
+from components.ingest.limits import TOO_LONG
+
 _MASK_DELTA = 0xA282EAD8
 _HEAD = struct.Struct("<QI")
 _FOOT = struct.Struct("<I")
+_PIECE_BYTES = 256 * 1024
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS  # zlib's way to ask for gzip's frame
 
 
@@ -39,7 +42,7 @@ class BrokenRecord:
     Attributes:
         offset: of its begin, in bytes.
         reason: what is wrong with it.
-        data: what is there.
+        data: what is there, or its begin.
         is_end: whether nothing behind it can be found.
     """
 
@@ -68,7 +71,7 @@ def read_records(stream: Readable, *, max_bytes: int) -> Iterator[tuple[int, byt
 
     Args:
         stream: uncompressed.
-        max_bytes: a record above this is broken.
+        max_bytes: of a record above this only the begin is given, as of a broken one.
     """
     offset = 0
     while head := _read(stream, _HEAD.size):
@@ -76,17 +79,22 @@ def read_records(stream: Readable, *, max_bytes: int) -> Iterator[tuple[int, byt
             yield BrokenRecord(offset, "the file ends within a record", head, is_end=True)
             return
         size, crc = _HEAD.unpack(head)
-        if masked_crc32c(head[:8]) != crc or size > max_bytes:
-            reason = f"no record of at most {max_bytes} bytes begins here"
-            yield BrokenRecord(offset, reason, head, is_end=True)
+        if masked_crc32c(head[:8]) != crc:
+            yield BrokenRecord(offset, "no record begins here", head, is_end=True)
             return
+        if size > max_bytes:
+            begin, missing_bytes = _skip(stream, size + _FOOT.size)
+            reason = "the file ends within a record" if missing_bytes else TOO_LONG
+            yield BrokenRecord(offset, reason, begin, is_end=missing_bytes > 0)
+            offset += _HEAD.size + size + _FOOT.size
+            continue
         body = _read(stream, size + _FOOT.size)
         if len(body) < size + _FOOT.size:
             yield BrokenRecord(offset, "the file ends within a record", body, is_end=True)
             return
         record = body[:size]
         if masked_crc32c(record) != _FOOT.unpack(body[size:])[0]:
-            yield BrokenRecord(offset, "its checksum is wrong", record, is_end=False)
+            yield BrokenRecord(offset, "broken checksum", record, is_end=False)
         else:
             yield offset, record
         offset += _HEAD.size + len(body)
@@ -220,6 +228,15 @@ _CODECS: Mapping[str, Callable[[int], _Codec]] = {
 @lru_cache(maxsize=1 << 16)
 def _head(size: int) -> bytes:
     return _HEAD.pack(size, masked_crc32c(struct.pack("<Q", size)))
+
+
+def _skip(stream: Readable, size: int) -> tuple[bytes, int]:
+    """Reads past some bytes; returns the first of them, and how many there are not."""
+    begin = b""
+    while size and (data := stream.read(min(size, _PIECE_BYTES))):
+        begin = begin or data
+        size -= len(data)
+    return begin, size
 
 
 def _read(stream: Readable, size: int) -> bytes:

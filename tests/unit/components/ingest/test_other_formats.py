@@ -257,6 +257,20 @@ def test_record_with_wrong_checksum_or_content_is_quarantined(ingest, records):
     assert len(found.rows) == 9
 
 
+def test_record_above_the_limit_is_quarantined_and_the_next_is_read(ingest, records):
+    path, content = records(3)
+    long = frame([bytes(1_000_000)])
+    path.write_bytes(frame(content[:2]) + long + frame(content[2:]))
+    found = ingest(path, format="tfrecord", limits=Limits(row_bytes=1000), **ALL)
+    assert [row["n"] for row in found.rows] == [[0], [1], [2]]
+    [reject] = found.rejects
+    assert (reject["offset"], reject["reason"]) == (len(frame(content[:2])), "longer than the limit")
+    assert reject["detail"] == "more than data.limits.row_bytes (1,000)"
+    path.write_bytes(frame(content[:2]) + long[:-1])
+    with pytest.raises(FileError, match=r"from byte \d+ on: the file ends within a record"):
+        ingest(path, format="tfrecord", limits=Limits(row_bytes=1000), **ALL)
+
+
 @pytest.mark.parametrize("cut", [-1, -7, 5])
 def test_record_file_cut_short_is_refused_with_the_place(ingest, records, cut):
     path, _ = records(5)
