@@ -1,6 +1,6 @@
-"""Single rows of a sample. Pure."""
+"""Rows of a sample. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from components.data_profile.columns import Column
 
@@ -8,6 +8,16 @@ from components.data_profile.columns import Column
 def row_at(sample: Mapping[str, Column], row: int) -> dict[str, float | str | None]:
     """One row of a sample as plain values by column; None where it has no value."""
     return {name: _plain(column[row]) for name, column in sample.items()}
+
+
+def within(records: Iterable[bytes], most_bytes: int) -> Iterator[bytes]:
+    """The first records, up to the one with which they take so many bytes; one at least, if there is any."""
+    size_bytes = 0
+    for record in records:
+        yield record
+        size_bytes += len(record)
+        if size_bytes >= most_bytes:
+            return
 
 
 def _plain(value: object) -> float | str | None:

@@ -11,6 +11,11 @@ from tfx.dsl.io import fileio
 from tfx_bsl.coders.example_coder import ExamplesToRecordBatchDecoder
 
 from components.data_profile.columns import Column
+from components.data_profile.rows import within
+
+MOST_BYTES = 256 << 20
+"""What the records of a sample take; images would take gigabytes before there are many."""
+_BATCH_ROWS = 32  # TensorFlow brings a batch at once: rows of some megabytes must fit in it
 
 # Text longer than this on average is a document or an image: nothing is predicted from it as a category.
 _LONG_BYTES = 1_000
@@ -43,10 +48,12 @@ def read_sample(uri: str, splits: Sequence[str], *, rows: int) -> Sample:
     Args:
         uri: of the examples artifact.
         splits: their names.
-        rows: at most so many.
+        rows: at most so many; fewer where they take more than MOST_BYTES.
     """
     files = [path for split in splits for path in sorted(fileio.glob(f"{uri}/Split-{split}/*"))]
-    records = [record for path in files for record in _read(path, -(-rows // len(files)))]
+    records = [
+        record for path in files for record in _read(path, -(-rows // len(files)), MOST_BYTES // len(files))
+    ]
     digests = [hashlib.blake2b(record, digest_size=16).digest() for record in records]
     first = {digest: row for row, digest in reversed(list(enumerate(digests)))}
     repeats = [row for row, digest in enumerate(digests) if first[digest] != row]
@@ -60,10 +67,10 @@ def read_sample(uri: str, splits: Sequence[str], *, rows: int) -> Sample:
     )
 
 
-def _read(path: str, rows: int) -> Iterator[bytes]:
+def _read(path: str, rows: int, most_bytes: int) -> Iterator[bytes]:
     compression = "GZIP" if path.endswith(".gz") else ""
-    for batch in tf.data.TFRecordDataset(path, compression).take(rows).batch(4096).as_numpy_iterator():
-        yield from batch.tolist()
+    batches = tf.data.TFRecordDataset(path, compression).take(rows).batch(_BATCH_ROWS).as_numpy_iterator()
+    yield from within((record for batch in batches for record in batch.tolist()), most_bytes)
 
 
 def _columns(batch: pa.RecordBatch) -> dict[str, Column]:
