@@ -36,4 +36,7 @@ def test_stock_taxi_example_is_rehearsed_and_pushes(cloud_runner, tmp_path):
     job = json.loads((run.parent / "job.json").read_text())
     trainer = job["pipelineSpec"]["deploymentSpec"]["executors"]["Trainer_executor"]["container"]
     assert "tfx.orchestration.kubeflow.v2.container.kubeflow_v2_run_executor" in trainer["command"]
-    assert Path(record["pushed"]["path"], "saved_model.pb").is_file()
+    pushed = Path(record["pushed"]["path"])
+    assert (pushed / "saved_model.pb").is_file()
+    assert pushed.is_relative_to(output / "rehearsal" / "serving")
+    assert not (tmp_path / "serving").exists(), "a rehearsal publishes nothing"
