@@ -230,10 +230,10 @@ def nested(folder: str):
 
 def loop(folder: str):
     """A loop over artifacts."""
-    make = Make(text="a").with_id("Make")
-    with ForEach(make.outputs["made"]) as each:
+    nodes = [Make(text=text).with_id(f"Make-{text}") for text in ("a", "b")]
+    with ForEach(channel.union([node.outputs["made"] for node in nodes])) as each:
         use = Use(value=each).with_id("Use")
-    return pipeline("loop", folder, make, use)
+    return pipeline("loop", folder, *nodes, use)
 
 
 def publishing(folder: str):
