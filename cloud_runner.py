@@ -58,7 +58,11 @@ def rehearse(
         int | None, typer.Option(min=1, help="Tasks at once; from cores and memory if left out.")
     ] = None,
     output: Annotated[
-        Path, typer.Option(help="Folder of the local runs; rehearsals go to rehearsal/ in it.")
+        Path,
+        typer.Option(
+            help="Folder of the local runs; rehearsals go to rehearsal/ in it.",
+            show_default="output in the project",
+        ),
     ] = DEFAULT_OUTPUT,
     root: Annotated[
         str | None,
@@ -248,7 +252,10 @@ def airflow_command(
     ] = PROJECT_ROOT,
     python: Annotated[Path, typer.Option(help="The project's interpreter there.")] = Path(sys.executable),
     output: Annotated[
-        Path, typer.Option(help="Folder there for everything that runs write.")
+        Path,
+        typer.Option(
+            help="Folder there for everything that runs write.", show_default="output in the project"
+        ),
     ] = DEFAULT_OUTPUT,
     verbose: Verbose = False,
 ) -> None:

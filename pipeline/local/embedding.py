@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Self, Unpack
 
 from pipeline.errors import PipelineError, UsageError
-from pipeline.local.invocation import DEFAULT_OUTPUT
 from pipeline.local.outcome import read_stops, read_verdict
 from pipeline.local.record import NodeRecord, RunRecord, RunState, file_name
 from pipeline.local.request import Options, Request, pipeline_request, workload_request
@@ -157,7 +156,7 @@ class RunResult:
 def run(
     pipeline: Any,
     *,
-    output: str | Path = DEFAULT_OUTPUT,
+    output: str | Path = "output",
     parameters: Mapping[str, Any] | None = None,
     beam_args: Sequence[str] = (),
     quiet: bool = False,
@@ -169,7 +168,7 @@ def run(
     Args:
         pipeline: a TFX pipeline; a function that returns one; `module:function`; a workload file, or its
             name in workloads/.
-        output: the folder for everything that runs write.
+        output: the folder for everything that runs write; a relative one lies in the current folder.
         parameters: for a pipeline, its runtime parameters and the arguments of the function; for a workload,
             what to lay over the file: `{"train.epochs": 3}`.
         beam_args: more options for every Beam component.

@@ -6,8 +6,11 @@ import shutil
 import sys
 from pathlib import Path
 
+from pipeline.root import PROJECT_ROOT
+
 DEFAULT_WORKLOAD = Path("workloads/taxi/workload.yaml")
-DEFAULT_OUTPUT = Path("output")
+# The project's, wherever a command is called from: from another folder it must not begin a second history.
+DEFAULT_OUTPUT = PROJECT_ROOT / "output"
 DEFAULT_KEEP = 10  # runs of each pipeline that gc keeps
 
 LOCAL, CLOUD = "local_runner.py", "cloud_runner.py"

@@ -29,7 +29,13 @@ StepRun = Annotated[
     ),
 ]
 StepNode = Annotated[str, typer.Argument(metavar="NODE", help="The node's id.", autocompletion=complete_node)]
-Output = Annotated[Path, typer.Option(help="Folder for everything that runs write.")]
+Output = Annotated[
+    Path,
+    typer.Option(
+        help="Folder for everything that runs write; a relative one lies in the current folder.",
+        show_default="output in the project",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Reason = Annotated[str, typer.Option(help="Why; kept on record.")]
 

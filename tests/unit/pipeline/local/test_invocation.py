@@ -7,6 +7,7 @@ import pytest
 
 from pipeline.local import invocation
 from pipeline.local.invocation import CLOUD, command, same_command
+from pipeline.root import PROJECT_ROOT
 
 
 @pytest.fixture
@@ -37,9 +38,10 @@ def test_interpreter_from_elsewhere_keeps_its_path(called):
     assert command("runs") == "/opt/python/bin/python3 '/srv/slip way/local_runner.py' runs"
 
 
-def test_output_folder_is_named_unless_it_is_the_default(called, tmp_path):
+def test_output_folder_is_named_unless_it_is_the_projects_own_wherever_one_is(called, tmp_path):
     called("/usr/bin/python3")
-    assert command("runs", output=tmp_path / "output").endswith(" runs")
+    assert command("runs", output=PROJECT_ROOT / "output").endswith(" runs")
+    assert command("runs", output=tmp_path / "output").endswith(f" runs --output {tmp_path}/output")
     assert command("runs", output=Path("/my data")).endswith(" runs --output '/my data'")
 
 
