@@ -1,8 +1,9 @@
 """JSON that we keep on disk, read back as what was written: of the right types, or refused in words."""
 
+import contextlib
 import json
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import (
     Any,
     Literal,
     NotRequired,
+    Self,
     TypeVar,
     Union,
     cast,
@@ -23,6 +25,7 @@ from typing import (
 from pipeline.errors import PipelineError
 
 T = TypeVar("T")
+_Reader = Callable[[Any], Any]
 _SHOWN_LETTERS = 40
 
 
@@ -62,84 +65,171 @@ def typed(kind: type[T], value: Any) -> T:
     Raises:
         DocumentError: names the field that does not fit, its value, and what belongs there.
     """
-    return cast(T, _read(kind, value, ""))
+    try:
+        return cast(T, _reader(cast(Any, kind))(value))
+    except _MisfitError as error:
+        raise DocumentError(error.told()) from None
 
 
-def _read(kind: Any, value: Any, where: str) -> Any:
-    if kind is Any:
-        return value
-    if is_dataclass(kind):
-        return _read_fields(kind, value, where)
-    if is_typeddict(kind):
-        return _read_keys(kind, value, where)
-    origin, arguments = get_origin(kind), get_args(kind)
-    if origin in (Annotated, NotRequired):
-        return _read(arguments[-1], value, where)
-    if origin in (Union, types.UnionType):
-        return _read_union(kind, arguments, value, where)
-    if origin is Literal:
-        return value if isinstance(value, str) and value in arguments else _refuse(kind, value, where)
-    if origin is tuple and Ellipsis not in arguments:
-        return _read_each(kind, arguments, value, where)
-    if origin in (list, tuple) and isinstance(value, (list, tuple)):
-        return origin(_read(arguments[0], each, f"{where}[{place}]") for place, each in enumerate(value))
-    if origin in (dict, Mapping) and isinstance(value, dict):
-        return {name: _read(arguments[1], each, _below(where, name)) for name, each in value.items()}
-    # True is a number for Python alone, and JSON writes 1.0 as 1.
-    if (isinstance(value, bool) and kind is not bool) or origin is not None:
-        return _refuse(kind, value, where)
-    if isinstance(value, kind) or (kind is float and isinstance(value, int)):
-        return value
-    return _refuse(kind, value, where)
+class _MisfitError(Exception):
+    """A value that does not fit; whoever reads what holds it adds where it is."""
+
+    def __init__(self, words: str, place: str = "") -> None:
+        super().__init__(words)
+        self.words = words
+        self.place = place
+
+    def inside(self, place: str) -> Self:
+        """The same, as seen from one level further out."""
+        self.place = f"{place}.{self.place}" if self.place and self.place[0] != "[" else place + self.place
+        return self
+
+    def told(self) -> str:
+        """Where, and what is wrong."""
+        return f"{self.place or 'the whole'} {self.words}"
 
 
-def _read_each(kind: Any, kinds: tuple[Any, ...], value: Any, where: str) -> Any:
-    if not isinstance(value, (list, tuple)) or len(value) != len(kinds):
-        return _refuse(kind, value, where)
-    return tuple(
-        _read(each, item, f"{where}[{place}]")
-        for place, (each, item) in enumerate(zip(kinds, value, strict=True))
-    )
-
-
-def _read_fields(kind: Any, value: Any, where: str) -> Any:
-    if not isinstance(value, dict):
-        return _refuse(kind, value, where)
-    hints = _hints(kind)
-    for each in fields(kind):
-        if each.name not in value and each.default is MISSING and each.default_factory is MISSING:
-            raise DocumentError(f"{_below(where, each.name)} is missing")
-    found = {name: _read(hints[name], value[name], _below(where, name)) for name in hints if name in value}
-    return kind(**found)
-
-
-def _read_keys(kind: Any, value: Any, where: str) -> Any:
-    if not isinstance(value, dict):
-        return _refuse(kind, value, where)
-    for name in sorted(kind.__required_keys__ - value.keys()):
-        raise DocumentError(f"{_below(where, name)} is missing")
-    hints = _hints(kind)
-    return {n: _read(hints[n], each, _below(where, n)) if n in hints else each for n, each in value.items()}
-
-
-def _read_union(kind: Any, choices: tuple[Any, ...], value: Any, where: str) -> Any:
-    if value is None and types.NoneType in choices:
-        return None
-    rest = [choice for choice in choices if choice is not types.NoneType]
-    if len(rest) == 1:  # its own error says more
-        return _read(rest[0], value, where)
-    for choice in rest:
-        try:
-            return _read(choice, value, where)
-        except DocumentError:
-            continue
-    return _refuse(kind, value, where)
-
-
-def _refuse(kind: Any, value: Any, where: str) -> Any:
+def _misfit(kind: Any, value: Any) -> _MisfitError:
     text = json.dumps(value)
     shown = text if len(text) <= _SHOWN_LETTERS else f"{text[:_SHOWN_LETTERS]}..."
-    raise DocumentError(f"{where or 'the whole'} is {shown}, where {_named(kind)} belongs")
+    return _MisfitError(f"is {shown}, where {_named(kind)} belongs")
+
+
+@cache
+def _reader(kind: Any) -> _Reader:
+    """Reads a value of that kind. Made once: a history holds thousands of records."""
+    if kind is Any:
+        return _as_it_is
+    if is_dataclass(kind):
+        return _dataclass_reader(kind)
+    if is_typeddict(kind):
+        return _keys_reader(kind)
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in (Annotated, NotRequired):
+        return _reader(arguments[-1])
+    if origin in (Union, types.UnionType):
+        return _union_reader(kind, arguments)
+    if origin is Literal:
+        return _plain_reader(kind, lambda value: isinstance(value, str) and value in arguments)
+    if origin is tuple and Ellipsis not in arguments:
+        return _tuple_reader(kind, arguments)
+    if origin in (list, tuple):
+        return _list_reader(kind, origin, _reader(arguments[0]))
+    if origin in (dict, Mapping):
+        return _mapping_reader(kind, _reader(arguments[1]))
+    # True is a number for Python alone, and JSON writes 1.0 as 1.
+    fits: tuple[type, ...] = (float, int) if kind is float else (kind,)
+    return _plain_reader(kind, lambda value: type(value) in fits)
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _plain_reader(kind: Any, fits: Callable[[Any], bool]) -> _Reader:
+    def read(value: Any) -> Any:
+        if fits(value):
+            return value
+        raise _misfit(kind, value)
+
+    return read
+
+
+def _dataclass_reader(kind: Any) -> _Reader:
+    readers = {name: _reader(hint) for name, hint in _hints(kind).items()}
+    needed = [f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING]
+
+    def read(value: Any) -> Any:
+        return kind(**_items(kind, value, readers, needed, keeps_others=False))
+
+    return read
+
+
+def _keys_reader(kind: Any) -> _Reader:
+    readers = {name: _reader(hint) for name, hint in _hints(kind).items()}
+    needed = sorted(kind.__required_keys__)
+
+    def read(value: Any) -> Any:
+        return _items(kind, value, readers, needed, keeps_others=True)
+
+    return read
+
+
+def _items(
+    kind: Any, value: Any, readers: Mapping[str, _Reader], needed: Sequence[str], *, keeps_others: bool
+) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise _misfit(kind, value)
+    for name in needed:
+        if name not in value:
+            raise _MisfitError("is missing", name)
+    found = {}
+    for name, each in value.items():
+        reader = readers.get(name)
+        if reader is not None:
+            try:
+                found[name] = reader(each)
+            except _MisfitError as error:
+                raise error.inside(name) from None
+        elif keeps_others:
+            found[name] = each
+    return found
+
+
+def _mapping_reader(kind: Any, reader: _Reader) -> _Reader:
+    def read(value: Any) -> Any:
+        if not isinstance(value, dict):
+            raise _misfit(kind, value)
+        if reader is _as_it_is:
+            return value
+        return _items(kind, value, dict.fromkeys(value, reader), (), keeps_others=False)
+
+    return read
+
+
+def _list_reader(kind: Any, make: Callable[[list[Any]], Any], reader: _Reader) -> _Reader:
+    def read(value: Any) -> Any:
+        if not isinstance(value, (list, tuple)):
+            raise _misfit(kind, value)
+        return make([_item(reader, each, place) for place, each in enumerate(value)])
+
+    return read
+
+
+def _tuple_reader(kind: Any, kinds: Sequence[Any]) -> _Reader:
+    readers = [_reader(each) for each in kinds]
+
+    def read(value: Any) -> Any:
+        if not isinstance(value, (list, tuple)) or len(value) != len(readers):
+            raise _misfit(kind, value)
+        pairs = enumerate(zip(readers, value, strict=True))
+        return tuple(_item(reader, each, place) for place, (reader, each) in pairs)
+
+    return read
+
+
+def _item(reader: _Reader, value: Any, place: int) -> Any:
+    try:
+        return reader(value)
+    except _MisfitError as error:
+        raise error.inside(f"[{place}]") from None
+
+
+def _union_reader(kind: Any, choices: Sequence[Any]) -> _Reader:
+    readers = [_reader(choice) for choice in choices if choice is not types.NoneType]
+    may_be_none = len(readers) < len(choices)
+
+    def read(value: Any) -> Any:
+        if value is None and may_be_none:
+            return None
+        if len(readers) == 1:  # its own error says more
+            return readers[0](value)
+        for reader in readers:
+            with contextlib.suppress(_MisfitError):
+                return reader(value)
+        raise _misfit(kind, value)
+
+    return read
 
 
 def _named(kind: Any) -> str:
@@ -148,16 +238,9 @@ def _named(kind: Any) -> str:
     base = get_origin(kind) or kind
     names = {str: "text", bool: "true or false", int: "a whole number", float: "a number"}
     names |= {list: "a list", tuple: "a list"}
-    return names.get(
-        base,
-        "a mapping" if base in (dict, Mapping) or is_dataclass(base) or is_typeddict(base) else str(kind),
-    )
+    is_mapping = base in (dict, Mapping) or is_dataclass(base) or is_typeddict(base)
+    return names.get(base, "a mapping" if is_mapping else str(kind))
 
 
-def _below(where: str, name: str) -> str:
-    return f"{where}.{name}" if where else name
-
-
-@cache
 def _hints(kind: Any) -> dict[str, Any]:
     return get_type_hints(kind, include_extras=True)
