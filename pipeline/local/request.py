@@ -156,15 +156,25 @@ class Request:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Reads what `to_json` wrote."""
-        return cls(
-            **{
-                **data,
-                "output": Path(data["output"]),
-                "nodes": {key: NodeConfig(**limit) for key, limit in data["nodes"].items()},
-                "beam_args": tuple(data["beam_args"]),
-            }
-        )
+        """Reads what `to_json` wrote.
+
+        Raises:
+            UsageError: it is something else; names what is amiss.
+        """
+        try:
+            return cls(
+                **{
+                    **data,
+                    "output": Path(data["output"]),
+                    "nodes": {key: NodeConfig(**limit) for key, limit in data["nodes"].items()},
+                    "beam_args": tuple(data["beam_args"]),
+                }
+            )
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise UsageError(
+                f"The record of the run does not say what was run: {type(error).__name__}: {error}.",
+                hint="begin a new run; what is finished stays cached",
+            ) from error
 
 
 def _check_credentials() -> None:

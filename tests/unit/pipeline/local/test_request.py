@@ -133,3 +133,12 @@ def test_results_are_looked_up_in_the_store_that_the_pipeline_names(
     assert own.store_file("/elsewhere/store.db") == Path("/elsewhere/store.db")
     assert own.store_file("") is None
     assert request_for().store_file("") == (None if variable else tmp_path / "metadata.db")
+
+
+@pytest.mark.parametrize(
+    "change", [{"output": 7}, {"nodes": [1]}, {"nodes": {"A": {"retries": "x"}}}, {"odd": 1}]
+)
+def test_record_that_does_not_say_what_was_run_is_refused_in_words(request_for, change):
+    for data in ({}, {**request_for().to_json(), **change}):
+        with pytest.raises(UsageError, match="does not say what was run"):
+            again(data, jobs=None)
