@@ -130,7 +130,7 @@ class Finding:
     def headline(self) -> str:
         """What, where, measured and limit in one line."""
         limit = f"; limit {plain(self.limit)}" if self.limit is not None else ""
-        return f"{self.subject}: {self.what}{limit}" if self.subject else f"{self.what}{limit}"
+        return _one_line(f"{self.subject}: {self.what}{limit}" if self.subject else f"{self.what}{limit}")
 
     @property
     def subject(self) -> str:
@@ -147,8 +147,13 @@ class Finding:
         elif self.rows_as:
             found.append(f"  {rows}: those of {self.rows_as}, above")
         if self.remedy:
-            found.append(f"  {self.remedy}")
+            found.append(f"  {_one_line(self.remedy)}")
         return found
+
+
+def _one_line(text: str) -> str:
+    """A column's name may hold anything, also what would look like a line of ours."""
+    return text.replace("\r", "\\r").replace("\n", "\\n")
 
 
 def plain(number: float) -> str:
