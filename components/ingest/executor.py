@@ -283,7 +283,9 @@ def _finish(report: Report, splits: Mapping[str, str], quarantine: Any, options:
         quarantine.set_int_custom_property(name, count)
     quarantine.set_string_custom_property("digest", summary["digest"])
     left_out = f", {tally.unlabelled:,} left out without a label" if tally.unlabelled else ""
-    tell(f"{counted(tally.rows_in, 'row')}, {tally.rejected:,} in quarantine{left_out}")
+    otherwise = len(tally.notes.found)
+    read_otherwise = f", {counted(otherwise, 'column')} read otherwise than written" if otherwise else ""
+    tell(f"{counted(tally.rows_in, 'row')}, {tally.rejected:,} in quarantine{left_out}{read_otherwise}")
 
 
 def _left_behind(error: BadRowsError, quarantine: str) -> BadRowsError:
