@@ -10,8 +10,8 @@ class Quarantine(Artifact):
     """Rows that Ingest could not make examples of.
 
     The folder holds `rows-*.jsonl` (one JSON object a row: file, line, offset, column, reason, detail, and
-    the content as `raw` or `raw_base64`) and `summary.json` (rows in, out by split, rejected by reason, what is
-    read otherwise than written by column, and the digest of the input). Custom properties: `rows_in`,
+    the content as `raw` or `raw_base64`) and `summary.json` (rows in, out by split, rejected by reason, what
+    is read otherwise than written by column, and the digest of the input). Custom properties: `rows_in`,
     `rows_out`, `rows_rejected` and `digest`.
     """
 
