@@ -85,13 +85,13 @@ flink spark: ## Beam's job server with a Flink (a Spark) inside, from Maven into
 	@command -v mvn >/dev/null || { echo "make $@ needs Maven: apt install maven" >&2; exit 1; }
 	@mvn --quiet --batch-mode -f engines/$@ -Dbeam.version=$(BEAM_JAVA) dependency:copy-dependencies jar:jar
 	@rm -rf .engines/$@ && mkdir -p .engines && mv engines/$@/target .engines/$@
-	@echo "ready: beam.runner: $@ ($$(du -sh .engines/$@ | cut -f1) in .engines/$@)"
+	@echo "ready: beam.runner: $@, with SLIPWAY_OPEN_PORTS=1, see docs/scale.md ($$(du -sh .engines/$@ | cut -f1) in .engines/$@)"
 
 prism: setup ## Beam's Prism of the locked version, built by Go into .engines/
 	@command -v go >/dev/null || { echo "make prism needs Go: apt install golang" >&2; exit 1; }
 	@GOBIN=$(CURDIR)/.engines go install github.com/apache/beam/sdks/v2/go/cmd/prism@v$$($(PYTHON) -c \
 		'from importlib.metadata import version; print(version("apache-beam"))')
-	@echo "ready: beam.runner: prism"
+	@echo "ready: beam.runner: prism, with SLIPWAY_OPEN_PORTS=1, see docs/scale.md"
 
 image: ## The container image for cloud runs; make image IMAGE=NAME:TAG TARGET=training-tpu
 	@docker build --tag $(IMAGE) $(if $(TARGET),--target $(TARGET)) .
