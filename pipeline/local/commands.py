@@ -202,7 +202,16 @@ def _warn_of_damage(history: History) -> None:
 
 def find(name: str | None, output: Path) -> RunRecord:
     """One run by its id or the start of it; the latest without a name."""
-    return _as_it_is(History(output.absolute()).find(name), output)
+    record = _as_it_is(History(output.absolute()).find(name), output)
+    record.target = _lying_in(output.absolute(), record.target)
+    return record
+
+
+def _lying_in(output: Path, target: Mapping[str, Any]) -> dict[str, Any]:
+    """What was run, with the folder where its record lies now: it may have been moved, or copied."""
+    moved = {"output": str(output)} if "output" in target else {}
+    inner = {"target": _lying_in(output, target["target"])} if "target" in target else {}
+    return {**target, **moved, **inner}
 
 
 def _as_it_is(record: RunRecord, output: Path) -> RunRecord:

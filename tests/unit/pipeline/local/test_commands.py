@@ -77,3 +77,19 @@ def test_damaged_record_is_told_beside_the_runs_that_can_be_listed(begun, tmp_pa
     assert told == f"warning: {path} cannot be read: run_id is missing; it counts as no run.\n"
     with pytest.raises(UsageError, match="cannot be read"):
         commands.resume(None, output=tmp_path, jobs=None)
+
+
+def test_run_in_a_folder_that_was_moved_keeps_its_verdicts_and_names_the_folder_as_it_is(begun, tmp_path):
+    begun.state, begun.target = (
+        "stopped",
+        {"output": "/gone", "target": {"output": "/gone", "pipeline": "a:b"}},
+    )
+    begun.nodes = [NodeRecord("DataGate", state="failed", is_stop=True, error={"message": "drift"})]
+    History(tmp_path).save(begun)
+    History(tmp_path).keep_verdict(begun.run_id, "DataGate", {"message": "drift", "lines": ["fare: 0.4"]})
+    found = commands.find(None, tmp_path)
+    assert found.target == {
+        "output": str(tmp_path), "target": {"output": str(tmp_path), "pipeline": "a:b"},
+    }  # fmt: skip
+    assert "    fare: 0.4" in commands.show_text(found).splitlines()
+    assert History(tmp_path).find(None).target["output"] == "/gone"
