@@ -57,6 +57,12 @@ def parameters(store, execution):
     return {name: value for name, value in found.items() if not name.startswith("__")}
 
 
+def running(toy):
+    """How many executions say that they run."""
+    with contextlib.closing(sqlite3.connect(toy.output / "metadata.db")) as store:
+        return store.execute("SELECT count(*) FROM Execution WHERE last_known_state = 2").fetchone()[0]
+
+
 def made(record):
     return {node.id: node.outputs["made"][0]["uri"] for node in record.nodes if "made" in node.outputs}
 
@@ -136,3 +142,11 @@ def test_what_follows_a_resolver_is_cached_while_it_finds_the_same(in_process, r
         assert [kind for (kind,) in store.execute(CACHE_CONTEXT, (execution,))] == ["execution_cache"]
         [[execution, _]] = store.execute(OF_A_NODE, (same.run_id, "follow.Latest"))
         assert {kind for kind, _ in events(store, execution)} == {"INTERNAL_OUTPUT"}
+
+
+def test_execution_whose_process_was_killed_is_closed_by_the_next_run(in_process, run):
+    killed = run("remember")
+    assert running(in_process) == 1
+    in_process.get_well()
+    assert run(resumed=killed).state == "complete"
+    assert running(in_process) == 0

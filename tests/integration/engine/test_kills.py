@@ -1,10 +1,8 @@
 """Ctrl-C, and kill -9 of the engine, of the fork server and of both; then the run is gone on with."""
 
-import contextlib
 import json
 import os
 import signal
-import sqlite3
 import time
 from pathlib import Path
 
@@ -95,9 +93,6 @@ def test_a_run_survives_every_kill(toy):
     # What was finished before the first kill was never done again, and what must happen happened once.
     assert toy.lines("made") == ["first 1"]
     assert toy.lines("pushed") == ["good"]
-    with contextlib.closing(sqlite3.connect(toy.output / "metadata.db")) as store:
-        states = [state for (state,) in store.execute("SELECT last_known_state FROM Execution")]
-    assert 2 not in states, "what was killed is not said to run"
 
 
 def test_a_second_interrupt_is_immediate(toy):
