@@ -164,8 +164,6 @@ def _execute(asked: "Request", resumed: RunRecord | None = None) -> int:
     from pipeline.local.execution import execute
     from pipeline.local.progress import stderr_display
 
-    if not (asked.output / "runs").is_dir():
-        _tell(f"A new history begins in {asked.output}.")
     display = stderr_display()
     try:
         record = execute(asked, display=display, resumed=resumed)

@@ -4,6 +4,7 @@ import os
 import sys
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TextIO
 
 from rich.console import Console
@@ -74,8 +75,7 @@ class LineDisplay:
 
     def begins(self, record: RunRecord) -> None:
         """Says which run this is."""
-        again = "resumes" if record.resumed else "run"
-        self._say(f"{record.workload}: {again} {record.run_id}")
+        self._say(_heading(record))
 
     def waiting(self, record: RunRecord, what: str) -> None:
         """Says what is waited for, now and then."""
@@ -132,7 +132,7 @@ class TableDisplay:
 
     def begins(self, record: RunRecord) -> None:
         """Opens the table."""
-        self._console.print(f"{record.workload}: {'resumes' if record.resumed else 'run'} {record.run_id}")
+        self._console.print(_heading(record))
         self._live = Live(Text(""), console=self._console, auto_refresh=False, transient=True)
         self._live.start()
 
@@ -207,3 +207,11 @@ class TableDisplay:
 def stderr_display() -> RunDisplay:
     """The display for the command line: messages go to stderr, results to stdout."""
     return choose_display(sys.stderr)
+
+
+def _heading(record: RunRecord) -> str:
+    """Which run this is; of the first in its folder also where: it may be another one than was meant."""
+    line = f"{record.workload}: {'resumes' if record.resumed else 'run'} {record.run_id}"
+    runs = Path(record.target.get("output", ""), "runs")
+    is_first = runs.is_dir() and [path.name for path in runs.iterdir()] == [record.run_id]
+    return f"{line} (the first in {runs.parent})" if is_first and not record.resumed else line

@@ -396,3 +396,13 @@ def test_tuned_values_and_smaller_forms_are_told_one_a_line():
         "export    litert_int8 54 kB, accuracy -0.0012, loss +0.03",
     ]
     assert list(training_lines({})) == []
+
+
+def test_first_run_in_a_folder_says_where_and_the_next_does_not(tmp_path):
+    said = io.StringIO()
+    run = record(target={"output": str(tmp_path)})
+    (tmp_path / "runs" / "run-1").mkdir(parents=True)
+    LineDisplay(said).begins(run)
+    (tmp_path / "runs" / "run-0").mkdir()
+    LineDisplay(said).begins(run)
+    assert said.getvalue().splitlines() == [f"taxi: run run-1 (the first in {tmp_path})", "taxi: run run-1"]
