@@ -150,6 +150,10 @@ def _node(node: pipeline_pb2.PipelineNode, deployment: Any, *, written: Sequence
     class_path = _class_path(executor)
     texts = list(texts_in(values))
     files, folders = named_files(values, node_type=node_type, written=written)
+    for key, output in sorted(node.outputs.outputs.items()):
+        # What an Importer says of the artifact: split names, a version.
+        if given := _given_properties(output.artifact_spec):
+            values[f"properties of {key}"] = given
     conditions = node.inputs.conditionals
     if conditions:
         values["condition"] = [json_format.MessageToDict(conditions[key]) for key in sorted(conditions)]
@@ -257,6 +261,11 @@ def _value(parameter: pipeline_pb2.Value) -> Any:
     if isinstance(value, (str, int, float, bool)):
         return _opened(value)
     return json_format.MessageToDict(value)
+
+
+def _given_properties(spec: Any) -> dict[str, Any]:
+    given = {**spec.additional_properties, **spec.additional_custom_properties}
+    return {name: json_format.MessageToDict(given[name]) for name in sorted(given)}
 
 
 def _opened(value: Any) -> Any:

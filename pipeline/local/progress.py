@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pipeline.local.execution import RunDisplay
-from pipeline.local.outcome import read_stops, read_verdict
+from pipeline.local.outcome import read_stops, read_verdict, read_verdicts
 from pipeline.local.printable import printable
 from pipeline.local.record import NodeRecord, RunRecord
 from pipeline.local.wording import MARKS, node_line, seconds, summary
@@ -104,7 +104,9 @@ class LineDisplay:
 
     def ends(self, record: RunRecord) -> None:
         """Prints the summary."""
-        for line in summary(record, stops=read_stops(record), verdict=read_verdict(record)):
+        for line in summary(
+            record, stops=read_stops(record), verdict=read_verdict(record), passed=read_verdicts(record)
+        ):
             self._say(line)
 
     def close(self) -> None:
@@ -162,7 +164,13 @@ class TableDisplay:
         if record.nodes:
             self._console.print(self._table(record))
         width = self._console.width
-        for line in summary(record, stops=read_stops(record), verdict=read_verdict(record), width=width):
+        for line in summary(
+            record,
+            stops=read_stops(record),
+            verdict=read_verdict(record),
+            passed=read_verdicts(record),
+            width=width,
+        ):
             self._console.print(Text(printable(line)), soft_wrap=True)
 
     def close(self) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from components.counting import counted
 from pipeline.local.invocation import DEFAULT_OUTPUT, command
 from pipeline.local.record import OVERRIDES, WHY, NodeRecord, RunRecord
 from pipeline.local.verdict_table import SHOWN_CHECKS, check_table
@@ -25,6 +26,7 @@ MARKS = {
 # More of the slices, or of what a gate found, do not fit a screen together with the nodes.
 _SHOWN_SLICES = 12
 _SHOWN_STOP_LINES = 12
+_SHOWN_FINDINGS = 3
 
 
 def seconds(value: float) -> str:
@@ -62,6 +64,7 @@ def summary(
     *,
     stops: Mapping[str, Mapping[str, Any]] | None = None,
     verdict: Mapping[str, Any] | None = None,
+    passed: Sequence[Mapping[str, Any]] = (),
     width: int | None = None,
 ) -> Iterator[str]:
     """The last lines of a run: outcome first, then the numbers, then what to do next.
@@ -70,6 +73,7 @@ def summary(
         record: the finished run.
         stops: the verdict of each node that is a gate and stopped the run; see `outcome.read_stops`.
         verdict: that of the model gate; see `outcome.read_verdict`.
+        passed: the verdicts of the data gates that let the data pass; see `outcome.read_verdicts`.
         width: of the screen, in columns, which tables keep within; None: as wide as they come.
     """
     if record.state == "failed":
@@ -104,6 +108,9 @@ def summary(
         yield f"Blessed: {'; '.join(record.blessing_reasons) or 'yes'}."
     if record.blessed is not None:
         yield from (f"Warning: {warning}." for warning in (verdict or {}).get("warnings", ()))
+    # What was found in the data belongs to the run that looked.
+    if any("schemas.DataVerdict" in _types(node) for node in record.nodes if node.state == "complete"):
+        yield from _data_lines(passed)
     if record.metrics:
         yield f"Metrics on the eval split: {metrics_line(record.metrics)}"
     # How fast it was belongs to the run that trained; `show` tells it of any.
@@ -112,6 +119,20 @@ def summary(
         yield f"Training: {record.training['verdict']}"
     yield _work_line(record)
     yield f"hint: {_next_step(record)}"
+
+
+def _types(node: NodeRecord) -> set[str]:
+    return {a.get("type", "") for artifacts in node.outputs.values() for a in artifacts}
+
+
+def _data_lines(passed: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """What a data gate found and let pass."""
+    found = [finding for verdict in passed for finding in verdict.get("findings", ())]
+    for finding in found[:_SHOWN_FINDINGS]:
+        about = f"{finding['feature']}: " if finding.get("feature") else ""
+        yield f"Data: {about}{finding['what']}"
+    if len(found) > _SHOWN_FINDINGS:
+        yield f"Data: and {counted(len(found) - _SHOWN_FINDINGS, 'more finding')}, in the report"
 
 
 def _pushed_line(record: RunRecord, pushed: Mapping[str, Any]) -> str:

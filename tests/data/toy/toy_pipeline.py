@@ -334,7 +334,9 @@ def features():
     ordered = Make(text="ordered").with_id("Ordered")
     ordered.add_upstream_node(unmet)
     imported = tfx.dsl.Importer(
-        source_uri=str(FOLDER / "imported"), artifact_type=standard_artifacts.Examples
+        source_uri=str(FOLDER / "imported"),
+        artifact_type=standard_artifacts.Examples,
+        properties={"split_names": '["train"]'},
     )
     imported = imported.with_id("Importer")
     push = Push(value=imported.outputs["result"]).with_id("Push")

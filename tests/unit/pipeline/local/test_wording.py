@@ -48,6 +48,26 @@ def test_duration_carries_its_unit(value, words):
     assert seconds(value) == words
 
 
+def test_what_a_gate_found_and_let_pass_is_said_by_the_run_that_looked():
+    gate = NodeRecord("DataGate", state="complete")
+    gate.outputs = {"verdict": [{"uri": "/v", "type": "schemas.DataVerdict", "properties": {}}]}
+    run = record()
+    run.nodes.insert(0, gate)
+    phone = {"feature": "phone", "what": "5,412 values begin with +"}
+    passed = [{"findings": [phone, *({"feature": "", "what": f"finding {n}"} for n in range(4))]}]
+
+    said = [line for line in summary(run, passed=passed) if line.startswith("Data: ")]
+    gate.state = "cached"
+
+    assert said == [
+        "Data: phone: 5,412 values begin with +",
+        "Data: finding 0",
+        "Data: finding 1",
+        "Data: and 2 more findings, in the report",
+    ]
+    assert not [line for line in summary(run, passed=passed) if line.startswith("Data: ")]
+
+
 def test_pushed_run_says_where_first_and_what_next_last():
     run = record(
         pushed={"version": "17", "path": "/srv/17"}, blessed=True, metrics={"auc": 0.9512, "n": 49.0}
