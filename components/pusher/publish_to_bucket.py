@@ -154,16 +154,9 @@ def verify_in_bucket(folder: Folder, version: int) -> str:
 
 
 def files_of(seen: Mapping[str, Stored], version: int) -> dict[str, Stored]:
-    """The objects of one version, by their path in it.
-
-    Empty ones whose name ends in "/" are no files: consoles make them to show a folder.
-    """
+    """The objects of one version, by their path in it."""
     prefix = f"{version}/"
-    return {
-        name.removeprefix(prefix): each
-        for name, each in seen.items()
-        if name.startswith(prefix) and (each.size_bytes or not name.endswith("/"))
-    }
+    return {name.removeprefix(prefix): each for name, each in seen.items() if name.startswith(prefix)}
 
 
 def manifest_of(folder: Folder, files: Mapping[str, Stored]) -> Manifest | None:
