@@ -153,7 +153,7 @@ def _node(node: pipeline_pb2.PipelineNode, deployment: Any, *, written: Sequence
     for key, output in sorted(node.outputs.outputs.items()):
         # What an Importer says of the artifact: split names, a version.
         if given := _given_properties(output.artifact_spec):
-            values[f"properties of {key}"] = given
+            values[f"{key}_properties"] = given
     conditions = node.inputs.conditionals
     if conditions:
         values["condition"] = [json_format.MessageToDict(conditions[key]) for key in sorted(conditions)]
@@ -265,7 +265,7 @@ def _value(parameter: pipeline_pb2.Value) -> Any:
 
 def _given_properties(spec: Any) -> dict[str, Any]:
     given = {**spec.additional_properties, **spec.additional_custom_properties}
-    return {name: json_format.MessageToDict(given[name]) for name in sorted(given)}
+    return {name: _value(given[name]) for name in sorted(given)}
 
 
 def _opened(value: Any) -> Any:

@@ -249,8 +249,11 @@ class History:
             return None
 
     def discard(self, record: RunRecord) -> None:
-        """Forgets a run that was refused before anything ran."""
-        shutil.rmtree(self.folder(record.run_id))
+        """Forgets a run that was refused before anything ran; of the first one nothing is left."""
+        folder = self.folder(record.run_id)
+        shutil.rmtree(folder)
+        with contextlib.suppress(OSError):  # others are there
+            folder.parent.rmdir()
 
     @contextlib.contextmanager
     def scratch(self) -> Iterator[Path]:

@@ -48,8 +48,7 @@ def test_conditions_importers_resolvers_and_parameters(in_process, watcher):
     assert in_process.lines("made") == made
     prints = json.loads((in_process.history.folder(same.run_id) / "fingerprints.json").read_text())
     assert "param:condition" in prints["IfNo"], "another condition is another node"
-    given = [value for name, value in prints["Importer"].items() if "properties of result" in name]
-    assert "train" in "".join(given), "what an Importer says of its artifact is part of it"
+    assert "param:result_properties.split_names" in prints["Importer"], "so are an Importer's properties"
 
     no = execute(request_for("features", in_process, sets=["word=no", "count=5"], jobs=8), display=watcher)
     states = {node.id: node.state for node in no.nodes if node.state != "complete"}

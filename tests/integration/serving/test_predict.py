@@ -204,7 +204,7 @@ def test_file_of_another_workload_is_told_with_the_command_for_it(run, pushed, s
 def test_predictions_name_the_class_where_the_workload_names_them(run, pushed, tmp_path, capfd):
     version = pushed(0.3, classes=["no", "yes"]).version
     file = tmp_path / "in.csv"
-    file.write_text("fare,company\n1,a\n2,b\n1e999,c\n", encoding="utf-8")
+    file.write_text("fare,company\n1,a\n2,b\ninf,c\n", encoding="utf-8")
     done = run(file)
     assert [each["class"] for each in lines(done.folder, "predictions")] == ["no", "yes", None]
     assert capfd.readouterr().err.splitlines()[0] == f"toy version {version}: predicts {file}"
@@ -281,7 +281,7 @@ def test_hostile_file_is_refused_or_its_rows_are_and_nothing_half_is_left(run, p
 
 def test_prediction_that_is_no_number_is_null(run, pushed, tmp_path):
     pushed(3)
-    (tmp_path / "in.csv").write_text("fare,company\n1e999,a\n2,b\n", encoding="utf-8")
+    (tmp_path / "in.csv").write_text("fare,company\ninf,a\n2,b\n", encoding="utf-8")
     assert predictions(run(tmp_path / "in.csv")) == [(0, [None]), (1, [6.0])]
 
 

@@ -149,11 +149,13 @@ def elsewhere(service, tmp_path):
 
 
 @pytest.fixture
-def carried_out(job, elsewhere, tmp_path):
+def carried_out(job, elsewhere, tmp_path, monkeypatch):
     """Carries out the job elsewhere with some settings changed; its result."""
     from dataclasses import replace
 
     from components.trainer.carrying_out import carry_out
+
+    monkeypatch.syspath_prepend(tmp_path)  # the pipeline's own process can import the model as well
 
     def call(**changes):
         here = tmp_path / "here"
