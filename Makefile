@@ -9,13 +9,22 @@ JOBS := 2
 IN_IMAGE := --python-version 3.11 --python-platform x86_64-manylinux_2_34 --generate-hashes --no-emit-index-url \
 	--no-annotate --no-header --quiet
 
-.PHONY: run test fuzz setup jax tpu-compiler airflow docs lint lock schema image image-check flink spark prism clean help
+.PHONY: run check test test-external test-all fuzz setup jax tpu-compiler airflow docs lint lock schema image image-check flink spark prism clean help
 
 run: setup ## The taxi workload, from raw trips to a pushed model
 	@$(PYTHON) local_runner.py run
 
+check: lint ## Before a commit, in under a minute: lint, types, layers, and the unit tests that the change touches
+	@PYTHONPATH=tests/support $(PYTHON) -m touched | xargs -r $(PYTHON) -m pytest -q -n $(JOBS)
+
 # A run of TFX holds some 2 GB, and takes more than one core in parts only.
-test: setup ## All tests, two side by side; make test JOBS=0
+test: setup ## The tests that need nothing but .venv, two files side by side; make test JOBS=0
+	@$(PYTHON) -m pytest -n $(JOBS) -m "not external"
+
+test-external: setup ## The others: JAX, the TPU compiler, Airflow, Beam's engines, databases, browser, shells, random kills
+	@$(PYTHON) -m pytest -n $(JOBS) -m external
+
+test-all: setup ## All tests
 	@$(PYTHON) -m pytest -n $(JOBS)
 
 fuzz: setup ## Damaged files, workloads and requests for all readers; make fuzz SECONDS=600 TARGETS="csv parquet"

@@ -1,6 +1,6 @@
 """Workloads that `new` writes, without an edit, beside scikit-learn's models on the same split.
 
-    .venv/bin/python benchmarks/bench_new.py [--seeds 5] [--tables FOLDER] [NAME ...]
+    .venv/bin/python benchmarks/bench_new.py [--seeds 5] [--tables FOLDER] [--jobs N] [NAME ...]
 
 iris, wine, cancer and diabetes are scikit-learn's own, written as CSV; taxi is TFX's sample of trips with a
 column `big_tip` (a tip above a fifth of the fare) instead of the tip. The other names of `LABELS` are read
@@ -13,19 +13,27 @@ filled with the mean or left to the trees. "early" is HistGradientBoosting with 
 number is the mean over the seeds, behind it the standard deviation over them where there is one; "se" is the
 standard error of an accuracy or an AUC that comes of the eval split's rows alone: differences of its size
 mean nothing.
-Everything is written into a copy of the project.
+Where a table holds free text, "TF-IDF" is scikit-learn's TfidfVectorizer of words and pairs of words, beside
+the columns of the linear model, in a logistic or ridge regression. debian is what apt knows of the packages
+(`apt-cache dumpavail`): the section, from the rest.
+
+Each table has a process and a copy of the project of its own, so that one that fails takes no other with it.
+With --jobs N so many run side by side, each on its share of the cores; the lines come as they are done, and
+all again, in the order asked for, at the end.
 """
 
 import argparse
 import csv
 import json
 import os
+import queue
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -35,8 +43,10 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import numpy as np
 import yaml
+from scipy.sparse import csr_matrix, hstack
 from sklearn import datasets
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import accuracy_score, roc_auc_score, root_mean_squared_error
 from sklearn.pipeline import make_pipeline
@@ -61,12 +71,17 @@ LABELS: dict[str, tuple[str, ...]] = {
     "males": ("occupation",), "flchain": ("death",), "temperatures": ("temp",), "baseball": ("r",),
     "diamonds": ("price",), "movies": ("rating",), "insteval": ("y", "--task", "multiclass"),
     "computers": ("price",), "housing": ("price",), "slid": ("wages",), "boston": ("medv",),
+    "debian": ("section",),
     "hi": ("whrswk", "--task", "regression"), "vietnami": ("pharvis", "--task", "regression"),
 }  # fmt: skip
 """Of each table: its label, and what else `new` is told. The label's empty cells are taken out before."""
 METRICS = {"auc": roc_auc_score, "sparse_categorical_accuracy": accuracy_score,
            "root_mean_squared_error": root_mean_squared_error}  # fmt: skip
+TEXT_WORDS = 2
 MOST_CATEGORIES, ROWS_PER_CATEGORY = 254, 10
+
+
+HEAD = "| data | rows | metric | se | ours | network | linear | trees | early | TF-IDF | new, s | run, s |"
 
 
 def main() -> None:
@@ -78,9 +93,13 @@ def main() -> None:
     parser.add_argument("--tables", type=Path, help="folder of NAME.csv")
     parser.add_argument("--seeds", type=int, default=5, help="how many, for ours and for the peers")
     parser.add_argument("--network", action="store_true", help="train the profile network as well")
+    parser.add_argument("--jobs", type=int, default=1, help="tables side by side, which share the cores")
     options = parser.parse_args()
-    print("| data | rows | metric | se | ours | network | linear | trees | early | new, s | run, s |")
-    print("|" + " --- |" * 11)
+    if unknown := [name for name in options.names if name not in LABELS]:
+        parser.error(f"no table is called {unknown[0]}; there are {', '.join(LABELS)}")
+    print(f"{HEAD}\n|{' --- |' * (HEAD.count('|') - 1)}", flush=True)
+    if len(options.names) > 1:
+        sys.exit(_each_alone(options))
     with tempfile.TemporaryDirectory(prefix="bench-new-") as folder:
         project = Path(folder)
         for part in PARTS:
@@ -89,8 +108,35 @@ def main() -> None:
                 shutil.copytree(source, project / part, ignore=shutil.ignore_patterns("__pycache__"))
             else:
                 shutil.copy(source, project / part)
-        for name in options.names:
-            print(_line(project, name, options), flush=True)
+        print(_line(project, options.names[0], options), flush=True)
+
+
+def _each_alone(options: argparse.Namespace) -> int:
+    """Runs this script once for each table; 1 where one of them failed."""
+    cores = sorted(os.sched_getaffinity(0))
+    shares: queue.SimpleQueue[list[int]] = queue.SimpleQueue()
+    for job in range(options.jobs):
+        shares.put(cores[job :: options.jobs] or [cores[job % len(cores)]])
+    # A thread's cores are those of the processes that it starts.
+    with ThreadPoolExecutor(
+        options.jobs, initializer=lambda: os.sched_setaffinity(0, shares.get())
+    ) as threads:
+        running = {threads.submit(_alone, name, options): name for name in options.names}
+        found = {}
+        for done in as_completed(running):
+            found[running[done]] = done.result()
+            print(found[running[done]], flush=True)
+    if options.jobs > 1:
+        print("", *(found[name] for name in options.names), sep="\n", flush=True)
+    return int(any("| failed |" in line for line in found.values()))
+
+
+def _alone(name: str, options: argparse.Namespace) -> str:
+    words = [name, "--seeds", str(options.seeds), *(["--network"] if options.network else [])]
+    words += ["--tables", str(options.tables)] if options.tables else []
+    done = subprocess.run([sys.executable, __file__, *words], capture_output=True, text=True)
+    print(done.stderr, end="", file=sys.stderr, flush=True)
+    return done.stdout.splitlines()[-1] if done.returncode == 0 else f"| {name} | failed |"
 
 
 def _line(project: Path, name: str, options: argparse.Namespace) -> str:
@@ -165,11 +211,27 @@ def _write(project: Path, name: str, tables: Path | None) -> int:
         return len(frame)
     if name == "taxi":
         return _write_taxi(project)
+    if name == "debian":
+        return _write_csv(project / "debian.csv", list(_packages()))
     if tables is None:
         sys.exit(f"{name} is read from a folder: add --tables FOLDER")
     with (tables / f"{name}.csv").open(newline="") as file:
         rows = [row for row in csv.DictReader(file) if row[LABELS[name][0]]]
     return _write_csv(project / f"{name}.csv", rows)
+
+
+def _packages() -> Iterator[dict[str, str]]:
+    kept = ("Package", "Section", "Architecture", "Installed-Size", "Size", "Maintainer", "Description")
+    if (apt := shutil.which("apt-cache")) is None:
+        sys.exit("debian is read from apt-cache, which is not installed here")
+    known = subprocess.run([apt, "dumpavail"], capture_output=True, text=True, check=True).stdout
+    for paragraph in known.strip().split("\n\n"):
+        fields = dict(
+            line.split(": ", 1) for line in paragraph.split("\n") if ": " in line and line[0] != " "
+        )
+        row = {name.lower().replace("-", "_"): fields.get(name, "") for name in kept}
+        if row["section"]:
+            yield row
 
 
 def _write_taxi(project: Path) -> int:
@@ -249,7 +311,30 @@ def _peers(
     for early in ("auto", True):
         models = [kind(early_stopping=early, random_state=seed, **settings) for seed in seeds]
         found.append([_score(model, trees, truth, metric) for model in models])
+    texts = [column for column, values in tables[0].items() if _is_text(values)]
+    plain = Ridge() if is_number else LogisticRegression(C=10, max_iter=300)
+    found.append([_score(plain, _weighed_words(texts, tables, flat), truth, metric)] if texts else [])
     return found
+
+
+def _is_text(values: np.ndarray) -> bool:
+    if values.dtype != object:
+        return False
+    different = set(values)
+    return (
+        np.mean([len(str(each).split()) for each in different]) >= TEXT_WORDS
+        and len(different) > len(values) / ROWS_PER_CATEGORY
+    )
+
+
+def _weighed_words(texts: Sequence[str], tables: Sequence[dict[str, Any]], flat: Sequence[Any]) -> list[Any]:
+    scaler = StandardScaler(with_mean=False).fit(csr_matrix(flat[0]))
+    parts = [[scaler.transform(csr_matrix(part))] for part in flat]
+    for text in texts:
+        words = TfidfVectorizer(ngram_range=(1, 2), min_df=2).fit(tables[0][text])
+        for found, table in zip(parts, tables, strict=True):
+            found.append(words.transform(table[text]))
+    return [hstack(found, format="csr") for found in parts]
 
 
 def _score(model: Any, x: Sequence[Any], truth: Sequence[Any], metric: str) -> float:

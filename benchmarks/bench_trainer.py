@@ -162,7 +162,7 @@ def ours(source: dict, folder: Path, *, batch_size: int, backend: str, interpret
         file.write_text(job.to_json())
         began = time.perf_counter()
         with TrainingProcess(
-            file, import_roots=[PROJECT], backend=backend, interpreter=interpreter
+            file, import_roots=[PROJECT], compute=job.compute, interpreter=interpreter
         ) as process:
             result = process.wait(show=lambda _: None)
         wall_s = time.perf_counter() - began

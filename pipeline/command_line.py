@@ -12,8 +12,10 @@ from typer.exceptions import TyperException
 from components.errors import SlipwayError
 from pipeline.completion import complete_profile, complete_setting, complete_workload
 from pipeline.completion_scripts import mend_completion_scripts
+from pipeline.errors import of_the_machine
 from pipeline.local.invocation import CLOUD, LOCAL, command
 from pipeline.local.printable import printable
+from pipeline.standard_streams import prepare_streams
 
 Workload = Annotated[
     Path,
@@ -56,9 +58,12 @@ def call(app: typer.Typer) -> NoReturn:
         SlipwayError: such an error, with --verbose.
         SystemExit: always else, with the command's exit code.
     """
+    prepare_streams()
     mend_completion_scripts()
     try:
-        sys.exit(app(standalone_mode=False) or 0)
+        code = app(standalone_mode=False) or 0
+        sys.stdout.flush()  # here, where it can be told that it fails
+        sys.exit(code)
     except SlipwayError as error:
         if _verbose:
             raise
@@ -68,10 +73,10 @@ def call(app: typer.Typer) -> NoReturn:
         _end_of_words(error)
     except typer.Abort:
         _end("Nobody answered; nothing is done.", "give the answer as an option", INTERRUPTED)
-    except BrokenPipeError:
-        # The reader of our output (`head`, a pager) has seen enough.
-        sys.stdout = None
-        sys.exit(0)
+    except (OSError, MemoryError) as error:  # the machine's, wherever it was met
+        if _verbose:
+            raise
+        _end(of_the_machine(error).message, _other_hint(app, 1), 1)
 
 
 def _end_of_words(error: TyperException) -> NoReturn:

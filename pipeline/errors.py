@@ -27,3 +27,11 @@ class UsageError(PipelineError):
 
 class ConfigError(UsageError):
     """The workload file, or a value set over it, is wrong."""
+
+
+def of_the_machine(error: OSError | MemoryError) -> PipelineError:
+    """What the machine refused, e.g. for want of room, in words."""
+    if isinstance(error, MemoryError):
+        return PipelineError("This machine ran out of memory.")
+    where = f"{error.filename}: " if error.filename else ""
+    return PipelineError(f"{where}{error.strerror or error}.")

@@ -11,6 +11,7 @@ import os
 import re
 import warnings
 from collections.abc import Iterable, Iterator
+from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from typing import NamedTuple
@@ -35,7 +36,8 @@ def source_closure(
     included; times and permissions do not.
 
     A symbolic link counts under the name it is imported by, with the content it leads to. Installed
-    packages (a virtual environment, `site-packages`) do not count even below `root`. A file that does
+    packages (a virtual environment, `site-packages`, what `pip install --target` put into a folder) do not
+    count even below `root`. A file that does
     not parse is digested, and its imports remain unknown until it does. A path that leads to nothing
     under `root` adds nothing: whether it can be imported is checked where the workload is read.
 
@@ -166,6 +168,17 @@ def _absolute(references: Iterable[tuple[int, str]], module: _Module) -> Iterato
             yield ".".join([*package[: len(package) - level + 1], name])
 
 
+@cache
+def _installed_into(root: str, _changed_ns: int) -> frozenset[str]:
+    """The packages and modules that an installer put into a folder, as `pip install --target` does."""
+    # A distribution's RECORD has a line for each file, which begins with its path (PEP 376).
+    return frozenset(
+        line.split(",", 1)[0].split("/", 1)[0].removesuffix(".py")
+        for record in Path(root).glob("*.dist-info/RECORD")
+        for line in record.read_text(encoding="utf-8").splitlines()
+    )
+
+
 class _Finder:
     """Finds modules as Python would with `root` as the only entry of `sys.path`."""
 
@@ -176,6 +189,7 @@ class _Finder:
             )
         self.root = root
         self._real_root = os.path.realpath(root)
+        self._installed = _installed_into(root, os.stat(root).st_mtime_ns)  # noqa: PTH116
         self._candidates: dict[str, tuple[str, bool] | None] = {}  # by path relative to the root
 
     def modules_on_the_way_to(self, dotted: str) -> Iterator[_Module]:
@@ -183,7 +197,7 @@ class _Finder:
         parts = dotted.split(".")
         for depth, part in enumerate(parts, start=1):
             path = "/".join(parts[:depth])
-            if not part.isidentifier():  # "*", or no module name at all
+            if not part.isidentifier() or parts[0] in self._installed:  # "*", or no module name at all
                 return
             if path not in self._candidates:
                 self._candidates[path] = self._file_of(path)

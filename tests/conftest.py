@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,29 @@ settings.load_profile("ci" if os.environ.get("CI") else "desk")
 os.environ.setdefault("TF_USE_LEGACY_KERAS", "0")
 
 PROJECT = Path(__file__).resolve().parent.parent
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """How to see whether a test leans on another one."""
+    parser.addoption("--reversed", action="store_true", help="run the last test first")
+    parser.addoption("--twice", action="store_true", help="run all tests, and then again in the same process")
+
+
+# Whoever asks for one of these stands on a foreign system, and cannot forget to say so.
+FOREIGN = {"jax_python", "tpu_python"}
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
+    """Marks what needs another Python environment as external, before `-m` chooses, and orders."""
+    for item in items:
+        if FOREIGN.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.external)
+    if config.getoption("reversed"):
+        items.reverse()
+    yield
+    if config.getoption("twice"):  # only now, as pytest itself leaves out what is there twice
+        items += items
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from pathlib import Path
 
+from components.counting import counted
+from components.ingest.header_names import names_problem
 from components.ingest.options import Options
 from components.ingest.source import SourceError, shown
 from components.ingest.suffixes import SUFFIXES
@@ -96,11 +98,16 @@ def _checked_header(file: Path, dialect: tuple[str, str | None]) -> tuple[str, .
         raise SourceError(
             f"{shown(file)} {what}", hint="a CSV needs a line of column names, and rows below it"
         )
-    _check_names(file, header)
+    if problem := names_problem(header):
+        raise SourceError(f"{shown(file)}: {problem[0]}", hint=problem[1])
     if len(first_row) != len(header):
+        hint = "quote values that hold the delimiter, and end no line with it; see data.delimiter"
+        if len(header) == 1:
+            hint = "the line of column names must be the first: take out what stands above it"
         raise SourceError(
-            f"{shown(file)}: the first row has {len(first_row)} values, the header {len(header)} names",
-            hint="quote values that hold the delimiter, and end no line with it; see data.delimiter",
+            f"{shown(file)}: the first row has {counted(len(first_row), 'value')}, "
+            f"the header {counted(len(header), 'name')}",
+            hint=hint,
         )
     return tuple(header)
 
@@ -133,21 +140,6 @@ def _head(file: Path) -> tuple[str, bool]:
             f"{shown(file)} is not text", hint="set data.format, or data.encoding if it is utf-16"
         )
     return text, is_whole
-
-
-def _check_names(file: Path, header: list[str]) -> None:
-    places: dict[str, int] = {}
-    for index, name in enumerate(header):
-        if not name.strip():
-            raise SourceError(
-                f"{shown(file)}: column {index + 1} has no name",
-                hint="name it in the header, or leave it out (pandas: to_csv(..., index=False))",
-            )
-        if places.setdefault(name, index) < index:
-            raise SourceError(
-                f"{shown(file)}: two columns are named {name!r} ({places[name] + 1} and {index + 1})",
-                hint="rename one of them; only one would be read",
-            )
 
 
 def _no_label(file: Path, columns: tuple[str, ...], label: str) -> SourceError:

@@ -5,7 +5,7 @@ told by counting them, a block at a time; elsewhere one record after the other i
 at the begin of a field only.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -52,6 +52,27 @@ class Records:
     def without_first(self) -> "Records":
         """All but the first record."""
         return replace(self, starts=self.starts[1:], ends=self.ends[1:])
+
+    def equal_to(self, line: bytes) -> list[int]:
+        """The numbers, from 0, of the records that are that line, with or without a byte order mark."""
+        # Nearly always there is none, which is found out fastest so.
+        if not len(self) or self.data.find(line, self.starts[0], self.ends[-1]) < 0:
+            return []
+        sizes = self.ends - self.starts
+        alike = np.flatnonzero((sizes == len(line)) | (sizes == len(line) + len(_BYTE_ORDER_MARK)))
+        return [
+            number
+            for number in alike.tolist()
+            if self.data[self.starts[number] : self.ends[number]].removeprefix(_BYTE_ORDER_MARK) == line
+        ]
+
+    def without(self, numbers: Collection[int]) -> "Records":
+        """All but these records, counted from 0."""
+        if not numbers:
+            return self
+        return replace(
+            self, starts=np.delete(self.starts, list(numbers)), ends=np.delete(self.ends, list(numbers))
+        )
 
     def parts(self, rows: int) -> Iterator["Records"]:
         """The records, at most so many at a time."""

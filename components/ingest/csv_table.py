@@ -18,6 +18,7 @@ from components.ingest.blocks import Block, FileError, InputFile, Place, Reject,
 from components.ingest.column_types import Columns, ColumnType, infer_type
 from components.ingest.compression import open_stream
 from components.ingest.csv_records import Records, scan_records
+from components.ingest.header_names import names_problem
 from components.ingest.limits import TOO_LONG
 from components.ingest.options import Options
 from components.ingest.written_values import WrittenValues
@@ -28,6 +29,7 @@ _OTHER_MARKS = {
 }
 # A row takes some hundred bytes on its way, however short it is in the file.
 _BLOCK_ROWS = 40_000
+_HEADER_AGAIN = "the line of column names again"
 
 
 def columns_of(file: InputFile, options: Options) -> tuple[str, ...]:
@@ -134,21 +136,14 @@ class _Table:
             )
         if first.data.startswith(codecs.BOM_UTF8):
             first.starts[0] += len(codecs.BOM_UTF8)
-        if not names:
+        if names:
+            self._header_line = self._options.delimiter.join(names).encode()
+        else:
             names = self._header(first)
+            self._header_line = first.data[first.starts[0] : first.ends[0]]
             self._first = first.without_first()
-        places: dict[str, int] = {}
-        for index, name in enumerate(names):
-            if not name.strip():
-                raise FileError(
-                    f"{self._file.name}: column {index + 1} has no name",
-                    hint="name it in the header, or leave it out (pandas: to_csv(..., index=False))",
-                )
-            if places.setdefault(name, index) < index:
-                raise FileError(
-                    f"{self._file.name}: two columns are named {name!r} ({places[name] + 1} and {index + 1})",
-                    hint="rename one of them; only one would be read",
-                )
+        if problem := names_problem(names):
+            raise FileError(f"{self._file.name}: {problem[0]}", hint=problem[1])
         return names
 
     def _header(self, first: Records) -> tuple[str, ...]:
@@ -164,11 +159,21 @@ class _Table:
 
     def _blocks(self, records: Records) -> Iterator[Block]:
         for part in records.parts(_BLOCK_ROWS):
-            yield self._parse_with_arrow(part) or self._parse_one_by_one(part)
+            # Files that were put behind each other have each its header; but a cell may well be what its only
+            # column is called.
+            again = part.equal_to(self._header_line) if len(self.names) > 1 else []
+            rows = part.without(again)
+            block = self._parse_with_arrow(rows) or self._parse_one_by_one(rows)
+            headers = [self._header_again(part, number) for number in again]
+            yield replace(block, rejects=[*block.rejects, *headers]) if headers else block
+
+    def _header_again(self, records: Records, number: int) -> Reject:
+        start, end = int(records.starts[number]), int(records.ends[number])
+        return self._reject(_HEADER_AGAIN, records.data[start:end], start, records)
 
     def _parse_with_arrow(self, records: Records) -> Block | None:
         """All rows at once; None if anything about them is odd."""
-        if records.kept_bytes or not records.is_regular:
+        if records.kept_bytes or not records.is_regular or not len(records):
             return None
         if (records.ends - records.starts > self._options.limits.row_bytes).any():
             return None

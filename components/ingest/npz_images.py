@@ -5,6 +5,7 @@ A few are read at a time, so that an archive may be larger than memory. Pickled 
 
 import io
 import math
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -24,8 +25,12 @@ IMAGE = "image"
 _BLOCK_VALUES = 1 << 20
 _MOST_HEADER_BYTES = 64 * 1024  # numpy writes 128 for a plain array
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # what numpy writes; others may ask for much memory
-# What zipfile and numpy raise over archives that are damaged, encrypted or of a kind that they do not know.
-_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError)
+# What zipfile and numpy raise over archives that are damaged, encrypted or of a kind that they do not know;
+# the tokenizer's errors over a header whose brackets are left open.
+_BROKEN = (
+    zipfile.BadZipFile, zlib.error, tokenize.TokenError, EOFError, OSError, RuntimeError, ValueError,
+)  # fmt: skip
+_MOST_WORDS = 200  # numpy repeats the whole header
 
 
 @dataclass(frozen=True)
@@ -209,6 +214,7 @@ def _opened(file: InputFile) -> zipfile.ZipFile:
 
 
 def _damaged(file: InputFile, error: Exception) -> FileError:
+    words = str(error).partition("\n")[0][:_MOST_WORDS]
     return FileError(
-        f"{file.name} is no npz that can be read: {error}", hint="write it again with numpy.savez"
+        f"{file.name} is no npz that can be read: {words}", hint="write it again with numpy.savez"
     )

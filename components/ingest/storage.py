@@ -65,8 +65,8 @@ def fetched(file: StoredFile) -> Iterator[InputFile]:
     """The file as one on this machine, for as long as it is needed.
 
     Raises:
-        FileError: it was deleted or replaced since it was listed, may not be read, or arrives harmed; or the
-            machine's memory ended while it was worked on.
+        FileError: it was deleted, replaced or written to since it was listed, also while it was worked on;
+            may not be read, or arrives harmed; or the machine's memory ended.
     """
     try:
         with _fetched(file) as here:
@@ -84,6 +84,7 @@ def _fetched(file: StoredFile) -> Iterator[InputFile]:
     if not file.name.startswith(GS):
         _check_on_disk(file)
         yield InputFile(name=file.name, path=Path(file.name))
+        _check_on_disk(file)  # rows of before and after a change belong to no state that the file was in
         return
     with tempfile.TemporaryDirectory(prefix="slipway-ingest-") as folder:
         # The name's end tells how it is compressed.

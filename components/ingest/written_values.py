@@ -16,6 +16,8 @@ from components.ingest.options import Options
 # No-break spaces stand between thousands, too.
 _SPACES = "[ \u00a0\u202f]"
 _ZEROS_BEFORE = r"\b0+([0-9])"
+_MINUS = "\u2212"
+_IN_PARENTHESES = r"^\(([^()+-]+)\)$"
 _OF_TIME = re.compile(r"%[HIMSp]")
 _NAMED_MONTH = re.compile(r"%[bB]")
 
@@ -23,6 +25,8 @@ _NAMED_MONTH = re.compile(r"%[bB]")
 @dataclass(frozen=True, slots=True)
 class NumberFormat:
     """How the numbers of a column are written.
+
+    Whatever the format, a number in parentheses is negative, as accountants write it, and U+2212 is a minus.
 
     Attributes:
         decimal: the sign before the fraction.
@@ -93,7 +97,8 @@ def written_numbers(cells: pa.Array, form: NumberFormat) -> tuple[pa.Array, pa.A
         re.escape(form.decimal),
         _SPACES if form.thousands == " " else re.escape(form.thousands),
     )
-    texts = pc.utf8_trim_whitespace(cells)
+    texts = pc.replace_substring(pc.utf8_trim_whitespace(cells), _MINUS, "-")
+    texts = pc.replace_substring_regex(texts, _IN_PARENTHESES, r"-\1")
     if form.unit:
         unit = re.escape(form.unit)
         texts = pc.replace_substring_regex(texts, rf"^([+-]?)\s*{unit}\s*", r"\1")

@@ -11,7 +11,7 @@ from tfx.types.artifact_utils import decode_split_names
 from tfx.types.standard_artifacts import Examples, ExampleStatistics, Model, ModelBlessing, ModelEvaluation
 from tfx.utils.path_utils import serving_model_path
 
-from components.data_profile.label_score import label_score
+from components.data_profile.label_score import LabelScore, label_score
 from components.data_profile.profile import BLESSED_DATA, Profile, data_digest, keep_profile
 from components.data_profile.sample import read_sample
 from components.data_profile.single_scores import single_scores
@@ -120,15 +120,24 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
     _write(f"{blessing.uri}/{'BLESSED' if verdict.blessed else 'NOT_BLESSED'}", "")
     _write(f"{blessing.uri}/verdict.json", json.dumps(document, indent=2))
     if verdict.blessed and statistics and examples:
-        sample = read_sample(examples.uri, decode_split_names(statistics.split_names), rows=sample_rows)
-        explained = label_score(sample.columns, raw_label, single_scores(sample.columns, raw_label))
-        about_data = data_digest(statistics.uri, quarantine.uri if quarantine else "")
-        profile = Profile(about_data, time.time(), explained)
-        keep_profile(statistics.uri, f"{blessing.uri}/{BLESSED_DATA}", profile)
+        splits = decode_split_names(statistics.split_names)
+        columns = read_sample(examples.uri, splits, rows=sample_rows).columns
+        _keep_data(
+            f"{blessing.uri}/{BLESSED_DATA}",
+            statistics=statistics.uri,
+            quarantine=quarantine.uri if quarantine else "",
+            explained=label_score(columns, raw_label, single_scores(columns, raw_label)),
+        )
     blessing.set_int_custom_property("blessed", int(verdict.blessed))
     blessing.set_int_custom_property("current_model_id", model.id)
     blessing.set_string_custom_property("current_model", model.uri)
     blessing.set_string_custom_property(PROPERTY, digest)
+
+
+def _keep_data(folder: str, *, statistics: str, quarantine: str, explained: LabelScore | None) -> None:
+    """Keeps what later data are compared with; apart from the model, which has a digest of its own."""
+    digest = data_digest(statistics, quarantine)
+    keep_profile(statistics, folder, Profile(digest, time.time(), explained))
 
 
 def _read_json(path: str) -> dict[str, Any]:

@@ -112,7 +112,7 @@ def trivial_answer(metric: str, labels: LabelStatistics, classes: Sequence[str] 
         case "majority_share":
             return f"always answering {class_name(labels.majority, classes)}"
         case "variance" | "deviation":
-            return f"always answering the mean {labels.mean:.4g}"
+            return f"always answering {labels.mean:.4g}, the mean"
         case "absolute_deviation":
             return "always answering the median"
         case "entropy":

@@ -30,6 +30,7 @@ BATCH_ROWS = 2048
 
 REFUSED = "the model refuses it"
 _FIRST_REJECTS = 3
+_KINDS = _PREDICTIONS, _REJECTS = "predictions", "rejects"
 
 
 @dataclass(frozen=True)
@@ -138,14 +139,23 @@ class PredictFile(beam.DoFn):
             # Carried as a value: Beam would turn an exception into a traceback as text.
             is_input = isinstance(error, InputError)
             report = {"error": error.message, "hint": error.hint, "is_input": is_input}
+        except OSError as error:  # a full disk
+            for kind in _KINDS:  # nobody wants the begin of them, and the report needs room, too
+                task.path(self._folder, kind).unlink(missing_ok=True)
+            words = f"{error.filename or self._folder} cannot be written: {error.strerror or error}"
+            report = {
+                "error": words,
+                "hint": "make room there, or choose a folder with --to",
+                "is_input": False,
+            }
         _report_path(task, self._folder).write_text(json.dumps(report), encoding="utf-8")
         yield from ()
 
     def _predict(self, task: InputTask, model: LoadedModel) -> Counts:
         counts = Counts()
         with (
-            task.path(self._folder, "predictions").open("wb") as out,
-            task.path(self._folder, "rejects").open("wb") as rejects,
+            task.path(self._folder, _PREDICTIONS).open("wb") as out,
+            task.path(self._folder, _REJECTS).open("wb") as rejects,
         ):
             for rows in self._read(task):
                 refused = list(rows.rejects)
@@ -203,7 +213,7 @@ def predict_files(
 
     Raises:
         InputError: a file cannot be read, or is another table, as `read` says.
-        ComponentError: the model refuses every row.
+        ComponentError: the model refuses every row, or the folder cannot be written.
     """
     from apache_beam.options.pipeline_options import PipelineOptions
 
@@ -273,11 +283,12 @@ def _is_finite(answer: Any) -> bool:
 
 
 def _report_path(task: InputTask, folder: str) -> Path:
-    return task.path(folder, "predictions").with_suffix(".report")
+    return task.path(folder, _PREDICTIONS).with_suffix(".report")
 
 
 def _all_refused(task: InputTask, answers: list[Any]) -> ComponentError:
+    refused = "its only row" if len(answers) == 1 else f"each of the first {len(answers)} rows"
     return ComponentError(
-        f"{task.name}: the model refuses each of the first {len(answers)} rows: {answers[0].message}",
+        f"{task.name}: the model refuses {refused}: {answers[0].message}",
         hint="are these the columns that the model was trained on? MODEL_CARD.md lists them",
     )

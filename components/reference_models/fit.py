@@ -31,7 +31,7 @@ def answers_of(name: str, task: Task, train: Table, rows: Table, *, seed: int) -
 
     Args:
         name: `logistic` (for numbers: ridge regression on the same inputs) or `boosted_trees`, both with
-            scikit-learn's own settings.
+            scikit-learn's own settings. Neither sees texts.
         task: whether labels are classes or numbers.
         train, rows: with the same columns.
         seed: of what is random in the fit.
@@ -39,6 +39,7 @@ def answers_of(name: str, task: Task, train: Table, rows: Table, *, seed: int) -
     Returns:
         float32 [rows, 1], the probability of class 1 or the number; of more than two classes [rows, classes].
     """
+    train, rows = _without_texts(train), _without_texts(rows)
     model, encode = _linear(task) if name == "logistic" else _trees(task, train, seed)
     model.fit(encode(train), train.labels)
     if task == "numbers":
@@ -48,6 +49,17 @@ def answers_of(name: str, task: Task, train: Table, rows: Table, *, seed: int) -
     probabilities = np.zeros((len(found), classes), np.float32)
     probabilities[:, model.classes_.astype(int)] = found
     return probabilities[:, 1:] if classes == 2 else probabilities
+
+
+def _without_texts(table: Table) -> Table:
+    """Without the columns of several codes a row, of many: of hashed words, as many one-hot columns."""
+    kept = {
+        name: values
+        for name, values in table.columns.items()
+        if values.shape[1] == 1 or table.categories.get(name, 0) <= MAX_TREE_CATEGORIES
+    }
+    nothing = {"": np.zeros((len(table.labels), 1), np.float32)}
+    return Table(kept or nothing, table.categories, table.labels)
 
 
 def _linear(task: Task) -> tuple[Any, Any]:

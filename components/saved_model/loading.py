@@ -10,6 +10,7 @@ import numpy.typing as npt
 from components.errors import ComponentError
 from components.saved_model.quiet_tensorflow import import_tensorflow, stderr_to_nowhere
 from components.saved_model.reading import read_signatures
+from components.saved_model.refusal import in_words
 from components.saved_model.signatures import Signature
 
 _ABOUT_THE_GRAPH = ("Graph execution error", "Detected at node", "<stack traces", "[[{{node")
@@ -17,7 +18,7 @@ Array = npt.NDArray[Any]
 
 
 class WrongInputError(ComponentError):
-    """The model does not take these values; its message is the model's own."""
+    """The model does not take these values; its message says which column, or is the model's own."""
 
 
 class LoadedModel:
@@ -73,7 +74,7 @@ class LoadedModel:
                 }
             )
         except (tf.errors.InvalidArgumentError, tf.errors.OutOfRangeError, ValueError, TypeError) as error:
-            raise WrongInputError(_first_line(error)) from error
+            raise WrongInputError(in_words(_first_line(error))) from error
         return {name: np.asarray(tensor) for name, tensor in outputs.items()}
 
 

@@ -6,11 +6,14 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+from components.accelerators import share_gpus
+
 
 def import_tensorflow() -> Any:
     """The module `tensorflow`, with Keras 3 as everywhere here."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ.setdefault("TF_USE_LEGACY_KERAS", "0")
+    share_gpus()
     if "tensorflow" not in sys.modules:
         with stderr_to_nowhere():
             import tensorflow as tf

@@ -2,7 +2,6 @@
 
 import contextlib
 import hmac
-import io
 import ipaddress
 import json
 import logging
@@ -20,6 +19,7 @@ from components.saved_model.class_names import class_names, names_classes
 from components.saved_model.loading import WrongInputError
 from components.serving.live_model import LiveModel, Served
 from components.serving.places import Places
+from components.serving.received import HeaderLines, PatientSocket
 from components.serving.routes import Route, metadata_document, route, status_document
 from components.serving.tensors import RequestError, answer, parse_request
 
@@ -32,6 +32,7 @@ AT_ONCE = 64
 
 # More would not answer faster, and each may need memory many times its request's size.
 _CALLS_AT_ONCE = max(2, os.cpu_count() or 1)
+_ONCE = ("Host", "Content-Length", "Transfer-Encoding", "Authorization")
 _LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 _log = logging.getLogger(__name__)
 
@@ -119,14 +120,29 @@ class _Handler(BaseHTTPRequestHandler):
     def setup(self) -> None:
         """Reads from the client for a limited time."""
         super().setup()
-        self._from_client = _Patient(self.connection)
-        self.rfile = io.BufferedReader(self._from_client)
+        self._from_client = PatientSocket(self.connection)
+        self._lines = self.rfile = HeaderLines(self._from_client)
 
     def handle_one_request(self) -> None:
         """Reads one request and answers it, if it comes in time."""
         self._from_client.waits_until = time.monotonic() + PATIENCE_S
         self.server.places.waits(self.connection)
         super().handle_one_request()
+
+    def parse_request(self) -> bool:
+        """Refuses what another server in front of this one may have read as another request than this one."""
+        self._lines.begin()
+        if not super().parse_request():
+            return False
+        twice = [name for name in _ONCE if len(self.headers.get_all(name, [])) > 1]
+        # Python takes any white space between the parts of the first line, also beyond ASCII.
+        is_odd = self.requestline.split() != self.requestline.split(" ")
+        if self._lines.is_malformed or twice or is_odd:
+            self.send_error(
+                400, f"The header {twice[0]} stands there twice." if twice else "Malformed request."
+            )
+            return False
+        return True
 
     def do_GET(self) -> None:
         """Status and metadata."""
@@ -223,36 +239,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)
-
-
-class _Patient(io.RawIOBase):
-    """Reads from a socket until a time that does not move, however little comes at a time.
-
-    Args:
-        connection: the socket; its timeout is changed.
-    """
-
-    waits_until = 0.0
-    """By `time.monotonic`."""
-
-    def __init__(self, connection: socket.socket) -> None:
-        self._connection = connection
-
-    def readable(self) -> bool:
-        """Always."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Reads what there is.
-
-        Raises:
-            TimeoutError: the time is over.
-        """
-        left_s = self.waits_until - time.monotonic()
-        if left_s <= 0:
-            raise TimeoutError
-        self._connection.settimeout(left_s)
-        return self._connection.recv_into(buffer)
 
 
 def _predicted(served: Served, body: bytes) -> dict[str, Any]:

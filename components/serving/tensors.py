@@ -67,6 +67,11 @@ def parse_request(document: Any, signatures: Mapping[str, Signature]) -> tuple[s
         raise RequestError("The request must have either 'instances' or 'inputs'.")
     inputs = signatures[name].inputs
     by_row = "instances" in document
+    if "signature_name" not in document and (other := _meant(document, inputs, signatures)):
+        raise RequestError(
+            f"Without 'signature_name' the request is for {name}, which takes {', '.join(sorted(inputs))}; "
+            f'for these columns add "signature_name": "{other}".'
+        )
     columns = (
         _from_rows(document["instances"], inputs) if by_row else _from_columns(document["inputs"], inputs)
     )
@@ -76,6 +81,18 @@ def parse_request(document: Any, signatures: Mapping[str, Signature]) -> tuple[s
         raise RequestError(f"The inputs differ in their number of rows: {rows}.")
     check_images(arrays)
     return name, by_row, arrays
+
+
+def _meant(
+    document: Mapping[str, Any], inputs: Mapping[str, TensorInfo], signatures: Mapping[str, Signature]
+) -> str:
+    """The signature whose inputs the request names, where they are not those of the one it is for."""
+    rows = document.get("instances", document.get("inputs"))
+    first = rows[0] if isinstance(rows, list) and rows else rows
+    named = first.keys() if isinstance(first, dict) else set()
+    if named & inputs.keys():
+        return ""
+    return next((name for name, each in signatures.items() if named & each.inputs.keys()), "")
 
 
 def check_images(arrays: Mapping[str, Array]) -> None:

@@ -1,14 +1,16 @@
 """Runs `client.py` in a process with neither our modules nor our settings, and collects its report."""
 
-import json
 import os
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from components.accelerators import HIDDEN
+from components.event_lines import read_event
 
 CLIENT = Path(__file__).with_name("client.py")
 # What a process needs to start at all, to find the machine's libraries, and to be found: by the last one the
@@ -21,7 +23,8 @@ _OWN_LIMIT_AFTER_S = 10.0
 def ask_in_clean_process(model: Path, folder: Path, *, limit_s: float) -> dict[str, Any]:
     """Has the model answer the questions in a folder.
 
-    The interpreter is isolated (`-I`): no PYTHONPATH, no user's packages, not the current folder.
+    The interpreter is isolated (`-I`): no PYTHONPATH, no user's packages, not the current folder. It sees no
+    GPU, for its answers are compared with those of the CPU.
 
     Args:
         model: the SavedModel.
@@ -41,6 +44,7 @@ def ask_in_clean_process(model: Path, folder: Path, *, limit_s: float) -> dict[s
         cwd=folder,
         env={
             **{name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ},
+            **HIDDEN,
             "TF_CPP_MIN_LOG_LEVEL": "2",  # errors only
             "PYTHONDONTWRITEBYTECODE": "1",
         },
@@ -61,7 +65,7 @@ def ask_in_clean_process(model: Path, folder: Path, *, limit_s: float) -> dict[s
             process.kill()
             process.wait()
     ending = f"did not end within {limit_s:g} s" if is_late.is_set() else _ending(process.returncode)
-    return report_of(list(_events(output.splitlines())), ending=ending)
+    return report_of([event for line in output.splitlines() if (event := read_event(line))], ending=ending)
 
 
 def report_of(events: Sequence[Mapping[str, Any]], *, ending: str) -> dict[str, Any]:
@@ -97,17 +101,6 @@ def report_of(events: Sequence[Mapping[str, Any]], *, ending: str) -> dict[str, 
     if ending:
         report["crash"] = f"{ending} while {stage}"
     return report
-
-
-def _events(lines: Sequence[str]) -> Iterator[dict[str, Any]]:
-    for line in lines:
-        if line.startswith("{"):
-            try:
-                event = json.loads(line)
-            except ValueError:
-                continue  # what a library printed
-            if isinstance(event, dict) and "event" in event:
-                yield event
 
 
 def _ending(code: int) -> str:

@@ -12,6 +12,7 @@ from tfx.types.standard_artifacts import Examples, Model, ModelRun, Schema, Tran
 from tfx.utils import io_utils
 from tfx.utils.path_utils import serving_model_path
 
+from components.accelerators import keep_to_cpu
 from components.saved_model.digest import PROPERTY
 from components.saved_model.digest_files import model_digest
 from components.serving_check.check import check_served_model
@@ -49,6 +50,7 @@ def ServingCheck(  # noqa: N802 (component constructors are nouns)
         ComponentError: there are no rows, or training's own answers cannot be computed. What is wrong with
             the served model is in the report.
     """
+    keep_to_cpu()  # as the process that serves
     files = [
         file
         for folder in artifact_utils.get_split_uris([examples], "eval")

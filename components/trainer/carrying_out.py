@@ -88,7 +88,7 @@ def _started(
     return TrainingProcess(
         job_file,
         import_roots=[source_root(job.model)],
-        backend=job.compute.backend,
+        compute=job.compute,
         interpreter=interpreter,
     )
 

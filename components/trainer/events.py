@@ -1,9 +1,12 @@
-"""What the training process tells: one JSON object a line, read by `process.read_event`."""
+"""What the training process tells: one JSON object a line, read by `components.event_lines`."""
 
 import json
+import sys
 from typing import Any
 
 
 def emit(event: str, **values: Any) -> None:
     """Prints one line of progress."""
-    print(json.dumps({"event": event, **values}), flush=True)
+    # In one piece: other threads print, too.
+    sys.stdout.write(json.dumps({"event": event, **values}) + "\n")
+    sys.stdout.flush()

@@ -5,6 +5,7 @@ transformed features, by name.
 """
 
 import json
+import re
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,6 +28,8 @@ CALIBRATION_ROWS = 500
 EVAL_LIMIT_ROWS = 20_000
 BATCH_ROWS = 256
 _SIGNATURE = "serving_default"
+# How TensorFlow's converter tells the operations that LiteRT has no form of.
+_LACKING = re.compile(r"(?:TF Select|Custom) ops: (.+)")
 
 Rows = Mapping[str, npt.NDArray[Any]]
 Predict = Callable[[Rows], npt.NDArray[Any]]
@@ -129,6 +132,8 @@ def _keras_predict(model: Any) -> Predict:
 
 
 def _litert(trained: Trained, name: str, *, calibrated: bool, quantized: bool) -> tuple[str, bytes, Predict]:
+    if quantized:
+        _require_finite(trained.model, name)
     specs = {
         feature.name: tf.TensorSpec([None, *feature.shape], feature.model_dtype, name=feature.name)
         for feature in trained.features.values()
@@ -158,10 +163,26 @@ def _litert(trained: Trained, name: str, *, calibrated: bool, quantized: bool) -
             content: bytes = converter.convert()
         except Exception as error:  # the converter raises what its compiler raises
             raise ComponentError(
-                f"the model does not convert to LiteRT: {str(error).strip().splitlines()[0]}",
+                f"the model does not convert to LiteRT: {_why_not(str(error))}",
                 hint="leave litert out of train.exports, or replace the layer",
             ) from error
     return name, content, _litert_predict(content)
+
+
+def _require_finite(model: Any, name: str) -> None:
+    """Refuses to quantize infinite weights, e.g. thresholds of trees: TensorFlow's process dies of them."""
+    for weight in model.weights:
+        if not np.isfinite(keras.ops.convert_to_numpy(weight)).all():
+            raise ComponentError(
+                f"train.exports: {name} cannot be written: {weight.path} holds infinity, and int8 has none",
+                hint="litert leaves weights as they are; keras_int8 those of layers that it does not know",
+            )
+
+
+def _why_not(told: str) -> str:
+    """What of a model LiteRT has no form of, from the converter's error; else the first line of that."""
+    lacking = dict.fromkeys(_LACKING.findall(told))
+    return f"it has no {', '.join(lacking)}" if lacking else told.strip().splitlines()[0]
 
 
 def _litert_predict(content: bytes) -> Predict:

@@ -1,6 +1,5 @@
 """Runs the training process and passes on what it says."""
 
-import json
 import os
 import shutil
 import signal
@@ -11,8 +10,10 @@ from types import TracebackType
 from typing import Any
 
 from components.errors import ComponentError
+from components.event_lines import read_event
 from components.kept_state import PREEMPTED_EXIT_CODE
 from components.python_process import start_module
+from components.trainer.settings.compute import ComputeSettings
 
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
 END_LIMIT_S = 10.0
@@ -37,7 +38,7 @@ class TrainingProcess:
     Args:
         job_file: as `TrainingJob.to_json` writes it.
         import_roots: folders to import user code from.
-        backend: Keras backend.
+        compute: the job's: its backend, and the devices that the CPU is cut into.
         interpreter: path of the Python that trains, relative to the project's folder, or its name on the
             PATH; None: this one.
 
@@ -50,16 +51,19 @@ class TrainingProcess:
         job_file: Path,
         *,
         import_roots: Iterable[Path],
-        backend: str = "tensorflow",
+        compute: ComputeSettings | None = None,
         interpreter: str | None = None,
     ) -> None:
+        compute = compute or ComputeSettings()
         self._process = start_module(
             "components.trainer.train",
             [str(job_file)],
-            environment=environment(os.environ, import_roots=import_roots, backend=backend),
+            environment=environment(os.environ, import_roots=import_roots, backend=compute.backend),
             interpreter=find_interpreter(interpreter) if interpreter else None,
-            # Keras reads its backend once, when it is imported.
-            may_fork=os.environ.get("KERAS_BACKEND", "tensorflow") == backend,
+            # Keras reads its backend once, when it is imported; and a fork whose CPU is cut into devices was
+            # seen to wait for its input for ever.
+            may_fork=os.environ.get("KERAS_BACKEND", "tensorflow") == compute.backend
+            and compute.cpu_devices == 1,
         )
 
     @property
@@ -142,17 +146,6 @@ def environment(
         "PYTHONPATH": os.pathsep.join(dict.fromkeys(filter(None, roots))),
         "PYTHONUNBUFFERED": "1",
     }
-
-
-def read_event(line: str) -> dict[str, Any] | None:
-    """The event in a line of output, or None: user code prints lines of its own."""
-    if not line.startswith("{"):
-        return None
-    try:
-        event = json.loads(line)
-    except ValueError:
-        return None
-    return event if isinstance(event, dict) and "event" in event else None
 
 
 def _ending(code: int) -> str:

@@ -17,6 +17,7 @@ from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import schema_pb2
 
 from components import progress
+from components.accelerators import keep_to_cpu
 from components.errors import ComponentError
 from components.saved_model.digest_files import keep_digest
 from components.trainer.carrying_out import Elsewhere, carry_out, checkpoint_dir, forget_checkpoints
@@ -54,6 +55,7 @@ def run_fn(fn_args: Any) -> None:
     Raises:
         ComponentError: a setting, the data or the user's model is wrong, or the training process died.
     """
+    keep_to_cpu()  # the training process has a choice of its own
     settings, machines = read_settings(fn_args.custom_config)
     require_tensorflow_backend()
     transform = tft.TFTransformOutput(fn_args.transform_output)

@@ -23,6 +23,7 @@ from tfx.utils import import_utils
 
 from components.errors import GateStopError, SlipwayError
 from pipeline.cloud.local_files import local_files
+from pipeline.local.printable import printable
 from pipeline.local.record import OVERRIDES, WHY
 
 GATE_STOPPED, TASK_FAILED = 3, 1
@@ -101,9 +102,9 @@ def main(parsed: Any) -> None:
         executor.main(parsed)
     except SlipwayError as error:
         lines = error.verdict.get("lines", ()) if isinstance(error, GateStopError) else ()
-        print("\n".join([f"error: {error.message}", *lines]), file=sys.stderr)
+        print(printable("\n".join([f"error: {error.message}", *lines])), file=sys.stderr)
         if hint := error.hint or _passed_by(error):
-            print(f"hint: {hint}", file=sys.stderr)
+            print(printable(f"hint: {hint}"), file=sys.stderr)
         raise SystemExit(GATE_STOPPED if isinstance(error, GateStopError) else TASK_FAILED) from error
 
 

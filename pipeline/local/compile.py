@@ -19,7 +19,7 @@ from components.ingest.spans import at_span
 from pipeline.beam_engine import completed_args
 from pipeline.fingerprint import flatten_params
 from pipeline.local.graph import Graph, Node
-from pipeline.local.named_files import named_files, texts_in
+from pipeline.local.named_files import named_code, named_files
 from pipeline.local.parameters import fill_parameters
 from pipeline.local.placeholders import unforeseen
 from pipeline.local.targets import load_pipeline
@@ -32,8 +32,8 @@ _PLACEHOLDER = re.compile(r"\{(?:SPAN|VERSION|YYYY|MM|DD)(?::\d+)?\}")
 _BASELINE_STRATEGY = "LatestBlessedModelStrategy"
 _PASSED_STRATEGY = "LatestArtifactStrategy"
 _SPAN_STRATEGY = "SpanStrategy"
-_QUERY = "BigQueryExampleGen"
-_DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
+# The driver of each ExampleGen that asks a database, BigQuery or one of the user's own.
+_QUERY = "QueryBasedDriver"
 # What a gate that lies before other nodes puts out.
 _JUDGEMENTS = {DataVerdict.TYPE_NAME, PreflightReport.TYPE_NAME}
 
@@ -100,22 +100,18 @@ def compile_target(
     """
     if "ir" in target:
         ir, rest = pipeline_pb2.Pipeline.FromString(Path(target["ir"]).read_bytes()), parameters
+        packed = target.get("module_files", {})
     else:
         pipeline, rest = load_pipeline(target, parameters)
-        package_user_modules(pipeline)
+        packed = package_user_modules(pipeline)
         ir = compiler.Compiler().compile(pipeline)
-    return _complete(ir, run_id=run_id, output=Path(target["output"]), parameters=rest, beam_args=beam_args)
+    fill_parameters(ir, run_id=run_id, values=rest)
+    return _complete(ir, output=Path(target["output"]), beam_args=beam_args, packed=packed)
 
 
 def _complete(
-    ir: pipeline_pb2.Pipeline,
-    *,
-    run_id: str,
-    output: Path,
-    parameters: Mapping[str, str],
-    beam_args: Sequence[str],
+    ir: pipeline_pb2.Pipeline, *, output: Path, beam_args: Sequence[str], packed: Mapping[str, str]
 ) -> Compiled:
-    fill_parameters(ir, run_id=run_id, values=parameters)
     deployment = runner_utils.extract_local_deployment_config(ir)
     store = deployment.metadata_connection_config
     if store.WhichOneof("connection_config") is None:
@@ -125,7 +121,7 @@ def _complete(
         if spec.WhichOneof("spec") == "beam_executable_spec":
             _complete_beam_args(spec.beam_executable_spec, beam_args)
     root = Path(ir.runtime_spec.pipeline_root.field_value.string_value)
-    nodes = [_node(n.pipeline_node, deployment, written=(output, root)) for n in ir.nodes]
+    nodes = [_node(n.pipeline_node, deployment, written=(output, root), packed=packed) for n in ir.nodes]
     for node in ir.nodes:
         # The engine's own cache decides (pipeline.local.plan); TFX's would answer beside it.
         node.pipeline_node.execution_options.caching_options.enable_cache = False
@@ -142,13 +138,16 @@ def _complete_beam_args(spec: executable_spec_pb2.BeamExecutableSpec, beam_args:
         spec.beam_pipeline_args_placeholders.add().value.string_value = arg
 
 
-def _node(node: pipeline_pb2.PipelineNode, deployment: Any, *, written: Sequence[Path]) -> Node:
+def _node(
+    node: pipeline_pb2.PipelineNode, deployment: Any, *, written: Sequence[Path], packed: Mapping[str, str]
+) -> Node:
     node_id, node_type = node.node_info.id, node.node_info.type.name.rpartition(".")[2]
     values = {key: _value(parameter) for key, parameter in node.parameters.parameters.items()}
     options = node.execution_options
     executor = runner_utils.extract_executor_spec(deployment, node_id)
     class_path = _class_path(executor)
-    texts = list(texts_in(values))
+    # What a module imports counts, too, where it is not in the wheel that was made of the module.
+    code = {class_path, packed.get(node_id, ""), *named_code(values)} - {""}
     files, folders = named_files(values, node_type=node_type, written=written)
     for key, output in sorted(node.outputs.outputs.items()):
         # What an Importer says of the artifact: split names, a version.
@@ -162,10 +161,10 @@ def _node(node: pipeline_pb2.PipelineNode, deployment: Any, *, written: Sequence
         type=node_type,
         upstream=tuple(sorted(node.upstream_nodes)),
         params=flatten_params("", values),
-        code=tuple(sorted({t for t in (class_path, *texts) if _DOTTED.fullmatch(t) or t.endswith(".py")})),
+        code=tuple(sorted(code)),
         data=tuple(sorted({*_input_patterns(values), *folders})),
         files=tuple(files),
-        uncached=_uncached(node),
+        uncached=_uncached(node, runner_utils.extract_custom_driver_spec(deployment, node_id)),
         is_resolver=node.node_info.type.name == RESOLVER,
         finds_baseline=_strategies(node) == {_BASELINE_STRATEGY},
         finds_reference=_finds_reference(node),
@@ -176,11 +175,11 @@ def _node(node: pipeline_pb2.PipelineNode, deployment: Any, *, written: Sequence
     )
 
 
-def _uncached(node: pipeline_pb2.PipelineNode) -> str:
+def _uncached(node: pipeline_pb2.PipelineNode, driver: Any) -> str:
     """Why what the node made before is never taken again, in words; empty where it may be."""
     if not node.execution_options.caching_options.enable_cache:
         return "its pipeline has enable_cache=False"
-    if node.node_info.type.name.endswith(f".{_QUERY}"):
+    if _class_path(driver).endswith(f".{_QUERY}"):
         return "the tables behind its query may have changed"
     expressions = {
         f"parameter {name}": parameter.placeholder
@@ -249,7 +248,7 @@ def _steps(node: pipeline_pb2.PipelineNode) -> Iterator[Any]:
 
 
 def _class_path(executor: Any) -> str:
-    """The executor's class; empty for a resolver, an importer or a container."""
+    """An executor's or a driver's class; empty where there is none: a resolver, an importer, a container."""
     return getattr(getattr(executor, "python_executor_spec", executor), "class_path", "")
 
 

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from pipeline.errors import PipelineError
+from pipeline.errors import PipelineError, of_the_machine
 from pipeline.local.engine import Display, Engine
 from pipeline.local.history import History, result_of
 from pipeline.local.kept_files import kept_files
@@ -67,7 +67,7 @@ def execute(
 
     Raises:
         UsageError: the request does not fit; nothing was run.
-        PipelineError: the engine itself could not go on.
+        PipelineError: the engine itself could not go on, or the machine, for want of room or memory.
     """
     began = time.monotonic()
     history = History(request.output)
@@ -95,6 +95,10 @@ def execute(
         except PipelineError as error:
             give_up(history, record, error, began=began)
             raise
+        except (OSError, MemoryError) as error:
+            refused = of_the_machine(error)
+            give_up(history, record, refused, began=began)
+            raise refused from error
         except Exception:  # a fault of ours: the traceback tells it, and the run is over all the same
             end(history, record, began, state="failed", code=1)
             raise

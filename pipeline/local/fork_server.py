@@ -29,6 +29,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
+from components.accelerators import share_gpus
 from components.errors import SlipwayError
 from pipeline.local.channel import Channel
 from pipeline.local.failure import describe_exception
@@ -257,6 +258,7 @@ def main(arguments: Sequence[str], server: type[ForkServer] = ForkServer) -> Non
     channel = Channel(socket.socket(fileno=endpoint))
     # Keras 3 throughout; transform would otherwise choose Keras 2 for the whole process.
     os.environ.setdefault("TF_USE_LEGACY_KERAS", "0")
+    share_gpus()
     server(channel).serve()
 
 

@@ -41,7 +41,7 @@ def object_request(
     name = getattr(pipeline, "__name__", "pipeline")
     made, rest = built(pipeline, name=name, output=output, parameters=parameters)
     _check(made)
-    package_user_modules(made)
+    packed = package_user_modules(made)
     ir = compiler.Compiler().compile(made)
     return Request(
         workload=ir.pipeline_info.id,
@@ -49,6 +49,7 @@ def object_request(
             "ir": True,
             "import_from": [str(folder) for folder in import_folders()],
             "output": str(output),
+            "module_files": packed,
         },
         output=output,
         parameters={key: str(value) for key, value in rest.items()},

@@ -115,6 +115,11 @@ def locked(
                 f"{what or output} is in use by {_owner(path)}.",
                 hint="wait for it, or choose another folder with --output",
             ) from None
+        except OSError as error:  # of a network's file system without locks, for one
+            raise UsageError(
+                f"{output} cannot be locked: {error.strerror}.",
+                hint="choose a folder on a disk of this machine with --output",
+            ) from error
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, json.dumps({"pid": os.getpid(), "run_id": run_id}).encode(), 0)
         yield
@@ -145,6 +150,8 @@ def is_locked(output: Path) -> bool:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
+    except OSError:  # no engine works where nothing can be locked
+        return False
     finally:
         os.close(descriptor)
     return False

@@ -1,7 +1,8 @@
-"""The files and folders that a node's parameters name, so that their content counts."""
+"""The files, folders and modules that a node's parameters name, so that their content counts."""
 
 import glob
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,9 @@ from typing import Any
 _READ_OTHERWISE = frozenset({"input_base", "artifact_uri"})
 # The folders that these name are written, not read.
 _WRITERS = frozenset({"Pusher"})
+_DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
+# What these name is a module, also without a dot: of a component's functions, or of a metric.
+_MODULES = frozenset({"module_path", "module"})
 
 
 def named_files(
@@ -45,16 +49,34 @@ def named_files(
     return sorted(files), sorted(patterns)
 
 
+def named_code(values: Mapping[str, Any]) -> set[str]:
+    """What parameters name that may be code: dotted paths, modules, and the paths of Python files.
+
+    Args:
+        values: the parameters by name, JSON opened.
+    """
+    return {
+        text
+        for key, text in _named_texts("", values)
+        if _DOTTED.fullmatch(text) or text.endswith(".py") or (key in _MODULES and text.isidentifier())
+    }
+
+
 def texts_in(value: Any) -> Iterator[str]:
     """Every text in a parameter's value."""
+    yield from (text for _, text in _named_texts("", value))
+
+
+def _named_texts(key: str, value: Any) -> Iterator[tuple[str, str]]:
+    """Every text in a value, with the key that it stands under."""
     if isinstance(value, str):
-        yield value
+        yield key, value
     elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from texts_in(item)
+        for name, item in value.items():
+            yield from _named_texts(name, item)
     elif isinstance(value, list):
         for item in value:
-            yield from texts_in(item)
+            yield from _named_texts(key, item)
 
 
 def _holds(folder: Path, own: Sequence[Path]) -> bool:

@@ -36,6 +36,7 @@ from pipeline.errors import UsageError
 from pipeline.ingest_options import ingest_options
 from pipeline.local.invocation import command
 from pipeline.local.sign_of_life import sign_of_life
+from pipeline.local.signals import answered_by, raise_interrupt
 from pipeline.local.versions import no_version
 from pipeline.serving import serving_base
 
@@ -178,7 +179,10 @@ def predict(
     partial = _new_folder_beside(target)
     try:
         doing = f"{config.name} version {number}: predicts {source}"
-        with sign_of_life(doing), shelf.fetched(number) as model, _wrong_input():
+        # Also told to end by SIGTERM, as by a system that shuts down, it leaves nothing half done.
+        with (
+            answered_by(raise_interrupt), sign_of_life(doing), shelf.fetched(number) as model, _wrong_input(),
+        ):  # fmt: skip
             counts = _predict(manifest, model, files, options, partial, engine)
         summary = {
             "workload": config.name,

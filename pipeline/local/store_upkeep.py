@@ -23,6 +23,9 @@ _EXECUTOR_FOLDERS = ".system/executor_execution"
 _RAISE = "UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'Execution'"
 _BEGIN = "INSERT INTO sqlite_sequence (name, seq) VALUES ('Execution', ?)"
 
+_LOOKED_AT = 1000
+"""Executions, the newest, among which dead ones are looked for: each run closes those before it."""
+
 
 def settle(compiled: Compiled, *, runs: str) -> None:
     """Has the store count beyond every artifact folder that is there, and closes executions that died.
@@ -77,7 +80,13 @@ def _count_from(connection: Any, number: int, *, root: str) -> None:
 
 def _close_dead(store: mlmd.MetadataStore, runs: Path) -> None:
     """Marks executions as failed that say they run, of runs that are over."""
-    running = store.get_executions(mlmd.ListOptions(filter_query="last_known_state = RUNNING"))
+    # Not by a filter_query: the ML Metadata of Python 3.12 and newer has none.
+    newest = mlmd.ListOptions(limit=_LOOKED_AT, order_by=mlmd.OrderByField.ID, is_asc=False)
+    running = (
+        execution
+        for execution in store.get_executions(newest)
+        if execution.last_known_state == _Execution.RUNNING
+    )
     dead = [execution for execution in running if _is_of(store, execution.id, runs)]
     for execution in dead:
         execution.last_known_state = _Execution.FAILED

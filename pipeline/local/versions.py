@@ -15,7 +15,7 @@ from components.pusher.manifest import Manifest
 from components.pusher.shelf import Shelf, shelf_at, thin_out
 from components.pusher.versions import GS, Published, version_number
 from pipeline.config import WorkloadConfig, load_workload
-from pipeline.errors import UsageError
+from pipeline.errors import PipelineError, UsageError
 from pipeline.local.history import History
 from pipeline.local.invocation import command
 from pipeline.local.lock import changing_pushes
@@ -140,6 +140,7 @@ def rollback(config: WorkloadConfig, output: Path, *, to: int | None, reason: st
     Raises:
         UsageError: there is no such version, or none to go back to; a run is at work.
         ComponentError: the version is damaged, or cannot be published.
+        PipelineError: all is done, and could not be noted among the runs.
     """
     base = serving_base(config, output.absolute())
     deployment = deployment_at(endpoint_settings(config))
@@ -160,12 +161,18 @@ def rollback(config: WorkloadConfig, output: Path, *, to: int | None, reason: st
             }
             published = push(folder, base=base, papers={**target.papers, "republished": again})
         done = RolledBack(published, target.version, found[0].version)
-        _record(History(output.absolute()), target, done, again, began)
+        unnoted = _record(History(output.absolute()), target, done, again, began)
         if deployment:
             deployment.deploy(published, workload=config.name)
         if config.push.keep:
             thin_out(base, keep=config.push.keep)
         run_hook(config.push.hook, published, workload=config.name)
+    if unnoted:
+        raise PipelineError(
+            f"Version {target.version} is live again as {published.version}, but `runs` will not tell of it: "
+            f"{output} cannot be written: {unnoted}.",
+            hint="nothing is left to do but to make room there; the version's own manifest holds who and why",
+        )
     return done
 
 
@@ -249,19 +256,23 @@ def verify(place: str) -> Iterator[Verified]:
 
 def _record(
     history: History, target: Version, done: RolledBack, again: Mapping[str, Any], began: float
-) -> None:
-    """Keeps a rollback among the runs."""
-    record = history.new_run(target.papers.get("workload", ""), {})
-    record.state, record.exit_code, record.wall_s = "complete", 0, time.monotonic() - began
-    record.metrics = dict(target.papers.get("metrics", {}))
-    record.pushed = {"version": str(done.published.version), "path": done.published.address}
-    record.rollback = {
-        "version": done.target,
-        "instead_of": done.instead_of,
-        "by": again["by"],
-        "reason": again.get("reason", ""),
-    }
-    history.save(record)
+) -> str:
+    """Keeps a rollback among the runs; says why not where that fails, which undoes nothing."""
+    try:
+        record = history.new_run(target.papers.get("workload", ""), {})
+        record.state, record.exit_code, record.wall_s = "complete", 0, time.monotonic() - began
+        record.metrics = dict(target.papers.get("metrics", {}))
+        record.pushed = {"version": str(done.published.version), "path": done.published.address}
+        record.rollback = {
+            "version": done.target,
+            "instead_of": done.instead_of,
+            "by": again["by"],
+            "reason": again.get("reason", ""),
+        }
+        history.save(record)
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
 
 
 def _user() -> str:

@@ -21,10 +21,11 @@ from components.ingest.source import SourceError, resolve_source
 from pipeline.config.section import PATTERN_WORDS, SnakeName
 from pipeline.errors import UsageError
 from pipeline.local.invocation import command
-from pipeline.start.deciding import Plan, Task, check_rows, decide, decide_task
+from pipeline.start.deciding import Plan, Task, check_rows, decide
 from pipeline.start.facts import facts_of
 from pipeline.start.images.begin import BegunImages, new_images
 from pipeline.start.images.looking import check_folder, divided, holds_images
+from pipeline.start.label import decide_task
 from pipeline.start.reading import Table, read_table
 from pipeline.start.rendering import utf8
 from pipeline.start.splitting import Split, decide_split
@@ -192,7 +193,7 @@ def _other_column(wanted: str, names: Sequence[str]) -> str:
     if _are_values(names):
         return "the first line is taken for the names of the columns; put a line with names above the rows"
     near = difflib.get_close_matches(wanted, names, n=1)
-    return f"the nearest is {near[0]}" if near else "name one of these"
+    return f"the nearest is {near[0]!r}" if near else "name one of these"
 
 
 def _are_values(names: Sequence[str]) -> bool:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from components.counting import agreeing, counted
 from pipeline.errors import UsageError
-from pipeline.start.facts import Facts
+from pipeline.start.facts import Facts, few
 from pipeline.start.notes import notes_of
 
 Task = Literal["binary", "multiclass", "regression"]
@@ -22,6 +22,7 @@ class Role(StrEnum):
     NUMBER = "number"  # scaled to mean 0 and variance 1
     AMOUNT = "amount"  # its logarithm is: it runs over decades
     CATEGORY = "category"  # one of a few values
+    TEXT = "text"  # its words and pairs of words, hashed
     MOMENT = "moment"  # taken apart: month, day of the week, hour, place in the year, trend
     LEFT_OUT = "left out"
 
@@ -35,7 +36,8 @@ class Decision:
         role: what it is to the model.
         why: in words.
         feature: its name among the features: lower-case letters, digits and _.
-        values: of a category, how many are told apart; the rest share one.
+        values: of a category, how many are told apart; the rest share one. Of a text, how many of a row's
+            words and pairs of words are read.
         is_kept: whether the user wants it as a feature whatever speaks against it.
     """
 
@@ -83,18 +85,15 @@ class Plan:
         return self.label.rows
 
 
-# A label of whole numbers with at most so many values is a class; between this and 20 somebody should say.
-_SURE_CLASSES = 10
-_MOST_CLASSES = 100
 _MOST_CATEGORIES = 100
 # A category is learned from at least about so many rows.
 _ROWS_PER_CATEGORY = 10
 _MOSTLY_MISSING = 0.95
 # Of so many rows all go into one split once in three thousand times.
 LEAST_ROWS = 20
-_FLOAT32_MAX = 3.4e38
 _CODE_GAP, _LEAST_CODE = 50, 10_000
-_FREE_TEXT_WORDS = 3.5
+_TEXT_WORDS = 2.0
+_LEAST_NGRAMS, _MOST_NGRAMS = 2, 256
 _ID_SHARE = 0.95
 _ID_NAME = re.compile(r"(^|_)(id|uuid|guid|key|index|nr|no|number)$|^unnamed|^$|^row", re.IGNORECASE)
 _OTHER_DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}\b")
@@ -121,53 +120,6 @@ def check_rows(rows: int, *, rejected: int = 0, first_reject: str = "") -> None:
             f"{LEAST_ROWS} are the least.{others}",
             hint="collect more rows first; some hundred make a model worth judging",
         )
-
-
-def decide_task(label: Facts, asked: str) -> Task | None:
-    """What kind of prediction the label asks for; None where that is not clear and somebody should say.
-
-    Args:
-        label: the column.
-        asked: "auto", or a `Task` that is asked for.
-
-    Raises:
-        UsageError: the column cannot be a label of that kind.
-    """
-    if label.distinct < 2:
-        same = f"the same in every row, {next(iter(label.counts))!s:.40}" if label.distinct else "empty"
-        raise UsageError(
-            f"{label.name} is {same}: there is nothing to predict.",
-            hint="name a column with --label that holds two values at least",
-        )
-    if _is_too_large(label):
-        raise UsageError(
-            f"{label.name} runs from {label.least:g} to {label.greatest:g}, beyond what 32-bit numbers hold.",
-            hint="empty these cells, or divide the column by a power of ten",
-        )
-    if asked == "regression" and label.kind == "text":
-        raise UsageError(
-            f"{label.name} holds text, as {next(iter(label.counts))!r}: a regression predicts numbers."
-        )
-    if asked == "binary" and label.distinct != 2:
-        raise UsageError(
-            f"{label.name} holds {label.distinct} different values; binary needs two.",
-            hint="leave --task out, or add --task multiclass",
-        )
-    if asked in ("binary", "multiclass") or (asked == "auto" and label.kind == "text"):
-        if label.distinct > _MOST_CLASSES:
-            raise UsageError(
-                f"{label.name} holds {label.distinct:,} different values: too many for classes.",
-                hint="name another label" if label.kind == "text" else "add --task regression",
-            )
-        return "binary" if label.distinct == 2 else "multiclass"
-    if asked == "regression":
-        return "regression"
-    if label.distinct == 2:
-        return "binary"
-    if label.kind == "float" or label.distinct > 2 * _SURE_CLASSES:
-        return "regression"
-    counts_up = label.least in (0, 1) and label.greatest - label.least == label.distinct - 1
-    return "multiclass" if label.distinct <= _SURE_CLASSES and counts_up else None
 
 
 def decide(
@@ -249,8 +201,13 @@ def _feature(column: Facts) -> Decision:
     if column.moment:
         words = {"date": "dates", "time": "dates with times", "seconds": "seconds since 1970"}
         return Decision(column, Role.MOMENT, f"{words[column.moment]}, taken apart")
+    if _is_free_text(column):
+        read = min(max(column.ngrams, _LEAST_NGRAMS), _MOST_NGRAMS)
+        why = f"free text, {column.words:.0f} words on average: its words and pairs of words, hashed"
+        return Decision(column, Role.TEXT, why, values=read)
     if column.kind == "text":
-        return _category(column, f"{column.distinct:,} different texts")
+        but = f", numbers but for {few(column.others)}" if column.others else ""
+        return _category(column, f"{column.distinct:,} different texts{but}")
     if column.kind == "int" and column.distinct <= min(
         _MOST_CATEGORIES, column.present // _ROWS_PER_CATEGORY
     ):
@@ -278,29 +235,33 @@ def _reason_against(column: Facts, leaks: Mapping[str, str]) -> str:
         return "empty in every row"
     if column.missing_share > _MOSTLY_MISSING:
         return f"a value in {column.present:,} of {column.rows:,} rows only"
-    if _is_too_large(column):
+    if column.is_too_large:
         span = f"from {column.least:g} to {column.greatest:g}"
         return f"{span}, beyond what 32-bit numbers hold: empty these cells"
     if column.distinct == 1:
         return f"the same in every row: {next(iter(column.counts))!s:.40}"
     is_unique = column.distinct >= _ID_SHARE * column.present
     if column.kind == "text" and not column.moment:
-        # The names of fifty firms may be long, and are categories nevertheless.
-        if column.words > _FREE_TEXT_WORDS and column.distinct > column.present / _ROWS_PER_CATEGORY:
-            return f"free text, {column.words:.0f} words on average"
         if all(_OTHER_DATE.match(str(value)) for value in column.counts):
             return (
                 "dates, but not all in one order: write them as YYYY-MM-DD, or name their order in data.dates"
             )
         if is_unique or column.distinct > column.present / 2:
+            if column.others:
+                return f"text: numbers but for {few(column.others)}; mend these cells, and begin anew"
+            if _is_free_text(column):
+                return ""
             return f"an id: {column.distinct:,} different texts in {column.present:,} rows"
     if column.kind == "int" and is_unique and (_ID_NAME.search(column.name) or _counts_rows(column)):
         return f"an id: a number of its own in {column.distinct:,} of {column.present:,} rows"
     return ""
 
 
-def _is_too_large(column: Facts) -> bool:
-    return max(abs(column.least), abs(column.greatest)) > _FLOAT32_MAX
+def _is_free_text(column: Facts) -> bool:
+    # The names of fifty firms may be long, and are categories nevertheless.
+    comes_back = column.distinct <= column.present / _ROWS_PER_CATEGORY
+    is_text = column.kind == "text" and not column.moment and not column.others
+    return is_text and column.words >= _TEXT_WORDS and not comes_back
 
 
 def _are_codes(column: Facts) -> bool:

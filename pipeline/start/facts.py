@@ -1,7 +1,10 @@
 """What a column holds, in numbers: what decisions about it are made of. Pure."""
 
+import itertools
+import math
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +15,20 @@ Values = npt.NDArray[Any]
 
 # 2024-03-01, 2024-03-01 10:20, 2024-03-01T10:20:30.5Z and the like: what TensorFlow can take apart, too.
 _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}(?P<time>[T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?")
+# 12, -1,234.50, ($5), 12 %: no code with zeros in front.
+_NUMBER = re.compile(
+    r"[-+(\u2212]?\s?[$€£¥]?\s?(?!0\d)\d{1,3}([.,' ]?\d{3})*([.,]\d+)?([eE]-?\d+)?\s?[%$€£¥]?\)?"
+)
+# From this share of numbers on, the other texts are told.
+_MOSTLY = 0.9
 # Seconds since 1970, from September 2001 to 2100.
 _EPOCH_SECONDS = (1e9, 4.1e9)
 _TIME_WORDS = ("time", "date", "_at", "_ts")
 _MOST_VALUES = 1000
+_FLOAT32_MAX = 3.4e38
+_SHOWN = 3
+_WORD = re.compile(r"[^\W_]+")
+_COUNTED_TEXTS = 10_000
 
 
 @dataclass(frozen=True)
@@ -33,6 +46,8 @@ class Facts:
         greatest: the largest number; 0 for text.
         median: of the numbers; 0 for text.
         words: of a text, on average.
+        others: of a text, the different values that are no numbers, where nearly all are; at most 1,000.
+        ngrams: words and pairs of neighbouring words of a text, at most but for one in a hundred.
         moment: "date", "time" (of the day, too) or "seconds" (since 1970) where it holds moments, else "".
     """
 
@@ -46,6 +61,8 @@ class Facts:
     greatest: float = 0.0
     median: float = 0.0
     words: float = 0.0
+    others: tuple[str, ...] = ()
+    ngrams: int = 0
     moment: str = ""
 
     @property
@@ -57,6 +74,19 @@ class Facts:
     def missing_share(self) -> float:
         """Rows without a value, of all, 0 to 1."""
         return self.missing / self.rows if self.rows else 0.0
+
+    @property
+    def is_too_large(self) -> bool:
+        """Whether it holds a number that 32 bits do not."""
+        return max(abs(self.least), abs(self.greatest)) > _FLOAT32_MAX
+
+
+def few(texts: Sequence[str]) -> str:
+    """Some of the texts, in words: 'Total' and 7 more."""
+    shown = [repr(text[:40]) for text in texts[:_SHOWN]]
+    if more := len(texts) - len(shown):
+        shown.append(f"{more:,} more")
+    return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else shown[0]
 
 
 def facts_of(name: str, kind: str, values: Values) -> Facts:
@@ -78,6 +108,8 @@ def facts_of(name: str, kind: str, values: Values) -> Facts:
             distinct=len(counts),
             counts=_most_frequent(counts),
             words=sum(len(text.split()) for text in counts) / max(len(counts), 1),
+            others=_others(counts),
+            ngrams=_ngrams(list(itertools.islice(counts, _COUNTED_TEXTS))),
             moment=_moment_of_texts(counts),
         )
     numbers = values[~np.isnan(values)]
@@ -98,9 +130,23 @@ def facts_of(name: str, kind: str, values: Values) -> Facts:
     )
 
 
+def _ngrams(texts: list[str]) -> int:
+    words = [len(_WORD.findall(text)) for text in texts]
+    return max(2 * math.ceil(np.quantile(words, 0.99)) - 1, 0) if words else 0
+
+
 def _most_frequent(counts: Counter[Any]) -> dict[Any, int]:
     # Equal counts in the order of the values, so that the same file gives the same code.
     return dict(sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))[:_MOST_VALUES])
+
+
+def _others(counts: Counter[str]) -> tuple[str, ...]:
+    """The texts among numbers that make a column of numbers one of text."""
+    others = [text for text in counts if not _NUMBER.fullmatch(text.strip())]
+    is_few = len(others) <= (1 - _MOSTLY) * len(counts)
+    if any(text.strip().isdigit() for text in others):
+        return ()  # with zeros in front: codes
+    return tuple(sorted(others)[:_MOST_VALUES]) if is_few else ()
 
 
 def _moment_of_texts(counts: Counter[str]) -> str:

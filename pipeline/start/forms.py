@@ -37,8 +37,10 @@ _MISSING_WORDS = frozenset(
 _SEPARATORS = ((".", ""), (".", ","), (",", ""), (",", "."), (",", " "), (".", " "), (".", "'"))
 _UNIT = re.compile(r"[$€£¥₹₩₽%]|\b(?:USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|CAD|SEK|NOK|DKK|PLN)\b")
 # An id, a telephone number or a code; a decimal comma after a lone zero.
-_NO_NUMBER = r"^\+|^-?0[0-9]|[0-9]{16}"
-_LONE_ZERO = r"^-?0[.,]"
+_NO_NUMBER = r"^\+|^[-(]?0[0-9]|[0-9]{16}"
+_LONE_ZERO = r"^[-(]?0[.,]"
+# Signs that Ingest takes for a minus only in a column whose numbers it is told to be written otherwise.
+_OTHER_MINUS = re.compile("[(\u2212]")
 _ISO_DATE = r"^[12][0-9]{3}-[01][0-9]-[0-3][0-9]"
 # A date has two or three groups of digits and sometimes a name of a month: all else is not even tried.
 _DATE_LIKE = re.compile(r"(?=.*\d)[\d./\-, :]*([A-Za-z]{3,9})?[\d./\-, :]*([AaPp][Mm])?")
@@ -112,10 +114,10 @@ def _form(values: pa.Array, *, has_types: bool) -> _Form | None:
     form = _number(present) or _date(present)
     if form is None:
         return None
-    is_plain = form.number == {} or form.date == ""
+    is_plain = not form.words
     if is_plain and not words and not (has_types and form.number is not None):
         return None
-    number = form.number if form.number or has_types else None
+    number = None if is_plain and not has_types else form.number
     date = form.date or ("%Y-%m-%d" if form.date == "" and has_types else None)
     said = [form.words] if form.words else []
     said += [f"{' and '.join(words)} for no value"] if words else []
@@ -140,10 +142,16 @@ def _number(present: pa.Array) -> _Form | None:
     if not fitting:
         return None
     decimal, thousands = fitting[0]
-    if (decimal, thousands) == (".", "") and not unit:
+    texts = present.to_pylist()
+    negative = [text for text in texts if _OTHER_MINUS.search(text)]
+    if negative and all(text.startswith("(") for text in texts):
+        return None  # as notes are numbered
+    if (decimal, thousands) == (".", "") and not unit and not negative:
         return _Form("", {})
-    example = next((t for t in present.to_pylist() if (thousands or decimal) in t), shown)
-    words = f"written as {example or shown}"
+    others = [text for text in texts if text not in negative] or texts
+    words = f"written as {next((t for t in others if (thousands or decimal) in t), shown or others[0])}"
+    if negative:
+        words += f", negative ones as {negative[0]}"
     if thousands and len(fitting) > 1 and (thousands, "") in fitting:
         words += f", {thousands!r} taken for the sign between thousands"
     settings = {"decimal": decimal} if decimal != "." else {}

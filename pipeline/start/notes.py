@@ -59,8 +59,21 @@ def notes_of(
         if rows < _FEW_OF_A_CLASS:
             count = counted(rows, "row")
             notes.append(f"{label.name} {rarest} stands in {count} only: nothing sure is learned about it.")
+        notes += [
+            f"{label.name} {', '.join(map(repr, alike[:-1]))} and {alike[-1]!r} are classes of their own: "
+            "write them alike where they mean the same."
+            for alike in _spellings(label)
+        ]
     if label.rows < 1000:
         notes.append(
             f"{label.rows:,} rows are few: differences of a few percent between two models are luck."
         )
     return notes
+
+
+def _spellings(label: Facts) -> list[list[str]]:
+    """The classes that differ in capitals and spaces only, together."""
+    found: dict[str, list[str]] = {}
+    for value in sorted(map(str, label.counts)):
+        found.setdefault(" ".join(value.casefold().split()), []).append(value)
+    return [alike for alike in found.values() if len(alike) > 1]

@@ -43,7 +43,17 @@ _JSON = (
     "sys; [print(json.dumps(row)) for row in json.load(sys.stdin)]' < data.json > data.jsonl"
 )
 _ARCHIVE = "unpack it first; .gz, .bz2 and .zst are unpacked here"
+_TFRECORD = (
+    "`new` does not look into TFRecords: begin with a copy of workloads/taxi, and set data.format to "
+    "tfrecord (docs/data.md)"
+)
+_PANDAS_READERS = {
+    ".feather": "read_feather", ".arrow": "read_feather", ".orc": "read_orc", ".dta": "read_stata",
+    ".sas7bdat": "read_sas", ".sav": "read_spss",
+}  # fmt: skip
 _OTHER_FILES = {
+    **{end: f"pandas.{read}(...).to_parquet('data.parquet')" for end, read in _PANDAS_READERS.items()},
+    **dict.fromkeys((".tfrecord", ".tfrecords"), _TFRECORD),
     **dict.fromkeys((".xlsx", ".xlsm", ".xls", ".ods"), _SPREADSHEET),
     ".json": _JSON,
     **dict.fromkeys((".zip", ".7z", ".rar", ".tar"), _ARCHIVE),
@@ -111,6 +121,8 @@ def read_table(source: str, *, root: Path, most_rows: int = MOST_ROWS, most_byte
     if file_format == "csv":
         with fetched(files[0]) as file:
             options = replace(options, delimiter=_delimiter(file))
+    if file_format == "csv" and "://" not in source:
+        check_heads(found.files, label=None, options=options)
     table = _table(files, options, most_rows, most_bytes)
     if not table.rows:
         wrong_row = f" The first: {table.first_reject}" if table.first_reject else ""
@@ -118,8 +130,6 @@ def read_table(source: str, *, root: Path, most_rows: int = MOST_ROWS, most_byte
             f"{source} holds no row that can be read.{wrong_row}",
             hint="below the header, a CSV has a line for each row",
         )
-    if file_format == "csv" and "://" not in source:
-        check_heads(found.files, label=None, options=options)
     texts = {name: values for name, values in table.columns.items() if table.kinds[name] == "text"}
     forms = forms_of(distinct_texts(texts), has_types=file_format != "csv")
     named = replace(options, null_values=forms.null_values, numbers=forms.numbers, dates=forms.dates)
@@ -200,17 +210,21 @@ def _format_of(source: str, root: Path) -> str:
     if "://" not in source and folder.is_dir():
         names = sorted(path.name for path in folder.iterdir())
     for name in names:
-        path = Path(name)
-        suffix = Path(path.stem).suffix if path.suffix in _UNPACKED else path.suffix
-        if suffix.lower() in _SUFFIX_FORMATS:
-            return _SUFFIX_FORMATS[suffix.lower()]
+        if (end := _end(name)) in _SUFFIX_FORMATS:
+            return _SUFFIX_FORMATS[end]
     raise UsageError(
         f"{source}: no file whose name ends in {', '.join(_SUFFIX_FORMATS)}.",
         hint=next(
-            (_OTHER_FILES[end] for name in names if (end := Path(name).suffix.lower()) in _OTHER_FILES),
+            (_OTHER_FILES[end] for name in names if (end := _end(name)) in _OTHER_FILES),
             "rename the files by what they hold; images lie in a folder for each class",
         ),
     )
+
+
+def _end(name: str) -> str:
+    """How a file's name ends, in small letters and without what it is packed by."""
+    path = Path(name)
+    return (Path(path.stem).suffix if path.suffix in _UNPACKED else path.suffix).lower()
 
 
 def _check_encoding(file: InputFile) -> None:

@@ -64,9 +64,11 @@ def decide_split(plan: Plan, columns: Mapping[str, Values], *, is_whole: bool) -
     Returns:
         The plan, in which a column that names groups is no feature any more, and the choice.
     """
-    labels = columns[plan.label.name]
-    if (split := _by_time(plan, columns, labels)) and is_whole:
-        return plan, split
+    by_time, moved = _by_time(plan, columns, columns[plan.label.name]) if is_whole else (None, "")
+    if by_time:
+        return plan, by_time
+    if moved:
+        plan = replace(plan, notes=(*plan.notes, moved))
     grouped, by_group = _by_group(plan)
     if by_group:
         return grouped, by_group
@@ -93,7 +95,9 @@ def repeated_share(columns: list[Values]) -> float:
     return 1 - len(np.unique(mixed)) / rows if rows else 0.0
 
 
-def _by_time(plan: Plan, columns: Mapping[str, Values], labels: Values) -> Split | None:
+def _by_time(plan: Plan, columns: Mapping[str, Values], labels: Values) -> tuple[Split | None, str]:
+    """The split by time, or why there is none though there are dates that could decide, in words."""
+    moved = ""
     for decision in plan.with_role(Role.MOMENT):
         name = decision.facts.name
         if decision.facts.missing or decision.facts.distinct < _LEAST_MOMENTS or _NO_TIME_NAME.search(name):
@@ -107,11 +111,18 @@ def _by_time(plan: Plan, columns: Mapping[str, Values], labels: Values) -> Split
         if not _has_enough(later, labels, is_number=plan.task == "regression"):
             continue
         if _moved(later, labels, is_number=plan.task == "regression"):
-            continue  # nothing that was learned from the earlier rows could hold for the later ones
+            # Nothing that was learned from the earlier rows could hold for the later ones.
+            moved = moved or (
+                f"Rows from {first} on have quite another {plan.label.name} than earlier ones, so {name} "
+                "does not decide over the split: a good model fills gaps between known rows, and may know "
+                "nothing of what comes next (data.split_by in docs/data.md)."
+            )
+            continue
         why = f"by time: rows from {first} on judge what was learned from the earlier ones"
         shares = dict.fromkeys(("max_skew_l_infinity", "max_skew_jensen_shannon", "max_label_shift"), 1.0)
-        return Split({"time": name, "starts": {"train": None, "eval": first}}, why, shares, plan.rows)
-    return None
+        by = {"time": name, "starts": {"train": None, "eval": first}}
+        return Split(by, why, shares, plan.rows), ""
+    return None, moved
 
 
 def _is_sorted(moments: Values) -> bool:

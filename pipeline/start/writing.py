@@ -96,7 +96,7 @@ def write_files(files: Mapping[str, str], root: Path) -> None:
 def _values(plan: Plan, table: Table, split: Split, *, name: str, source: str) -> dict[str, Any]:
     label = plan.with_role(Role.LABEL)[0]
     moments = plan.with_role(Role.MOMENT)
-    features = plan.with_role(Role.NUMBER, Role.AMOUNT, Role.CATEGORY, Role.MOMENT)
+    features = plan.with_role(Role.NUMBER, Role.AMOUNT, Role.CATEGORY, Role.TEXT, Role.MOMENT)
     used = [_Column(**vars(d)) for d in plan.decisions if d.role is not Role.LEFT_OUT]
     return {
         "name": name,
@@ -118,6 +118,7 @@ def _values(plan: Plan, table: Table, split: Split, *, name: str, source: str) -
         "numbers": plan.with_role(Role.NUMBER),
         "amounts": plan.with_role(Role.AMOUNT),
         "categories": plan.with_role(Role.CATEGORY),
+        "texts": plan.with_role(Role.TEXT),
         "dates": [d for d in moments if d.facts.moment in ("date", "time")],
         "times": any(d.facts.moment == "time" for d in moments),
         "seconds": [d for d in moments if d.facts.moment == "seconds"],

@@ -1,4 +1,7 @@
-"""What a mistake gets: one message with the remedy, the right exit code, nothing half done."""
+"""What a mistake gets: one message with the remedy, the right exit code, nothing half done.
+
+Seen only here: the process itself: its exit code, its one message, and no folder left.
+"""
 
 import pytest
 

@@ -1,4 +1,7 @@
-"""The taxi workload with its Beam steps on real engines: the same artifacts as with the direct runner."""
+"""The taxi workload with its Beam steps on real engines: the same artifacts as with the direct runner.
+
+Seen only here: Beam's other engines, with all that they pickle, send and merge.
+"""
 
 import importlib.util
 import itertools
@@ -7,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.external]
 
 ROWS = 1_000
 METRICS_TOLERANCE = 0.01

@@ -1,5 +1,10 @@
-"""The taxi workload as a user runs it: real trips to a served model, with fewer epochs."""
+"""The taxi workload as a user runs it: real trips to a served model, with fewer epochs.
 
+Seen only here: the thirteen nodes of a real workload hand each other real artifacts, and a user's commands
+on what they left.
+"""
+
+import functools
 import importlib.util
 import json
 import re
@@ -15,7 +20,7 @@ from watched import listeners_of
 
 from pipeline.report.answers import answers as shown_answers
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("alone")]
 
 NODES = {
     "Ingest", "StatisticsGen", "SchemaGen", "ExampleValidator", "Reference", "DataGate", "Transform",
@@ -62,20 +67,21 @@ def taxi_csv():
     return Path(folder, "examples/chicago_taxi_pipeline/data/simple/data.csv")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def latest(local_runner, output):
-    """The record of the latest run, as `show --json` prints it."""
+    """The record of the latest run, as `show --json` prints it: asked for once a run."""
 
-    def call():
+    @functools.cache
+    def shown(_newest):
         return json.loads(local_runner("show", "--json", "--output", str(output)).stdout)
 
-    return call
+    return lambda: shown(max(path.parent.name for path in (output / "runs").glob("*/run.json")))
 
 
 @pytest.fixture(scope="module")
-def answers(first_run, local_runner, output, tmp_path_factory):
+def answers(first_run, latest, tmp_path_factory):
     """What the pushed model answers in a process that knows nothing of this project."""
-    record = json.loads(local_runner("show", "--json", "--output", str(output)).stdout)
+    record = latest()
     finished = subprocess.run(
         [sys.executable, "-P", "-c", CLIENT, record["pushed"]["path"]],
         cwd=tmp_path_factory.mktemp("client"),

@@ -2,6 +2,8 @@
 
 It starts from the cache of a local run, which spares minutes: the Trainer and what follows run in it.
 From nothing it is run by hand (docs/airflow.md).
+
+Seen only here: Airflow's own scheduler, retries, limits and triggers.
 """
 
 import importlib.util
@@ -26,7 +28,7 @@ from pipeline.local.graph import Graph, Node
 from pipeline.local.history import History
 from pipeline.local.processes import RUN_VARIABLE, end_leftovers, leftovers
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.external, pytest.mark.usefixtures("alone")]
 
 # The schedule has one time, in the past: with catch_up, the scheduler starts that run at once.
 DAY = "2025-01-02"

@@ -1,10 +1,13 @@
-"""docs/notebook.ipynb, run cell by cell as a user runs it, on the run that the other modules start from."""
+"""docs/notebook.ipynb, run cell by cell as a user runs it, on the run that the other modules start from.
+
+Seen only here: a Jupyter kernel, whose event loop and output our calls meet.
+"""
 
 import nbformat
 import pytest
 from nbclient import NotebookClient
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("alone")]
 
 
 @pytest.fixture(scope="module")

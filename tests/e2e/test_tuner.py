@@ -1,4 +1,7 @@
-"""A workload that searches: TFX's Tuner before the Trainer; what it found is trained with and shown."""
+"""A workload that searches: TFX's Tuner before the Trainer; what it found is trained with and shown.
+
+Seen only here: what TFX's Tuner writes reaches the Trainer and the report.
+"""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A gs:// on loopback, for all that reads and writes there."""
+"""A gs:// on loopback, for all that reads and writes there; and a process that has imported TFX."""
 
 import json
 import subprocess
@@ -18,6 +18,25 @@ def running(*command):
             yield int(process.stdout.readline())
         finally:
             process.terminate()
+
+
+@pytest.fixture(scope="session")
+def warm():
+    """A process that has imported TFX, TensorFlow and Keras: one for all tests of a worker."""
+    from pipeline.local import Warm
+
+    with Warm() as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def forked(warm):
+    """Python modules get processes that are forked from the warm one, as in a run: they import little."""
+    from components import python_process
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(python_process, "fork_channel", warm._line)
+        yield
 
 
 @pytest.fixture(scope="module")

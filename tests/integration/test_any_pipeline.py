@@ -12,6 +12,8 @@ from pipeline.errors import UsageError
 from pipeline.local import Warm, run
 from pipeline.local.gc import collect
 from pipeline.local.history import History
+from pipeline.local.node_fingerprints import fingerprint_nodes
+from pipeline.local.planning import compile_graph
 from pipeline.local.request import pipeline_request
 from pipeline.local.server import Server
 from pipeline.root import PROJECT_ROOT
@@ -28,6 +30,7 @@ CONSTRUCTS = {
     "`Importer`": "importer",
     "`Resolver` of the latest artifact": "resolver",
     "Components of classes, and of Beam": "beam_component",
+    "An ExampleGen of your own that asks a database": "query",
     "Stock components with a `module_file` that imports modules beside it; TFX's Pusher": "module_file",
     "Node ids with a slash": "slash",
     "`RuntimeParameter`": "runtime_parameter",
@@ -104,13 +107,14 @@ def test_constructs_run_here(runs):
     }  # fmt: skip
     assert first.log("train/Make").is_file()
     assert text_of(first, "Keras") == "0 tensorflow"
-    assert {name for name in CONSTRUCTS if rows()[name][0] != "runs"} == set()
+    assert {name for name in CONSTRUCTS if not rows()[name][0].startswith("runs")} == set()
 
 
 def test_edited_module_beside_a_module_file_counts_and_what_was_pushed_before_stays_served(runs, place):
     _, second = runs
     ran = {name for name, node in second.nodes.items() if node.state == "complete"}
-    assert ran == {"Trainer", "Pusher", "Latest"}
+    assert ran == {"Trainer", "Pusher", "Latest", "Ask"}
+    assert second.nodes["Ask"].why == "the tables behind its query may have changed"
     served = [Path(each.pushed["path"]) for each in runs]
     assert [(path / "saved_model.pb").read_text() for path in served] == ["first", "second"]
     assert all(path.is_relative_to(place / "artifacts" / "toys" / "serving_model") for path in served)
@@ -118,6 +122,24 @@ def test_edited_module_beside_a_module_file_counts_and_what_was_pushed_before_st
     assert {each.path for each in sweep.removals if each.kind == "artifact"}.isdisjoint(
         parent for path in served for parent in (path, *path.parents)
     )
+
+
+def test_what_a_packed_module_file_imports_beyond_its_wheel_counts(place, warm, tmp_path):
+    request = pipeline_request(
+        "foreign_pipelines:constructs",
+        sets=[f"folder={place}", "names=module_file"],
+        output=place,
+        beam_args=[],
+    )
+    history = History(tmp_path)
+    with (
+        history.scratch() as folder,
+        Server(folder, temporary=folder / "tmp", warm=warm, is_ours=False) as server,
+    ):
+        graph = compile_graph(request, server, history, folder=folder, run_id="plan", tick=lambda: None)
+    prints = fingerprint_nodes(graph, roots=request.code_roots, memo=None, baseline="")
+    code = {Path(part).name for part in prints["Trainer"].parts if part.startswith("code:")}
+    assert {"foreign_trainer.py", "foreign_words.py", "__init__.py", "size.py"} <= code
 
 
 def test_rehearsal_publishes_nothing_and_is_compared_with_the_local_run(runs, place, capfd):

@@ -18,7 +18,10 @@ ASKED = [
 ]
 
 
-@pytest.fixture(scope="module", params=["bash", "zsh", "fish"])
+@pytest.fixture(
+    scope="module",
+    params=["bash", *(pytest.param(name, marks=pytest.mark.external) for name in ("zsh", "fish"))],
+)
 def shell(request, project, tmp_path_factory):
     """A shell, and the environment in which both programs have installed their completion for it."""
     if shutil.which(request.param) is None:

@@ -56,7 +56,13 @@ def judged(tmp_path_factory):
     from components.model_gate.component import ModelGate
 
     def call(
-        folder, *, beat_trivial="none", metrics=("auc", "binary_accuracy"), model_uri="models/7", **thresholds
+        folder,
+        *,
+        beat_trivial="none",
+        metrics=("auc", "binary_accuracy"),
+        model_uri="models/7",
+        data=None,
+        **thresholds,
     ):
         model, evaluation, blessing = Model(), ModelEvaluation(), ModelBlessing()
         model.uri, model.id, evaluation.uri = model_uri, 7, str(folder)
@@ -69,10 +75,36 @@ def judged(tmp_path_factory):
             metrics=list(metrics),
             thresholds={"overall": thresholds},
             beat_trivial=beat_trivial,
+            **(data or {}),
         )
         return blessing
 
     return call
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """Examples, their statistics and Ingest's quarantine, whose digest stands for the data."""
+    from tensorflow_metadata.proto.v0 import statistics_pb2
+    from tfx.types.standard_artifacts import ExampleStatistics
+
+    from pipeline.testing import tiny_examples
+    from schemas.artifacts import Quarantine
+
+    folder = tmp_path_factory.mktemp("data")
+    examples = tiny_examples([{"label": [row % 2], "size": [row]} for row in range(20)], into=folder)
+    statistics, quarantine = ExampleStatistics(), Quarantine()
+    statistics.uri, quarantine.uri = str(folder / "statistics"), str(folder / "quarantine")
+    statistics.split_names = examples.split_names
+    for split in ("train", "eval"):
+        path = folder / "statistics" / f"Split-{split}" / "FeatureStats.pb"
+        path.parent.mkdir(parents=True)
+        counted = statistics_pb2.DatasetFeatureStatisticsList()
+        counted.datasets.add(num_examples=20)
+        path.write_bytes(counted.SerializeToString())
+    (folder / "quarantine").mkdir()
+    (folder / "quarantine" / "summary.json").write_text('{"digest": "of the data"}')
+    return {"examples": examples, "statistics": statistics, "quarantine": quarantine, "raw_label": "label"}
 
 
 def test_metrics_are_read_for_each_model_and_slice(evaluated):
@@ -123,6 +155,28 @@ def test_model_that_changed_since_its_export_is_not_judged(evaluated, judged, tm
     saved_model.write_bytes(b"Graph")
     with pytest.raises(ComponentError, match="model changed after it was exported"):
         judged(evaluation, model_uri=str(tmp_path / "model"), auc={"min": 0.9})
+
+
+def test_digests_of_the_model_and_of_its_data_are_kept_apart(evaluated, judged, data, tmp_path):
+    from components.data_profile.profile import read_profile
+    from components.saved_model.digest_files import model_digest
+
+    saved_model = tmp_path / "model/Format-Serving/saved_model.pb"
+    saved_model.parent.mkdir(parents=True)
+    saved_model.write_bytes(b"graph")
+    blessing = judged(
+        evaluated(candidate="good"), model_uri=str(tmp_path / "model"), data=data, auc={"min": 0.9}
+    )
+    assert blessing.get_string_custom_property("model_digest") == model_digest(str(saved_model.parent))
+    assert read_profile(f"{blessing.uri}/data").digest == "of the data"
+    kept = {path.relative_to(f"{blessing.uri}/data").as_posix() for path in Path(blessing.uri).rglob("*.pb")}
+    assert kept == {"Split-train/FeatureStats.pb", "Split-eval/FeatureStats.pb"}
+
+
+def test_data_behind_a_refused_model_are_not_kept(evaluated, judged, data):
+    blessing = judged(evaluated(candidate="poor"), data=data, auc={"min": 0.9})
+    assert blessing.get_int_custom_property("blessed") == 0
+    assert not Path(blessing.uri, "data").exists()
 
 
 def test_labels_are_counted_for_each_slice_beside_the_metrics(tmp_path):

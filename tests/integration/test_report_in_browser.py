@@ -19,6 +19,8 @@ from pipeline.local.history import History
 from pipeline.local.record import NodeRecord, RunRecord
 from pipeline.report.page import write_difference, write_index, write_page
 
+pytestmark = pytest.mark.external
+
 LONG = "a_name_that_never_ends_" * 12
 POLICY = r'<meta http-equiv="Content-Security-Policy"[^>]*>'
 HOSTILE = "</script><img src=http://127.0.0.1:9/x onerror=\"console.log('run')\">"

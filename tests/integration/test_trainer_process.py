@@ -16,15 +16,18 @@ import numpy as np
 import psutil
 import pytest
 
+from components import python_process
 from components.errors import ComponentError
+from components.event_lines import read_event
 from components.trainer.carrying_out import carry_out
 from components.trainer.features import Feature
 from components.trainer.job import TrainingJob
-from components.trainer.process import TrainingPreemptedError, TrainingProcess, read_event
+from components.trainer.process import TrainingPreemptedError, TrainingProcess
 from components.trainer.settings.checkpoint import CheckpointSettings
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.usefixtures("forked"),
     # TensorFlow's own imports warn of what they will change in themselves.
     pytest.mark.filterwarnings("default"),
 ]
@@ -289,6 +292,7 @@ def test_sigterm_saves_the_step_it_strikes_at_and_leaves_with_its_own_code(long_
 def test_training_process_that_leaves_is_started_again_and_comes_to_the_same(
     undisturbed, long_job, tmp_path, monkeypatch
 ):
+    monkeypatch.setattr(python_process, "fork_channel", None)  # below it is looked for as a child of this one
     monkeypatch.syspath_prepend(tmp_path)
 
     def tell_it_to_end():

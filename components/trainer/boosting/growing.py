@@ -62,6 +62,21 @@ class Growth:
 
 
 @dataclass(frozen=True)
+class LinearFit:
+    """A linear model that was fitted before.
+
+    Attributes:
+        kernel: [columns of `one_hot`, outputs].
+        bias: [outputs].
+        scores: [rows, outputs], each row's by a model that has not seen it.
+    """
+
+    kernel: Scores
+    bias: Scores
+    scores: Scores
+
+
+@dataclass(frozen=True)
 class Grown:
     """What the rows came to; the score of a row is share * trees + (1 - share) * linear.
 
@@ -109,6 +124,7 @@ def grow(
     columns: Columns,
     growth: Growth,
     *,
+    linear: LinearFit | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Grown:
     """Fits trees and a linear model.
@@ -118,18 +134,28 @@ def grow(
         labels: [rows]; class numbers, or numbers of about mean 0 and variance 1.
         columns: of the matrix.
         growth: how.
+        linear: the linear model, where it is fitted already.
         tell: gets a line of progress now and then.
 
     Raises:
         ComponentError: the label is the same in every row.
+    """
+    require_two_values(labels)
+    with _threads_for(len(labels)):
+        return _grown(matrix, labels, columns, growth, linear=linear, tell=tell)
+
+
+def require_two_values(labels: npt.NDArray[Any]) -> None:
+    """Refuses labels of which nothing can be learned.
+
+    Raises:
+        ComponentError: all are the same.
     """
     if len(np.unique(labels)) < 2:
         raise ComponentError(
             "the label is the same in every row of the train split: there is nothing to learn",
             hint="look at data.split, and at what the label is made of",
         )
-    with _threads_for(len(labels)):
-        return _grown(matrix, labels, columns, growth, tell)
 
 
 def _threads_for(rows: int) -> contextlib.AbstractContextManager[Any]:
@@ -145,10 +171,12 @@ def _grown(
     labels: npt.NDArray[Any],
     columns: Columns,
     growth: Growth,
+    *,
+    linear: LinearFit | None,
     tell: Callable[[str], None],
 ) -> Grown:
-    with_linear = len(labels) <= growth.linear_rows
-    hot = columns.one_hot(matrix) if with_linear else None
+    with_linear = linear is not None or len(labels) <= growth.linear_rows
+    hot = columns.one_hot(matrix) if with_linear and linear is None else None
     parts = list(_parts(len(labels), labels, growth))
     rounds: list[int] = []
     losses = dict.fromkeys(SHARES if with_linear else (1.0,), 0.0)
@@ -157,7 +185,7 @@ def _grown(
         kept = ~held
         count, scores = _rounds(matrix, labels, held, columns, growth)
         rounds.append(count)
-        others = scores
+        others = scores if linear is None else linear.scores[held]
         if hot is not None:
             others = _linear_scores(_linear(hot[kept], labels[kept], growth), hot[held])
         for share in losses:
@@ -170,10 +198,13 @@ def _grown(
     model = _trees(growth, columns, rounds=max(1, round(np.mean(rounds)))) if share > 0 else None
     if model is not None:
         model.fit(matrix, labels)
+    kernel = (linear.kernel, linear.bias) if linear is not None else None
+    if share < 1 and hot is not None:
+        kernel = _linear(hot, labels, growth)
     return Grown(
         trees=model,
         present=() if growth.classes is None else tuple(int(each) for each in np.unique(labels)),
-        linear=_linear(hot, labels, growth) if hot is not None and share < 1 else None,
+        linear=kernel if share < 1 else None,
         share=share,
         losses=losses,
     )
@@ -194,15 +225,22 @@ def loss_of(scores: Scores, labels: npt.NDArray[Any], classes: int | None) -> fl
 def _parts(rows: int, labels: npt.NDArray[Any], growth: Growth) -> Iterator[npt.NDArray[np.bool_]]:
     """Which rows are held out together; the more rows there are, the fewer times it is done."""
     count, times = (5, 5) if rows < 5_000 else (4, 2) if rows < 20_000 else (6, 1)
-    order = np.random.default_rng(growth.seed).permutation(rows)
-    if growth.classes is not None:
-        order = order[np.argsort(labels[order], kind="stable")]  # each class in every part
-    part = np.empty(rows, np.int64)
-    part[order] = np.arange(rows) % count
+    part = part_of(labels, growth, count=count)
     for number in range(times):
         held = part == number
         if len(np.unique(labels[~held])) > 1:
             yield held
+
+
+def part_of(labels: npt.NDArray[Any], growth: Growth, *, count: int) -> npt.NDArray[np.int64]:
+    """Deals the rows into so many parts, [rows]: each class into every part."""
+    rows = len(labels)
+    order = np.random.default_rng(growth.seed).permutation(rows)
+    if growth.classes is not None:
+        order = order[np.argsort(labels[order], kind="stable")]
+    part = np.empty(rows, np.int64)
+    part[order] = np.arange(rows) % count
+    return part
 
 
 def _rounds(

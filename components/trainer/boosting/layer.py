@@ -1,4 +1,4 @@
-"""The Keras layer that walks boosted trees, all of a batch at once."""
+"""Keras layers: boosted trees that are walked for all of a batch at once, and words that add up."""
 
 from typing import Any
 
@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from components.trainer.boosting.arrays import WORD_BITS, Forest, nodes_of
+from components.trainer.boosting.texts import ROOM, Words
 
 
 @keras.saving.register_keras_serializable(package="slipway")
@@ -27,7 +28,7 @@ class Trees(keras.layers.Layer):  # type: ignore[misc]
     def __init__(
         self, *, outputs: int, coded: int, max_trees: int, max_leaves: int, words: int, **kwargs: Any
     ) -> None:
-        super().__init__(trainable=False, **kwargs)
+        super().__init__(**{**kwargs, "trainable": False})  # a copy's settings say it as well
         self.outputs, self.coded, self.max_leaves, self.words = outputs, coded, max_leaves, words
         self.max_trees = max_trees
 
@@ -93,8 +94,8 @@ class Trees(keras.layers.Layer):  # type: ignore[misc]
         sets: Any = self.left_codes
         words = tf.reshape(sets.value, [-1])
         word = tf.gather(words, places * self.words + codes // WORD_BITS)
-        bit = tf.bitwise.right_shift(word, codes % WORD_BITS)
-        return is_coded & (tf.bitwise.bitwise_and(bit, 1) == 1)
+        # Not bitwise_and, which LiteRT lacks.
+        return is_coded & (tf.bitwise.right_shift(word, codes % WORD_BITS) % 2 == 1)
 
     def compute_output_shape(self, shape: Any) -> tuple[Any, int]:
         """[rows, outputs]."""
@@ -104,3 +105,51 @@ class Trees(keras.layers.Layer):  # type: ignore[misc]
         """What Keras saves of it."""
         names = ("outputs", "coded", "max_trees", "max_leaves", "words")
         return {**super().get_config(), **{name: getattr(self, name) for name in names}}
+
+
+@keras.saving.register_keras_serializable(package="slipway")
+class TextScores(keras.layers.Layer):  # type: ignore[misc]
+    """int32 [rows, codes a row] -> float32 [rows, outputs]: what a row's words add up to.
+
+    Args:
+        outputs: scores of a row.
+        codes: how many there are, 0 included.
+    """
+
+    def __init__(self, *, outputs: int, codes: int, **kwargs: Any) -> None:
+        super().__init__(trainable=False, **kwargs)
+        self.outputs, self.codes = outputs, codes
+
+    def build(self, _shape: Any) -> None:
+        """Makes room for the words."""
+
+        def room(name: str, dtype: str, size: tuple[int, ...]) -> Any:
+            return self.add_weight(
+                name=name, shape=size, dtype=dtype, initializer="zeros", trainable=False, autocast=False
+            )
+
+        self.place, self.weight = room("place", "int32", (self.codes,)), room("weight", "float32", (ROOM,))
+        self.kernel = room("kernel", "float32", (ROOM, self.outputs))
+
+    def learn(self, words: Words, kernel: Any) -> None:
+        """Takes over which words are told apart, and what each adds to the scores, [rows, outputs]."""
+        free = ROOM - len(words.weight)
+        self.place.assign(words.place)
+        self.weight.assign(np.pad(words.weight, (0, free)))
+        weighed = (words.weight[:, np.newaxis] * kernel).astype(np.float32)
+        self.kernel.assign(np.pad(weighed, ((0, free), (0, 0))))
+
+    def call(self, codes: Any) -> Any:
+        """The scores of the rows; 0 where no word is known."""
+        places = tf.gather(self.place.value, tf.clip_by_value(codes, 0, self.codes - 1))
+        lengths = tf.sqrt(tf.reduce_sum(tf.gather(self.weight.value, places) ** 2, axis=1, keepdims=True))
+        sums = tf.reduce_sum(tf.gather(self.kernel.value, places), axis=1)
+        return tf.math.divide_no_nan(sums, lengths)
+
+    def compute_output_shape(self, shape: Any) -> tuple[Any, int]:
+        """[rows, outputs]."""
+        return shape[0], self.outputs
+
+    def get_config(self) -> dict[str, Any]:
+        """What Keras saves of it."""
+        return {**super().get_config(), "outputs": self.outputs, "codes": self.codes}

@@ -13,6 +13,12 @@ from components.trainer.features import Feature
 MAX_CATEGORIES = 255
 """Beyond so many HistGradientBoosting takes a category's code as a number, in the order of the codes."""
 
+
+def is_text(feature: Feature) -> bool:
+    """Whether it holds several codes a row, of many: words, hashed, whose places say nothing."""
+    return feature.categories is not None and feature.categories > MAX_CATEGORIES and feature.shape != (1,)
+
+
 Matrix = npt.NDArray[np.float32]
 
 

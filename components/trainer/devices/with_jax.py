@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from components.accelerators import hide_accelerators
 from components.errors import ComponentError
 from components.trainer.devices.devices import Devices
 from components.trainer.devices.evidence import Kind
@@ -34,9 +35,9 @@ def open_devices(kind: Kind, hosts: Hosts, settings: ComputeSettings) -> Devices
         import jax
     except ImportError as error:
         raise ComponentError(f"JAX cannot be imported: {error}") from error
+    # It has read the variable already where it was imported before: "auto" tried another device.
+    jax.config.update("jax_platforms", os.environ["JAX_PLATFORMS"])
     import keras
-
-    from components.trainer.devices.with_tensorflow import hide_accelerators
 
     hide_accelerators()  # TensorFlow only reads the files
     try:

@@ -3,6 +3,7 @@
 from functools import partial
 from typing import Any
 
+from components.accelerators import hide_accelerators
 from components.errors import ComponentError
 from components.trainer.devices.devices import Devices
 from components.trainer.devices.hosts import Hosts
@@ -119,14 +120,6 @@ def open_cpu(hosts: Hosts, *, devices: int) -> Devices:
         strategy=strategy,
         **({"scope": strategy.scope} if strategy else {}),
     )
-
-
-def hide_accelerators() -> None:
-    """Keeps TensorFlow off accelerators, where it only reads files or shall compute on the CPU."""
-    import tensorflow as tf
-
-    for kind in ("GPU", "TPU"):
-        tf.config.set_visible_devices([], kind)
 
 
 def _require_one_host(hosts: Hosts) -> None:

@@ -3,6 +3,7 @@
 import os
 import sys
 
+from components.accelerators import hide_accelerators
 from components.errors import ComponentError
 from components.trainer.devices.devices import Devices
 from components.trainer.devices.evidence import Kind
@@ -26,8 +27,6 @@ def open_device(kind: Kind, hosts: Hosts) -> Devices:
     # The Triton of torch.compile and TensorFlow, which reads the files, each bring an LLVM, and two abort.
     sys.modules["triton"] = None  # type: ignore[assignment]
     import torch
-
-    from components.trainer.devices.with_tensorflow import hide_accelerators
 
     hide_accelerators()
     if kind == "gpu" and not torch.cuda.is_available():

@@ -1,8 +1,9 @@
-"""Boosted trees and a linear model, for tables: numbers and categories to a class or a number.
+"""Boosted trees and a linear model, for tables: numbers, categories and texts to a class or a number.
 
 scikit-learn's HistGradientBoosting fits the trees in seconds, on the CPU; a TensorFlow graph walks them when
 the model is evaluated and served. How many, and how much of the linear model is mixed in, is found on rows of
-the train split that are held out: what has few rows, or adds up, is left to the linear model.
+the train split that are held out: what has few rows, or adds up, is left to the linear model. A text's words
+and pairs of words are the linear model's; the trees see what they add up to.
 """
 
 from collections.abc import Mapping
@@ -14,8 +15,9 @@ import numpy as np
 
 from components.trainer.boosting.arrays import laid_out, words_of
 from components.trainer.boosting.growing import Grown, Growth, grow
-from components.trainer.boosting.layer import Trees
-from components.trainer.boosting.matrix import Columns
+from components.trainer.boosting.layer import TextScores, Trees
+from components.trainer.boosting.rounding import settled
+from components.trainer.boosting.texts import TEXTS, columns_with_texts, fit_texts, texts_of
 from components.trainer.features import Feature
 from components.trainer.models.head import finish_scores, outputs_of
 from components.trainer.own_fit import Rows
@@ -53,19 +55,31 @@ def build_model(features: Mapping[str, Feature], hyperparameters: Mapping[str, A
 
     Args:
         features: the model's inputs by name; integers without a known number of categories are numbers, and
-            so are categories of more than 255.
+            so are categories of more than 255; several of more than 255 a row are the words of a text, as
+            `components.trainer.ngrams.hashed_ngrams` makes them.
         hyperparameters: fields of `Hyperparameters`; what is left out keeps its default.
 
     Raises:
         ComponentError: a feature is an image, or `classes` is wrong.
     """
     settings = Hyperparameters(**hyperparameters)
-    columns, outputs = Columns.of(features), outputs_of(settings.classes)
+    outputs = outputs_of(settings.classes)
+    columns = columns_with_texts(features, outputs)
     inputs = {
         name: keras.Input(feature.shape, dtype=feature.model_dtype, name=name)
         for name, feature in features.items()
     }
-    flat = [keras.layers.Flatten()(inputs[name]) for name in columns.features]
+    told = dict(inputs)
+    if texts := texts_of(features):
+        told[TEXTS] = _sum(
+            [
+                TextScores(outputs=outputs, codes=features[name].categories or 0, name=_layer(name))(
+                    inputs[name]
+                )
+                for name in texts
+            ]
+        )
+    flat = [keras.layers.Flatten()(told[name]) for name in columns.features]
     matrix = _joined([keras.ops.cast(each, "float32") for each in flat])
     coded = len(columns.categories)
     hot = [
@@ -99,15 +113,23 @@ def fit(model: keras.Model, rows: Rows, hyperparameters: Mapping[str, Any]) -> N
         ComponentError: the rows cannot be learned from.
     """
     settings = Hyperparameters(**hyperparameters)
-    columns, outputs = Columns.of(rows.features), outputs_of(settings.classes)
+    outputs, growth = outputs_of(settings.classes), _growth(settings, seed=rows.seed)
     labels = rows.labels.reshape(-1).astype(np.float64)
     mean, deviation = 0.0, 1.0
     if settings.classes is None:
         mean, deviation = float(labels.mean()), float(labels.std()) or 1.0
-    matrix = columns.matrix(rows.values)
-    grown = grow(
-        matrix, (labels - mean) / deviation, columns, _growth(settings, seed=rows.seed), tell=rows.tell
-    )
+    scaled = (labels - mean) / deviation
+    columns, values, linear_fit = columns_with_texts(rows.features, outputs), rows.values, None
+    if texts_of(rows.features):
+        rows.tell("words and pairs of words")
+        found = fit_texts(rows.features, rows.values, scaled, growth)
+        values, linear_fit = {**rows.values, TEXTS: found.answers}, found.linear
+        for name, words in found.words.items():
+            model.get_layer(_layer(name)).learn(words, found.kernels[name])
+    matrix = columns.matrix(values)
+    for place in range(len(columns.categories), matrix.shape[1]):
+        matrix[:, place] = settled(matrix[:, place])
+    grown = grow(matrix, scaled, columns, growth, linear=linear_fit, tell=rows.tell)
     linear = model.get_layer("linear")
     if grown.linear is not None:
         linear.kernel.assign((1 - grown.share) * deviation * grown.linear[0])
@@ -143,6 +165,14 @@ def _growth(settings: Hyperparameters, *, seed: int) -> Growth:
 
 def _max_rounds(settings: Hyperparameters) -> int:
     return max(1, min(settings.max_rounds, settings.max_trees // outputs_of(settings.classes)))
+
+
+def _layer(text: str) -> str:
+    return f"words_of_{text}"
+
+
+def _sum(parts: list[Any]) -> Any:
+    return keras.layers.Add()(parts) if len(parts) > 1 else parts[0]
 
 
 def _joined(parts: list[Any]) -> Any:

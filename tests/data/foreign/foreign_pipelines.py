@@ -11,8 +11,11 @@ from pathlib import Path
 from typing import List, Optional  # noqa: UP035
 
 import apache_beam as beam
+import tensorflow as tf
 from absl import flags
 from tfx import v1 as tfx
+from tfx.components.example_gen import base_example_gen_executor, utils
+from tfx.components.example_gen.component import QueryBasedExampleGen
 from tfx.dsl.component.experimental import container_component, placeholders
 from tfx.dsl.components.base import base_beam_executor, base_component, executor_spec
 from tfx.dsl.control_flow.for_each import ForEach
@@ -103,6 +106,27 @@ class Square(base_component.BaseComponent):
         super().__init__(_SquareSpec(count=count, squares=squares))
 
 
+@beam.ptransform_fn
+@beam.typehints.with_input_types(beam.Pipeline)
+@beam.typehints.with_output_types(tf.train.Example)
+def _Rows(pipeline, exec_properties, split_pattern):
+    return pipeline | beam.Create([tf.train.Example()] * int(split_pattern))
+
+
+class _QueryExecutor(base_example_gen_executor.BaseExampleGenExecutor):
+    def GetInputSourceToExamplePTransform(self):
+        return _Rows
+
+
+class Ask(QueryBasedExampleGen):
+    """Reads from a database, as TFX's example for Presto does; its query is how many rows to make."""
+
+    EXECUTOR_SPEC = executor_spec.BeamExecutorSpec(_QueryExecutor)
+
+    def __init__(self, query: str):
+        super().__init__(input_config=utils.make_default_input_config(query))
+
+
 def pipeline(name, folder, *nodes):
     """A pipeline whose root is where its artifacts and, as in TFX's templates, its served models lie."""
     return tfx.dsl.Pipeline(
@@ -162,6 +186,11 @@ def beam_component(folder):
     return Square(count=3), Keras()
 
 
+def query(folder):
+    """An ExampleGen of the user's own that asks a database."""
+    return (Ask("5"),)
+
+
 def module_file(folder):
     """A Trainer whose `module_file` imports a module beside it, and TFX's Pusher."""
     source = tfx.dsl.Importer(
@@ -200,6 +229,7 @@ CONSTRUCTS = (
     importer,
     resolver,
     beam_component,
+    query,
     module_file,
     slash,
     runtime_parameter,

@@ -12,7 +12,8 @@ pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
 pytestmark = pytest.mark.slow
 
 LIMITS = "evaluate.thresholds={auc: {min: 0.6}, binary_accuracy: {min: 0.6}}"
-SETTINGS = ("--set", "train.epochs=1", "--set", LIMITS)
+# What is served is checked in the rehearsal of test_rehearse_on_gs.py.
+SETTINGS = ("--set", "train.epochs=1", "--set", LIMITS, "--set", "evaluate.serving=null")
 CACHED = ("--set", "cloud.cache=true", "--set", "cloud.image=slipway:1.0")
 COMPARED = (
     "Ingest.examples",

@@ -1,13 +1,13 @@
 """Real trips, spoiled in every way that the gate knows: the right finding stops each, clean ones pass."""
 
 import json
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+from counted import lines_run
 
 from components.errors import GateStopError
 from components.ingest.options import Options
@@ -38,7 +38,7 @@ def gate(libraries, tmp_path_factory):
     }
     function = DataGate.EXECUTOR_SPEC.executor_class._FUNCTION
 
-    def call(validated, *, reference=None, accepted="", limits=SETTINGS, span=-1, **folders):
+    def call(validated, *, reference=None, accepted="", limits=SETTINGS, span=-1, counted=False, **folders):
         inputs = {name: made() for name, made in types.items()}
         for name, artifact in inputs.items():
             artifact.uri = str(getattr(validated, name))
@@ -46,19 +46,24 @@ def gate(libraries, tmp_path_factory):
         verdict = DataVerdict()
         verdict.uri = str(tmp_path_factory.mktemp("verdict"))
         settings = {"reference_folder": "", "serving_folder": "", **folders}
-        began = time.process_time()
-        try:
-            function(
-                **inputs, verdict=verdict, reference=reference, label="tips", limits=json.dumps(limits),
-                options=Options(label="tips").to_json(), blessing=None, **settings,
-                preprocessing_fn="workloads.taxi.preprocessing.preprocessing_fn", label_feature="big_tip",
-                reference_span=span, schema_file="schemas/taxi.pbtxt", sample_rows=50_000,
-                accept_data=accepted, day="",
-            )  # fmt: skip
-            found = json.loads((Path(verdict.uri) / "verdict.json").read_text())
-        except GateStopError as error:
-            found = error.verdict
-        return SimpleNamespace(artifact=verdict, took_s=time.process_time() - began, **found)
+
+        found = {}
+
+        def judged():
+            try:
+                function(
+                    **inputs, verdict=verdict, reference=reference, label="tips", limits=json.dumps(limits),
+                    options=Options(label="tips").to_json(), blessing=None, **settings,
+                    preprocessing_fn="workloads.taxi.preprocessing.preprocessing_fn", label_feature="big_tip",
+                    reference_span=span, schema_file="schemas/taxi.pbtxt", sample_rows=50_000,
+                    accept_data=accepted, day="",
+                )  # fmt: skip
+                found.update(json.loads((Path(verdict.uri) / "verdict.json").read_text()))
+            except GateStopError as error:
+                found.update(error.verdict)
+
+        lines = lines_run(judged) if counted else judged()
+        return SimpleNamespace(artifact=verdict, lines_run=lines, **found)
 
     return call
 
@@ -66,7 +71,7 @@ def gate(libraries, tmp_path_factory):
 @pytest.fixture(scope="session")
 def clean(gate, validate, trips):
     """The verdict about the trips as they are, without anything to compare with."""
-    return gate(validate(trips))
+    return gate(validate(trips), counted=True)
 
 
 def each(column, change):
@@ -211,8 +216,10 @@ SHOWN = {
 @pytest.mark.parametrize("name", SPOILED)
 def test_spoiled_trips_are_stopped_by_the_right_finding(gate, validate, trips, clean, name):
     spoil, (rule, feature, words) = SPOILED[name]
-    verdict = gate(validate(spoil(trips)), reference=clean.artifact)
+    verdict = gate(validate(spoil(trips)), reference=clean.artifact, counted=True)
     assert not verdict.passed
+    # With the search for the rows: 2.6 million measured where the times are in milliseconds, 1.4 else.
+    assert verdict.lines_run < 3_500_000
     found = [f for f in verdict.findings if f["stops"] and (f["rule"], f["feature"]) == (rule, feature)]
     assert found, verdict.lines
     assert words in found[0]["text"]
@@ -221,9 +228,6 @@ def test_spoiled_trips_are_stopped_by_the_right_finding(gate, validate, trips, c
     assert len(rows) <= 5
     assert bool(rows) == (name not in WITHOUT_ROWS)
     assert SHOWN.get(name, bool)(rows) or not rows, rows
-    # Processor time, with the search for the rows; the least of three, since a shared core takes longer.
-    again = (gate(validate(spoil(trips)), reference=clean.artifact).took_s for _ in range(2))
-    assert verdict.took_s < 2 or min(again) < 2
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -233,9 +237,9 @@ def test_clean_trips_pass_however_they_are_split(gate, validate, trips, clean, s
     assert verdict.reference == "the data that passed last"
 
 
-def test_clean_trips_pass_without_a_reference_and_in_two_seconds(clean):
+def test_clean_trips_pass_without_a_reference_and_for_little_work(clean):
     assert (clean.passed, clean.findings, clean.reference) == (True, [], "")
-    assert clean.took_s < 2
+    assert clean.lines_run < 1_700_000  # 1.3 million measured, in less than a second
 
 
 def test_span_that_was_named_and_never_passed_is_no_silent_pass(gate):

@@ -1,5 +1,9 @@
 """Runs toy pipelines (tests/data/toy) as a user does, and looks at what is left behind."""
 
+import contextlib
+import functools
+import importlib.util
+import io
 import json
 import os
 import shlex
@@ -10,13 +14,16 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, ClassVar
 
 import pytest
 
+from pipeline.local import Warm
 from pipeline.local.history import History
-from pipeline.local.processes import leftovers
+from pipeline.local.processes import children, leftovers
 from pipeline.local.record import NodeRecord, RunRecord
+from pipeline.local.server import Server
 from pipeline.root import PROJECT_ROOT
 
 TOYS = PROJECT_ROOT / "tests" / "data" / "toy"
@@ -38,7 +45,10 @@ class Toy:
     Attributes:
         folder: what the toys read and write (TOY).
         output: `--output`.
+        warm: forks the servers of commands that run in this process; None: each is a process of its own.
     """
+
+    warm: ClassVar[Warm | None] = None
 
     folder: Path
     output: Path
@@ -63,6 +73,8 @@ class Toy:
 
     def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Runs a command to its end."""
+        if self.warm is not None:
+            return self._here(*arguments, "--output", str(self.output))
         process = self.start(*arguments)
         out, err = process.communicate(timeout=120)
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
@@ -74,10 +86,30 @@ class Toy:
     def as_printed(self, text: str) -> subprocess.CompletedProcess[str]:
         """Runs the last command that a run has printed, as a user pastes it."""
         line = [line for line in text.splitlines() if line.startswith("hint: python ")][-1]
+        words = shlex.split(line.removeprefix("hint: "))
+        if self.warm is not None:
+            assert words[1] == "local_runner.py"
+            return self._here(*words[2 : words.index("#") if "#" in words else None])
         return subprocess.run(
-            shlex.split(line.removeprefix("hint: ")),
-            cwd=PROJECT_ROOT, env=self.environment, capture_output=True, text=True, timeout=120,
-        )  # fmt: skip
+            words, cwd=PROJECT_ROOT, env=self.environment, capture_output=True, text=True, timeout=120
+        )
+
+    def _here(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Calls the command line in this process, as if it were another one."""
+        out, err = io.StringIO(), io.StringIO()
+        argv = ["local_runner.py", *words]
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in self.environment.items():
+                patch.setenv(name, value)
+            patch.chdir(PROJECT_ROOT)
+            patch.setattr(sys, "argv", argv)
+            with (
+                contextlib.redirect_stdout(out),
+                contextlib.redirect_stderr(err),
+                pytest.raises(SystemExit) as ended,
+            ):
+                command_line().call(command_line().app)
+        return subprocess.CompletedProcess(argv, ended.value.code, out.getvalue(), err.getvalue())
 
     @property
     def history(self) -> History:
@@ -103,11 +135,42 @@ class Toy:
 
     def left(self) -> list[int]:
         """Processes of its runs that are alive."""
-        return list(leftovers(self.output / "runs"))
+        # What was forked does not show the variable that marks it.
+        forked = children(self.warm.pid) if self.warm is not None else ()
+        return [*leftovers(self.output / "runs"), *forked]
 
     def get_well(self) -> None:
         """From now on the toys do not fail."""
         (self.folder / "well").touch()
+
+
+@functools.cache
+def command_line() -> ModuleType:
+    """local_runner.py, as a module."""
+    spec = importlib.util.spec_from_file_location("the_local_runner", PROJECT_ROOT / "local_runner.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def warm_engine(warm: Warm) -> Iterator[None]:
+    """Commands run in this process, and the servers of their runs are forked: no run waits for TFX.
+
+    How processes start and end by themselves is seen without it, in test_kills, test_limits, test_faults.
+    """
+    original = Server.__init__
+
+    @functools.wraps(original)
+    def begin(self: Server, *arguments: Any, **options: Any) -> None:
+        original(self, *arguments, **{**options, "warm": options.get("warm") or warm})
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Server, "__init__", begin)
+        patch.setattr(Toy, "warm", warm)
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.local import Warm
 from pipeline.local.execution import execute
 from pipeline.local.request import again, pipeline_request
 
@@ -14,21 +13,18 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def run(in_process, watcher):
+def run(in_process, watcher, warm):
     """Runs a toy pipeline, or goes on with a run of it; TFX is imported once."""
-    with Warm() as warm:
 
-        def call(name="", *, resumed=None, sets=()):
-            request = (
-                again(resumed.target, jobs=None)
-                if resumed
-                else pipeline_request(
-                    f"toy_pipeline:{name}", sets=sets, output=in_process.output, beam_args=[]
-                )
-            )
-            return execute(request, display=watcher, resumed=resumed, warm=warm)
+    def call(name="", *, resumed=None, sets=()):
+        request = (
+            again(resumed.target, jobs=None)
+            if resumed
+            else pipeline_request(f"toy_pipeline:{name}", sets=sets, output=in_process.output, beam_args=[])
+        )
+        return execute(request, display=watcher, resumed=resumed, warm=warm)
 
-        yield call
+    return call
 
 
 # ML Metadata's schema 10: the execution of a node in a run, by the names of their contexts.

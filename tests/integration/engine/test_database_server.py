@@ -16,7 +16,7 @@ from pipeline.config import MetadataConfig
 from pipeline.errors import UsageError
 from pipeline.metadata_store import URL_VARIABLE, connection_config, prepare_server
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.external]
 
 PASSWORD = "se:cr/et@1"  # noqa: S105 (of a server that lives for seconds, on loopback)
 

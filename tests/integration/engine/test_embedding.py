@@ -12,7 +12,7 @@ from pipeline.errors import UsageError
 from pipeline.local import RunFailedError, run
 from pipeline.root import PROJECT_ROOT
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_engine")]
 
 NOTEBOOK = """
 import sys

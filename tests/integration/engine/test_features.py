@@ -12,7 +12,7 @@ from pipeline.local.history import History
 from pipeline.local.request import pipeline_request
 from pipeline.local.server import RefusedError, Server
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_engine")]
 
 
 def request_for(name: str, toy, *, sets=(), **options):

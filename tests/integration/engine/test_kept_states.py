@@ -4,7 +4,7 @@ import pytest
 
 from pipeline.local.kept_states import KeptStates
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_engine")]
 
 
 @pytest.fixture(scope="module")

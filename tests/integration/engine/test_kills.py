@@ -3,6 +3,8 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 
 from pipeline.local.history import History
 from pipeline.local.processes import children
+from pipeline.root import PROJECT_ROOT
 
 pytestmark = pytest.mark.slow
 
@@ -31,34 +34,30 @@ def start_and_hang(toy, *arguments):
     return engine
 
 
-def gone_within(toy, limit_s: float) -> bool:
-    """Whether nothing is left running after that time."""
-    until = time.monotonic() + limit_s
-    while toy.left():
-        if time.monotonic() > until:
-            return False
+def wait_until(true):
+    """Waits for a condition; that it comes true is what matters, and pytest has a limit for all tests."""
+    while not true():
         time.sleep(0.05)
-    return True
 
 
 def test_a_run_survives_every_kill(toy):
     # The engine: everything ends with it, and the run says so.
-    began = time.monotonic()
     engine = start_and_hang(toy, "run", "--pipeline", "toy_pipeline:hang")
-    time.sleep(2.0)
+    run_id = toy.record().run_id
+    before_s = toy.history.alive_s(run_id)
+    wait_until(lambda: toy.history.alive_s(run_id) > before_s)
     engine.kill()
-    lasted_s = time.monotonic() - began
     engine.communicate()
-    assert gone_within(toy, 5.0)
+    lasted_s = toy.history.alive_s(run_id)
+    wait_until(lambda: not toy.left())
     [run] = json.loads(toy.command("runs", "--json").stdout)
     assert run["state"] == "killed"
-    # Less the time until Python has imported what a run needs, and until the next note.
-    assert 2.0 < run["wall_s"] < lasted_s < run["wall_s"] + 5.0
+    assert run["wall_s"] == lasted_s > before_s  # until its last note, not until somebody asked
 
     # The fork server: the run fails with the cause, and says how to go on.
     engine = start_and_hang(toy, "resume")
     os.kill(fork_server_of(engine.pid), signal.SIGKILL)
-    told = engine.communicate(timeout=20)[1]
+    told = engine.communicate(timeout=120)[1]
     assert engine.returncode == 1
     assert "Hang: The process that starts the nodes was ended by SIGKILL." in told
     assert told.splitlines()[-1].startswith("hint: python local_runner.py resume ")
@@ -77,7 +76,7 @@ def test_a_run_survives_every_kill(toy):
     # Ctrl-C: what runs may save, nothing is left, the run can be gone on with.
     engine = start_and_hang(toy, "resume")
     engine.send_signal(signal.SIGINT)
-    told = engine.communicate(timeout=20)[1]
+    told = engine.communicate(timeout=120)[1]
     assert engine.returncode == 130
     assert toy.lines("saved") == ["saved"]
     assert (toy.record().state, toy.node("Hang").state, toy.node("Hang").why) == (
@@ -95,17 +94,27 @@ def test_a_run_survives_every_kill(toy):
     assert toy.lines("pushed") == ["good"]
 
 
+# The command with a grace that no test lives to see the end of.
+PATIENT = (
+    "from pipeline.local import attempt; attempt.GRACE_S = 3600.0; import local_runner as r; r.call(r.app)"
+)
+
+
 def test_a_second_interrupt_is_immediate(toy):
-    engine = toy.start("run", "--pipeline", "toy_pipeline:deaf")
+    arguments = ["run", "--pipeline", "toy_pipeline:deaf", "--output", str(toy.output)]
+    engine = subprocess.Popen(
+        [sys.executable, "-c", PATIENT, *arguments],
+        cwd=PROJECT_ROOT,
+        env=toy.environment,
+        stderr=subprocess.PIPE,
+    )
     toy.begins("attempts-deaf")
     time.sleep(0.3)  # until it is deaf
     engine.send_signal(signal.SIGINT)
     time.sleep(1.5)
     assert engine.poll() is None, "the first one leaves a node its grace"
-    began = time.monotonic()
     engine.send_signal(signal.SIGINT)
-    engine.communicate(timeout=20)
-    assert time.monotonic() - began < 3.0
+    engine.communicate()
     assert engine.returncode == 130
     assert toy.left() == []
     assert (toy.record().state, toy.node("Deaf").state) == ("interrupted", "skipped")
@@ -116,7 +125,7 @@ def test_a_fork_server_that_is_killed_while_it_imports_leaves_the_command_that_g
     while not (servers := toy.left()):
         time.sleep(0.05)
     os.kill(servers[0], signal.SIGKILL)
-    told = engine.communicate(timeout=20)[1].splitlines()
+    told = engine.communicate(timeout=120)[1].splitlines()
     assert engine.returncode == 1
     assert told[-2] == "error: The process that starts the nodes was ended by SIGKILL."
     assert f"python local_runner.py resume {toy.record().run_id} --output {toy.output}   # see " in told[-1]
@@ -133,7 +142,10 @@ def test_an_interrupt_while_tfx_is_imported_leaves_nothing(toy, signum):
         time.sleep(0.05)
     time.sleep(1.0)
     engine.send_signal(signum)
-    engine.communicate(timeout=3)
+    # How long that takes says nothing: the server is killed at once (test_server.py), but the kernel lets go
+    # of a process that reads a large library only when that is read: three seconds and more, where memory was
+    # short.
+    engine.communicate()
     assert engine.returncode == 130
     assert toy.left() == []
     assert toy.record().nodes == [], "it did not wait for the import"

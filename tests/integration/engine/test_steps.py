@@ -5,18 +5,11 @@ import threading
 import pytest
 
 from pipeline.errors import PipelineError, UsageError
-from pipeline.local import Warm, commands
+from pipeline.local import commands
 from pipeline.local.commands import request, resume
 from pipeline.local.steps import begin, finish, run_node
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def warm():
-    """The process that has imported TFX."""
-    with Warm() as process:
-        yield process
 
 
 class Steps:

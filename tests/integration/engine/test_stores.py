@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_engine")]
 
 
 def test_a_second_engine_on_the_folder_is_refused(toy):

@@ -13,6 +13,8 @@ from components.preflight.compiler import WITH_LIBTPU, as_asked
 from components.preflight.findings import findings
 from components.preflight.request import Question, Slice
 
+pytestmark = [pytest.mark.slow, pytest.mark.external]
+
 FEATURES = (
     {"name": "x", "dtype": "float32", "shape": [256], "categories": None},
     {"name": "y", "dtype": "float32", "shape": [1], "categories": None},
@@ -82,7 +84,6 @@ def check_all(questions, answers) -> None:
         assert words in message
 
 
-@pytest.mark.slow
 def test_without_libtpu_each_wrong_model_gets_its_finding_and_fine_ones_none(asked, jax_python):
     questions = [*(each for each, _, _ in WRONG), *FINE_AND_QUICK]
 
@@ -93,7 +94,6 @@ def test_without_libtpu_each_wrong_model_gets_its_finding_and_fine_ones_none(ask
     assert {answer.step.peak_bytes for answer in answers} == {0}  # nothing is said of a TPU's memory
 
 
-@pytest.mark.slow
 def test_for_a_tpu_each_wrong_model_gets_its_finding_and_fine_ones_none(asked, tpu_python):
     questions = [*(each for each, _, _ in WRONG), *FINE]
 
@@ -103,7 +103,6 @@ def test_for_a_tpu_each_wrong_model_gets_its_finding_and_fine_ones_none(asked, t
     assert all(answer.step.peak_bytes > 0 for answer in answers if answer.step.fits)
 
 
-@pytest.mark.slow
 def test_weights_that_do_not_fit_are_told_with_what_they_need(asked, tpu_python):
     huge = question("huge_embedding", V2_8)
 
@@ -123,7 +122,6 @@ def resnet(where: Slice, side: int, classes: int, batch_size: int) -> Question:
     return replace(asked, features=features, hyperparameters={"classes": classes})
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("python", ["jax_python", "tpu_python"], ids=["without libtpu", "for a TPU"])
 def test_resnet50_of_small_images_goes_through(asked, request, python):
     small = resnet(ONE_CHIP, side=32, classes=10, batch_size=64)
@@ -141,7 +139,6 @@ def test_resnet50_of_small_images_goes_through(asked, request, python):
     assert 0.75 <= answer.step.flops / (3 * 2 * forward * small.batch_size) <= 1
 
 
-@pytest.mark.slow
 @at_a_desk
 def test_resnet50_compiles_to_what_the_published_comparison_has(asked, tpu_python, project):
     published = json.loads(
@@ -172,18 +169,15 @@ def check_both_sides(asked, tpu_python, searched_for: Question) -> None:
     assert fails.step.peak_bytes > fails.step.available_bytes > 15 * 2**30
 
 
-@pytest.mark.slow
 def test_the_largest_batch_is_the_compilers_own_verdict_on_both_sides(asked, tpu_python):
     check_both_sides(asked, tpu_python, question("wide_activations", batch_size=8192, search_s=300.0))
 
 
-@pytest.mark.slow
 @at_a_desk
 def test_the_largest_batch_is_found_below_one_that_does_not_fit(asked, tpu_python):
     check_both_sides(asked, tpu_python, question("too_big", batch_size=65536, search_s=300.0))
 
 
-@pytest.mark.slow
 def test_a_slice_of_eight_sends_its_gradients_and_each_computes_an_eighth(asked, tpu_python):
     one, eight = asked(tpu_python, [question("fine", ONE_CHIP), question("fine", EIGHT_CHIPS)])
 
@@ -193,7 +187,6 @@ def test_a_slice_of_eight_sends_its_gradients_and_each_computes_an_eighth(asked,
     assert eight.step.flops == pytest.approx(one.step.flops / 8, rel=0.1)
 
 
-@pytest.mark.slow
 def test_a_fast_look_is_at_another_program_that_needs_more_memory(asked, tpu_python):
     full, fast = asked(tpu_python, [question("fine"), question("fine", is_fast=True)])
 
@@ -203,7 +196,6 @@ def test_a_fast_look_is_at_another_program_that_needs_more_memory(asked, tpu_pyt
     assert fast.step.moved_bytes != full.step.moved_bytes
 
 
-@pytest.mark.slow
 def test_a_slice_of_several_hosts_and_a_model_over_two_devices_compile(asked, tpu_python):
     whole = question("fine", FOUR_HOSTS)
     halves = question("fine", FOUR_HOSTS, model_parallel=2, layout={"wide/kernel": (None, "model")})
@@ -220,7 +212,6 @@ def test_a_slice_of_several_hosts_and_a_model_over_two_devices_compile(asked, tp
 DENSE_FLOPS = 2 * 512 * (2 * 256 * 512 + 3 * 512 * 1)
 
 
-@pytest.mark.slow
 def test_operations_of_a_dense_model_are_those_of_the_formula(asked, tpu_python):
     (fine,) = asked(tpu_python, [question("fine", ONE_CHIP)])
 

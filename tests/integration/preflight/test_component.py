@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from tensorflow_metadata.proto.v0 import statistics_pb2
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.external]
 
 SCHEMA = """
 feature { name: "x" type: FLOAT presence { min_fraction: 1 } shape { dim { size: 256 } } }

@@ -9,7 +9,7 @@ import pytest
 from components.preflight.chips import CHIPS
 from components.preflight.request import Question, Slice
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.external]
 
 N, IMAGES, ROWS, WIDTH = 4096, 32, 512, 512
 SIDE, FILTERS = 56, 128

@@ -11,7 +11,7 @@ from components.pusher.manifest import verify
 from components.pusher.publish import publish
 from components.saved_model.loading import LoadedModel
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.external]
 
 KILLS = 100
 FACTORS = (3, 5)

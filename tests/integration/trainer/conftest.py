@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from components.event_lines import read_event
 from components.trainer.features import Feature
 from components.trainer.job import TrainingJob
-from components.trainer.process import TrainingProcess, read_event
+from components.trainer.process import TrainingProcess
 from components.trainer.settings.compute import ComputeSettings
 
 MODEL = """
@@ -89,7 +90,7 @@ def train(job, tmp_path):
             for name, value in (environment or {}).items():
                 patch.setenv(name, value)
             with TrainingProcess(
-                file, import_roots=[tmp_path], backend=changed.compute.backend, interpreter=interpreter
+                file, import_roots=[tmp_path], compute=changed.compute, interpreter=interpreter
             ) as process:
                 result = process.wait(show=lines.append)
         weights = {}

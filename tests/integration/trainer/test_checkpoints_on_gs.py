@@ -9,7 +9,8 @@ from dataclasses import replace
 import pytest
 
 from components.errors import ComponentError
-from components.trainer.process import TrainingPreemptedError, TrainingProcess, read_event
+from components.event_lines import read_event
+from components.trainer.process import TrainingPreemptedError, TrainingProcess
 from components.trainer.settings.checkpoint import CheckpointSettings
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]

@@ -61,6 +61,7 @@ def test_eight_jax_devices_learn_what_one_learns_whole_or_divided(train, jax_pyt
     assert f"each device holds {held} of the model's {16 * 32 + 32 + 4 * 32 + 33} numbers" in notes(divided)
 
 
+@pytest.mark.external
 def test_torch_trains_on_the_cpu(train):
     python = os.environ.get("SLIPWAY_TORCH_PYTHON")
     if not python:

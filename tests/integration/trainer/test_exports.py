@@ -10,6 +10,7 @@ from components.trainer.features import Feature
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.external,
     # TensorFlow's own imports warn of what they will change in themselves.
     pytest.mark.filterwarnings("default"),
 ]
@@ -47,6 +48,64 @@ def report(digits, tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("exports")
     return write_exports(digits, KINDS, str(folder)), folder
+
+
+@pytest.fixture(scope="module")
+def trees():
+    from components.trainer.exports import Trained
+    from components.trainer.models.boosted_trees import build_model, fit
+    from components.trainer.own_fit import Rows
+
+    features = {
+        "size": Feature(name="size", dtype="float32"),
+        "kind": Feature(name="kind", dtype="int64", categories=5),
+    }
+    draw = np.random.default_rng(1)
+    size, kind = draw.normal(size=(500, 1)).astype("float32"), draw.integers(0, 5, (500, 1)).astype("int32")
+    labels = ((size > 0) ^ np.isin(kind, (1, 3))).astype("float32")
+    rows = {"size": size, "kind": kind}
+    model = build_model(features, {"max_rounds": 20})
+    fit(model, Rows(features=features, values=rows, labels=labels, seed=1), {"max_rounds": 20})
+    return Trained(model=model, features=features, calibration=rows, examples=rows, labels=labels)
+
+
+def test_trees_are_exported_where_their_thresholds_stay_as_they_are(trees, tmp_path):
+    from components.trainer.exports import write_exports
+
+    told = write_exports(trees, ["litert", "keras_int8"], str(tmp_path))
+    assert told["metrics"]["auc"] > 0.95
+    for export in told["exports"]:
+        assert export["change"]["auc"] == pytest.approx(0.0, abs=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["litert_dynamic", "litert_int8"])
+def test_trees_in_int8_are_refused_before_the_converter_dies_of_them(trees, kind, tmp_path):
+    from components.trainer.exports import write_exports
+
+    with pytest.raises(ComponentError, match=r"trees/threshold holds infinity") as refused:
+        write_exports(trees, [kind], str(tmp_path))
+    assert "litert leaves weights as they are" in refused.value.hint
+
+
+def test_what_litert_has_no_form_of_is_named(tmp_path):
+    import keras
+    import tensorflow as tf
+
+    from components.trainer.exports import Trained, write_exports
+
+    @keras.saving.register_keras_serializable()
+    class Odd(keras.layers.Layer):
+        def call(self, inputs):
+            return tf.cast(tf.bitwise.bitwise_and(tf.cast(inputs, tf.int32), 1), tf.float32)
+
+    size = keras.Input((1,), name="size")
+    model = keras.Model({"size": size}, Odd()(size))
+    model.compile(loss="mean_squared_error")
+    rows, labels = {"size": np.ones((8, 1), "float32")}, np.ones((8, 1), "float32")
+    features = {"size": Feature(name="size", dtype="float32")}
+    odd = Trained(model=model, features=features, calibration=rows, examples=rows, labels=labels)
+    with pytest.raises(ComponentError, match=r"does not convert to LiteRT: it has no BitwiseAnd\n"):
+        write_exports(odd, ["litert"], str(tmp_path))
 
 
 def test_every_kind_is_written_with_its_size_and_its_metrics(report):

@@ -72,7 +72,10 @@ def _end_it(folder, interpreter, kept, *, signum, step):
         os.kill(process.pid, signum)
 
     process = TrainingProcess(
-        folder / "job.json", import_roots=[folder], backend="jax", interpreter=interpreter
+        folder / "job.json",
+        import_roots=[folder],
+        compute=ComputeSettings(backend="jax"),
+        interpreter=interpreter,
     )
     with process:
         watcher = threading.Thread(target=when_kept)

@@ -5,6 +5,7 @@ import socket
 import numpy as np
 import pytest
 
+from components import python_process
 from components.errors import ComponentError
 from components.trainer.devices.machine import cpu_has_bfloat16
 from components.trainer.settings.compute import ComputeSettings
@@ -13,6 +14,7 @@ from components.trainer.settings.step import LearningRateSettings, StepSettings
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.usefixtures("forked"),
     # TensorFlow's own imports warn of what they will change in themselves.
     pytest.mark.filterwarnings("default"),
 ]
@@ -42,7 +44,10 @@ def same(one, other):
     return all(np.array_equal(values, other[name]) for name, values in one.items())
 
 
-def test_training_process_imports_keras_its_backend_and_numpy_but_nothing_of_the_pipeline(train, tmp_path):
+def test_training_process_imports_keras_its_backend_and_numpy_but_nothing_of_the_pipeline(
+    train, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(python_process, "fork_channel", None)  # started afresh, with imports of its own
     with (tmp_path / "tiny_model.py").open("a") as module:
         module.write(
             "\nimport atexit, sys\nfrom pathlib import Path\n"

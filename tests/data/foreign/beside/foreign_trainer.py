@@ -1,7 +1,8 @@
-"""A `module_file` of a stock Trainer that needs a module beside it. Data of the tests."""
+"""A `module_file` of a stock Trainer that needs a module beside it, and a package. Data of the tests."""
 
 from pathlib import Path
 
+from foreign_layers.size import UNITS
 from foreign_words import WORD
 
 
@@ -9,4 +10,5 @@ def run_fn(fn_args):
     """Writes a model that no server could load."""
     folder = Path(fn_args.serving_model_dir)
     folder.mkdir(parents=True)
+    assert UNITS
     (folder / "saved_model.pb").write_text(WORD)

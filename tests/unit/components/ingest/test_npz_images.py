@@ -135,3 +135,14 @@ def test_bytes_are_encoded_as_other_whole_numbers_are():
         for kind in (pa.uint8(), pa.int64())
     ]
     assert rows[0] == rows[1]
+
+
+@pytest.mark.parametrize("header", ["(" * 5000, "{'descr': '|u1'", "'''", "{'shape': (" + "9" * 5000 + ",)}"])
+def test_header_that_is_no_header_is_refused_in_few_words(ingest, npz, header):
+    text = header.encode()
+    member = b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
+
+    with pytest.raises(FileError, match="is no npz that can be read") as refused:
+        ingest(npz(x_train=member, y_train=[0, 1]), **ALL)
+
+    assert len(refused.value.message) < 400

@@ -164,6 +164,8 @@ def test_columns_of_a_good_file_are_returned(trips):
         (b"miles;tips\n1;2\n", "has no column 'tips'", "separated by ';'"),
         (b"miles\ttips\n1\t2\n", "has no column 'tips'", "separated by '\\t'"),
         (b"tips,miles,tips\n1,2,3\n", "two columns are named 'tips' (1 and 3)", "rename"),
+        (b"0,1,0\n2,3,1\n", "two columns are named '0' (1 and 3)", "put a line with names above its rows"),
+        (b"# of 2021\nmiles,tips\n1,2\n", "has 2 values, the header 1 name", "take out what stands above"),
         (b"tips,,miles\n1,2,3\n", "column 2 has no name", "name it"),
         (b"tips,miles\n1,2,3\n", "the first row has 3 values, the header 2 names", "quote"),
         (b"tips,caf\xe9\n1,2\n", "is not UTF-8 text (line 1)", "data.encoding"),
@@ -172,7 +174,7 @@ def test_columns_of_a_good_file_are_returned(trips):
         (b"PAR1\x00\x00\n", "is not text", "data.format"),
         (b'tips\n"' + b"x" * 200_000 + b'"\n', "is not CSV: field larger", "quotes"),
         (b"tips," + b"x" * HEAD_BYTES + b"\n1,2\n", "no header and first row within", "column names"),
-        (b"tips,\x1b[31m\n1\n", "the first row has 1 values", "quote"),
+        (b"tips,\x1b[31m\n1\n", "the first row has 1 value,", "quote"),
     ],
 )
 def test_file_that_is_no_table_is_refused_with_the_remedy(tmp_path, content, message, hint):

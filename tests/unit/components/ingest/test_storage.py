@@ -59,7 +59,7 @@ def test_folder_that_may_not_be_read_is_not_taken_for_an_empty_one(denied, patte
         list_files(f"{denied}/{pattern}")
 
 
-@pytest.mark.parametrize(
+CHANGES = pytest.mark.parametrize(
     ("change", "message"),
     [
         (lambda path: path.unlink(), "was deleted after it was listed"),
@@ -67,6 +67,9 @@ def test_folder_that_may_not_be_read_is_not_taken_for_an_empty_one(denied, patte
         (lambda path: os.utime(path, ns=(0, 0)), "was replaced or written to after it was listed"),
     ],
 )
+
+
+@CHANGES
 def test_file_that_is_another_than_the_listed_one_is_not_read(folder, change, message):
     path = folder / "a.csv"
     path.write_text("a\n1\n")
@@ -76,3 +79,19 @@ def test_file_that_is_another_than_the_listed_one_is_not_read(folder, change, me
         pass
     assert str(path) in caught.value.message
     assert caught.value.hint == "run again when nothing writes there"
+
+
+@CHANGES
+def test_file_that_changes_while_it_is_read_is_not_taken(folder, change, message):
+    path = folder / "a.csv"
+    path.write_text("a\n1\n")
+    [file] = list_files(str(path))
+
+    with pytest.raises(FileError, match=message):
+        _read_and(change, file)
+
+
+def _read_and(change, file):
+    with fetched(file) as here:
+        assert here.path.read_bytes() == b"a\n1\n"
+        change(here.path)

@@ -72,3 +72,15 @@ def test_error_of_the_input_is_told_from_one_of_the_model(monkeypatch, tmp_path,
     [path] = tmp_path.glob("*.report")
     told = {"error": "broken", "hint": "mend it", "is_input": is_input}
     assert json.loads(path.read_text(encoding="utf-8")) == told
+
+
+def test_full_disk_is_told_and_the_begin_of_the_predictions_goes(report, tmp_path):
+    predictions = tmp_path / "predictions-00000-of-00001.jsonl"
+    predictions.symlink_to("/dev/full")
+
+    assert report([[0.5]], "a") == {
+        "error": f"{tmp_path} cannot be written: No space left on device",
+        "hint": "make room there, or choose a folder with --to",
+        "is_input": False,
+    }
+    assert not predictions.is_symlink()

@@ -11,8 +11,8 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -115,11 +115,11 @@ def error_of(work):
     return None
 
 
-def test_version_holds_the_model_and_a_manifest(model, base):
-    before = int(time.time())
+def test_version_holds_the_model_and_a_manifest(model, base, monkeypatch):
+    monkeypatch.setattr("components.pusher.versions.time", SimpleNamespace(time=lambda: 1_764_000_000.9))
     published = publish(model, base=base)
     assert not published.was_there
-    assert before <= published.version <= time.time()
+    assert published.version == 1_764_000_000
     assert published.path == base / str(published.version)
     assert {name: (published.path / name).read_bytes() for name in FILES} == FILES
     assert (published.path / "assets").is_dir()
@@ -168,7 +168,7 @@ def test_model_that_came_back_is_pushed_again_because_another_is_newest(model, b
 def test_clock_that_went_back_makes_no_smaller_version(model, base, monkeypatch):
     first = publish(model, base=base)
     (model / "saved_model.pb").write_bytes(b"other")
-    monkeypatch.setattr(time, "time", lambda: 1000.0)
+    monkeypatch.setattr("components.pusher.versions.time", SimpleNamespace(time=lambda: 1000.0))
     assert publish(model, base=base).version == first.version + 1
 
 
@@ -239,6 +239,7 @@ def test_file_that_cannot_be_written_to_its_end_leaves_nothing(model, base):
 RACER = """
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from components.pusher.publish import publish
 sys.stdin.readline()
 published = publish(Path(sys.argv[1]), base=Path(sys.argv[2]))
@@ -359,10 +360,11 @@ def test_version_made_by_hand_is_left_alone_and_superseded(model, base):
     assert [path.name for path in by_hand.iterdir()] == ["saved_model.pb"]
 
 
-def test_names_that_are_no_versions_are_passed_over(model, base):
+def test_names_that_are_no_versions_are_passed_over(model, base, monkeypatch):
+    monkeypatch.setattr("components.pusher.versions.time", SimpleNamespace(time=lambda: 1_764_000_000.9))
     for name in ("tmp", "v99999999999", "²", "9" * 40, "-5"):
         (base / name).mkdir(parents=True)
-    assert publish(model, base=base).version <= time.time()
+    assert publish(model, base=base).version == 1_764_000_000
 
 
 def test_largest_version_is_the_end(model, base):

@@ -36,3 +36,16 @@ def test_numbers_are_learned(name):
     answers = answers_of(name, "numbers", table("numbers"), held_out, seed=1)
     assert answers.shape == (400, 1)
     assert np.mean((answers[:, 0] - held_out.labels) ** 2) < 0.2 * held_out.labels.var()
+
+
+@pytest.mark.parametrize("name", ["logistic", "boosted_trees"])
+def test_hashed_words_of_a_text_are_left_out_instead_of_a_column_each(name):
+    def with_words(plain):
+        words = np.random.default_rng(3).integers(0, 2**18, size=(len(plain.labels), 9))
+        return Table({**plain.columns, "words": words}, {**plain.categories, "words": 2**18}, plain.labels)
+
+    train, held_out = table("two"), table("two", seed=1)
+    answers = answers_of(name, "classes", with_words(train), with_words(held_out), seed=1)
+    np.testing.assert_array_equal(answers, answers_of(name, "classes", train, held_out, seed=1))
+    alone = Table({"words": with_words(train).columns["words"]}, {"words": 2**18}, train.labels)
+    assert len(np.unique(answers_of(name, "classes", alone, alone, seed=1))) == 1

@@ -46,6 +46,14 @@ def test_only_input_needs_no_name_and_bytes_come_as_base64():
         assert arrays["examples"].tolist() == [b"\x00\xff"]
 
 
+@pytest.mark.parametrize("request_", [{"instances": [ROW]}, {"inputs": ROW}, {"instances": [{"fare": 1}, 2]}])
+def test_columns_without_a_signature_are_told_which_one_takes_them(request_):
+    with pytest.raises(
+        RequestError, match='takes examples; for these columns add "signature_name": "serve_raw"'
+    ):
+        parse_request(request_, SIGNATURES)
+
+
 def test_nan_is_an_empty_cell():
     _, _, arrays = parse_request(json.loads(json.dumps(raw(fare=[math.nan]))), SIGNATURES)
     assert np.isnan(arrays["fare"]).all()

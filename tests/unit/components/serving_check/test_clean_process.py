@@ -88,3 +88,12 @@ def test_client_can_be_found_by_the_engine_and_has_no_other_variable_of_ours(tmp
     assert report["variables"]["SLIPWAY_RUN_DIR"] == "/data/output/runs/1"
     assert not {"SLIPWAY_STATE", "PYTHONPATH"} & report["variables"].keys()
     assert report["words"] == [str(os.getpid()), "70.0"]
+
+
+def test_client_sees_no_gpu_whatever_this_process_sees(tmp_path, monkeypatch):
+    client = tmp_path / "client.py"
+    client.write_text("import json, os\nprint(json.dumps({'event': 'imported', 'sees': dict(os.environ)}))\n")
+    monkeypatch.setattr(clean_process, "CLIENT", client)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    seen = ask_in_clean_process(tmp_path / "model", tmp_path, limit_s=60)["sees"]
+    assert (seen["CUDA_VISIBLE_DEVICES"], seen["HIP_VISIBLE_DEVICES"]) == ("-1", "-1")

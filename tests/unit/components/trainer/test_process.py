@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from components.trainer.process import PROJECT_ROOT, environment, read_event
+from components.trainer import process
+from components.trainer.process import PROJECT_ROOT, TrainingProcess, environment
+from components.trainer.settings.compute import ComputeSettings
 
 
 def test_training_process_imports_the_project_the_user_code_and_what_was_there():
@@ -24,10 +26,17 @@ def test_log_level_of_the_user_is_kept():
     )
 
 
-@pytest.mark.parametrize("line", ["", "hello", "{broken", "{}", '{"loss": 1}', "[1]", "3"])
-def test_line_that_is_no_event_is_left_alone(line):
-    assert read_event(line) is None
-
-
-def test_event_is_read():
-    assert read_event('{"event": "epoch", "epoch": 1}\n') == {"event": "epoch", "epoch": 1}
+@pytest.mark.parametrize(
+    ("compute", "forks"),
+    [
+        (ComputeSettings(), True),
+        (ComputeSettings(backend="jax"), False),  # Keras has read its backend
+        (ComputeSettings(cpu_devices=8), False),
+    ],
+)
+def test_only_a_training_that_needs_what_is_loaded_is_forked(monkeypatch, compute, forks):
+    monkeypatch.delenv("KERAS_BACKEND", raising=False)
+    asked = []
+    monkeypatch.setattr(process, "start_module", lambda *_, may_fork, **__: asked.append(may_fork))
+    TrainingProcess(Path("job.json"), import_roots=[], compute=compute)
+    assert asked == [forks]

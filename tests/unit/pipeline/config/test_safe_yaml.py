@@ -1,10 +1,10 @@
 """What YAML may hold, how its scalars are read, and which documents are refused with which words."""
 
 import json
-import time
 
 import pytest
 import yaml
+from counted import lines_run
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -183,16 +183,14 @@ def test_depth_up_to_the_bound_is_read():
 
 
 def test_exploding_aliases_are_refused_at_once():
-    begin = time.process_time()
-    refusal(LAUGHS)
-    assert time.process_time() - begin < 0.5
+    assert lines_run(lambda: refusal(LAUGHS)) < 200  # what they would stand for is 9**8 items
 
 
-def test_largest_file_is_read_within_seconds():
-    begin = time.process_time()
+def test_largest_file_is_read_and_each_of_its_items_once():
     items = read_yaml("[" + "1," * (MAX_BYTES // 2 - 1) + "]", name="w").data
     assert len(items) == MAX_BYTES // 2 - 1
-    assert time.process_time() - begin < 20
+    few, many = (lines_run(lambda n=n: read_yaml("[" + "1," * n + "]", name="w")) for n in (1000, 4000))
+    assert many - few < 3000 * 60  # 47 measured, whatever the file's size
 
 
 def test_file_name_and_hostile_key_do_not_reach_the_terminal_raw():

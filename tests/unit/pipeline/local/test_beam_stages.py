@@ -1,6 +1,7 @@
 """Beam's stages in a few words."""
 
 import logging
+from types import SimpleNamespace
 
 import pytest
 
@@ -33,7 +34,7 @@ def test_a_stage_is_named_by_its_first_transform(fused, name):
 
 def test_a_stage_is_told_once_in_half_a_second(monkeypatch):
     now = [100.0]
-    monkeypatch.setattr(beam_stages.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(beam_stages, "time", SimpleNamespace(monotonic=lambda: now[0]))
     told: list[str] = []
     handler = StageHandler(told.append)
     for _ in range(20):

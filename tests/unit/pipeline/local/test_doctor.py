@@ -1,10 +1,10 @@
 """The doctor names what is there, and a remedy for what is not; never what credentials hold."""
 
 import json
-import time
 from pathlib import Path
 
 import pytest
+from counted import commands_run
 
 from pipeline.local import doctor
 from pipeline.local.doctor import Diagnosis, Finding, examine
@@ -14,10 +14,14 @@ def named(diagnosis, name):
     return [finding for finding in diagnosis.findings if finding.name == name]
 
 
-def test_machine_packages_and_programs_are_named_in_seconds(tmp_path):
-    began = time.monotonic()
-    diagnosis = examine(tmp_path, {})
-    assert time.monotonic() - began < 10  # on a machine at rest it is half a second
+def test_machine_packages_and_programs_are_named_and_nothing_heavy_is_asked(tmp_path):
+    found = []
+    commands = commands_run(lambda: found.append(examine(tmp_path, {})))
+    [diagnosis] = found
+    # Interpreters tell which backends they have without importing one; programs tell their version.
+    heavy = ("import tensorflow", "import jax", "import torch")
+    assert [command for command in commands if any(each in " ".join(command) for each in heavy)] == []
+    assert len(commands) < 12
     names = {finding.name for finding in diagnosis.findings}
     assert {
         "cores",
@@ -141,7 +145,6 @@ def test_text_shows_groups_marks_and_remedies():
 
 
 def test_interpreter_that_hangs_is_given_up(monkeypatch):
-    began = time.monotonic()
     python = Path(doctor.sys.executable)
-    assert doctor._ask(python, "import time; time.sleep(60)", 0.5) == {}
-    assert time.monotonic() - began < 5
+    # As long as pytest lets a test take, and longer.
+    assert doctor._ask(python, "import time; time.sleep(3600)", 0.5) == {}

@@ -1,9 +1,12 @@
+import errno
+import os
+import tempfile
 from functools import partial
 from unittest.mock import Mock
 
 import pytest
 
-from pipeline.errors import ConfigError
+from pipeline.errors import ConfigError, PipelineError
 from pipeline.local import execution, steps
 from pipeline.local.history import History
 from pipeline.local.request import workload_request
@@ -52,3 +55,21 @@ def test_a_place_that_no_model_can_be_pushed_to_is_refused_before_anything_runs(
         begin(request, display=Mock())
 
     assert list(History(output).runs()) == []
+
+
+def test_machine_that_refuses_ends_the_run_in_words_with_the_way_on(project, tmp_path, monkeypatch):
+    def full(prefix):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), f"/full/{prefix}")
+
+    monkeypatch.setattr(tempfile, "mkdtemp", full)
+    monkeypatch.setattr(execution, "is_all_known", lambda *_: False)
+    workload, output = project / "workloads/taxi/workload.yaml", tmp_path / "output"
+    request = workload_request(workload, sets=[], profile=None, output=output, beam_args=())
+
+    with pytest.raises(PipelineError) as told:
+        execution.execute(request, display=Mock())
+
+    [run] = History(output).runs()
+    assert (run.state, run.exit_code) == ("failed", 1)
+    assert told.value.message == "/full/slipway-run-: No space left on device."
+    assert f"resume {run.run_id}" in told.value.hint

@@ -1,5 +1,6 @@
 """One engine at a time for a folder, and a store that is whole and free."""
 
+import errno
 import fcntl
 import json
 import os
@@ -7,8 +8,8 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -184,11 +185,19 @@ def test_steps_share_a_folder_and_keep_an_engine_out(tmp_path):
         assert is_locked(tmp_path)
 
 
-def test_step_waits_for_an_engine_to_end(owner, tmp_path):
-    threading.Timer(0.6, owner.kill).start()
-    began = time.monotonic()
+def test_step_waits_for_an_engine_to_end(owner, tmp_path, monkeypatch):
+    looks = []
+
+    def look_again(_pause_s):
+        looks.append(is_locked(tmp_path / "out"))
+        if len(looks) == 20:
+            owner.kill()
+            owner.wait()
+
+    # Of this module alone: threads of other tests sleep as well.
+    monkeypatch.setattr(lock, "time", SimpleNamespace(monotonic=time.monotonic, sleep=look_again))
     with locked(tmp_path / "out", run_id="step", shared=True):
-        assert time.monotonic() - began > 0.5
+        assert looks == 20 * [True]
 
 
 @pytest.mark.parametrize("holds", [working, changing_pushes])
@@ -240,3 +249,17 @@ def test_lock_that_is_a_link_is_refused_and_what_it_leads_to_stays(tmp_path):
         pass
     assert not is_locked(tmp_path / "out")
     assert precious.read_text() == "kept"
+
+
+def test_folder_that_cannot_be_locked_is_refused_in_words(tmp_path, monkeypatch):
+    def refuse(descriptor, operation):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+
+    with (
+        pytest.raises(UsageError, match="cannot be locked: No locks available"),
+        locked(tmp_path, run_id="x"),
+    ):
+        pytest.fail("it was taken for locked")
+    assert not is_locked(tmp_path)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.local.named_files import named_files
+from pipeline.local.named_files import named_code, named_files
 
 
 @pytest.fixture
@@ -58,3 +58,19 @@ def test_folder_that_holds_what_the_run_writes_does_not_count(folder):
 def test_what_is_written_or_read_in_another_way_does_not_count(folder):
     assert named({"push_destination": {"base_directory": "./words"}}, node_type="Pusher") == ([], [])
     assert named({"input_base": "words", "artifact_uri": "words"}) == ([], [])
+
+
+def test_dotted_paths_and_python_files_are_code():
+    values = {"run_fn": "shop.trainer.run_fn", "module_file": "/srv/trainer.py", "splits": ["train", "1.5"]}
+    assert named_code(values) == {"shop.trainer.run_fn", "/srv/trainer.py"}
+
+
+def test_module_without_a_dot_is_code_where_the_parameter_says_that_it_is_a_module():
+    metrics = [{"class_name": "Share", "module": "shop_metrics"}, {"class_name": "AUC", "module": ""}]
+    values = {
+        "eval_config": {"metrics_specs": [{"metrics": metrics}]},
+        "module_path": "shop",
+        "split": "eval",
+    }
+    assert named_code(values) == {"shop_metrics", "shop"}
+    assert named_code({"module_path": "shop@/pipeline_root/_wheels/shop.whl"}) == set()

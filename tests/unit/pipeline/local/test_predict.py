@@ -1,5 +1,6 @@
 """What `predict` refuses before it loads a model, and what it says when it is done."""
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from components.predictor.predict_files import InputTask
 from components.pusher.publish import publish
 from pipeline.config import WorkloadConfig
 from pipeline.errors import UsageError
+from pipeline.local import predict as predict_module
 from pipeline.local.predict import Predicted, Reader, _options, predict
 
 
@@ -247,3 +249,27 @@ def test_the_first_answers_are_shown_and_the_folder_stays_the_last_line(tmp_path
     assert lines[2].endswith("...")
     assert len(lines[2]) < 210
     assert lines[-1] == str(tmp_path)
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+def test_nothing_half_done_is_left_where_it_is_told_to_end(tmp_path, saved, monkeypatch, signum):
+    def half(*arguments):
+        folder = arguments[4]
+        (folder / "predictions-00000-of-00001.jsonl").write_text("half", encoding="utf-8")
+        signal.raise_signal(signum)
+
+    monkeypatch.setattr(predict_module, "_predict", half)
+    publish(saved, base=tmp_path / "output/serving/toy", papers={})
+    (tmp_path / "rows.csv").write_text("fare\n1\n", encoding="utf-8")
+    options = {"version": None, "file_format": None, "beam_args": []}
+
+    with pytest.raises(KeyboardInterrupt):
+        predict(
+            make_config(),
+            tmp_path / "output",
+            source=str(tmp_path / "rows.csv"),
+            to=tmp_path / "to/here",
+            **options,
+        )
+
+    assert list((tmp_path / "to").iterdir()) == []

@@ -28,7 +28,7 @@ def sleeper():
 
     def start(run_folder):
         environment = {**os.environ, RUN_VARIABLE: str(run_folder)}
-        process = subprocess.Popen(["sleep", "60"], env=environment, start_new_session=True)
+        process = subprocess.Popen(["sleep", "3600"], env=environment, start_new_session=True)
         started.append(process)
         # The kernel shows no environment in the middle of an exec.
         wait_until(lambda: RUN_VARIABLE.encode() in Path(f"/proc/{process.pid}/environ").read_bytes())
@@ -40,7 +40,7 @@ def sleeper():
         process.wait()
 
 
-def wait_until(true, limit_s: float = 5.0) -> None:
+def wait_until(true, limit_s: float = 60.0) -> None:
     until = time.monotonic() + limit_s
     while not true():
         assert time.monotonic() < until, "it did not come true in time"
@@ -138,7 +138,7 @@ if sys.argv[1] == "die":
     if child == 0:
         die_with_parent(signal.SIGKILL, parent=parent)
         print(os.getpid(), flush=True)
-        time.sleep(60)
+        time.sleep(3600)
     os.read(0, 1)
 else:
     adopt_orphans()

@@ -13,7 +13,7 @@ from components.pusher.manifest import verify as problem_of
 from components.pusher.publish import publish
 from components.pusher.shelf import shelf_at, thin_out
 from pipeline.config import WorkloadConfig
-from pipeline.errors import UsageError
+from pipeline.errors import PipelineError, UsageError
 from pipeline.local import commands
 from pipeline.local.lock import alone, working
 from pipeline.local.retention import kept_runs
@@ -130,6 +130,24 @@ def test_rollback_is_on_record_with_who_when_and_why(config, output, base, pushe
     assert commands.show_text(record).endswith(f"\nlive      version {newest}")
     card = (done.published.path / "MODEL_CARD.md").read_text(encoding="utf-8")
     assert "by ann, reason wrong fares" in card
+
+
+def test_rollback_that_cannot_be_noted_is_done_all_the_same_and_says_so(output, base, pushed, tmp_path):
+    _, bad = pushed("a", "b")
+    (output / "runs").write_text("in the way", encoding="utf-8")
+    config = make_config(hook=["touch", str(tmp_path / "told")])
+
+    with pytest.raises(PipelineError) as told:
+        rollback(config, output, to=None)
+
+    assert live_model(base) == "a"
+    assert (tmp_path / "told").exists()
+    [live, *_] = versions(config, output)
+    assert live.version > bad
+    assert told.value.message == (
+        f"Version {live.copy_of} is live again as {live.version}, but `runs` will not tell of it: "
+        f"{output} cannot be written: Not a directory."
+    )
 
 
 def test_rollback_is_never_the_latest_run_and_gc_keeps_it(config, output, base, pushed):

@@ -250,7 +250,7 @@ TABLES = {
     "one class": ({"a": _number, "y": _one("yes")}, "the same in every row, yes", "--label"),
     "ids only": ({"an id": lambda row: row, "y": lambda row: row % 2}, "No column is left", "--keep 'an id'"),
     "no names": ({"0.5": _number, "1": lambda row: row % 2}, "has no column 'y'", "put a line with names"),
-    "another name": ({"a": _number, "yy": lambda row: row % 2}, "has no column 'y'", "the nearest is yy"),
+    "another name": ({"a": _number, "yy": lambda row: row % 2}, "has no column 'y'", "the nearest is 'yy'"),
     "infinite": ({"a": _number, "y": lambda row: "inf" if row == 3 else row / 7}, "32-bit", "empty these"),
 }
 
@@ -289,9 +289,13 @@ def test_a_first_row_that_a_run_would_refuse_is_refused_here(root):
 
 def test_the_first_row_that_cannot_be_read_is_told_where_all_are_such(root):
     (root / "data.csv").write_text("a,y\n1\n2\n", encoding="utf-8")
-    with pytest.raises(UsageError, match="no row that can be read") as refused:
+    with pytest.raises(UsageError, match="the first row has 1 value, the header 2 names"):
         _begin(root, label="y")
-    assert "data.csv line 2: too few fields" in refused.value.message
+    (root / "data.csv").write_text("a,y\n1,2\n", encoding="utf-8")
+    (root / "data.jsonl").write_text('{"a": {"b": 1}}\n', encoding="utf-8")
+    with pytest.raises(UsageError, match="holds no object that can be a row") as refused:
+        _begin(root, label="y", data="data.jsonl")
+    assert "data.jsonl line 1: nested JSON" in refused.value.message
 
 
 def test_names_that_differ_in_signs_only_make_two_features(root):

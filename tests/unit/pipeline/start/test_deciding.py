@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 from pipeline.errors import UsageError
-from pipeline.start.deciding import Role, decide, decide_task
+from pipeline.start.deciding import Role, decide
 from pipeline.start.facts import facts_of
+from pipeline.start.label import decide_task
 
 ROWS = 1000
 
@@ -60,9 +61,22 @@ def _role(column, **options):
         (
             "remark",
             [f"the {row}. thing that this person said" for row in range(ROWS)],
-            Role.LEFT_OUT,
-            "free text",
+            Role.TEXT,
+            "free text, 7 words on average: its words and pairs of words",
         ),
+        (
+            "amount",
+            [*(f"{row}.25" for row in range(ROWS - 1)), "Total"],
+            Role.LEFT_OUT,
+            "text: numbers but for 'Total'; mend these cells, and begin anew",
+        ),
+        (
+            "years",
+            [*_cycle(*map(str, range(60)))[:-4], "a", "b", "c", "90+"],
+            Role.CATEGORY,
+            "64 different texts, numbers but for '90+', 'a', 'b' and 1 more",
+        ),
+        ("car", [f"ford no{row}" for row in range(ROWS)], Role.TEXT, "free text, 2 words"),
         ("country", _cycle("CH"), Role.LEFT_OUT, "the same in every row: CH"),
         ("fax", [None] * (ROWS - 1) + ["1"], Role.LEFT_OUT, "a value in 1 of 1,000 rows only"),
         ("nothing", [None] * ROWS, Role.LEFT_OUT, "empty in every row"),
@@ -140,6 +154,30 @@ def test_a_label_that_cannot_be_one_is_refused(values, asked, words):
         decide_task(_facts("label", values), asked)
 
 
+@pytest.mark.parametrize(
+    ("values", "remedy"),
+    [
+        ([f"c{n}" for n in range(101)], "the rare ones share a name"),
+        ([*(f"${n}.50" for n in range(2000)), "Total"], "numbers but for 'Total': mend these cells"),
+        ([f"2024-{1 + n % 12:02}-{1 + n // 12:02}" for n in range(200)], "counts the days since"),
+        (list(range(101)), "--task regression"),
+    ],
+)
+def test_a_label_of_too_many_values_gets_a_remedy_that_works(values, remedy):
+    with pytest.raises(UsageError, match="too many for classes, of which 100 are the most") as refused:
+        decide_task(_facts("label", values), "multiclass")
+    assert remedy in refused.value.hint
+
+
+def test_classes_that_differ_in_capitals_and_spaces_only_are_told():
+    label = _facts("paid", _cycle("Yes", "no", " yes", "NO", "maybe"))
+    plan = decide([_facts("x", NOISE.tolist()), label], label="paid", task="multiclass", leaks={})
+    assert [note for note in plan.notes if "of their own" in note] == [
+        "paid ' yes' and 'Yes' are classes of their own: write them alike where they mean the same.",
+        "paid 'NO' and 'no' are classes of their own: write them alike where they mean the same.",
+    ]
+
+
 def test_a_table_without_a_feature_is_refused_with_the_reasons():
     with pytest.raises(UsageError, match=r"No column is left .*country: the same in every row") as refused:
         decide([_facts("country", _cycle("CH")), LABEL], label="churned", task="binary", leaks={})
@@ -177,3 +215,16 @@ def test_notes_tell_what_the_user_should_know():
     assert "Much of churned can be told from one column alone: x (score 0.9)." in notes
     assert "line (" not in notes, "it is an id, and left out"
     assert "tags holds several values a row" in notes
+
+
+def test_so_many_words_of_a_text_are_read_as_nearly_all_texts_have():
+    short, long = (
+        [f"red car {row}" for row in range(ROWS - 5)],
+        ["many " * 1000 + str(row) for row in range(5)],
+    )
+    assert _role(_facts("remark", short + long)).values == 5  # three words and two pairs
+    assert _role(_facts("remark", [f"{'word ' * 900}{row}" for row in range(ROWS)])).values == 256
+
+
+def test_texts_without_a_letter_are_read_nevertheless():
+    assert _role(_facts("remark", [f"{'- ' * (row + 2)}" for row in range(ROWS)])).values == 2

@@ -65,3 +65,17 @@ def test_texts_are_dates_only_where_all_of_them_are(values, moment):
 )
 def test_numbers_are_moments_only_where_name_and_range_agree(name, values, moment):
     assert facts_of(name, "int", _numbers(*values)).moment == moment
+
+
+@pytest.mark.parametrize(
+    ("values", "others"),
+    [
+        ([*(f"${row},000.50" for row in range(1, 40)), "Total", "n/a?"], ("Total", "n/a?")),
+        ([*(f"{row}" for row in range(100, 140)), "007"], ()),
+        ([*"abcdefgh", "1"], ()),
+        (["1.2.3.4"] * 30, ()),
+        ([], ()),
+    ],
+)
+def test_the_few_texts_among_numbers_are_named_but_not_among_codes(values, others):
+    assert facts_of("x", "text", _texts(*values)).others == others

@@ -20,6 +20,14 @@ def _forms(values, *, has_types=False, **others):
         (["$12.50", "$1,200", None], {"thousands": ",", "unit": "$"}, "written as $1,200"),
         (["1.234,50 €", "7,00 €"], {"decimal": ",", "thousands": ".", "unit": "€"}, "written as 1.234,50 €"),
         (["12%", "3 %", "?"], {"unit": "%"}, "? for no value"),
+        (
+            ["$7", "($1,234.50)"],
+            {"thousands": ",", "unit": "$"},
+            "written as $7, negative ones as ($1,234.50)",
+        ),
+        (["7", "(5)"], {}, "written as 7, negative ones as (5)"),
+        (["3.1", "\u22125.2"], {}, "written as 3.1, negative ones as \u22125.2"),
+        (["(0,5)", "1,25"], {"decimal": ","}, "negative ones as (0,5)"),
         (["CHF 5", "7 CHF"], {"unit": "CHF"}, "written as CHF 5"),
     ],
 )
@@ -76,6 +84,8 @@ def test_dates_that_could_be_read_in_two_orders_are_told_with_the_other_one():
         ["12345678901234567"],
         ["a", "1"],
         ["1.2.3.4"],
+        ["(1)", "(2)"],
+        ["(07)", "7"],
         ["NA"],
         [],
         ["31.02.2021", "14.13.2021"],

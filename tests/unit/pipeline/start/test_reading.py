@@ -5,6 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from components.errors import ComponentError
+from pipeline.errors import UsageError
 from pipeline.start.reading import read_table
 
 MEBIBYTE = 1 << 20
@@ -74,6 +75,23 @@ def test_whole_numbers_beyond_53_bits_are_read(tmp_path):
     path = tmp_path / "in.parquet"
     pq.write_table(pa.table({"at_ns": [1_700_000_000_000_000_001 + row for row in range(30)]}), path)
     assert read_table(str(path), root=tmp_path).rows == 30
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("data.tfrecord", "data.format to tfrecord"),
+        ("data.tfrecord.gz", "data.format to tfrecord"),
+        ("data.dta", "pandas.read_stata"),
+        ("data.xlsx", "save the sheet as CSV"),
+        ("data.bin", "rename the files by what they hold"),
+    ],
+)
+def test_other_files_get_the_way_that_works_for_them(tmp_path, name, remedy):
+    (tmp_path / name).write_bytes(b"x")
+    with pytest.raises(UsageError, match="no file whose name ends in") as refused:
+        read_table(name, root=tmp_path)
+    assert remedy in refused.value.hint
 
 
 def test_first_row_with_a_value_more_is_refused_as_run_refuses_it(tmp_path):

@@ -66,7 +66,12 @@ def test_a_class_that_only_later_rows_have_forbids_a_split_by_time():
 
 def test_labels_that_are_others_in_the_later_rows_forbid_a_split_by_time():
     label = np.array(["no", "no", "yes"] * 200 + ["yes", "yes", "no"] * 100, dtype=object)
-    assert "time" not in _split(label=label, day=DAYS, x=NOISE)[1].by
+    plan, split = _split(label=label, day=DAYS, x=NOISE)
+    assert "time" not in split.by
+    assert plan.notes[-1].startswith(
+        "Rows from 2022-08-24 on have quite another churned than earlier ones, so day does not decide"
+    )
+    assert not any("quite another" in note for note in _split(day=DAYS, x=NOISE)[0].notes)
 
 
 def test_rows_of_one_person_stay_together_and_the_person_is_no_feature():

@@ -10,6 +10,13 @@ from components.data_gate.raw_rows import matches
 from components.data_gate.rules.grown import numbers_moved, texts_moved
 
 RNG = np.random.default_rng(0)
+BEGIN = RNG.bit_generator.state
+
+
+@pytest.fixture(autouse=True)
+def drawn_from_the_begin():
+    """What a test draws does not hang on those before it."""
+    RNG.bit_generator.state = BEGIN
 
 
 def test_text_that_grew_is_told_with_its_counts():

@@ -7,6 +7,8 @@ from components.errors import ComponentError
 from components.trainer.boosting.arrays import floor32, laid_out, words_of
 from components.trainer.boosting.growing import Growth, grow, loss_of, scores_of
 from components.trainer.boosting.matrix import Columns
+from components.trainer.boosting.rounding import settled
+from components.trainer.boosting.texts import fit_texts, scaled_others
 from components.trainer.features import Feature
 from components.trainer.models import boosted_trees
 from components.trainer.own_fit import Rows
@@ -72,6 +74,44 @@ def test_the_graph_answers_as_scikit_learn_does(classes):
     matrix = columns.matrix(new)
     walked = trees(matrix).numpy() + grown.offsets(growth.outputs)
     np.testing.assert_allclose(walked, scores_of(grown.trees, matrix, growth), atol=2e-5)
+
+
+def test_what_rounding_changes_never_changes_the_answer():
+    days = np.random.default_rng(5).integers(0, 40, 900)
+    exact = np.sin(days * 0.15).astype(np.float32)
+    other = np.nextafter(exact, np.float32(2))
+    is_other = np.arange(900) % 2 == 1
+    amounts = (exact + np.where(is_other, 0.5, 0.0)).astype(np.float32)  # as luck may have it
+    features = {"season": Feature(name="season", dtype="float32")}
+    rows = Rows(features, {"season": np.where(is_other, other, exact)[:, None]}, amounts, seed=1)
+    model = boosted_trees.build_model(features, {"classes": None, **SMALL})
+    boosted_trees.fit(model, rows, {"classes": None, **SMALL})
+    trees = model.get_layer("trees")
+    assert int(trees.size[0]) > 0
+    answers = [
+        trees(values[:, None]).numpy() for values in (exact, other, np.nextafter(exact, np.float32(-2)))
+    ]
+    assert (answers[0] == answers[1]).all()
+    assert (answers[0] == answers[2]).all()
+
+
+@pytest.mark.parametrize(
+    ("values", "are"),
+    [
+        ([0.5, 0.5 + 2**-24, -0.25, 1.0], [0.5, 0.5, -0.25, 1.0]),
+        ([1.0, 2.0, 3.0], [1.0, 2.0, 3.0]),
+        ([3.0], [3.0]),
+        ([0.0, 0.0, 1e-30], [0.0, 0.0, 1e-30]),
+        ([1e6, 1.0, 1.001], [1e6, 1.0, 1.001]),  # a large one does not make others equal
+    ],
+)
+def test_only_values_within_rounding_become_equal(values, are):
+    assert settled(np.array(values, np.float32)).tolist() == np.array(are, np.float32).tolist()
+
+
+def test_values_that_lie_dense_stay_what_they_are():
+    dense = np.arange(5000, dtype=np.float32) * np.float32(2**-24) + np.float32(1)
+    assert (settled(dense) == dense).all()
 
 
 @pytest.mark.parametrize("classes", [None, 2, 3])
@@ -166,9 +206,100 @@ def test_categories_take_as_many_words_as_the_largest_needs():
     assert words_of(Columns(names=("size",), categories=())) == 0
 
 
-def _fitted(values, labels, classes):
+WORDS = {
+    "note": Feature(name="note", dtype="int64", shape=(4,), categories=1000),
+    "title": Feature(name="title", dtype="int64", shape=(2,), categories=500),
+    "size": FEATURES["size"],
+    "zone": FEATURES["zone"],
+}
+
+
+def _notes(rows, seed=0):
+    rng = np.random.default_rng(seed)
+    notes = rng.integers(1, 300, (rows, 4)).astype(np.int32)
+    notes[rng.random((rows, 4)) < 0.3] = 0
+    return {
+        "note": notes,
+        "title": rng.integers(0, 400, (rows, 2)).astype(np.int32),
+        "size": rng.normal(size=(rows, 1)).astype(np.float32),
+        "zone": rng.integers(0, 3, (rows, 1)).astype(np.int32),
+    }
+
+
+def _told(values, classes):
+    """What stands in the words: of many, each adds something of its own."""
+    effect = np.random.default_rng(5).normal(size=1000)
+    effect[0] = 0.0
+    amounts = effect[values["note"]].sum(axis=1) + (values["size"] * (values["zone"] == 1))[:, 0]
+    return amounts if classes is None else np.digitize(amounts, [-0.5, 0.5][: classes - 1]).astype(float)
+
+
+@pytest.mark.parametrize("classes", [None, 2, 3])
+def test_it_learns_what_stands_in_words(classes):
+    values, new = _notes(3000), _notes(500, seed=9)
+    model = _fitted(values, _told(values, classes), classes, features=WORDS)
+    answers, truth = model.predict(new, verbose=0), _told(new, classes)
+    if classes is None:
+        assert np.mean((answers[:, 0] - truth) ** 2) < 0.15 * np.var(truth)
+    else:
+        chosen = answers.argmax(axis=1) if classes > 2 else answers[:, 0] > 0.5
+        assert np.mean(chosen == truth) > (0.85 if classes == 2 else 0.75)
+
+
+def test_words_add_up_in_the_graph_as_in_the_fit():
+    values, new = _notes(500), _notes(50, seed=9)
+    new["note"][:5] = 0  # empty texts
+    new["note"][5] = 999  # words that no row trained on had
+    found = fit_texts(WORDS, values, _told(values, 3), _growth(3))
+    model = boosted_trees.build_model(WORDS, {"classes": 3, **SMALL})
+    layer = model.get_layer("words_of_note")
+    layer.learn(found.words["note"], found.kernels["note"])
+    summed = layer(new["note"]).numpy()
+    np.testing.assert_allclose(
+        summed, found.words["note"].matrix(new["note"]) @ found.kernels["note"], atol=1e-5
+    )
+    assert not summed[:6].any()
+
+
+def test_trees_never_see_what_a_row_itself_taught_the_words():
+    values = _notes(400)
+    labels = np.random.default_rng(2).normal(size=400)  # nothing to learn
+    found = fit_texts(WORDS, values, labels, _growth(None))
+    assert abs(np.corrcoef(found.answers[:, 0], labels)[0, 1]) < 0.2
+
+
+def test_a_rare_flag_beside_words_stays_a_flag_and_numbers_get_one_spread():
+    values = {"size": np.zeros((1000, 1), np.float32), "number": _values(1000)["size"] * 50}
+    values["size"][3] = 1.0
+    features = {name: Feature(name=name, dtype="float32") for name in values}
+    table, scale = scaled_others(Columns.of(features), values, 1000)
+    assert table[:, 1].max() == 1.0
+    assert scale == pytest.approx([50, 1], rel=0.1)
+
+
+def test_words_alone_are_enough():
+    features = {"note": WORDS["note"]}
+    values = {"note": _notes(1000)["note"]}
+    labels = np.random.default_rng(5).normal(size=1000)[values["note"]].sum(axis=1)
+    answers = _fitted(values, labels, None, features=features).predict(values, verbose=0)
+    assert np.mean((answers[:, 0] - labels) ** 2) < 0.3 * np.var(labels)
+
+
+def test_a_class_of_one_row_and_texts_without_a_word_are_no_obstacle():
+    values = _notes(100)
+    values["title"][:] = 0
+    labels = np.zeros(100)
+    labels[0], labels[1:20] = 2, 1
+    answers = _fitted(values, labels, 4, features=WORDS).predict(values, verbose=0)
+    assert np.isfinite(answers).all()
+    assert answers[:, 3].max() < 0.01
+    with pytest.raises(ComponentError, match="the same in every row"):
+        _fitted(values, np.ones(100), 2, features=WORDS)
+
+
+def _fitted(values, labels, classes, features=FEATURES):
     settings = {"classes": classes, **SMALL}
-    model = boosted_trees.build_model(FEATURES, settings)
-    rows = Rows(features=FEATURES, values=values, labels=np.asarray(labels, np.float32), seed=1)
+    model = boosted_trees.build_model(features, settings)
+    rows = Rows(features=features, values=values, labels=np.asarray(labels, np.float32), seed=1)
     boosted_trees.fit(model, rows, settings)
     return model

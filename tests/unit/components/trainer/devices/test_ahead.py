@@ -41,7 +41,7 @@ PROBE = """
     iterator = iter(ahead(blocks()))
     (first, _) = next(iterator)
     found["devices"] = sorted({column.device.rpartition("/")[2] for column in first.values()})
-    limit = time.monotonic() + 20
+    limit = time.monotonic() + 60
     while len(found["made"]) < 1 + AHEAD and time.monotonic() < limit:
         time.sleep(0.01)
     found["made_ahead"] = found["made"][: 1 + AHEAD]

@@ -2,9 +2,9 @@
 
 import os
 import socket
-import time
 
 import pytest
+from counted import commands_run
 
 from components.errors import ComponentError
 from components.trainer.devices.contact import count_tpu_cores, require_reachable
@@ -37,12 +37,13 @@ def test_one_dead_host_of_several_is_named(dead_port):
             require_reachable(address)
 
 
-def test_dead_address_is_an_error_in_seconds_not_minutes(dead_port):
-    began = time.monotonic()
-    settings = ComputeSettings(device="tpu", tpu_address=f"grpc://127.0.0.1:{dead_port}")
-    with pytest.raises(ComponentError, match="no TPU answers at"):
-        open_devices(settings, {})
-    assert time.monotonic() - began < 10
+def test_dead_address_is_an_error_before_anything_connects_to_it_for_minutes(dead_port):
+    def opened():
+        settings = ComputeSettings(device="tpu", tpu_address=f"grpc://127.0.0.1:{dead_port}")
+        with pytest.raises(ComponentError, match=r"no TPU answers at .*: Connection refused"):
+            open_devices(settings, {})
+
+    assert commands_run(opened) == []  # no process that makes the first contact
 
 
 def test_host_that_swallows_every_packet_is_given_up_after_the_limit():
@@ -56,10 +57,9 @@ def test_host_that_swallows_every_packet_is_given_up_after_the_limit():
             for each in waiting:
                 each.setblocking(False)
                 each.connect_ex(("127.0.0.1", port))
-            began = time.monotonic()
-            with pytest.raises(ComponentError, match="no TPU answers at"):
+            # The kernel's own words, after two minutes, are "Connection timed out".
+            with pytest.raises(ComponentError, match=r": timed out \(tried for 0\.3 s at most\)"):
                 require_reachable(f"grpc://127.0.0.1:{port}", limit_s=0.3)
-            assert time.monotonic() - began < 5
         finally:
             for each in waiting:
                 each.close()
@@ -81,11 +81,9 @@ def first_contact(tmp_path, monkeypatch):
 def test_tpu_that_takes_the_connection_and_says_nothing_is_given_up_and_its_process_ended(
     first_contact, tmp_path
 ):
-    first_contact(f"echo $$ > {tmp_path}/pid\nexec sleep 60")
-    began = time.monotonic()
+    first_contact(f"echo $$ > {tmp_path}/pid\nexec sleep 3600")  # no test may take so long
     with pytest.raises(ComponentError, match=r"the TPU 'local' did not answer within 0\.5 s"):
         count_tpu_cores("tensorflow", "local", limit_s=0.5)
-    assert time.monotonic() - began < 10
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
 

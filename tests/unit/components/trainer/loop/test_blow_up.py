@@ -1,6 +1,7 @@
 """A training has blown up when its loss is no number, or above the limit; that is looked at now and then."""
 
 import math
+from types import SimpleNamespace
 
 import pytest
 
@@ -24,7 +25,7 @@ def test_loss_above_the_limit_is_told_with_the_limit():
 
 def test_loss_of_the_call_before_is_looked_at_and_only_twice_a_second(monkeypatch):
     now = [100.0]
-    monkeypatch.setattr(blow_up.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(blow_up, "time", SimpleNamespace(monotonic=lambda: now[0]))
     guard = LossGuard(BlowUpSettings())
     guard.after_step(math.nan, "after step 1")
     guard.after_step(1.0, "after step 2")  # too early to look

@@ -1,6 +1,7 @@
 """How long steps wait for input is counted while they train, and tells a slow input from a fast one."""
 
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,56 +15,89 @@ pytestmark = [
     pytest.mark.filterwarnings("default"),
 ]
 
-STEPS, EPOCHS = 8, 3
+STEPS, EPOCHS, EXECUTION_S = 8, 3, 0.04
 
 
 def _model():
     import keras
 
-    keras.utils.set_random_seed(1)
-    entry = keras.Input((64,), name="x")
-    hidden = keras.layers.Dense(1024, activation="relu")(keras.layers.Dense(1024)(entry))
-    model = keras.Model({"x": entry}, keras.layers.Dense(1)(hidden))
+    entry = keras.Input((8,), name="x")
+    model = keras.Model({"x": entry}, keras.layers.Dense(1)(entry))
     model.compile(optimizer="sgd", loss="mse")
     model.steps_per_execution = 4
     model.jit_compile = False
     return model
 
 
-def _blocks(*, block_s, batch):
-    """Blocks of two steps, each of which takes so many seconds to make."""
+class _Clock:
+    """A clock that moves on while an element is made, and for a fixed time with each execution of four steps.
+
+    One that goes on by itself tells how busy the machine is, too: where a core was taken for some
+    milliseconds while a block was asked for, that was counted as waiting, and steps of 1 ms were told as
+    input-bound by an input that was always ready.
+    """
+
+    def __init__(self):
+        self._now_s = 1.7e9
+
+    def go_on(self, seconds):
+        self._now_s += seconds
+
+    def perf_counter(self):  # looked at before and after each execution
+        self.go_on(EXECUTION_S)
+        return self._now_s
+
+    def timestamp(self):  # looked at within it
+        import tensorflow as tf
+
+        return tf.ensure_shape(tf.numpy_function(lambda: self._now_s, [], tf.float64), [])
+
+
+def _waited_for(block_s):
+    """Says of each block that it was waited for so long."""
     import tensorflow as tf
 
-    def made(number):
-        time.sleep(block_s)
-        return number
+    from components.trainer.loop.input_wait import InputWait
+
+    class Waited(InputWait):
+        def next_of(self, iterator):
+            self._seconds.assign_add(tf.constant(block_s, tf.float64))
+            return iterator.get_next()
+
+    return Waited()
+
+
+def _blocks():
+    """Blocks of two steps."""
+    import tensorflow as tf
 
     def block(number):
-        x = tf.random.stateless_normal([2, batch, 64], seed=[0, number])
+        x = tf.random.stateless_normal([2, 4, 8], seed=[0, number])
         return {"x": x}, tf.reduce_sum(x, 2, keepdims=True)
 
-    numbers = tf.data.Dataset.counter().map(lambda number: tf.numpy_function(made, [number], tf.int64))
-    return numbers.map(lambda number: block(tf.ensure_shape(number, []))).prefetch(2)
+    return tf.data.Dataset.counter().map(block)
 
 
 @pytest.fixture
-def told(tmp_path):
-    """Trains on blocks that take so long to make; returns the measurements of the result."""
+def told(tmp_path, monkeypatch):
+    """Trains on blocks that are waited for so long; returns the measurements of the result."""
+    from components.trainer.loop import stepping
     from components.trainer.loop.execution import takes_blocks
     from components.trainer.loop.fit import Input, fit
-    from components.trainer.loop.input_wait import InputWait
     from components.trainer.loop.preemption import Preemption
     from components.trainer.result import summarise
 
-    def call(*, block_s, batch):
+    def call(*, block_s):
+        clock = _Clock()
+        monkeypatch.setattr(stepping, "time", SimpleNamespace(perf_counter=clock.perf_counter))
         job = TrainingJob(
             train_files=("none",),
             eval_files=(),
-            features=(Feature(name="x", dtype="float32", shape=(64,)), Feature(name="y", dtype="float32")),
+            features=(Feature(name="x", dtype="float32", shape=(8,)), Feature(name="y", dtype="float32")),
             label="y",
             model="none.build_model",
             hyperparameters={},
-            batch_size=batch,
+            batch_size=4,
             epochs=EPOCHS,
             seed=1,
             output_dir=str(tmp_path),
@@ -71,9 +105,9 @@ def told(tmp_path):
         )
         model = _model()
         assert takes_blocks(model, Devices(kind="cpu", backend="tensorflow", words=""))
-        blocks = _blocks(block_s=block_s, batch=batch)
+        blocks = _blocks()
         data = Input(
-            steps_per_epoch=STEPS, in_blocks=True, wait=InputWait(),
+            steps_per_epoch=STEPS, in_blocks=True, wait=_waited_for(block_s),
             batches_from=lambda _step, _rollbacks: blocks, eval_batches=None,
         )  # fmt: skip
         reached, attempts = fit(model, job, data, Preemption(), began_at=time.time())
@@ -86,14 +120,58 @@ def told(tmp_path):
 
 
 def test_steps_that_wait_for_a_slow_input_are_told_as_input_bound(told):
-    result = told(block_s=0.1, batch=64)
-    # What a step computes is milliseconds; the rest of its 50 is waiting.
-    assert result["speed"]["input_waiting_share"] > 0.5
-    assert result["verdict"].startswith("input-bound: ")
+    result = told(block_s=0.015)
+    # An execution of 40 ms takes two blocks.
+    assert result["speed"]["input_waiting_share"] == 0.75
+    assert result["verdict"].startswith("input-bound: 75% ")
 
 
 def test_steps_that_find_their_input_made_are_told_as_compute_bound_beside_checkpoints(told):
-    # Steps of some 30 ms: beside them even a core that others take for a while makes the next block in time.
-    result = told(block_s=0.0, batch=1024)
-    assert result["speed"]["input_waiting_share"] < 0.1
-    assert result["verdict"].startswith("compute-bound: ")
+    result = told(block_s=0.0)
+    assert result["speed"]["input_waiting_share"] == 0
+    assert result["verdict"].startswith("compute-bound: 0% ")
+
+
+@pytest.fixture
+def waited():
+    """How long three elements are waited for that are made when they are asked for, by a function."""
+    import tensorflow as tf
+
+    from components.trainer.loop.input_wait import InputWait
+
+    class Elements:  # those of tf.data are made by threads of its own, at times before they are asked for
+        def __init__(self, make):
+            self._make = make
+
+        def get_next(self):
+            return tf.numpy_function(self._make, [], tf.int64)
+
+    def call(make):
+        wait = InputWait()
+        next_of = tf.function(lambda: wait.next_of(Elements(make)))
+        assert [int(next_of()) for _ in range(3)] == [7, 7, 7]
+        return wait.seconds
+
+    return call
+
+
+def test_all_time_between_asking_for_an_element_and_having_it_is_waiting(waited, monkeypatch):
+    import tensorflow as tf
+
+    clock = _Clock()
+    monkeypatch.setattr(tf, "timestamp", clock.timestamp)
+
+    def slow():
+        clock.go_on(0.5)
+        return 7
+
+    assert waited(slow) == 1.5
+    assert waited(lambda: 7) == 0
+
+
+def test_clock_is_that_of_the_machine(waited):
+    def slow():
+        time.sleep(0.01)
+        return 7
+
+    assert waited(slow) > 0

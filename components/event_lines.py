@@ -1,0 +1,23 @@
+"""What a process tells the one that started it, among what user code prints: JSON, one event a line."""
+
+import json
+from typing import Any
+
+_BEGIN = '{"event": '  # as json.dumps writes a mapping whose first key that is
+_decoder = json.JSONDecoder()
+
+
+def read_event(line: str) -> dict[str, Any] | None:
+    """The event in a line of output; None where there is none.
+
+    Others print to the same stream, and may leave a line open before the event, or write into its end.
+    """
+    start = line.find(_BEGIN)
+    while start >= 0:
+        try:
+            event, _ = _decoder.raw_decode(line, start)
+        except ValueError:
+            start = line.find(_BEGIN, start + 1)
+        else:
+            return dict(event)
+    return None

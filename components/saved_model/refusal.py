@@ -1,0 +1,30 @@
+"""What a model says of an example that it refuses, in words. Pure."""
+
+import re
+
+_COUNT = re.compile(
+    r"Key: (?P<name>.*?), Index: \d+\.\s+Number of \w+ values != expected\.\s+"
+    r"Values size: (?P<found>\d+) but output shape: \[(?P<needed>[\d,]*)\]"
+)
+_ABSENT = re.compile(r"Feature: (?P<name>.*?) \(data type: \w+\) is required but could not be found")
+_TYPE = re.compile(
+    r"Key: (?P<name>.*?), Index: \d+\.\s+Data types don't match\.\s+"
+    r"(?:Data type: (?P<found>\w+) but )?[Ee]xpected type: (?P<needed>\w+)"
+)
+_TYPES = {"int64": "whole numbers", "float": "fractions", "string": "text"}
+
+
+def in_words(message: str) -> str:
+    """The message; where it is TensorFlow's of a column of an example, what is wrong with that column."""
+    if found := _ABSENT.search(message) or _COUNT.search(message):
+        fields = found.groupdict()
+        count = int(fields.get("found") or 0)
+        if not count:
+            return f"{fields['name']} has no value, and the model needs one in every row"
+        needed = fields["needed"] or "1"
+        return f"{fields['name']} has {count} values, and the model needs {needed} in every row"
+    if found := _TYPE.search(message):
+        holds = _TYPES.get(found["found"], "another type")
+        needs = _TYPES.get(found["needed"], found["needed"])
+        return f"{found['name']} holds {holds}, and the model needs {needs}"
+    return message

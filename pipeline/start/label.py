@@ -1,0 +1,69 @@
+"""What kind of prediction a label asks for, and which column cannot be one. Pure."""
+
+from pipeline.errors import UsageError
+from pipeline.start.deciding import Task
+from pipeline.start.facts import Facts, few
+
+# A label of whole numbers with at most so many values is a class; between this and 20 somebody should say.
+_SURE_CLASSES = 10
+_MOST_CLASSES = 100
+
+
+def decide_task(label: Facts, asked: str) -> Task | None:
+    """What kind of prediction the label asks for; None where that is not clear and somebody should say.
+
+    Args:
+        label: the column.
+        asked: "auto", or a `Task` that is asked for.
+
+    Raises:
+        UsageError: the column cannot be a label of that kind.
+    """
+    if label.distinct < 2:
+        same = f"the same in every row, {next(iter(label.counts))!s:.40}" if label.distinct else "empty"
+        raise UsageError(
+            f"{label.name} is {same}: there is nothing to predict.",
+            hint="name a column with --label that holds two values at least",
+        )
+    if label.is_too_large:
+        raise UsageError(
+            f"{label.name} runs from {label.least:g} to {label.greatest:g}, beyond what 32-bit numbers hold.",
+            hint="empty these cells, or divide the column by a power of ten",
+        )
+    if asked == "regression" and label.kind == "text":
+        raise UsageError(
+            f"{label.name} holds text, as {next(iter(label.counts))!r}: a regression predicts numbers."
+        )
+    if asked == "binary" and label.distinct != 2:
+        raise UsageError(
+            f"{label.name} holds {label.distinct} different values; binary needs two.",
+            hint="leave --task out, or add --task multiclass",
+        )
+    if asked in ("binary", "multiclass") or (asked == "auto" and label.kind == "text"):
+        if label.distinct > _MOST_CLASSES:
+            raise _too_many_classes(label)
+        return "binary" if label.distinct == 2 else "multiclass"
+    if asked == "regression":
+        return "regression"
+    if label.distinct == 2:
+        return "binary"
+    if label.kind == "float" or label.distinct > 2 * _SURE_CLASSES:
+        return "regression"
+    counts_up = label.least in (0, 1) and label.greatest - label.least == label.distinct - 1
+    return "multiclass" if label.distinct <= _SURE_CLASSES and counts_up else None
+
+
+def _too_many_classes(label: Facts) -> UsageError:
+    if label.kind != "text":
+        remedy = "add --task regression"
+    elif label.moment:
+        remedy = "dates are no classes: add a column that counts the days since a fixed one, and name that"
+    elif label.others:
+        remedy = f"it holds numbers but for {few(label.others)}: mend these cells, or take their rows out"
+    else:
+        remedy = "add a column in which the rare ones share a name, and name that with --label"
+    return UsageError(
+        f"{label.name} holds {label.distinct:,} different values: too many for classes, of which "
+        f"{_MOST_CLASSES} are the most.",
+        hint=remedy,
+    )

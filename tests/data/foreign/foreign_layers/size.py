@@ -1,0 +1,3 @@
+"""What a model is built of. Data of the tests."""
+
+UNITS = 8

@@ -1,0 +1,37 @@
+"""Words and pairs of words as numbers, in a graph as tf.Transform makes it."""
+
+import pytest
+import tensorflow as tf
+
+from components.trainer.ngrams import NGRAM_CODES, hashed_ngrams
+
+pytestmark = pytest.mark.filterwarnings("default")  # TensorFlow's own imports warn
+
+
+def _codes(*texts, size=7):
+    with tf.Graph().as_default() as graph, tf.compat.v1.Session(graph=graph) as session:
+        found = hashed_ngrams(tf.constant([[text] for text in texts], tf.string), size=size)
+        assert found.shape[1] == size
+        return session.run(found).tolist()
+
+
+def test_a_text_is_its_words_and_then_its_pairs_of_words():
+    both, red, car, other = _codes("red car", "red", "car", "car red")
+    assert both[:2] == [red[0], car[0]]
+    assert both[2] not in (0, *both[:2])
+    assert both[3:] == [0, 0, 0, 0]
+    assert other[2] not in (0, both[2])
+
+
+def test_case_and_signs_do_not_matter_in_any_script():
+    assert len({tuple(row) for row in _codes("Rotes Haus!", "  rotes, haus", "ROTES-HAUS")}) == 1
+    big, small = _codes("ÄRGER Дом", "ärger дом")
+    assert big == small
+    assert big[2] > 0
+
+
+def test_texts_without_words_are_empty_and_long_ones_are_cut():
+    empty, signs, damaged, long = _codes("", "?! --", b"\xff\xfe", "a b c d e f g h i", size=4)
+    assert empty == signs == [0, 0, 0, 0]
+    assert len(damaged) == 4
+    assert all(0 < code < NGRAM_CODES for code in long)
