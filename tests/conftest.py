@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from called import called, forked_servers
 from hypothesis import settings
 from watched import Finished, run_watched
+
+from pipeline.local.warm import Warm
 
 if TYPE_CHECKING:
     from pipeline.local.record import RunRecord
@@ -70,6 +73,27 @@ def local_runner() -> Callable[..., Finished]:
         if not environment.get("SLIPWAY_OPEN_PORTS"):
             assert [each for each in finished.listeners if not each.is_private] == []
         return finished
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def warm() -> Iterator[Warm]:
+    """A process that has imported TFX, TensorFlow and Keras: one for all tests of a worker."""
+    with Warm() as process:
+        yield process
+
+
+@pytest.fixture(scope="session")
+def warm_runner(warm: Warm) -> Callable[..., Finished]:
+    """As `local_runner`, but called in this process, and its runs are forked from the warm one.
+
+    For all that is not about the start of the process itself; each run saves the import of TFX.
+    """
+
+    def call(*args: str, cwd: Path = PROJECT, **environment: str) -> Finished:
+        with forked_servers(warm):
+            return called("local_runner", *args, cwd=cwd, environment=environment)
 
     return call
 

@@ -1,4 +1,4 @@
-"""A gs:// on loopback, for all that reads and writes there; and a process that has imported TFX."""
+"""A gs:// on loopback, for all that reads and writes there; and trainings that import little."""
 
 import json
 import subprocess
@@ -18,15 +18,6 @@ def running(*command):
             yield int(process.stdout.readline())
         finally:
             process.terminate()
-
-
-@pytest.fixture(scope="session")
-def warm():
-    """A process that has imported TFX, TensorFlow and Keras: one for all tests of a worker."""
-    from pipeline.local import Warm
-
-    with Warm() as process:
-        yield process
 
 
 @pytest.fixture(scope="module")

@@ -1,9 +1,5 @@
 """Runs toy pipelines (tests/data/toy) as a user does, and looks at what is left behind."""
 
-import contextlib
-import functools
-import importlib.util
-import io
 import json
 import os
 import shlex
@@ -14,16 +10,15 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
 from typing import Any, ClassVar
 
 import pytest
+from called import called, forked_servers
 
 from pipeline.local import Warm
 from pipeline.local.history import History
 from pipeline.local.processes import children, leftovers
 from pipeline.local.record import NodeRecord, RunRecord
-from pipeline.local.server import Server
 from pipeline.root import PROJECT_ROOT
 
 TOYS = PROJECT_ROOT / "tests" / "data" / "toy"
@@ -96,20 +91,10 @@ class Toy:
 
     def _here(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Calls the command line in this process, as if it were another one."""
-        out, err = io.StringIO(), io.StringIO()
-        argv = ["local_runner.py", *words]
-        with pytest.MonkeyPatch.context() as patch:
-            for name, value in self.environment.items():
-                patch.setenv(name, value)
-            patch.chdir(PROJECT_ROOT)
-            patch.setattr(sys, "argv", argv)
-            with (
-                contextlib.redirect_stdout(out),
-                contextlib.redirect_stderr(err),
-                pytest.raises(SystemExit) as ended,
-            ):
-                command_line().call(command_line().app)
-        return subprocess.CompletedProcess(argv, ended.value.code, out.getvalue(), err.getvalue())
+        finished = called("local_runner", *words, environment=self.environment)
+        return subprocess.CompletedProcess(
+            finished.args, finished.returncode, finished.stdout, finished.stderr
+        )
 
     @property
     def history(self) -> History:
@@ -144,31 +129,13 @@ class Toy:
         (self.folder / "well").touch()
 
 
-@functools.cache
-def command_line() -> ModuleType:
-    """local_runner.py, as a module."""
-    spec = importlib.util.spec_from_file_location("the_local_runner", PROJECT_ROOT / "local_runner.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture(scope="module")
 def warm_engine(warm: Warm) -> Iterator[None]:
     """Commands run in this process, and the servers of their runs are forked: no run waits for TFX.
 
     How processes start and end by themselves is seen without it, in test_kills, test_limits, test_faults.
     """
-    original = Server.__init__
-
-    @functools.wraps(original)
-    def begin(self: Server, *arguments: Any, **options: Any) -> None:
-        original(self, *arguments, **{**options, "warm": options.get("warm") or warm})
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Server, "__init__", begin)
+    with forked_servers(warm), pytest.MonkeyPatch.context() as patch:
         patch.setattr(Toy, "warm", warm)
         yield
 

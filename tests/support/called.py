@@ -1,0 +1,70 @@
+"""Calls a command line in this process, as if it were a process of its own."""
+
+import contextlib
+import functools
+import importlib.util
+import io
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from watched import Finished
+
+from pipeline.local.server import Server
+from pipeline.local.warm import Warm
+from pipeline.root import PROJECT_ROOT
+
+
+@functools.cache
+def program(name: str) -> ModuleType:
+    """A file of the project's folder, as a module."""
+    spec = importlib.util.spec_from_file_location(f"the_{name}", PROJECT_ROOT / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def called(
+    name: str, *words: str, cwd: Path = PROJECT_ROOT, environment: Mapping[str, str] | None = None
+) -> Finished:
+    """Gives a command to `local_runner` or `cloud_runner`; what that says, and the code it ends with.
+
+    Args:
+        name: of the program.
+        words: its arguments.
+        cwd: where it works meanwhile.
+        environment: variables that it finds beside this process's.
+    """
+    out, err = io.StringIO(), io.StringIO()
+    argv = [f"{name}.py", *words]
+    with pytest.MonkeyPatch.context() as patch:
+        for variable, value in (environment or {}).items():
+            patch.setenv(variable, value)
+        patch.chdir(cwd)
+        patch.setattr(sys, "argv", argv)
+        with (
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+            pytest.raises(SystemExit) as ended,
+        ):
+            program(name).call(program(name).app)
+    return Finished(argv, ended.value.code, out.getvalue(), err.getvalue())
+
+
+@contextlib.contextmanager
+def forked_servers(warm: Warm) -> Iterator[None]:
+    """The fork servers of runs that this process begins meanwhile are forked: none imports TFX."""
+    original = Server.__init__
+
+    @functools.wraps(original)
+    def begin(self: Server, *arguments: Any, **options: Any) -> None:
+        original(self, *arguments, **{**options, "warm": options.get("warm") or warm})
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Server, "__init__", begin)
+        yield
