@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 from called import called, forked_servers
 from hypothesis import settings
+from made_once import Shared
 from watched import Finished, run_watched
 
+from pipeline.local.history import History
 from pipeline.local.warm import Warm
 
 if TYPE_CHECKING:
@@ -27,6 +29,18 @@ os.environ.setdefault("TF_USE_LEGACY_KERAS", "0")
 
 PROJECT = Path(__file__).resolve().parent.parent
 
+FEWER = ("--set", "train.epochs=3")
+# Of the files that start from the run that these arguments make, the one that does most with it begins first,
+# and the others when it is done, so that no worker waits for another; the many short unit tests come last.
+FIRST = "e2e/test_taxi.py"
+LATER = (
+    "test_damaged_slice.py",
+    "test_rehearse.py",
+    "test_taxi_in_airflow.py",
+    "test_taxi_in_notebook.py",
+    "test_taxi_kills.py",
+)
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """How to see whether a test leans on another one."""
@@ -38,12 +52,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 FOREIGN = {"jax_python", "tpu_python"}
 
 
+def _place(item: pytest.Item) -> int:
+    if item.path.as_posix().endswith(FIRST):
+        return 0
+    return 2 if item.path.name in LATER else 3 if "/tests/unit/" in item.path.as_posix() else 1
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     """Marks what needs another Python environment as external, before `-m` chooses, and orders."""
     for item in items:
         if FOREIGN.intersection(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.external)
+    items.sort(key=_place)
     if config.getoption("reversed"):
         items.reverse()
     yield
@@ -96,6 +117,52 @@ def warm_runner(warm: Warm) -> Callable[..., Finished]:
             return called("local_runner", *args, cwd=cwd, environment=environment)
 
     return call
+
+
+@pytest.fixture(scope="session")
+def fewer() -> tuple[str, ...]:
+    """Arguments for `run` that make it shorter."""
+    return FEWER
+
+
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Shared:
+    """The folder of that run, the same for all workers."""
+    return Shared(tmp_path_factory, "taxi")
+
+
+@pytest.fixture(scope="session")
+def output(shared: Shared) -> Path:
+    """The output folder of that run. Who adds to it asks for `alone`; others look at `first_record` only."""
+    return shared.folder / "output"
+
+
+@pytest.fixture(scope="session")
+def first_run(local_runner: Callable[..., Finished], shared: Shared, output: Path) -> Finished:
+    """The run, finished; made by the first worker that needs it."""
+
+    def make(_folder: Path) -> Finished:
+        finished = local_runner("run", *FEWER, "--output", str(output))
+        assert finished.returncode == 0, finished.stderr
+        assert finished.listeners == [], "a run needs no port, not even on loopback"
+        return finished
+
+    made: Finished = shared.made(make)
+    return made
+
+
+@pytest.fixture(scope="session")
+def first_record(first_run: Finished, output: Path) -> "RunRecord":
+    """The record of that run, whatever was added since."""
+    *_, first = History(output).runs()
+    return first
+
+
+@pytest.fixture(scope="module")
+def alone(shared: Shared) -> Iterator[None]:
+    """No other module adds to the folder of that run meanwhile."""
+    with shared.alone():
+        yield
 
 
 @pytest.fixture(scope="session")
