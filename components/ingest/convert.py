@@ -15,6 +15,7 @@ from components.ingest.column_types import Columns, Mask
 from components.ingest.digest import FileDigest, file_digest
 from components.ingest.example_encoding import ExampleEncoder, bytes_of
 from components.ingest.formats import format_of
+from components.ingest.header_names import INDEX
 from components.ingest.options import Options
 from components.ingest.planning import Task
 from components.ingest.quarantine import QuarantineFile, Tally
@@ -131,6 +132,7 @@ def convert(
     report.tally.rows_out = {name: sum(s.rows for s in shards) for name, shards in report.shards.items()}
     report.tally.unlabelled = work.unlabelled
     report.tally.notes = work.notes
+    report.tally.has_index = INDEX in columns and INDEX not in features
     report.tally.reasons = quarantine.reasons
     report.tally.first = quarantine.first
     return report

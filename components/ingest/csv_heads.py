@@ -9,7 +9,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from components.counting import counted
-from components.ingest.header_names import names_problem
+from components.ingest.header_names import names_problem, with_index
 from components.ingest.options import Options
 from components.ingest.source import SourceError, shown
 from components.ingest.suffixes import SUFFIXES
@@ -85,7 +85,7 @@ def _checked_header(file: Path, dialect: tuple[str, str | None]) -> tuple[str, .
             quotechar=quote,
             quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
         )
-        header = next((row for row in rows if row), None)
+        header = next((with_index(row) for row in rows if row), None)
         first_row = next((row for row in rows if row), None)
     except csv.Error as error:
         raise SourceError(
@@ -109,7 +109,7 @@ def _checked_header(file: Path, dialect: tuple[str, str | None]) -> tuple[str, .
             f"the header {counted(len(header), 'name')}",
             hint=hint,
         )
-    return tuple(header)
+    return header
 
 
 def _head(file: Path) -> tuple[str, bool]:

@@ -18,7 +18,7 @@ from components.ingest.blocks import Block, FileError, InputFile, Place, Reject,
 from components.ingest.column_types import Columns, ColumnType, infer_type
 from components.ingest.compression import open_stream
 from components.ingest.csv_records import Records, scan_records
-from components.ingest.header_names import names_problem
+from components.ingest.header_names import names_problem, with_index
 from components.ingest.limits import TOO_LONG
 from components.ingest.options import Options
 from components.ingest.written_values import WrittenValues
@@ -155,7 +155,7 @@ class _Table:
                 f"{self._file.name} has no header that can be read: {why}",
                 hint="a CSV begins with a line of column names; unpack compressed files or name them .gz",
             )
-        return tuple(rows[0])
+        return with_index(rows[0])
 
     def _blocks(self, records: Records) -> Iterator[Block]:
         for part in records.parts(_BLOCK_ROWS):

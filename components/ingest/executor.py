@@ -26,6 +26,7 @@ from components.ingest.blocks import check_columns
 from components.ingest.column_types import Columns, ColumnType, merge
 from components.ingest.convert import Report, convert
 from components.ingest.digest import combined
+from components.ingest.header_names import INDEX, INDEX_TOLD
 from components.ingest.here import infer_columns, run_tasks, worker_count
 from components.ingest.options import Options
 from components.ingest.planning import Task, final_names, plan_tasks
@@ -254,7 +255,7 @@ def _finish(report: Report, splits: Mapping[str, str], quarantine: Any, options:
     summary = {
         **tally.to_json(),
         "bad_share": tally.bad_share,
-        "notes": tally.notes.sentences(),
+        "notes": tally.notes.sentences() | ({INDEX: INDEX_TOLD} if tally.has_index else {}),
         "digest": combined(report.digests),
         "files": [
             {"name": each.name, "size_bytes": each.size_bytes, "crc32c": f"{each.crc32c:08x}"}
@@ -283,7 +284,7 @@ def _finish(report: Report, splits: Mapping[str, str], quarantine: Any, options:
         quarantine.set_int_custom_property(name, count)
     quarantine.set_string_custom_property("digest", summary["digest"])
     left_out = f", {tally.unlabelled:,} left out without a label" if tally.unlabelled else ""
-    otherwise = len(tally.notes.found)
+    otherwise = len(summary["notes"])
     read_otherwise = f", {counted(otherwise, 'column')} read otherwise than written" if otherwise else ""
     tell(f"{counted(tally.rows_in, 'row')}, {tally.rejected:,} in quarantine{left_out}{read_otherwise}")
 

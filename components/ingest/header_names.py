@@ -3,15 +3,35 @@
 import re
 from collections.abc import Sequence
 
+INDEX = "(index)"
+"""What a first column without a name is called: the rows' index, as pandas' `to_csv` and R's `write.csv` write it."""
+INDEX_TOLD = (
+    "the first column has no name, so it is taken for the rows' index, and is no feature; name it in "
+    f"data.columns as {INDEX!r} where it is one, or as data.split_by.key where it decides over the split"
+)
 _NUMBER = re.compile(r"-?\d*\.?\d+")
 
 
+def with_index(header: Sequence[str]) -> tuple[str, ...]:
+    """The names of a header; INDEX for the first of several, where it has none.
+
+    Of no other column can it be said what it is.
+    """
+    if len(header) > 1 and not header[0].strip():
+        return (INDEX, *header[1:])
+    return tuple(header)
+
+
 def names_problem(names: Sequence[str]) -> tuple[str, str] | None:
-    """What is wrong with the names, and the remedy; None where nothing is."""
+    """What is wrong with the names, and the remedy; None where nothing is.
+
+    Args:
+        names: as `with_index` gives them.
+    """
     places: dict[str, int] = {}
     for index, name in enumerate(names):
         if not name.strip():
-            remedy = "name it in the header, or leave it out (pandas: to_csv(..., index=False))"
+            remedy = "name it in the header; only the first may have none, and is the rows' index"
             return f"column {index + 1} has no name", remedy
         if places.setdefault(name, index) < index:
             remedy = "rename one of them; only one would be read"

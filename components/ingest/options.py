@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from components.errors import ComponentError
 from components.ingest.column_types import Columns, ColumnType
+from components.ingest.header_names import INDEX
 from components.ingest.limits import Limits
 
 MEBIBYTE = 1 << 20
@@ -22,7 +23,7 @@ class Options:
         quote: of CSV, one ASCII character; None: quotes have no meaning.
         encoding: of CSV and JSON Lines, a name of Python's codecs.
         column_names: of a CSV without a header.
-        columns: which columns become features; empty: all.
+        columns: which columns become features; empty: all but the rows' index.
         types: the type of columns that are not to be guessed, "int", "float" or "text"; over the schema's.
         null_values: texts of CSV cells that mean a missing value, beside the empty one; elsewhere of the
             columns of `numbers` and `dates`.
@@ -87,8 +88,8 @@ class Options:
         return self.split_by.get("key") or self.split_by.get("time")
 
     def is_feature(self, column: str) -> bool:
-        """Whether a column that is read becomes a feature."""
-        return not self.columns or column in self.columns
+        """Whether a column that is read becomes a feature: the rows' index does where it is named only."""
+        return column in self.columns if self.columns else column != INDEX
 
     def known(self, schema: Columns) -> dict[str, ColumnType]:
         """The types of the columns that are not guessed.

@@ -36,6 +36,7 @@ class Tally:
         first: the first few rejected rows in words.
         unlabelled: rows left out because they have no label, as the workload says.
         notes: what was read otherwise than it is written.
+        has_index: whether a first column without a name is no feature, see `header_names.INDEX`.
     """
 
     rows_in: int = 0
@@ -44,6 +45,7 @@ class Tally:
     first: list[str] = field(default_factory=list)
     unlabelled: int = 0
     notes: ColumnNotes = field(default_factory=ColumnNotes)
+    has_index: bool = False
 
     @property
     def rejected(self) -> int:
@@ -62,6 +64,7 @@ class Tally:
         self.first = (self.first + other.first)[:_SHOWN_ROWS]
         self.unlabelled += other.unlabelled
         self.notes.merge(other.notes)
+        self.has_index |= other.has_index
         for split, rows in other.rows_out.items():
             self.rows_out[split] = self.rows_out.get(split, 0) + rows
 
@@ -74,6 +77,7 @@ class Tally:
             "first_rejected": self.first,
             "unlabelled": self.unlabelled,
             "read_otherwise": self.notes.to_json(),
+            "has_index": self.has_index,
         }
 
     @classmethod
@@ -86,6 +90,7 @@ class Tally:
             first=list(data["first_rejected"]),
             unlabelled=data["unlabelled"],
             notes=ColumnNotes.from_json(data["read_otherwise"]),
+            has_index=data["has_index"],
         )
 
 

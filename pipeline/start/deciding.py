@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Literal
 
 from components.counting import agreeing, counted
+from components.ingest.header_names import INDEX
 from pipeline.errors import UsageError
 from pipeline.start.facts import Facts, few
 from pipeline.start.notes import notes_of
@@ -96,6 +97,8 @@ _TEXT_WORDS = 2.0
 _LEAST_NGRAMS, _MOST_NGRAMS = 2, 256
 _ID_SHARE = 0.95
 _ID_NAME = re.compile(r"(^|_)(id|uuid|guid|key|index|nr|no|number)$|^unnamed|^$|^row", re.IGNORECASE)
+# As Ingest calls it in a CSV, and pandas in Parquet.
+_INDICES = (INDEX, "__index_level_0__")
 _OTHER_DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}\b")
 _AMOUNT_SPAN = 30.0
 # Behind the name of a feature, those of others that its column becomes.
@@ -229,10 +232,12 @@ def _category(column: Facts, words: str) -> Decision:
 
 
 def _reason_against(column: Facts, leaks: Mapping[str, str]) -> str:
-    if column.name in leaks:
-        return leaks[column.name]
     if column.present == 0:
         return "empty in every row"
+    if column.name in _INDICES and not column.moment:
+        return "the rows' index: in the file this column has no name"
+    if column.name in leaks:
+        return leaks[column.name]
     if column.missing_share > _MOSTLY_MISSING:
         return f"a value in {column.present:,} of {column.rows:,} rows only"
     if column.is_too_large:

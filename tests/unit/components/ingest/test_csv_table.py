@@ -15,7 +15,9 @@ from components.errors import ComponentError
 from components.ingest import csv_records
 from components.ingest.blocks import FileError
 from components.ingest.column_types import ColumnType
+from components.ingest.header_names import INDEX
 from components.ingest.limits import Limits
+from components.ingest.quarantine import Tally
 
 
 def test_whole_numbers_fractions_and_text_get_their_types(ingest, write):
@@ -272,6 +274,23 @@ def test_file_that_is_no_table_is_refused(ingest, write, content, message):
     assert message in caught.value.message
     assert "in.csv" in caught.value.message
     assert caught.value.hint
+
+
+def test_first_column_without_a_name_is_the_index_and_no_feature(ingest, write):
+    found = ingest(write(",a\n0,x\n1,y\n"), split={"all": 1})
+    assert found.rows == [{"a": [b"x"]}, {"a": [b"y"]}]
+    assert found.report.tally.has_index
+    assert Tally.from_json(found.report.tally.to_json()).has_index
+
+
+def test_index_can_decide_over_the_split_and_be_named_as_a_feature(ingest, write):
+    path = write('"",a\n' + "".join(f"{number},x\n" for number in range(40)))
+    by_index = ingest(path, split_by={"key": INDEX})
+    assert {name: len(rows) for name, rows in by_index.splits.items()} == {"train": 25, "eval": 15}
+    assert all(set(row) == {"a"} for row in by_index.rows)
+    named = ingest(path, columns=(INDEX, "a"), split={"all": 1})
+    assert named.rows[39] == {INDEX: [39], "a": [b"x"]}
+    assert not named.report.tally.has_index
 
 
 def test_header_alone_gives_no_rows(ingest, write):

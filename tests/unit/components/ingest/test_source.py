@@ -166,7 +166,7 @@ def test_columns_of_a_good_file_are_returned(trips):
         (b"tips,miles,tips\n1,2,3\n", "two columns are named 'tips' (1 and 3)", "rename"),
         (b"0,1,0\n2,3,1\n", "two columns are named '0' (1 and 3)", "put a line with names above its rows"),
         (b"# of 2021\nmiles,tips\n1,2\n", "has 2 values, the header 1 name", "take out what stands above"),
-        (b"tips,,miles\n1,2,3\n", "column 2 has no name", "name it"),
+        (b"tips,,miles\n1,2,3\n", "column 2 has no name", "only the first may have none"),
         (b"tips,miles\n1,2,3\n", "the first row has 3 values, the header 2 names", "quote"),
         (b"tips,caf\xe9\n1,2\n", "is not UTF-8 text (line 1)", "data.encoding"),
         (b"\x1f\x8b\x08\x00\x00", "is not UTF-8 text (line 1)", "data.encoding"),

@@ -174,6 +174,28 @@ def test_a_semicolon_is_found(root):
     assert load_workload(root / "workloads/customers/workload.yaml", root=root).data.delimiter == ";"
 
 
+def test_a_first_column_without_a_name_is_the_index_and_decides_over_the_split(root):
+    _write(root, {"": lambda row: row, **{name: COLUMNS[name] for name in ("age", "plan", "churned")}})
+    begun = _begin(root)
+    assert "left out  the rows' index: in the file this column has no name" in begun.text()
+    data = load_workload(root / "workloads" / "customers" / "workload.yaml", root=root).data
+    assert data.split_by.key == "(index)"
+    assert data.columns == ("age", "plan", "churned")
+
+
+def test_dates_as_the_index_of_a_table_decide_over_the_split(root):
+    days = [str(day) for day in np.arange("2023-01-01", "2024-01-01", dtype="datetime64[D]")]
+    _write(root, {"": lambda row: days[row], "age": COLUMNS["age"], "churned": COLUMNS["churned"]})
+    assert "split by time" in _begin(root).text()
+
+
+def test_a_later_column_without_a_name_is_refused(root):
+    _write(root, {"age": COLUMNS["age"], "": COLUMNS["id"], "churned": COLUMNS["churned"]})
+    with pytest.raises(UsageError, match="column 2 has no name") as caught:
+        _begin(root)
+    assert "name it in the header" in caught.value.hint
+
+
 def test_json_lines_are_read(root):
     rows = [{name: column(row) for name, column in COLUMNS.items()} for row in range(300)]
     (root / "data.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
