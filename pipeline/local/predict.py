@@ -3,8 +3,6 @@
 import contextlib
 import json
 import re
-import secrets
-import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -37,6 +35,7 @@ from pipeline.ingest_options import ingest_options
 from pipeline.local.invocation import command
 from pipeline.local.sign_of_life import sign_of_life
 from pipeline.local.signals import answered_by, raise_interrupt
+from pipeline.local.unfinished import unfinished
 from pipeline.local.versions import no_version
 from pipeline.serving import serving_base
 
@@ -176,13 +175,10 @@ def predict(
     with _wrong_input():
         _check_columns(manifest, files[0], options, others=Path(shelf.base).parent)
     target = (to or output / "predictions" / config.name / _now()).absolute()
-    partial = _new_folder_beside(target)
-    try:
-        doing = f"{config.name} version {number}: predicts {source}"
-        # Also told to end by SIGTERM, as by a system that shuts down, it leaves nothing half done.
-        with (
-            answered_by(raise_interrupt), sign_of_life(doing), shelf.fetched(number) as model, _wrong_input(),
-        ):  # fmt: skip
+    doing = f"{config.name} version {number}: predicts {source}"
+    # Also told to end by SIGTERM, as by a system that shuts down, it leaves nothing half done.
+    with unfinished(target) as partial, answered_by(raise_interrupt):
+        with sign_of_life(doing), shelf.fetched(number) as model, _wrong_input():
             counts = _predict(manifest, model, files, options, partial, engine)
         summary = {
             "workload": config.name,
@@ -196,10 +192,6 @@ def predict(
             "without_rows": counts.without_rows,
         }
         (partial / "summary.json").write_text(json.dumps(summary, indent=2), encoding="utf-8")
-        partial.rename(target)
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)  # the first error is the one to tell
-        raise
     return Predicted(target, summary, _first_predictions(target))
 
 
@@ -243,21 +235,6 @@ def _predict(
         beam_args=without_ports(beam_args),
         classes=classes,
     )
-
-
-def _new_folder_beside(target: Path) -> Path:
-    """Makes the folder that takes the target's name when everything is done; before the model is loaded."""
-    try:
-        if target.exists() and (not target.is_dir() or any(target.iterdir())):
-            raise UsageError(f"{target} is there already.", hint="choose a new folder with --to")
-        partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-        partial.mkdir(parents=True)
-    except OSError as error:
-        raise UsageError(
-            f"{target} cannot be made a folder for the predictions: {error.strerror}.",
-            hint="choose a new folder with --to, where you may write",
-        ) from error
-    return partial
 
 
 @contextlib.contextmanager
