@@ -1,6 +1,8 @@
 """One line of JSON Lines: the object that it holds, or why it is no row."""
 
 import json
+import re
+from collections import Counter
 from typing import Any
 
 import orjson
@@ -11,6 +13,7 @@ INT64 = range(-(2**63), 2**63)
 # Of longer whole numbers the parser makes doubles, without a word.
 _LEAST_UNSURE = 2.0**63
 _LONG = object()
+_KEY_END = re.compile(rb'"[ \t\r\n]*:')
 
 Row = dict[str, Any]
 
@@ -38,6 +41,8 @@ def parse_object(raw: bytes) -> tuple[Row, str, str]:
             if kind is int and item not in INT64:
                 return {}, BEYOND_64_BITS, f"key {key!r}"
             is_unsure |= kind is float and not -_LEAST_UNSURE < item < _LEAST_UNSURE
+    if raw.count(b":") > len(row) and (twice := _key_twice(raw, len(row))):
+        return {}, "a key twice", twice
     if is_unsure and (key := _key_of_long_number(raw)) is not None:
         return {}, BEYOND_64_BITS, f"key {key!r}"
     return row, "", ""
@@ -53,6 +58,23 @@ def _why(error: str) -> str:
     if "utf-8" in error.lower():
         return "not valid text"
     return "a number beyond 64 bits" if "infinity" in error else "broken JSON"
+
+
+def _key_twice(raw: bytes, keys: int) -> str:
+    """The first key that an object has twice, in words, else "": the parser keeps the last of its values.
+
+    Args:
+        raw: the line.
+        keys: different keys that the object has.
+    """
+    if len(_KEY_END.findall(raw)) == keys:
+        return ""  # the other colons stand within texts
+    try:
+        pairs = json.loads(raw, object_pairs_hook=list, parse_int=str, parse_float=str)
+    except RecursionError:  # of what is nested in a value that a later one has replaced
+        return "of nested values"
+    names = Counter(key for key, _ in pairs)
+    return next((f"key {key!r}" for key, count in names.items() if count > 1), "")
 
 
 def _key_of_long_number(raw: bytes) -> str | None:

@@ -3,7 +3,6 @@
 import contextlib
 import hmac
 import ipaddress
-import json
 import logging
 import os
 import socket
@@ -20,6 +19,7 @@ from components.saved_model.loading import WrongInputError
 from components.serving.live_model import LiveModel, Served
 from components.serving.places import Places
 from components.serving.received import HeaderLines, PatientSocket
+from components.serving.request_json import read_json, refuse_overflow
 from components.serving.routes import Route, metadata_document, route, status_document
 from components.serving.tensors import RequestError, answer, parse_request
 
@@ -242,12 +242,10 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _predicted(served: Served, body: bytes) -> dict[str, Any]:
-    try:
-        document = json.loads(body)  # takes NaN, as TF Serving does
-    except (ValueError, RecursionError) as error:
-        raise RequestError(f"JSON Parse error: {str(error)[:200]}") from error
+    document = read_json(body)
     try:
         name, by_row, arrays = parse_request(document, served.model.signatures)
+        refuse_overflow(body, arrays)
         outputs = served.model.call(name, arrays)
     except WrongInputError as error:
         raise RequestError(error.message) from error

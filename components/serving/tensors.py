@@ -212,7 +212,10 @@ def _numbers(name: str, value: Any, dtype: str) -> Array:
     if not fits:
         raise RequestError(f"Input {name!r} must be of type {dtype}.")
     with np.errstate(over="ignore"):
-        return found.astype(_FLOATS.get(dtype, dtype))
+        typed = found.astype(_FLOATS.get(dtype, dtype))
+    if dtype in _FLOATS and (np.isinf(typed) & np.isfinite(found)).any():
+        raise RequestError(f"Input {name!r} holds a number beyond what a {dtype} can be.")
+    return typed
 
 
 def _in_range(found: Array, dtype: str) -> bool:

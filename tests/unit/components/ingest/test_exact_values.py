@@ -183,6 +183,20 @@ def test_json_whole_numbers_beyond_64_bits_are_quarantined_however_long(ingest, 
     ]
 
 
+def test_json_objects_with_a_key_twice_are_quarantined_and_the_last_value_does_not_win(ingest, write):
+    lines = [
+        '{"id": 1, "at": "10:30:00"}', '{"id": 1, "at": "x", "id": 2}', '{"id": 3, "at": "\\"id\\": 4"}',
+        '{"id": 5, "i\\u0064" :6}', '{"id": %s, "id": 7}' % ("[" * 1000 + "]" * 1000),
+    ]  # fmt: skip
+    found = ingest(write("\n".join(lines), "in.jsonl"), format="jsonl", **ALL)
+    assert [row["id"] for row in found.rows] == [[1], [3]]
+    assert [(r["line"], r["reason"], r["detail"]) for r in found.rejects] == [
+        (2, "a key twice", "key 'id'"),
+        (4, "a key twice", "key 'id'"),
+        (5, "a key twice", "of nested values"),
+    ]
+
+
 def test_lists_with_a_missing_value_are_quarantined_and_not_shortened(ingest, write, tmp_path):
     path = write('{"l": [1, 2]}\n{"l": [1, null, 3]}\n{"l": null}\n{"l": []}\n', "in.jsonl")
     found = ingest(path, format="jsonl", **ALL)

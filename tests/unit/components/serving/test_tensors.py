@@ -54,6 +54,13 @@ def test_columns_without_a_signature_are_told_which_one_takes_them(request_):
         parse_request(request_, SIGNATURES)
 
 
+def test_a_number_that_would_become_infinite_is_refused_and_infinity_taken():
+    with pytest.raises(RequestError, match="Input 'fare' holds a number beyond what a float can be"):
+        parse_request(raw(fare=[1e39]), SIGNATURES)
+    _, _, arrays = parse_request(raw(fare=[-math.inf]), SIGNATURES)
+    assert np.isneginf(arrays["fare"]).all()
+
+
 def test_nan_is_an_empty_cell():
     _, _, arrays = parse_request(json.loads(json.dumps(raw(fare=[math.nan]))), SIGNATURES)
     assert np.isnan(arrays["fare"]).all()

@@ -26,7 +26,9 @@ def test_an_error_leaves_nothing(tmp_path):
     assert _names(tmp_path) == []
 
 
-@pytest.mark.parametrize("files", [[], ["predictions-00000-of-00002.jsonl", "predictions-00001-of-00002.report"]])
+@pytest.mark.parametrize(
+    "files", [[], ["predictions-00000-of-00002.jsonl", "predictions-00001-of-00002.report"]]
+)
 def test_what_a_killed_process_left_goes_and_what_is_being_written_stays(tmp_path, files):
     left = tmp_path / ".earlier.0123abcd"
     left.mkdir()

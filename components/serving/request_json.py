@@ -1,0 +1,57 @@
+"""The JSON of a request, read without losing a word of it: no key twice, no number that becomes infinite. Pure."""
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from components.serving.tensors import RequestError
+
+_SHOWN_LETTERS = 100
+
+
+def read_json(body: bytes) -> Any:
+    """The value that the body of a request holds; NaN and Infinity are numbers, as for TF Serving.
+
+    Raises:
+        RequestError: it is no JSON, or an object has a key twice, of which only the last would count.
+    """
+    try:
+        return json.loads(body, object_pairs_hook=_object)
+    except (ValueError, RecursionError) as error:
+        raise RequestError(f"JSON Parse error: {str(error)[:200]}") from error
+
+
+def refuse_overflow(body: bytes, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Where a request holds an infinite number, it must have been written so.
+
+    Args:
+        body: that `read_json` reads.
+        arrays: that became of it.
+
+    Raises:
+        RequestError: it has a number that is beyond 64-bit fractions.
+    """
+    if any(array.dtype.kind == "f" and np.isinf(array).any() for array in arrays.values()):
+        json.loads(body, parse_float=_finite)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise RequestError(f"An object has the key {twice[:_SHOWN_LETTERS]!r} twice; send each key once.")
+    return found
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise RequestError(
+            f"The number {text[:_SHOWN_LETTERS]} is beyond 64-bit fractions; write Infinity where it is meant."
+        )
+    return number

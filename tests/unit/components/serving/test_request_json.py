@@ -1,0 +1,37 @@
+"""What a request's JSON loses without a word elsewhere: a key's first value, a number's size."""
+
+import numpy as np
+import pytest
+
+from components.serving.request_json import read_json, refuse_overflow
+from components.serving.tensors import RequestError
+
+
+@pytest.mark.parametrize(
+    "body", [b'{"instances": [1], "instances": [2]}', b'{"instances": [{"instances": 1, "instances": 1}]}']
+)
+def test_a_key_twice_is_refused_wherever_it_stands(body):
+    with pytest.raises(RequestError, match="An object has the key 'instances' twice") as caught:
+        read_json(body)
+    assert caught.value.status == 400
+
+
+@pytest.mark.parametrize("body", [b"{", b"\xff", b"[" * 100_000])
+def test_what_is_no_json_is_refused(body):
+    with pytest.raises(RequestError, match="JSON Parse error"):
+        read_json(body)
+
+
+@pytest.mark.parametrize(("number", "is_refused"), [("1e400", True), ("-1e309", True), ("Infinity", False)])
+def test_only_what_is_written_as_infinite_is_infinite(number, is_refused):
+    body = b'{"instances": [{"fare": [%s, NaN, 1e30]}]}' % number.encode()
+    arrays = {"fare": np.array(read_json(body)["instances"][0]["fare"])}
+    if not is_refused:
+        refuse_overflow(body, arrays)
+        return
+    with pytest.raises(RequestError, match=f"The number {number} is beyond 64-bit fractions"):
+        refuse_overflow(body, arrays)
+
+
+def test_finite_numbers_are_not_read_again():
+    refuse_overflow(b"no JSON", {"fare": np.array([1.5]), "n": np.array([1]), "t": np.array(["x"], object)})
