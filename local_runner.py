@@ -402,13 +402,21 @@ def new(
     label: o.Label = None,
     task: o.Task = "auto",
     keep: o.KeepColumns = None,
+    null_value: o.NullValues = None,
     verbose: Verbose = False,
 ) -> None:
     """Begin a workload from rows or images: schema, preprocessing, model and test, as code of your own."""
     from pipeline.start.command import new as begin
 
     begun = begin(
-        name, data=data, label=label, task=task, keep=keep or [], root=PROJECT_ROOT, ask=asking.choose
+        name,
+        data=data,
+        label=label,
+        task=task,
+        keep=keep or [],
+        root=PROJECT_ROOT,
+        ask=asking.choose,
+        null_values=null_value or [],
     )
     _print(begun.text())
 

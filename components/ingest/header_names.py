@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 INDEX = "(index)"
-"""What a first column without a name is called: the rows' index, as pandas' `to_csv` and R's `write.csv` write it."""
+"""What a first column without a name is called: the rows' index, as pandas' `to_csv` writes it."""
 INDEX_TOLD = (
     "the first column has no name, so it is taken for the rows' index, and is no feature; name it in "
     f"data.columns as {INDEX!r} where it is one, or as data.split_by.key where it decides over the split"

@@ -1,4 +1,4 @@
-"""The JSON of a request, read without losing a word of it: no key twice, no number that becomes infinite. Pure."""
+"""The JSON of a request, read without a loss: no key twice, no number that becomes infinite. Pure."""
 
 import json
 import math
@@ -51,7 +51,6 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _finite(text: str) -> float:
     number = float(text)
     if math.isinf(number):
-        raise RequestError(
-            f"The number {text[:_SHOWN_LETTERS]} is beyond 64-bit fractions; write Infinity where it is meant."
-        )
+        shown = text[:_SHOWN_LETTERS]
+        raise RequestError(f"The number {shown} is beyond 64-bit fractions; infinity is written Infinity.")
     return number

@@ -162,6 +162,10 @@ Label = Annotated[
     str | None, typer.Option(help="The column to predict; asked for if left out. Images have none.")
 ]
 Task = Annotated[str, typer.Option(help="auto, binary, multiclass or regression.")]
+NullValues = Annotated[
+    list[str] | None,
+    typer.Option("--null-value", metavar="TEXT", help="Means no value in a CSV, as -999. Repeatable."),
+]
 KeepColumns = Annotated[
     list[str] | None,
     typer.Option(metavar="COLUMN", help="A feature, whatever speaks against. Repeatable."),

@@ -1,4 +1,4 @@
-"""The folder of `predict` while it is written: under a hidden name, and not left behind by a killed process."""
+"""The folder of `predict` while it is written: under a hidden name, and not left by a killed process."""
 
 import contextlib
 import fcntl

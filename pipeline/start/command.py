@@ -21,11 +21,12 @@ from components.ingest.source import SourceError, resolve_source
 from pipeline.config.section import PATTERN_WORDS, SnakeName
 from pipeline.errors import UsageError
 from pipeline.local.invocation import command
-from pipeline.start.deciding import Plan, Task, check_rows, decide
+from pipeline.start.deciding import Plan, Role, Task, check_rows, decide
 from pipeline.start.facts import facts_of
 from pipeline.start.images.begin import BegunImages, new_images
 from pipeline.start.images.looking import check_folder, divided, holds_images
 from pipeline.start.label import decide_task
+from pipeline.start.notes import stand_in_notes
 from pipeline.start.reading import Table, read_table
 from pipeline.start.rendering import utf8
 from pipeline.start.splitting import Split, decide_split
@@ -98,6 +99,7 @@ def new(
     keep: Sequence[str],
     root: Path,
     ask: Ask,
+    null_values: Sequence[str] = (),
 ) -> Begun | BegunImages:
     """Begins a workload from files of examples.
 
@@ -110,6 +112,7 @@ def new(
         keep: columns that become features whatever speaks against them.
         root: the project's root.
         ask: asks the user.
+        null_values: texts that mean a missing value wherever they stand in a CSV.
 
     Raises:
         UsageError: something of this cannot be; nothing is written.
@@ -123,12 +126,16 @@ def new(
         if holds_images(Path(data)) or divided(Path(data)):
             if keep:
                 raise UsageError(f"--keep {keep[0]}: images have no columns.", hint="leave --keep out")
+            if null_values:
+                raise UsageError(
+                    f"--null-value {null_values[0]}: images have no columns.", hint="leave --null-value out"
+                )
             return new_images(
                 name, data=Path(data), label=label, task=task, source=_source(data, root), root=root
             )
         check_folder(Path(data))
     try:
-        table = read_table(data, root=root)
+        table = read_table(data, root=root, null_values=null_values)
     except UsageError:
         raise
     except ComponentError as error:  # what cannot be read here is a wrong argument
@@ -163,6 +170,9 @@ def new(
     )
     if table.file_format == "csv" and _are_values(list(facts)):
         plan = replace(plan, notes=(_header_note(list(facts)), *plan.notes))
+    used = [d.facts for d in plan.decisions if d.role not in (Role.LEFT_OUT, Role.MOMENT)]
+    told = stand_in_notes(used, is_csv=table.file_format == "csv")
+    plan = replace(plan, notes=(*plan.notes, *told))
     plan = replace(plan, is_skewed=decided == "regression" and _is_skewed(numbers))
     plan, split = decide_split(plan, table.columns, is_whole=table.is_whole)
     files = files_of(plan, table, split, name=name, source=_source(data, root))

@@ -4,8 +4,8 @@ import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,9 @@ _MOSTLY = 0.9
 _EPOCH_SECONDS = (1e9, 4.1e9)
 _TIME_WORDS = ("time", "date", "_at", "_ts")
 _MOST_VALUES = 1000
+_NINES = re.compile(r"9{2,}(\.9+)?")
+# A number that stands for no value comes back, beside some others.
+_LEAST_STAND_INS, _LEAST_OTHERS = 5, 5
 _FLOAT32_MAX = 3.4e38
 _SHOWN = 3
 _WORD = re.compile(r"[^\W_]+")
@@ -45,6 +48,7 @@ class Facts:
         least: the smallest number; 0 for text.
         greatest: the largest number; 0 for text.
         median: of the numbers; 0 for text.
+        stand_ins: numbers that may stand for no value -> rows, as -999 beside 0 to 40; see `_stand_ins`.
         words: of a text, on average.
         others: of a text, the different values that are no numbers, where nearly all are; at most 1,000.
         ngrams: words and pairs of neighbouring words of a text, at most but for one in a hundred.
@@ -60,6 +64,7 @@ class Facts:
     least: float = 0.0
     greatest: float = 0.0
     median: float = 0.0
+    stand_ins: Mapping[float, int] = field(default_factory=dict)
     words: float = 0.0
     others: tuple[str, ...] = ()
     ngrams: int = 0
@@ -126,8 +131,41 @@ def facts_of(name: str, kind: str, values: Values) -> Facts:
         least=float(found[0]) if len(found) else 0.0,
         greatest=float(found[-1]) if len(found) else 0.0,
         median=float(np.median(numbers)) if len(numbers) else 0.0,
+        stand_ins=_stand_ins(found.tolist(), rows.tolist()),
         moment=_moment_of_numbers(name, found),
     )
+
+
+def _stand_ins(found: list[float], rows: list[int]) -> dict[float, int]:
+    """The outermost numbers that come back, and look like what programs write where there is no value.
+
+    Args:
+        found: the different numbers, ascending.
+        rows: in how many rows each stands.
+    """
+    low, high = 0, len(found)
+    stand_ins: dict[float, int] = {}
+    while high - low > _LEAST_OTHERS:
+        first, last = found[low], found[high - 1]
+        inner = found[low + 1 : high]
+        if (
+            rows[low] >= _LEAST_STAND_INS
+            and first < 0
+            and ((_are_nines(first) and inner[0] > first / 2) or inner[0] - first > inner[-1] - inner[0])
+        ):
+            stand_ins[first] = rows[low]
+            low += 1
+        elif rows[high - 1] >= _LEAST_STAND_INS and _are_nines(last) and found[high - 2] < last / 2:
+            stand_ins[last] = rows[high - 1]
+            high -= 1
+        else:
+            break
+    return stand_ins
+
+
+def _are_nines(number: float) -> bool:
+    """-99, 999 and 9999, 99.9 and 999.9."""
+    return bool(_NINES.fullmatch(repr(abs(number)).removesuffix(".0")))
 
 
 def _ngrams(texts: list[str]) -> int:

@@ -71,6 +71,27 @@ def notes_of(
     return notes
 
 
+def stand_in_notes(columns: Sequence[Facts], *, is_csv: bool) -> list[str]:
+    """Numbers that may stand for no value, a sentence or two a column.
+
+    Args:
+        columns: that are used.
+        is_csv: whether the files are such, of which a word can be named that means no value.
+    """
+    return [_stand_in_note(column, is_csv=is_csv) for column in columns if column.stand_ins]
+
+
+def _stand_in_note(column: Facts, *, is_csv: bool) -> str:
+    numbers = [f"{number:.15g}" for number in column.stand_ins]
+    options = " ".join(f"--null-value={number}" for number in numbers)
+    remedy = f"begin anew with {options}, as the files write it" if is_csv else "empty these cells"
+    rows = counted(sum(column.stand_ins.values()), "row")
+    return (
+        f"{column.name} holds {' and '.join(numbers)} in {rows}, far from its other values. Where that stands "
+        f"for no value, {remedy}; else it is a number like others."
+    )
+
+
 def _spellings(label: Facts) -> list[list[str]]:
     """The classes that differ in capitals and spaces only, together."""
     found: dict[str, list[str]] = {}

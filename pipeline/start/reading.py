@@ -94,12 +94,20 @@ class Table:
     notes: ColumnNotes = field(default_factory=ColumnNotes)
 
 
-def read_table(source: str, *, root: Path, most_rows: int = MOST_ROWS, most_bytes: int = MOST_BYTES) -> Table:
+def read_table(
+    source: str,
+    *,
+    root: Path,
+    null_values: Sequence[str] = (),
+    most_rows: int = MOST_ROWS,
+    most_bytes: int = MOST_BYTES,
+) -> Table:
     """Reads the first rows of a file, folder or glob.
 
     Args:
         source: as `data.source` of a workload; on this machine or on gs://.
         root: what a relative path is relative to.
+        null_values: texts that mean a missing value in a CSV, whatever its other values are.
         most_rows: how many rows are read at most, about.
         most_bytes: what their values take at most, about.
 
@@ -114,7 +122,11 @@ def read_table(source: str, *, root: Path, most_rows: int = MOST_ROWS, most_byte
         found = resolve_source(source, root=root, file_format=file_format)
         pattern = str(Path(found.directory) / found.pattern)
     files = list_files(pattern)
-    options = Options(format=file_format)
+    if null_values and file_format != "csv":
+        raise UsageError(
+            f"--null-value {null_values[0]}: only the cells of a CSV are texts.", hint="empty these cells"
+        )
+    options = Options(format=file_format, null_values=tuple(null_values))
     if file_format != "parquet":
         with fetched(files[0]) as file:
             _check_encoding(file)
@@ -132,6 +144,7 @@ def read_table(source: str, *, root: Path, most_rows: int = MOST_ROWS, most_byte
         )
     texts = {name: values for name, values in table.columns.items() if table.kinds[name] == "text"}
     forms = forms_of(distinct_texts(texts), has_types=file_format != "csv")
+    forms = replace(forms, null_values=tuple(sorted({*null_values, *forms.null_values})))
     named = replace(options, null_values=forms.null_values, numbers=forms.numbers, dates=forms.dates)
     if forms.words:
         table = _table(files, named, most_rows, most_bytes)

@@ -196,6 +196,24 @@ def test_a_later_column_without_a_name_is_refused(root):
     assert "name it in the header" in caught.value.hint
 
 
+def test_a_number_that_may_stand_for_no_value_is_told_and_becomes_none_where_asked(root):
+    _write(root, COLUMNS | {"age": lambda row: row % 41 if row % 9 else -999})
+    told = _begin(root).text()
+    assert "age holds -999 in 34 rows, far from its other values." in told
+    assert "begin anew with --null-value=-999" in told
+    begun = _begin(root, "again", null_values=["-999"])
+    assert "age holds" not in begun.text()
+    age = next(d.facts for d in begun.plan.decisions if d.facts.name == "age")
+    assert (age.missing, age.least) == (34, 0)
+    assert load_workload(root / "workloads/again/workload.yaml", root=root).data.null_values == ("-999",)
+
+
+def test_a_null_value_is_for_the_texts_of_a_csv(root):
+    (root / "rows.jsonl").write_text('{"a": -999, "b": 1}\n' * 30)
+    with pytest.raises(UsageError, match="--null-value -999: only the cells of a CSV are texts"):
+        _begin(root, data="rows.jsonl", label="b", null_values=["-999"])
+
+
 def test_json_lines_are_read(root):
     rows = [{name: column(row) for name, column in COLUMNS.items()} for row in range(300)]
     (root / "data.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")

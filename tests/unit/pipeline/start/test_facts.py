@@ -79,3 +79,26 @@ def test_numbers_are_moments_only_where_name_and_range_agree(name, values, momen
 )
 def test_the_few_texts_among_numbers_are_named_but_not_among_codes(values, others):
     assert facts_of("x", "text", _texts(*values)).others == others
+
+
+MANY = np.arange(-2.0, 40.0, 0.5).tolist()
+
+
+@pytest.mark.parametrize(
+    ("values", "stand_ins"),
+    [
+        ([*MANY, *[-999] * 7], {-999: 7}),
+        ([*MANY, *[999.9] * 5], {999.9: 5}),
+        ([*range(60), *[-9999] * 5, *[-999] * 6, *[9999] * 7], {-9999: 5, -999: 6, 9999: 7}),
+        ([*range(5000), *[-999] * 5], {-999: 5}),
+        ([*MANY, *[-200] * 9], {-200: 9}),
+        ([*MANY, *[-999] * 4], {}),  # two strays are values
+        ([*range(60), *[99] * 9], {}),
+        ([*range(-2000, 2000), *[-999] * 9], {}),
+        ([*MANY, *[200] * 9], {}),  # a price, or a cap
+        ([0, 1] * 50 + [-9] * 50, {}),
+        ([0] * 90 + MANY, {}),
+    ],
+)
+def test_numbers_that_look_like_no_value_are_found(values, stand_ins):
+    assert facts_of("x", "float", _numbers(*values)).stand_ins == stand_ins
