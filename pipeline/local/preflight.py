@@ -174,8 +174,11 @@ def _kept_path(history: History, key: str) -> Path:
 
 
 def _kept(history: History, key: str) -> Answer | None:
-    path = _kept_path(history, key)
-    return Answer.from_json(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else None
+    """What was answered before; None where nothing was, or the file is damaged: then it is asked again."""
+    try:
+        return Answer.from_json(json.loads(_kept_path(history, key).read_text(encoding="utf-8")))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
 
 
 def _keep(history: History, key: str, answer: Answer) -> None:
@@ -213,10 +216,11 @@ def _folder(run: RunRecord, node_id: str, key: str) -> Path | None:
 def _train_rows(run: RunRecord) -> int | None:
     folder = _folder(run, "Trainer", "model_run")
     file = folder / "result.json" if folder else None
-    if file is None or not file.is_file():
+    try:
+        rows = json.loads(file.read_text(encoding="utf-8")).get("train_rows") if file else None
+        return int(rows) if rows else None
+    except (OSError, ValueError, TypeError, AttributeError):  # damaged: then it is not known
         return None
-    rows = json.loads(file.read_text(encoding="utf-8")).get("train_rows")
-    return int(rows) if rows else None
 
 
 def _interpreter(config: WorkloadConfig) -> Path:

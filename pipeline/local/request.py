@@ -1,6 +1,7 @@
 """What a local run is asked to do, checked as far as that can be done before anything starts."""
 
 import difflib
+import itertools
 import os
 import shlex
 from collections.abc import Mapping, Sequence
@@ -230,7 +231,7 @@ def workload_request(
     except SourceError as error:
         raise ConfigError(error.message, hint=error.hint) from error
     if columns:
-        _check_slices(config.evaluate.slices, columns)
+        _check_columns(config, columns)
     target = {
         "config": config.model_dump_json(by_alias=True),
         "source": {"directory": source.directory, "patterns": source.patterns},
@@ -301,14 +302,26 @@ def _with_reasons(overrides: Mapping[str, str]) -> dict[str, str]:
     return {name: reason.strip() for name, reason in overrides.items()}
 
 
-def _check_slices(slices: Sequence[Sequence[str]], columns: Sequence[str]) -> None:
-    for name in (name for keys in slices for name in keys):
-        if name not in columns:
-            nearest = difflib.get_close_matches(name, columns, n=1, cutoff=0.0)[0]
-            raise ConfigError(
-                f"evaluate.slices: {name!r} is no column of the data; nearest: {nearest}",
-                hint=f"columns: {', '.join(columns)}",
-            )
+def _check_columns(config: WorkloadConfig, columns: Sequence[str]) -> None:
+    """Refuses a name that no column of the files has, wherever the workload names one."""
+    data, by = config.data, config.data.split_by
+    named = {
+        "data.columns": data.columns,
+        "data.types": tuple(data.types),
+        "data.numbers": tuple(data.numbers),
+        "data.dates": tuple(data.dates),
+        "data.split_by.key": (by.key,) if by and by.key else (),
+        "data.split_by.time": (by.time,) if by and by.time else (),
+        "evaluate.slices": tuple(itertools.chain.from_iterable(config.evaluate.slices)),
+    }
+    for key, names in named.items():
+        for name in names:
+            if name not in columns:
+                nearest = difflib.get_close_matches(name, columns, n=1, cutoff=0.0)[0]
+                raise ConfigError(
+                    f"{key}: {name!r} is no column of the data; nearest: {nearest}",
+                    hint=f"columns: {', '.join(columns)}",
+                )
 
 
 def pipeline_request(

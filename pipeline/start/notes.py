@@ -87,8 +87,8 @@ def _stand_in_note(column: Facts, *, is_csv: bool) -> str:
     remedy = f"begin anew with {options}, as the files write it" if is_csv else "empty these cells"
     rows = counted(sum(column.stand_ins.values()), "row")
     return (
-        f"{column.name} holds {' and '.join(numbers)} in {rows}, far from its other values. Where that stands "
-        f"for no value, {remedy}; else it is a number like others."
+        f"{column.name} holds {' and '.join(numbers)} in {rows}, far from its other values. Where that "
+        f"stands for no value, {remedy}; else it is a number like others."
     )
 
 

@@ -111,6 +111,17 @@ def test_what_was_answered_is_not_asked_again_and_what_was_not_is(preflight, ask
     assert preflight("v5e-4")["slices"][0]["can_train"]
 
 
+@pytest.mark.parametrize("damaged", ["", '{"step": {', "[]", '{"step": null}', "{}", "\xff"])
+def test_a_damaged_answer_is_asked_again_and_replaced(preflight, asked, tmp_path, damaged):
+    preflight("v5e-1")
+    [kept] = (tmp_path / "cache/preflight").iterdir()
+    whole = kept.read_text(encoding="utf-8")
+    kept.write_text(damaged, encoding="latin-1")
+    assert preflight("v5e-1")["slices"][0]["can_train"]
+    assert len(asked.questions) == 2
+    assert kept.read_text(encoding="utf-8") == whole
+
+
 def test_a_fast_answer_and_a_full_one_are_kept_apart(preflight, asked):
     fast = preflight("v5e-1", is_fast=True)["slices"][0]
     full = preflight("v5e-1")["slices"][0]

@@ -58,6 +58,25 @@ def test_request_recorded_before_there_were_overrides_is_read(request_for):
     assert Request.from_json(data).overrides == {}
 
 
+@pytest.mark.parametrize(
+    ("setting", "key"),
+    [
+        ("data.columns=[tips, far]", "data.columns"),
+        ("data.types={far: text}", "data.types"),
+        ("data.numbers={far: {thousands: ','}}", "data.numbers"),
+        ("data.dates={far: '%d.%m.%Y'}", "data.dates"),
+        ("data.split_by={key: far}", "data.split_by.key"),
+        ("evaluate.slices=[[payment_type], [far]]", "evaluate.slices"),
+    ],
+)
+def test_a_name_that_no_column_has_is_refused_with_the_nearest(project, tmp_path, setting, key):
+    path = project / "workloads/taxi/workload.yaml"
+    with pytest.raises(ConfigError) as refused:
+        workload_request(path, sets=[setting], profile=None, output=tmp_path, beam_args=())
+    assert refused.value.message == f"{key}: 'far' is no column of the data; nearest: fare"
+    assert "trip_miles" in refused.value.hint
+
+
 @pytest.fixture
 def pushing_to(project, tmp_path):
     """A request to run the taxi workload, its models pushed to a place."""
