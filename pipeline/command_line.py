@@ -10,6 +10,7 @@ import typer
 from typer.exceptions import TyperException
 
 from components.errors import SlipwayError
+from components.home import at_home
 from pipeline.completion import complete_profile, complete_setting, complete_workload
 from pipeline.completion_scripts import mend_completion_scripts
 from pipeline.errors import of_the_machine
@@ -59,6 +60,7 @@ def call(app: typer.Typer) -> NoReturn:
         SystemExit: always else, with the command's exit code.
     """
     prepare_streams()
+    sys.argv[1:] = map(_with_home, sys.argv[1:])
     mend_completion_scripts()
     try:
         code = app(standalone_mode=False) or 0
@@ -77,6 +79,12 @@ def call(app: typer.Typer) -> NoReturn:
         if _verbose:
             raise
         _end(of_the_machine(error).message, _other_hint(app, 1), 1)
+
+
+def _with_home(word: str) -> str:
+    """A word of the command line, `~/` in it expanded also in quotes and behind `--option=`."""
+    option, equals, value = word.partition("=") if word.startswith("--") else ("", "", word)
+    return f"{option}{equals}{at_home(value)}"
 
 
 def _end_of_words(error: TyperException) -> NoReturn:

@@ -8,7 +8,7 @@ from pydantic import Field, field_validator, model_validator
 from components.ingest.limits import Limits
 from components.ingest.spans import span_kind, span_number
 from pipeline.config.problems import KeyRuleError
-from pipeline.config.section import Column, Columns, Letter, Moment, Section, SnakeName, Text, Texts
+from pipeline.config.section import Column, Columns, Letter, Moment, PathText, Section, SnakeName, Text, Texts
 
 # A year, a month and a day, and no directive but these and those of a time.
 _DAY_FORMAT = re.compile("(?=.*%[Yy])(?=.*%[mbB])(?=.*%d)(?:[^%]|%[YymbBdHIMSp])*", re.DOTALL)
@@ -123,7 +123,7 @@ class LimitsConfig(Section):
 class DataConfig(Section):
     """Where the raw examples come from and how they are split."""
 
-    source: Text | None = Field(
+    source: PathText | None = Field(
         default=None,
         description="A file, a directory, a glob, gs://BUCKET/PATH, or package://PACKAGE/PATH inside an "
         "installed package; relative to the project's root. Needed by every format but bigquery.",

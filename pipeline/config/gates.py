@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from pipeline.config.section import Column, Section, Text
+from components.home import at_home
+from pipeline.config.section import Column, PathText, Section
 
 LAST_BLESSED, LAST_PASSED, NO_REFERENCE = "last_blessed", "last_passed", "none"
 _SPAN = re.compile(r"span (\d+)")
@@ -129,14 +130,14 @@ class DataGateConfig(Section):
         default={},
         description="Limits of single features by name, for example {company: {max_drift_l_infinity: 0.3}}.",
     )
-    reference: Text = Field(
+    reference: PathText = Field(
         default=LAST_BLESSED,
         description="What the data is compared with: last_blessed, the data of the last blessed model; "
         "last_passed, the data that passed this gate last; span N, the data of that span that passed last; "
         "none; or a folder of statistics (Split-*/FeatureStats.pb), relative to the project's root.",
         examples=["last_blessed", "span 12"],
     )
-    serving_statistics: Text | None = Field(
+    serving_statistics: PathText | None = Field(
         default=None,
         description="Folder of statistics (Split-*/FeatureStats.pb) of what the model is asked, to compare "
         "train with; null: unknown.",
@@ -173,7 +174,7 @@ def find_folder_problem(value: str, *, root: Path) -> str:
     if "://" in value:
         return ""
     try:
-        folder = root / value
+        folder = root / at_home(value)
         if not folder.is_dir():
             return "there is no such folder"
         return (

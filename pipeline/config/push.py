@@ -6,7 +6,7 @@ from typing import Self
 from pydantic import Field, field_validator, model_validator
 
 from pipeline.config.problems import KeyRuleError
-from pipeline.config.section import BUCKET_WORDS, EndpointId, Section, ServiceAccount, Text, Texts
+from pipeline.config.section import BUCKET_WORDS, EndpointId, PathText, Section, ServiceAccount, Text, Texts
 
 _BUCKET_FOLDER = re.compile(r"gs://[a-z0-9][a-z0-9._-]+/[^/].*")
 
@@ -46,7 +46,7 @@ class EndpointConfig(Section):
 class PushConfig(Section):
     """Where a blessed model goes."""
 
-    destination: Text | None = Field(
+    destination: PathText | None = Field(
         default=None,
         description="What receives the versions: a directory, relative to the project's root, or "
         "gs://BUCKET/FOLDER; null: serving/NAME in the output directory.",

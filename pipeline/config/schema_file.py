@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from components.home import at_home
+
 
 def find_schema_problem(value: str, *, root: Path) -> str:
     """What is wrong with a schema file, with the remedy; empty where nothing is.
@@ -12,7 +14,7 @@ def find_schema_problem(value: str, *, root: Path) -> str:
         value: the path of the file, relative to `root`.
         root: the project's folder.
     """
-    path = root / value
+    path = root / at_home(value)
     try:
         if not path.is_file():
             return "does not exist; null infers it from the data"

@@ -2,7 +2,9 @@
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from components.home import at_home
 
 _NAME = r"^[a-z][a-z0-9_-]{0,62}$"
 _SNAKE_NAME = r"^[a-z][a-z0-9_]*$"
@@ -43,6 +45,7 @@ PATTERN_WORDS = {
 }
 
 Text = Annotated[str, Field(min_length=1)]
+PathText = Annotated[Text, AfterValidator(at_home)]
 Column = Text
 Name = Annotated[str, Field(pattern=_NAME)]
 SnakeName = Annotated[str, Field(pattern=_SNAKE_NAME)]

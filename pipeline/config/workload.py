@@ -24,7 +24,7 @@ from pipeline.config.problems import KeyRuleError, Problem, find_problems, probl
 from pipeline.config.push import PushConfig
 from pipeline.config.safe_yaml import KeyPath, shown
 from pipeline.config.schema_file import find_schema_problem
-from pipeline.config.section import PATTERN_WORDS, Name, NodeId, Section, Text
+from pipeline.config.section import PATTERN_WORDS, Name, NodeId, PathText, Section
 from pipeline.config.train import TrainConfig, TransformConfig
 from pipeline.config.tune import TuneConfig
 from pipeline.errors import ConfigError
@@ -43,7 +43,7 @@ class WorkloadConfig(Section):
         description="Where the raw examples come from and how they are split.",
         examples=[{"source": "data/trips.csv", "label": "tips"}],
     )
-    schema_path: Text | None = Field(
+    schema_path: PathText | None = Field(
         default=None,
         alias="schema",
         description="Schema file (.pbtxt) relative to the project's root; null: inferred from the data.",

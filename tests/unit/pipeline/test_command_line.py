@@ -182,3 +182,14 @@ def test_a_command_that_reads_no_workload_file_does_not_wait_for_what_reads_one(
     assert " pipeline.local.history\n" in done.stderr
     for slow in ("pipeline.config", "pipeline.local.request", "components.pusher", "tensorflow", "tfx"):
         assert f" {slow}\n" not in done.stderr
+
+
+@pytest.mark.parametrize("words", [["--data", "~/rows.csv"], ["--data=~/rows.csv"]])
+def test_the_home_folder_is_found_in_quotes_and_behind_an_equals_sign(
+    local_runner, tmp_path, monkeypatch, words
+):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "rows.csv").write_text("x,y\n1,2\n", encoding="utf-8")
+    code, _, err = local_runner("new", "home", *words, "--label", "y")
+    assert code == 2
+    assert "1 row is too few" in err

@@ -137,6 +137,18 @@ def test_splits_of_other_kinds_survive_the_way_to_another_process(load):
     assert WorkloadConfig.model_validate_json(config.model_dump_json()).model_dump() == config.model_dump()
 
 
+def test_paths_may_lie_in_the_home_folder(load, root, monkeypatch):
+    monkeypatch.setenv("HOME", str(root))
+    paths = ["data.source=~/in.csv", "push.destination=~/models", "schema=~/trips.pbtxt"]
+    config = load(sets=paths)
+    assert config.data.source == str(root / "in.csv")
+    assert config.push.destination == str(root / "models")
+    assert config.schema_path == str(root / "trips.pbtxt")
+    (root / "statistics/Split-train").mkdir(parents=True)
+    gate = load(sets=["data_gate.reference=~/statistics"]).data_gate
+    assert gate.reference == str(root / "statistics")
+
+
 def test_destination_with_a_scheme_stays_as_written(load):
     assert load(sets=["push.destination=gs://bucket/models"]).push.destination == "gs://bucket/models"
 
