@@ -54,7 +54,7 @@ class Options:
     columns: tuple[str, ...] = ()
     types: Mapping[str, str] = field(default_factory=dict)
     null_values: tuple[str, ...] = ()
-    numbers: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    numbers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     dates: Mapping[str, str] = field(default_factory=dict)
     label: str = "label"
     split: Mapping[str, int] = field(default_factory=lambda: {"train": 2, "eval": 1})

@@ -18,6 +18,12 @@ _SPACES = "[ \u00a0\u202f]"
 _ZEROS_BEFORE = r"\b0+([0-9])"
 _MINUS = "\u2212"
 _IN_PARENTHESES = r"^\(([^()+-]+)\)$"
+# Also as pandas writes it: 0 days 01:02:33. So few digits that 64 bits hold the seconds.
+_CLOCK = (
+    r"^(?P<sign>-?)(?:(?P<days>[0-9]{1,6}) days?,? )?"
+    r"(?:(?P<hours>[0-9]{1,6}):(?P<minutes>[0-5]?[0-9])|(?P<more_minutes>[0-9]{1,6})):"
+    r"(?P<seconds>[0-5][0-9])(?P<fraction>(?:\.[0-9]+)?)$"
+)
 _OF_TIME = re.compile(r"%[HIMSp]")
 _NAMED_MONTH = re.compile(r"%[bB]")
 
@@ -32,11 +38,14 @@ class NumberFormat:
         decimal: the sign before the fraction.
         thousands: between groups of three digits; empty: nothing is. A space is a no-break space, too.
         unit: in front of the number or behind it, as `$` or `%`; it is taken away. Empty: none.
+        clock: whether it is hours, minutes and seconds instead, as `1:02:33`; `2:33` are minutes and seconds.
+            It is read as seconds.
     """
 
     decimal: str = "."
     thousands: str = ""
     unit: str = ""
+    clock: bool = False
 
 
 @dataclass(frozen=True)
@@ -93,6 +102,8 @@ def plain_numbers(cells: pa.Array, form: NumberFormat) -> pa.Array:
 
 def written_numbers(cells: pa.Array, form: NumberFormat) -> tuple[pa.Array, pa.Array]:
     """The cells as plain numbers, and which of them are written as `form` says; the others mean nothing."""
+    if form.clock:
+        return _seconds(pc.utf8_trim_whitespace(cells))
     decimal, thousands = (
         re.escape(form.decimal),
         _SPACES if form.thousands == " " else re.escape(form.thousands),
@@ -112,6 +123,22 @@ def written_numbers(cells: pa.Array, form: NumberFormat) -> tuple[pa.Array, pa.A
         plain = pc.replace_substring_regex(plain, thousands, "")
     if form.decimal != ".":
         plain = pc.replace_substring(plain, form.decimal, ".")
+    return plain, fits
+
+
+def _seconds(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
+    parts = pc.extract_regex(texts, _CLOCK)
+    fits = pc.fill_null(pc.is_valid(parts), False)
+
+    def count(name: str) -> pa.Array:
+        digits = pc.struct_field(parts, name)
+        return pc.if_else(pc.equal(digits, ""), "0", digits).cast(pa.int64())
+
+    minutes = pc.add(count("minutes"), count("more_minutes"))
+    hours = pc.add(count("hours"), pc.multiply(count("days"), 24))
+    seconds = pc.add(count("seconds"), pc.multiply(pc.add(minutes, pc.multiply(hours, 60)), 60))
+    sign, fraction = (pc.struct_field(parts, name) for name in ("sign", "fraction"))
+    plain = pc.binary_join_element_wise(sign, seconds.cast(texts.type), fraction, pa.scalar("", texts.type))
     return plain, fits
 
 

@@ -84,8 +84,15 @@ class NumberFormatConfig(Section):
         default=None, description="In front of the number or behind it, as $ or %; it is taken away."
     )
 
+    clock: bool = Field(
+        default=False,
+        description="Hours, minutes and seconds instead, as 1:02:33 or 2:33; they are read as seconds.",
+    )
+
     @model_validator(mode="after")
     def _tell_apart(self) -> Self:
+        if self.clock and (self.decimal, self.thousands, self.unit) != (".", None, None):
+            raise KeyRuleError("stands alone: a time has no decimal, thousands and unit", "clock")
         if self.decimal == self.thousands:
             raise KeyRuleError(f"is {self.decimal!r}, as decimal is; they must differ", "thousands")
         return self
@@ -194,8 +201,8 @@ class DataConfig(Section):
     numbers: dict[Column, NumberFormatConfig] = Field(
         default={},
         description="Columns whose numbers are not written as 1234.5, for example {price: {thousands: ',', "
-        "unit: $}}, {share: {unit: '%'}}, {weight: {decimal: ',', thousands: .}}; {} for numbers in quotes "
-        "in JSON Lines.",
+        "unit: $}}, {share: {unit: '%'}}, {weight: {decimal: ',', thousands: .}}, {time: {clock: true}}; {} "
+        "for numbers in quotes in JSON Lines.",
     )
     dates: dict[Column, Text] = Field(
         default={},

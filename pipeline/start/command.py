@@ -72,7 +72,10 @@ class Begun:
         """What was decided and why, what was written, and the next command."""
         width = max(len(d.facts.name) for d in self.plan.decisions)
         width = min(width, 30)
-        kinds = {"binary": "one of two classes", "multiclass": f"one of {len(self.plan.classes)} classes"}
+        kinds = {"multiclass": f"one of {len(self.plan.classes)} classes"}
+        if self.plan.task == "binary":
+            no, yes = self.plan.classes
+            kinds["binary"] = f"the probability that it is {yes}, not {no}"
         lines = [f"{counted(self.rows, 'row')}, {counted(len(self.plan.decisions), 'column')}."]
         if self.rejected:
             them = "it" if self.rejected == 1 else "them"

@@ -10,6 +10,7 @@ from typing import Literal
 from components.counting import agreeing, counted
 from components.ingest.header_names import INDEX
 from pipeline.errors import UsageError
+from pipeline.start.classes import ordered
 from pipeline.start.facts import Facts, few
 from pipeline.start.notes import notes_of
 
@@ -174,7 +175,7 @@ def decide(
     used = {decision.facts.name for decision in decisions if decision.role is not Role.LEFT_OUT}
     kept_leaks = {column: why for column, why in leaks.items() if column in used}
     suspicious = {column: why for column, why in (suspicions or {}).items() if column in used}
-    classes = () if task == "regression" else tuple(sorted(wanted.counts))
+    classes = () if task == "regression" else ordered(wanted.counts)
     return Plan(
         label=wanted,
         task=task,

@@ -66,7 +66,7 @@ class Forms:
     """
 
     null_values: tuple[str, ...] = ()
-    numbers: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    numbers: Mapping[str, Mapping[str, str | bool]] = field(default_factory=dict)
     dates: Mapping[str, str] = field(default_factory=dict)
     words: Mapping[str, str] = field(default_factory=dict)
 
@@ -76,7 +76,7 @@ class _Form:
     """How one column is written."""
 
     words: str
-    number: Mapping[str, str] | None = None
+    number: Mapping[str, str | bool] | None = None
     date: str | None = None
     missing: tuple[str, ...] = ()
 
@@ -111,7 +111,7 @@ def _form(values: pa.Array, *, has_types: bool) -> _Form | None:
     words = tuple(word for word in trimmed.filter(is_word).to_pylist() if word)
     if not len(present):
         return None
-    form = _number(present) or _date(present)
+    form = _number(present) or _clock(present) or _date(present)
     if form is None:
         return None
     is_plain = not form.words
@@ -156,6 +156,16 @@ def _number(present: pa.Array) -> _Form | None:
         words += f", {thousands!r} taken for the sign between thousands"
     settings = {"decimal": decimal} if decimal != "." else {}
     return _Form(words, settings | ({"thousands": thousands} if thousands else {}) | named)
+
+
+def _clock(present: pa.Array) -> _Form | None:
+    """Of a duration, or of a time of the day."""
+    plain, fits = written_numbers(present, NumberFormat(clock=True))
+    if not pc.all(fits).as_py():
+        return None
+    first = max(present.to_pylist(), key=len)
+    seconds = plain[present.index(first).as_py()].as_py()
+    return _Form(f"written as {first}, read as {seconds} seconds", {"clock": True})
 
 
 def _date(present: pa.Array) -> _Form | None:

@@ -464,6 +464,7 @@ def test_wrong_key_or_value_is_told_with_line_value_rule_and_nearest(lines_of, a
         ("  label: tips", "  label: tips\n  split_by: {key: a, time: b}", "w.yaml:5: data.split_by: must hold exactly one of"),
         ("  label: tips", "  label: tips\n  dates: {day: '%Y-%m'}", "w.yaml:5: data.dates.day = '%Y-%m': must have a year (%Y or %y)"),
         ("  label: tips", "  label: tips\n  dates: {day: '%d.%m.%Y'}\n  numbers: {day: {}}", "w.yaml:5: data.dates.day = '%d.%m.%Y': is one of data.numbers as well"),
+        ("  label: tips", "  label: tips\n  numbers: {a: {clock: true, unit: h}}", "w.yaml:5: data.numbers.a.clock = true: stands alone: a time has no decimal, thousands and unit"),
         ("  label: tips", "  label: tips\n  numbers: {a: {decimal: ',', thousands: ','}}", "w.yaml:5: data.numbers.a.thousands = ',': is ',', as decimal is"),
         ("  label: tips", "  label: tips\n  format: tfrecord\n  unlabelled_rows: leave_out", "w.yaml:6: data.unlabelled_rows = 'leave_out': only rows of csv, jsonl and parquet"),
         ("  label: tips", "  label: tips\n  split_by: {row: false}", "w.yaml:5: data.split_by.row = "),

@@ -214,6 +214,23 @@ def test_a_null_value_is_for_the_texts_of_a_csv(root):
         _begin(root, data="rows.jsonl", label="b", null_values=["-999"])
 
 
+def test_the_probability_is_that_of_yes_in_other_languages_and_told(root):
+    _write(root, COLUMNS | {"churned": lambda row: ["ja", "nein"][int(NOISE[row + 300] > 0)]})
+    assert "To predict: churned, the probability that it is ja, not nein." in _begin(root).text()
+    config = load_workload(root / "workloads/customers/workload.yaml", root=root)
+    assert config.transform.classes == ("nein", "ja")
+    assert 'CLASSES = ["nein", "ja"]' in (root / "workloads/customers/preprocessing.py").read_text()
+
+
+def test_durations_are_numbers(root):
+    lasted = {"lasted": lambda row: f"{row % 3}:{row % 60:02}:{row % 59:02}"}
+    _write(root, {**COLUMNS, **lasted})
+    assert "read as" in _begin(root).text()
+    data = load_workload(root / "workloads/customers/workload.yaml", root=root).data
+    assert data.numbers["lasted"].clock
+    assert 'name: "lasted"\n  type: INT' in (root / "schemas/customers.pbtxt").read_text()
+
+
 def test_json_lines_are_read(root):
     rows = [{name: column(row) for name, column in COLUMNS.items()} for row in range(300)]
     (root / "data.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")

@@ -29,6 +29,8 @@ def _forms(values, *, has_types=False, **others):
         (["3.1", "\u22125.2"], {}, "written as 3.1, negative ones as \u22125.2"),
         (["(0,5)", "1,25"], {"decimal": ","}, "negative ones as (0,5)"),
         (["CHF 5", "7 CHF"], {"unit": "CHF"}, "written as CHF 5"),
+        (["59:10", "1:02:33"], {"clock": True}, "written as 1:02:33, read as 3753 seconds"),
+        (["0 days 00:10:00", "n/a"], {"clock": True}, "read as 600 seconds, n/a for no value"),
     ],
 )
 def test_numbers_are_recognised_however_they_are_written(values, number, words):
