@@ -1,6 +1,11 @@
 #!/usr/bin/env python3
 """The command line for cloud runs: parse, call pipeline.cloud, exit code. Nothing else."""
 
+if __name__ == "__main__":  # before what takes its time to import
+    from pipeline.early_interrupt import answer_at_once
+
+    answer_at_once()
+
 import sys
 from pathlib import Path
 from typing import Annotated

@@ -1,6 +1,11 @@
 #!/usr/bin/env python3
 """The command line for local runs: parse, call pipeline.local, exit code. Nothing else."""
 
+if __name__ == "__main__":  # before what takes its time to import
+    from pipeline.early_interrupt import answer_at_once
+
+    answer_at_once()
+
 import json
 import shutil
 import sys

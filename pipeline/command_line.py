@@ -13,6 +13,7 @@ from components.errors import SlipwayError
 from components.home import at_home
 from pipeline.completion import complete_profile, complete_setting, complete_workload
 from pipeline.completion_scripts import mend_completion_scripts
+from pipeline.early_interrupt import leave_to_command
 from pipeline.errors import of_the_machine
 from pipeline.local.invocation import CLOUD, LOCAL, command
 from pipeline.local.printable import printable
@@ -63,6 +64,7 @@ def call(app: typer.Typer) -> NoReturn:
     sys.argv[1:] = map(_with_home, sys.argv[1:])
     mend_completion_scripts()
     try:
+        leave_to_command()
         code = app(standalone_mode=False) or 0
         sys.stdout.flush()  # here, where it can be told that it fails
         sys.exit(code)

@@ -1,0 +1,28 @@
+"""Ctrl-C while a command line is still being imported: a line in words, and the documented exit code."""
+
+import contextlib
+import os
+import signal
+
+_INTERRUPTED = 130
+
+
+def answer_at_once() -> None:
+    """From here on Ctrl-C ends the process: nothing has begun that could be left half done.
+
+    Where the shell has it ignored, it stays so.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _end)
+
+
+def leave_to_command() -> None:
+    """From here on Ctrl-C is the command's own."""
+    if signal.getsignal(signal.SIGINT) is _end:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _end(*_: object) -> None:
+    with contextlib.suppress(OSError):
+        os.write(2, b"error: interrupted before anything began\n")
+    os._exit(_INTERRUPTED)
