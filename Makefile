@@ -9,7 +9,7 @@ JOBS := 2
 IN_IMAGE := --python-version 3.11 --python-platform x86_64-manylinux_2_34 --generate-hashes --no-emit-index-url \
 	--no-annotate --no-header --quiet
 
-.PHONY: run check test test-external test-all fuzz setup jax tpu-compiler airflow docs lint lock schema image image-check flink spark prism clean help
+.PHONY: run check test test-external test-all floors fuzz setup jax tpu-compiler airflow docs lint lock schema image image-check flink spark prism clean help
 
 run: setup ## The taxi workload, from raw trips to a pushed model
 	@$(PYTHON) local_runner.py run
@@ -19,7 +19,13 @@ check: lint ## Before a commit, in under a minute: lint, types, layers, and the 
 
 # A run of TFX holds some 2 GB, and takes more than one core in parts only.
 test: setup ## The tests that need nothing but .venv, two files side by side; make test JOBS=0
-	@$(PYTHON) -m pytest -n $(JOBS) -m "not external"
+	@$(if $(COVERAGE),rm -rf .cache/coverage)
+	@$(PYTHON) -m $(if $(COVERAGE),coverage run -m) pytest -n $(JOBS) -m "not external"
+
+floors: ## After make test COVERAGE=1: which share of each package it has run, and whether that is enough
+	@$(PYTHON) -m coverage combine --quiet
+	@$(PYTHON) -m coverage json --quiet -o .cache/coverage/report.json
+	@PYTHONPATH=tests/support $(PYTHON) -m floors .cache/coverage/report.json
 
 test-external: setup ## The others: JAX, the TPU compiler, Airflow, Beam's engines, databases, browser, shells, random kills
 	@$(PYTHON) -m pytest -n $(JOBS) -m external
