@@ -1,5 +1,6 @@
 """Fixtures for all tests."""
 
+import importlib.util
 import json
 import os
 import sys
@@ -39,6 +40,7 @@ LATER = (
     "test_taxi_in_airflow.py",
     "test_taxi_in_notebook.py",
     "test_taxi_kills.py",
+    "test_trainer_export.py",
 )
 
 
@@ -106,17 +108,24 @@ def warm() -> Iterator[Warm]:
 
 
 @pytest.fixture(scope="session")
-def warm_runner(warm: Warm) -> Callable[..., Finished]:
+def warm_runner(request: pytest.FixtureRequest) -> Callable[..., Finished]:
     """As `local_runner`, but called in this process, and its runs are forked from the warm one.
 
     For all that is not about the start of the process itself; each run saves the import of TFX.
     """
 
     def call(*args: str, cwd: Path = PROJECT, **environment: str) -> Finished:
-        with forked_servers(warm):
+        with forked_servers(lambda: request.getfixturevalue("warm")):
             return called("local_runner", *args, cwd=cwd, environment=environment)
 
     return call
+
+
+@pytest.fixture(scope="session")
+def taxi_csv() -> Path:
+    """The raw taxi trips, as TFX brings them."""
+    [folder] = importlib.util.find_spec("tfx").submodule_search_locations
+    return Path(folder, "examples/chicago_taxi_pipeline/data/simple/data.csv")
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,6 @@
 """What a mistake gets: one message with the remedy, the right exit code, nothing half done.
 
-Seen only here: the process itself: its exit code, its one message, and no folder left.
+Seen only here: what the whole command line makes of it: its exit code, its one message, and no folder left.
 """
 
 import pytest
@@ -9,11 +9,11 @@ HEADER = "fare,tips,trip_miles,payment_type"
 
 
 @pytest.fixture
-def refused(local_runner, tmp_path):
+def refused(warm_runner, tmp_path):
     """Runs with arguments that must be refused; returns what the screen says."""
 
-    def call(*args, code=2):
-        finished = local_runner("run", *args, "--output", str(tmp_path / "output"))
+    def call(*args, code=2, runner=warm_runner):
+        finished = runner("run", *args, "--output", str(tmp_path / "output"))
         assert finished.returncode == code, finished.stderr
         assert "Traceback" not in finished.stderr
         assert finished.stderr.startswith("error: ")
@@ -28,8 +28,8 @@ def written(path, text):
     return path
 
 
-def test_missing_workload_file_is_named(refused):
-    assert "no/such/workload.yaml" in refused("no/such/workload.yaml")
+def test_missing_workload_file_is_named(refused, local_runner):
+    assert "no/such/workload.yaml" in refused("no/such/workload.yaml", runner=local_runner)
 
 
 def test_missing_data_file_is_named(refused, tmp_path):
@@ -86,9 +86,9 @@ def test_module_that_does_not_exist_is_refused(refused):
     assert "workloads.taksi" in refused("--set", "train.model=workloads.taksi.model.build_model")
 
 
-def test_unknown_command_and_unknown_option_end_with_code_2(local_runner):
-    assert local_runner("rnu").returncode == 2
-    assert local_runner("run", "--jbos", "2").returncode == 2
+def test_unknown_command_and_unknown_option_end_with_code_2(warm_runner):
+    assert warm_runner("rnu").returncode == 2
+    assert warm_runner("run", "--jbos", "2").returncode == 2
 
 
 def test_verbose_shows_the_traceback(local_runner, tmp_path):

@@ -43,22 +43,22 @@ def place(project, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def stopped(place, local_runner):
+def stopped(place, warm_runner):
     """The run that the gate stopped."""
-    return local_runner("run", *place.options, *place.output)
+    return warm_runner("run", *place.options, *place.output)
 
 
 @pytest.fixture(scope="module")
-def record(place, local_runner):
+def record(place, warm_runner):
     """The latest run, or the one of an id, as `show --json` prints it."""
-    return lambda *run: json.loads(local_runner("show", *run, "--json", *place.output).stdout)
+    return lambda *run: json.loads(warm_runner("show", *run, "--json", *place.output).stdout)
 
 
 def states(record):
     return {node["id"]: node["state"] for node in record["nodes"] if node["state"] != "skipped"}
 
 
-def test_new_category_stops_the_run_with_rows_and_remedy(stopped, record, place, local_runner):
+def test_new_category_stops_the_run_with_rows_and_remedy(stopped, record, place, warm_runner):
     assert stopped.returncode == 3
     assert "Traceback" not in stopped.stderr
     assert 'hold "Voucher", which its domain lacks; limit 0' in stopped.stderr
@@ -67,12 +67,12 @@ def test_new_category_stops_the_run_with_rows_and_remedy(stopped, record, place,
     run = record()
     assert (run["state"], run["exit_code"]) == ("stopped", 3)
     assert run["nodes"][-1]["state"] == "skipped"
-    shown = local_runner("show", *place.output).stdout
+    shown = warm_runner("show", *place.output).stdout
     assert 'hold "Voucher", which its domain lacks' in shown
 
 
-def test_accepted_once_it_passes_with_all_before_the_gate_cached(stopped, record, place, local_runner):
-    passed = local_runner("run", *place.options, "--accept-data", "the city told us", *place.output)
+def test_accepted_once_it_passes_with_all_before_the_gate_cached(stopped, record, place, warm_runner):
+    passed = warm_runner("run", *place.options, "--accept-data", "the city told us", *place.output)
     assert passed.returncode == 0, passed.stderr
     run = record()
     assert run["overrides"] == {"accept_data": "the city told us"}
@@ -82,26 +82,26 @@ def test_accepted_once_it_passes_with_all_before_the_gate_cached(stopped, record
     }
     [verdict] = next(node for node in run["nodes"] if node["id"] == "DataGate")["outputs"]["verdict"]
     assert verdict["properties"]["accepted"] == "the city told us"
-    assert "accepted  --accept-data: the city told us" in local_runner("show", *place.output).stdout
+    assert "accepted  --accept-data: the city told us" in warm_runner("show", *place.output).stdout
 
 
-def test_next_run_is_judged_as_if_nothing_had_been_accepted(stopped, place, local_runner):
-    assert local_runner("run", *place.options, *place.output).returncode == 3
+def test_next_run_is_judged_as_if_nothing_had_been_accepted(stopped, place, warm_runner):
+    assert warm_runner("run", *place.options, *place.output).returncode == 3
 
 
-def test_schema_that_took_the_edit_over_lets_the_data_pass(stopped, place, local_runner, record):
+def test_schema_that_took_the_edit_over_lets_the_data_pass(stopped, place, warm_runner, record):
     before = place.schema.read_text()
-    refused = local_runner("accept-schema", *place.output)
+    refused = warm_runner("accept-schema", *place.output)
     assert refused.returncode == 2
     assert "add --yes" in refused.stderr
     assert place.schema.read_text() == before
-    accepted = local_runner("accept-schema", "--yes", *place.output)
+    accepted = warm_runner("accept-schema", "--yes", *place.output)
     assert accepted.returncode == 0, accepted.stderr
     assert '+  value: "Voucher"' in accepted.stdout
     added = [line for line in place.schema.read_text().splitlines() if line not in before.splitlines()]
     assert added == ['  value: "Voucher"']
-    passed = local_runner("run", *place.options, *place.output)
+    passed = warm_runner("run", *place.options, *place.output)
     assert passed.returncode == 0, passed.stderr
-    again = local_runner("run", *place.options, *place.output)
+    again = warm_runner("run", *place.options, *place.output)
     assert again.returncode == 0
     assert set(states(record()).values()) == {"cached"}

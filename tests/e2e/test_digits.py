@@ -1,17 +1,23 @@
 """The digits workload as a user runs it: 1,797 real images to a served model.
 
-Seen only here: images as tensors all the way from the file to the answer, and the file of MNIST's layout.
+Seen only here: images as tensors all the way from the file to the answer, a file of MNIST's layout, and what
+TFX's Tuner writes on its way to the Trainer and into the report.
 """
 
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 pytestmark = pytest.mark.slow
 
+TUNE = (
+    "tune={trials: 2, algorithm: random, epochs: 1, metric: val_accuracy, goal: max, "
+    "search: {units: {choices: [8, 64]}, learning_rate: {low: 0.001, high: 0.01, log: true}}}"
+)
 # Runs where nothing of this project can be imported, as a serving process would.
 CLIENT = """
 import json, sys
@@ -40,10 +46,10 @@ def output(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def record(local_runner, output):
-    finished = local_runner("run", "digits", "--output", str(output))
+def record(warm_runner, output):
+    finished = warm_runner("run", "digits", "--output", str(output))
     assert finished.returncode == 0, finished.stderr
-    return json.loads(local_runner("show", "--json", "--output", str(output)).stdout)
+    return json.loads(warm_runner("show", "--json", "--output", str(output)).stdout)
 
 
 @pytest.fixture(scope="module")
@@ -90,8 +96,29 @@ def test_training_step_goes_through_the_preflight(record, preflight, output, jax
     assert found["can_train"] == (found["target"] == "tpu")  # nothing is promised without libtpu
 
 
+def test_best_hyperparameters_of_the_tuner_go_to_the_trainer_and_into_the_report(record, output, warm_runner):
+    finished = warm_runner(
+        "run", "digits", "--profile", "dense", "--set", "train.epochs=2", "--set", TUNE,
+        "--to", "Trainer", "--output", str(output),
+    )  # fmt: skip
+    assert finished.returncode == 0, finished.stderr
+    again = json.loads(warm_runner("show", "--json", "--output", str(output)).stdout)
+    made = {node["id"]: node["outputs"] for node in again["nodes"] if node["state"] == "complete"}
+    assert set(made) == {"Tuner", "Trainer"}, "all before them is cached"
+    tuned = again["training"]["tuned"]
+    assert set(tuned) == {"units", "learning_rate"}
+    [trials] = Path(made["Tuner"]["tuner_results"][0]["uri"]).glob("*.json")
+    ranked = json.loads(trials.read_text())
+    assert len(ranked) == 2
+    best = max(ranked, key=lambda trial: trial["score"])
+    assert tuned == {name: best[name] for name in tuned}
+    job = json.loads(Path(made["Trainer"]["model_run"][0]["uri"], "job.json").read_text())
+    assert {name: job["hyperparameters"][name] for name in tuned} == tuned
+    assert "tuned" in warm_runner("show", "--output", str(output)).stdout
+
+
 def test_file_of_mnist_trains_the_network_of_the_tutorials_with_their_batch_and_epochs(
-    local_runner, project, tmp_path
+    warm_runner, project, tmp_path
 ):
     """MNIST's own file is not here: one of its layout, each image at 20 places within its white border."""
     places = [(down, right) for down in range(-2, 2) for right in range(-2, 3)]
@@ -102,7 +129,7 @@ def test_file_of_mnist_trains_the_network_of_the_tutorials_with_their_batch_and_
         arrays["y_train"] = np.tile(digits["y_train"], len(places))
     np.savez(tmp_path / "mnist.npz", **arrays)
     source = ("--set", f"data.source={tmp_path / 'mnist.npz'}", "--output", str(tmp_path / "output"))
-    finished = local_runner("run", "digits", "--profile", "dense_mnist", *source, "--to", "Trainer")
+    finished = warm_runner("run", "digits", "--profile", "dense_mnist", *source, "--to", "Trainer")
     assert finished.returncode == 0, finished.stderr
     [run] = (tmp_path / "output/artifacts/digits/Trainer/model_run").iterdir()
     job, result = (json.loads((run / name).read_text()) for name in ("job.json", "result.json"))

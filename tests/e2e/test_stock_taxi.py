@@ -16,7 +16,7 @@ ROWS = 4_000
 PIPELINE = "tfx.examples.chicago_taxi_pipeline.taxi_pipeline_native_keras:_create_pipeline"
 
 
-def test_stock_taxi_example_runs_and_pushes(local_runner, tmp_path):
+def test_stock_taxi_example_runs_and_pushes(warm_runner, tmp_path):
     [package] = importlib.util.find_spec("tfx").submodule_search_locations
     example = Path(package, "examples", "chicago_taxi_pipeline")
     (tmp_path / "data").mkdir()
@@ -29,9 +29,9 @@ def test_stock_taxi_example_runs_and_pushes(local_runner, tmp_path):
     }
     arguments = [item for key, value in settings.items() for item in ("--set", f"{key}={value}")]
     output = str(tmp_path / "output")
-    finished = local_runner("run", "--pipeline", PIPELINE, *arguments, "--output", output)
+    finished = warm_runner("run", "--pipeline", PIPELINE, *arguments, "--output", output)
     assert finished.returncode == 0, finished.stderr
-    record = json.loads(local_runner("show", "--json", "--output", output).stdout)
+    record = json.loads(warm_runner("show", "--json", "--output", output).stdout)
     assert len(record["nodes"]) == 9
     assert {node["state"] for node in record["nodes"]} == {"complete"}
     assert Path(record["pushed"]["path"], "saved_model.pb").is_file()

@@ -5,7 +5,6 @@ on what they left.
 """
 
 import functools
-import importlib.util
 import json
 import re
 import shlex
@@ -61,19 +60,12 @@ print(json.dumps({
 
 
 @pytest.fixture(scope="module")
-def taxi_csv():
-    """The raw trips, as TFX brings them."""
-    [folder] = importlib.util.find_spec("tfx").submodule_search_locations
-    return Path(folder, "examples/chicago_taxi_pipeline/data/simple/data.csv")
-
-
-@pytest.fixture(scope="module")
-def latest(local_runner, output):
+def latest(warm_runner, output):
     """The record of the latest run, as `show --json` prints it: asked for once a run."""
 
     @functools.cache
     def shown(_newest):
-        return json.loads(local_runner("show", "--json", "--output", str(output)).stdout)
+        return json.loads(warm_runner("show", "--json", "--output", str(output)).stdout)
 
     return lambda: shown(max(path.parent.name for path in (output / "runs").glob("*/run.json")))
 
@@ -270,20 +262,20 @@ def test_unchanged_rerun_is_answered_without_starting_anything(
     assert len(finished.stderr.splitlines()) <= 7
 
 
-def test_lost_pushed_version_is_noticed_and_pushed_again(first_run, fewer, local_runner, output, latest):
+def test_lost_pushed_version_is_noticed_and_pushed_again(first_run, fewer, warm_runner, output, latest):
     pushed = Path(latest()["pushed"]["path"])
     pushed.rename(pushed.with_name("away"))
     try:
-        planned = json.loads(local_runner("plan", *fewer, "--json", "--output", str(output)).stdout)
+        planned = json.loads(warm_runner("plan", *fewer, "--json", "--output", str(output)).stdout)
     finally:
         pushed.with_name("away").rename(pushed)
     running = {node["id"]: node["why"] for node in planned["nodes"] if node["action"] == "run"}
     assert running == {"Pusher": f"{pushed.name} of PushedModel is gone"}
 
 
-def test_changed_batch_size_reruns_the_trainer_and_says_so(first_run, fewer, local_runner, output):
+def test_changed_batch_size_reruns_the_trainer_and_says_so(first_run, fewer, warm_runner, output):
     other = ("--set", "train.batch_size=512")
-    planned = local_runner("plan", *fewer, *other, "--json", "--output", str(output))
+    planned = warm_runner("plan", *fewer, *other, "--json", "--output", str(output))
     why = {node["id"]: (node["action"], node["why"]) for node in json.loads(planned.stdout)["nodes"]}
     assert why["Trainer"] == ("run", "train.batch_size 256 -> 512")
     assert why["Transform"][0] == "reuse"
@@ -291,11 +283,11 @@ def test_changed_batch_size_reruns_the_trainer_and_says_so(first_run, fewer, loc
 
 
 def test_model_below_its_threshold_is_not_pushed_and_ends_with_code_3(
-    first_run, fewer, local_runner, output, latest
+    first_run, fewer, warm_runner, output, latest
 ):
     serving = output / "serving" / "taxi"
     before = sorted(serving.iterdir())
-    finished = local_runner(
+    finished = warm_runner(
         "run", *fewer, "--set", "evaluate.thresholds.auc.min=0.999", "--output", str(output)
     )
     assert finished.returncode == 3
@@ -309,7 +301,7 @@ def test_model_below_its_threshold_is_not_pushed_and_ends_with_code_3(
     [hint] = (line for line in finished.stderr.splitlines() if "--bless 'why it is right'" in line)
     command, *arguments = shlex.split(hint.removeprefix("hint: ").partition("   # ")[0])[1:]
     assert command.endswith("local_runner.py")
-    pasted = local_runner(*arguments)
+    pasted = warm_runner(*arguments)
     assert pasted.returncode == 2
     assert "is no reason yet" in pasted.stderr
     record = latest()
@@ -322,14 +314,14 @@ def test_model_below_its_threshold_is_not_pushed_and_ends_with_code_3(
 
 
 def test_what_both_gates_refuse_passes_with_reasons_that_stand_in_run_verdict_and_manifest(
-    first_run, fewer, local_runner, output, latest, tmp_path
+    first_run, fewer, warm_runner, output, latest, tmp_path
 ):
     # To another place: where it was pushed before, the same model is not pushed again.
     place = f"push.destination={tmp_path / 'serving'}"
     refused = ("evaluate.thresholds.auc.min=0.999", "data_gate.min_rows=20000", place)
     reasons = ("--bless", "the old one is broken", "--accept-data", "a short month")
     sets = [part for each in refused for part in ("--set", each)]
-    finished = local_runner("run", *fewer, *sets, *reasons, "--output", str(output))
+    finished = warm_runner("run", *fewer, *sets, *reasons, "--output", str(output))
     assert finished.returncode == 0, finished.stderr
     record = latest()
     assert record["overrides"] == {"bless": "the old one is broken", "accept_data": "a short month"}
@@ -349,9 +341,9 @@ def test_what_both_gates_refuse_passes_with_reasons_that_stand_in_run_verdict_an
     assert manifest["run"] == record["run_id"]
 
 
-def test_function_that_fails_when_called_is_named_with_file_and_line(local_runner, output, latest, first_run):
+def test_function_that_fails_when_called_is_named_with_file_and_line(warm_runner, output, latest, first_run):
     wrong = "transform.preprocessing_fn=workloads.taxi.model.build_model"
-    finished = local_runner("run", "--set", wrong, "--to", "Transform", "--output", str(output))
+    finished = warm_runner("run", "--set", wrong, "--to", "Transform", "--output", str(output))
     assert finished.returncode == 1
     assert "Traceback" not in finished.stderr
     assert "TypeError" in finished.stderr

@@ -1,5 +1,6 @@
 """The ModelGate on what the Evaluator's library really writes."""
 
+import functools
 import json
 import re
 from pathlib import Path
@@ -18,11 +19,12 @@ ROWS = {
 
 @pytest.fixture(scope="module")
 def evaluated(tmp_path_factory):
-    """Writes an evaluation of the `good` and `poor` predictions; returns its folder."""
+    """Writes an evaluation of the `good` and `poor` predictions, each once; returns its folder."""
     import pandas as pd
     import tensorflow_model_analysis as tfma
     from tensorflow_model_analysis.proto import config_pb2
 
+    @functools.cache
     def call(**models):
         folder = tmp_path_factory.mktemp("evaluation")
         config = config_pb2.EvalConfig(
@@ -149,7 +151,7 @@ def test_model_that_changed_since_its_export_is_not_judged(evaluated, judged, tm
     saved_model.parent.mkdir(parents=True)
     saved_model.write_bytes(b"graph")
     keep_digest(str(saved_model.parent))
-    evaluation = evaluated(candidate="good")
+    evaluation = evaluated(candidate="good", baseline="poor")
     blessing = judged(evaluation, model_uri=str(tmp_path / "model"), auc={"min": 0.9})
     assert blessing.get_string_custom_property("model_digest") == model_digest(str(saved_model.parent))
     saved_model.write_bytes(b"Graph")
@@ -165,7 +167,10 @@ def test_digests_of_the_model_and_of_its_data_are_kept_apart(evaluated, judged, 
     saved_model.parent.mkdir(parents=True)
     saved_model.write_bytes(b"graph")
     blessing = judged(
-        evaluated(candidate="good"), model_uri=str(tmp_path / "model"), data=data, auc={"min": 0.9}
+        evaluated(candidate="good", baseline="poor"),
+        model_uri=str(tmp_path / "model"),
+        data=data,
+        auc={"min": 0.9},
     )
     assert blessing.get_string_custom_property("model_digest") == model_digest(str(saved_model.parent))
     assert read_profile(f"{blessing.uri}/data").digest == "of the data"
@@ -174,7 +179,7 @@ def test_digests_of_the_model_and_of_its_data_are_kept_apart(evaluated, judged, 
 
 
 def test_data_behind_a_refused_model_are_not_kept(evaluated, judged, data):
-    blessing = judged(evaluated(candidate="poor"), data=data, auc={"min": 0.9})
+    blessing = judged(evaluated(candidate="poor", baseline="good"), data=data, auc={"min": 0.9})
     assert blessing.get_int_custom_property("blessed") == 0
     assert not Path(blessing.uri, "data").exists()
 

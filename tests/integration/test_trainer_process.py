@@ -11,12 +11,12 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import psutil
 import pytest
 
-from components import python_process
 from components.errors import ComponentError
 from components.event_lines import read_event
 from components.trainer.carrying_out import carry_out
@@ -66,6 +66,11 @@ MODEL = """
 
 @pytest.fixture
 def job(tmp_path):
+    """A training of a moment; see `job_in`."""
+    return job_in(tmp_path)
+
+
+def job_in(tmp_path):
     """Two files, one of them gzip, of 50 rows in all, y = 2 x; and a model in a module beside them."""
     import tensorflow as tf
 
@@ -183,11 +188,16 @@ def test_examples_without_a_feature_are_refused(job, tmp_path):
 
 
 @pytest.fixture
-def long_job(job, tmp_path):
+def long_job(tmp_path):
+    """A training that keeps its steps; see `long_job_in`."""
+    return long_job_in(tmp_path)
+
+
+def long_job_in(tmp_path):
     """10 epochs of 25 steps of a model with all sorts of state, kept every five steps and every epoch."""
     (tmp_path / "kept").mkdir()
     return replace(
-        job,
+        job_in(tmp_path),
         model="tiny_model.with_state",
         batch_size=2,
         epochs=10,
@@ -245,30 +255,52 @@ def end_it(job, tmp_path, *, signum, step):
     raise AssertionError("it came to its end")
 
 
-@pytest.fixture
-def undisturbed(long_job, tmp_path):
-    run(long_job, tmp_path, checkpoint_dir=None)
-    left = what_it_left(tmp_path)
+@pytest.fixture(scope="module")
+def undisturbed(forked, tmp_path_factory):
+    """What the long training leaves when nothing happens to it and no step is kept."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    run(long_job_in(folder), folder, checkpoint_dir=None)
+    left = what_it_left(folder)
     assert any(name.startswith("optimizer") for name in left[0])
-    (tmp_path / "result.json").unlink()
     return left
 
 
-def test_training_killed_at_any_step_goes_on_to_the_same_weights_and_history(undisturbed, long_job, tmp_path):
+@pytest.fixture(scope="module")
+def killed(forked, tmp_path_factory):
+    """The folder of the long training that was killed twice and then came to its end; and what that told."""
+    folder = tmp_path_factory.mktemp("killed")
+    long_job = long_job_in(folder)
     for first, last in ((5, 90), (120, 200)):
         step = random.randint(first, last)  # noqa: S311
         print("killed after step", step)
-        assert end_it(long_job, tmp_path, signum=signal.SIGKILL, step=step).endswith(
-            "by SIGKILL (out of memory?)"
-        )
-    assert not (tmp_path / "result.json").exists()
-    result, lines = run(long_job, tmp_path)
-    assert what_it_left(tmp_path) == undisturbed
+        said = end_it(long_job, folder, signum=signal.SIGKILL, step=step)
+        assert said.endswith("by SIGKILL (out of memory?)")
+    assert not (folder / "result.json").exists()
+    result, lines = run(long_job, folder)
     [resumed] = events(lines, "resumed")
     assert resumed["step"] >= step
-    assert [event["epoch"] for event in events(lines, "epoch")] == list(range(resumed["epoch"] + 1, 11))
-    assert result["time"]["restarts"] == 2
-    assert "with 2 restarts" in result["verdict"]
+    return SimpleNamespace(folder=folder, job=long_job, result=result, lines=lines, resumed=resumed)
+
+
+def test_training_killed_at_any_step_goes_on_to_the_same_weights_and_history(undisturbed, killed):
+    assert what_it_left(killed.folder) == undisturbed
+    epochs = [event["epoch"] for event in events(killed.lines, "epoch")]
+    assert epochs == list(range(killed.resumed["epoch"] + 1, 11))
+    assert killed.result["time"]["restarts"] == 2
+    assert "with 2 restarts" in killed.result["verdict"]
+
+
+def test_damaged_checkpoint_is_told_and_the_one_before_leads_to_the_same(undisturbed, killed):
+    newest = killed.folder / "kept" / f"step-{LONG_STEPS:09d}.npz"
+    newest.write_bytes(newest.read_bytes()[:-100])
+    _, lines = run(killed.job, killed.folder)
+    assert events(lines, "damaged")[0]["message"].endswith(f"{newest.name} is damaged")
+    assert LONG_STEPS - 5 <= events(lines, "resumed")[0]["step"] < LONG_STEPS
+    assert what_it_left(killed.folder) == undisturbed
+    # Killed after its last epoch, before its result was taken: nothing is trained again.
+    _, lines = run(killed.job, killed.folder)
+    assert (events(lines, "resumed")[0]["step"], events(lines, "epoch")) == (LONG_STEPS, [])
+    assert what_it_left(killed.folder) == undisturbed
 
 
 def test_sigterm_saves_the_step_it_strikes_at_and_leaves_with_its_own_code(long_job, tmp_path):
@@ -290,17 +322,14 @@ def test_sigterm_saves_the_step_it_strikes_at_and_leaves_with_its_own_code(long_
 
 
 def test_training_process_that_leaves_is_started_again_and_comes_to_the_same(
-    undisturbed, long_job, tmp_path, monkeypatch
+    undisturbed, long_job, warm, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(python_process, "fork_channel", None)  # below it is looked for as a child of this one
     monkeypatch.syspath_prepend(tmp_path)
 
     def tell_it_to_end():
         while not list(Path(long_job.checkpoint_dir).glob("step-*.json")):
             time.sleep(0.001)
-        # Other tests' servers may be children of this process as well.
-        children = psutil.Process().children()
-        [training] = [child for child in children if "components.trainer.train" in child.cmdline()]
+        [training] = psutil.Process(warm.pid).children()
         training.terminate()
 
     watcher = threading.Thread(target=tell_it_to_end)
@@ -320,21 +349,6 @@ def test_sigterm_before_anything_is_trained_ends_at_once(long_job, tmp_path):
     ):
         process.wait(show=lambda line: line == "waiting" and os.kill(process.pid, signal.SIGTERM))
     assert told.value.step == 0
-
-
-def test_damaged_checkpoint_is_told_and_the_one_before_leads_to_the_same(long_job, tmp_path):
-    run(long_job, tmp_path)
-    first = what_it_left(tmp_path)
-    newest = tmp_path / "kept" / f"step-{LONG_STEPS:09d}.npz"
-    newest.write_bytes(newest.read_bytes()[:-100])
-    _, lines = run(long_job, tmp_path)
-    assert events(lines, "damaged")[0]["message"].endswith(f"{newest.name} is damaged")
-    assert LONG_STEPS - 5 <= events(lines, "resumed")[0]["step"] < LONG_STEPS
-    assert what_it_left(tmp_path) == first
-    # Killed after its last epoch, before its result was taken: nothing is trained again.
-    _, lines = run(long_job, tmp_path)
-    assert (events(lines, "resumed")[0]["step"], events(lines, "epoch")) == (LONG_STEPS, [])
-    assert what_it_left(tmp_path) == first
 
 
 def test_best_epoch_stays_and_is_what_is_served_when_asked_for(long_job, tmp_path):

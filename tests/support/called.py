@@ -5,7 +5,7 @@ import functools
 import importlib.util
 import io
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,6 +16,8 @@ from watched import Finished
 from pipeline.local.server import Server
 from pipeline.local.warm import Warm
 from pipeline.root import PROJECT_ROOT
+
+_TESTS = str(Path(__file__).resolve().parent.parent)
 
 
 @functools.cache
@@ -47,6 +49,8 @@ def called(
             patch.setenv(variable, value)
         patch.chdir(cwd)
         patch.setattr(sys, "argv", argv)
+        # What a node's code may import counts for the cache: not what only tests do.
+        patch.setattr(sys, "path", [each for each in sys.path if not each.startswith(_TESTS)])
         with (
             contextlib.redirect_stdout(out),
             contextlib.redirect_stderr(err),
@@ -57,13 +61,17 @@ def called(
 
 
 @contextlib.contextmanager
-def forked_servers(warm: Warm) -> Iterator[None]:
-    """The fork servers of runs that this process begins meanwhile are forked: none imports TFX."""
+def forked_servers(warm: Callable[[], Warm]) -> Iterator[None]:
+    """The fork servers of runs that this process begins meanwhile are forked: none imports TFX.
+
+    Args:
+        warm: gives the process that they are forked from; asked where there is something to fork.
+    """
     original = Server.__init__
 
     @functools.wraps(original)
     def begin(self: Server, *arguments: Any, **options: Any) -> None:
-        original(self, *arguments, **{**options, "warm": options.get("warm") or warm})
+        original(self, *arguments, **{**options, "warm": options.get("warm") or warm()})
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Server, "__init__", begin)

@@ -32,16 +32,19 @@ def workload(request):
 
 
 def test_compiled_job_is_the_golden_one_and_the_service_s_types_read_it(
-    cloud_runner, project, workload, tmp_path
+    cloud_runner, cloud_here, project, workload, tmp_path
 ):
     golden = project / "tests" / "data" / "cloud" / f"{workload}.json"
     settings = [*SETTINGS, *(ON_TPUS if workload == "digits" else ())]
     words = ["compile", workload, *(word for setting in settings for word in ("--set", setting))]
     file = tmp_path / "job.json"
-    finished = cloud_runner(*words, "-o", str(file))
+    is_apart = workload == "taxi"
+    finished = (cloud_runner if is_apart else cloud_here)(*words, "-o", str(file))
     assert (finished.returncode, finished.stdout) == (0, f"{file}\n"), finished.stderr
     told = [line for line in finished.stderr.splitlines() if "still at it" not in line]
-    assert told == [f"{workload}: compiles"], "nothing of what libraries say of themselves"
+    # Here TFX may be imported already, and what takes no time is not told.
+    wanted = [f"{workload}: compiles"]
+    assert told == wanted or (told == [] and not is_apart), "nothing of what libraries say of themselves"
     again = shlex.join(["python", "cloud_runner.py", *words, "-o", str(golden.relative_to(project))])
     assert file.read_text() == golden.read_text(), f"wanted? {again}"
     job = json.loads(file.read_text())

@@ -135,7 +135,7 @@ def warm_engine(warm: Warm) -> Iterator[None]:
 
     How processes start and end by themselves is seen without it, in test_kills, test_limits, test_faults.
     """
-    with forked_servers(warm), pytest.MonkeyPatch.context() as patch:
+    with forked_servers(lambda: warm), pytest.MonkeyPatch.context() as patch:
         patch.setattr(Toy, "warm", warm)
         yield
 

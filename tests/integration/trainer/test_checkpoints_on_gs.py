@@ -13,7 +13,7 @@ from components.event_lines import read_event
 from components.trainer.process import TrainingPreemptedError, TrainingProcess
 from components.trainer.settings.checkpoint import CheckpointSettings
 
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("forked"), pytest.mark.filterwarnings("default")]
 
 MODEL = """
 import keras

@@ -85,18 +85,10 @@ def test_uneven_batch_is_refused_before_anything_is_read(train):
     assert caught.value.hint == "use 48 or 56"
 
 
-@pytest.mark.parametrize(
-    "step",
-    [StepSettings(steps_per_execution=2), StepSettings(accumulate_steps=2), StepSettings(xla="always")],
-)
-def test_what_keras_cannot_do_on_several_tensorflow_devices_is_refused(train, step):
-    name = next(
-        key
-        for key in ("steps_per_execution", "accumulate_steps", "xla")
-        if getattr(step, key) != getattr(StepSettings(), key)
-    )
-    with pytest.raises(ComponentError, match=rf"train\.{name} cannot be used by Keras 3"):
-        train(compute=ComputeSettings(cpu_devices=2), step=step)
+def test_what_keras_cannot_do_on_several_tensorflow_devices_is_refused(train):
+    """The other settings of this kind: tests/unit/components/trainer/test_compiled_model.py."""
+    with pytest.raises(ComponentError, match=r"train\.steps_per_execution cannot be used by Keras 3"):
+        train(compute=ComputeSettings(cpu_devices=2), step=StepSettings(steps_per_execution=2))
 
 
 @pytest.fixture

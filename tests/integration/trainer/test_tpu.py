@@ -6,22 +6,23 @@ With TensorFlow it is the order of the calls, under the default strategy; with J
 import json
 import os
 import subprocess
-import sys
 import textwrap
 from dataclasses import replace
 
 import pytest
 
+from components import python_process
 from components.trainer.settings.compute import ComputeSettings
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.usefixtures("forked"),
     # TensorFlow's own imports warn of what they will change in themselves.
     pytest.mark.filterwarnings("default"),
 ]
 
 DOUBLE = """
-    import contextlib, json, sys
+    import contextlib, json
     import tensorflow as tf
     from components.trainer import train
     from components.trainer.devices import opening
@@ -64,9 +65,11 @@ DOUBLE = """
         return model
 
     train.build_model = noted_build
-    code = train.main(sys.argv[1:])
-    print("CALLS", json.dumps(calls))
-    sys.exit(code)
+
+    def main(arguments):
+        code = train.main(arguments)
+        print("CALLS", json.dumps(calls), flush=True)
+        return code
 """
 
 
@@ -116,23 +119,34 @@ DOUBLE_ON_JAX = """
 """
 
 
-def run_job(code, job, tmp_path, monkeypatch, *, python=sys.executable, **environment):
-    file = tmp_path / "job.json"
-    file.write_text(job.to_json(), encoding="utf-8")
-    for name, value in {"TF_USE_LEGACY_KERAS": "0", "PYTHONPATH": str(tmp_path), **environment}.items():
-        monkeypatch.setenv(name, value, prepend=":" if name == "PYTHONPATH" else None)
-    command = [python, "-c", textwrap.dedent(code), str(file)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+def environment(tmp_path, **variables):
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    return {**os.environ, "TF_USE_LEGACY_KERAS": "0", "PYTHONPATH": path, **variables}
 
 
-def run_against_the_double(job, tmp_path, monkeypatch, **environment):
-    done = run_job(DOUBLE, job, tmp_path, monkeypatch, **environment)
-    assert "CALLS" in done.stdout, done.stderr[-3000:]
-    return done.returncode, done.stdout
+def job_file(job, tmp_path):
+    (tmp_path / "job.json").write_text(job.to_json(), encoding="utf-8")
+    return str(tmp_path / "job.json")
 
 
-def test_tpu_is_found_connected_initialised_and_the_model_built_in_its_scope(job, tmp_path, monkeypatch, tpu):
-    code, output = run_against_the_double(tpu(job), tmp_path, monkeypatch, TPU_NAME="my-node")
+def run_against_the_double(job, tmp_path, **variables):
+    """In a process forked from the warm one, as trainings are in a run."""
+    (tmp_path / "tpu_double.py").write_text(textwrap.dedent(DOUBLE), encoding="utf-8")
+    process = python_process.start_module(
+        "tpu_double",
+        [job_file(job, tmp_path)],
+        environment=environment(tmp_path, **variables),
+        may_fork=True,
+    )
+    with process.stdout as told:
+        output = told.read()
+    code = process.wait()
+    assert "CALLS" in output, output
+    return code, output
+
+
+def test_tpu_is_found_connected_initialised_and_the_model_built_in_its_scope(job, tmp_path, tpu):
+    code, output = run_against_the_double(tpu(job), tmp_path, TPU_NAME="my-node")
     calls = json.loads(output.rpartition("CALLS")[2])
     assert calls == [
         "first contact with my-node",
@@ -153,28 +167,31 @@ def test_tpu_is_found_connected_initialised_and_the_model_built_in_its_scope(job
     assert events[-1]["metrics"]["loss"] < 10
 
 
-def test_what_padding_wastes_on_a_tpu_is_told_before_the_first_step(job, tmp_path, monkeypatch, tpu):
-    _, output = run_against_the_double(tpu(job, batch_size=50), tmp_path, monkeypatch, TPU_NAME="local")
+def test_what_padding_wastes_on_a_tpu_is_told_before_the_first_step(job, tmp_path, tpu):
+    _, output = run_against_the_double(tpu(job, batch_size=50), tmp_path, TPU_NAME="local")
     advice = "50 examples a core are padded to 56, 11% in vain; best is train.batch_size 56"
     assert advice in output.partition('"event": "start"')[0]
 
 
-def test_model_that_no_tpu_computes_is_refused_before_training(job, tmp_path, monkeypatch, tpu):
+def test_model_that_no_tpu_computes_is_refused_before_training(job, tmp_path, tpu):
     changed = tpu(job, hyperparameters={"python": True})
-    code, output = run_against_the_double(changed, tmp_path, monkeypatch, TPU_NAME="local")
+    code, output = run_against_the_double(changed, tmp_path, TPU_NAME="local")
     assert code == 1
     assert "no TPU computes the layer 'printed' (Printed)" in output
     assert '"event": "start"' not in output
 
 
 def test_tpu_with_jax_takes_all_its_cores_in_bfloat16_and_tells_what_padding_wastes(
-    job, tmp_path, monkeypatch, jax_python, project
+    job, tmp_path, jax_python, project
 ):
     compute = ComputeSettings(device="tpu", backend="jax")
-    done = run_job(
-        DOUBLE_ON_JAX, replace(job, compute=compute), tmp_path, monkeypatch, python=jax_python,
-        KERAS_BACKEND="jax", TPU_NAME="local", PYTHONPATH=f"{tmp_path}:{project}",
-    )  # fmt: skip
+    done = subprocess.run(
+        [jax_python, "-c", textwrap.dedent(DOUBLE_ON_JAX), job_file(replace(job, compute=compute), tmp_path)],
+        env=environment(tmp_path, KERAS_BACKEND="jax", TPU_NAME="local", PYTHONPATH=f"{tmp_path}:{project}"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     assert "first contact of jax with local" in done.stdout
     events = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]

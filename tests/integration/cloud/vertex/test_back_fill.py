@@ -19,11 +19,11 @@ RUNNING = {"state": "PIPELINE_STATE_RUNNING"}
 
 
 @pytest.mark.slow
-def test_each_day_of_the_range_is_run_with_its_own_span(google, workload, cloud_runner):
+def test_each_day_of_the_range_is_run_with_its_own_span(google, workload, cloud_here):
     google.lives = [DONE]
     words = ("--profile", "prod", "--set", SOURCE, "--set", "cloud.schedule.max_concurrent_runs=2",
              "--bless", "checked by hand")  # fmt: skip
-    finished = cloud_runner(
+    finished = cloud_here(
         "schedule", "back-fill", str(workload), *words, "--from", "2027-02-27", "--to", "2027-03-01"
     )
     assert finished.returncode == 0, finished.stderr

@@ -120,7 +120,7 @@ def test_unsafe_endpoint_is_refused(workload):
 
 
 @pytest.mark.slow
-def test_submitted_run_is_followed_to_its_end(google, workload, cloud_runner):
+def test_submitted_run_is_followed_to_its_end(google, workload, cloud_here):
     google.buckets["my-bucket"] = "US-EAST1"
     done = [{"taskName": name, "state": "SUCCEEDED"} for name in ("Ingest", "Trainer")]
     google.lives = [
@@ -132,7 +132,7 @@ def test_submitted_run_is_followed_to_its_end(google, workload, cloud_runner):
         {"state": "PIPELINE_STATE_SUCCEEDED", "jobDetail": {"taskDetails": done}},
     ]
     words = ("--wait", "--accept-data", "asked on Monday")
-    finished = cloud_runner("submit", str(workload), "--profile", "prod", *words)
+    finished = cloud_here("submit", str(workload), "--profile", "prod", *words)
     assert finished.returncode == 0, finished.stderr
     (name,) = google.jobs
     assert re.fullmatch(r"taxi-\d{8}-\d{6}-[0-9a-f]{4}", name)

@@ -1,8 +1,11 @@
 """What the settings make of a compiled model."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from components.errors import ComponentError
 from components.trainer.devices.devices import Devices
 from components.trainer.settings.step import LearningRateSettings, StepSettings
 
@@ -150,3 +153,21 @@ def test_precision_is_that_of_the_device_or_as_told(kind, precision, policy):
 
     devices = Devices(kind=kind, backend="tensorflow", words="")
     assert dtype_policy(StepSettings(precision=precision), devices) == policy
+
+
+@pytest.mark.parametrize(
+    ("name", "step"),
+    [
+        ("steps_per_execution", StepSettings(steps_per_execution=2)),
+        ("accumulate_steps", StepSettings(accumulate_steps=2)),
+        ("xla", StepSettings(xla="always")),
+    ],
+)
+def test_what_keras_cannot_do_on_several_tensorflow_devices_is_refused(model, name, step):
+    from components.trainer.compiled_model import set_step
+
+    several = replace(CPU, replicas=2, strategy=object())
+    with pytest.raises(ComponentError, match=rf"^train\.{name} cannot be used by Keras 3 with several"):
+        set_step(model, step, several, batch_size=8, steps_per_epoch=100, limit=None)
+    set_step(model, StepSettings(), several, batch_size=8, steps_per_epoch=100, limit=None)
+    assert (model.steps_per_execution, model.jit_compile) == (1, False)

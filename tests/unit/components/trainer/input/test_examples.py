@@ -1,5 +1,7 @@
 """Where a split is held: as `train.input.cache` says, else in memory where it fits."""
 
+from dataclasses import replace
+
 import pytest
 
 from components.errors import ComponentError
@@ -60,6 +62,13 @@ def test_cache_says_where_the_examples_are(opened, tmp_path, cache, free_bytes, 
     assert found.words.startswith(words)
     assert (found.count, found.full_batches) == (50, 3)
     assert (tmp_path / "train.rows").exists() == (cache == "file")
+
+
+@pytest.mark.parametrize(("cache", "needed"), [("memory", 8), ("file", 8), ("none", 16)])
+def test_devices_evaluate_on_as_many_as_they_are_and_streamed_on_a_whole_batch(opened, cache, needed):
+    eight = replace(CPU, replicas=8, strategy=object())
+    assert opened(cache=cache, devices=eight)[0].needed == needed
+    assert opened(cache=cache)[0].needed == 1
 
 
 def test_memory_that_does_not_hold_them_is_refused_where_memory_is_asked_for(opened):
