@@ -6,6 +6,7 @@ A threshold below that value tests nothing, and a model that does not reach it h
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from components.model_gate.metrics import METRICS
 
@@ -152,9 +153,5 @@ def slice_columns(name: str) -> str:
 
 
 def _weighted_median(ordered: list[tuple[float, float]], rows: float) -> float:
-    seen = 0.0
-    for label, count in ordered:
-        seen += count
-        if seen >= rows / 2:
-            return label
-    return ordered[-1][0]
+    seen = accumulate(count for _, count in ordered)
+    return next(label for (label, _), so_far in zip(ordered, seen, strict=True) if so_far >= rows / 2)

@@ -47,24 +47,24 @@ def trivial_checks(
     Returns:
         The checks and notes. Where no trivial value is known there is a note and no check.
     """
-    if overall.labels is None:
+    labels = overall.labels
+    if labels is None:
         return [], ["the labels' statistics are not known, so nothing was compared with a trivial model"]
-    if overall.labels.classes < 2:
-        only = f"is always {class_name(overall.labels.majority, classes)}"
+    if labels.classes < 2:
+        only = f"is always {class_name(labels.majority, classes)}"
         note = "the eval split tells nothing about a model; look at data.split and transform.label"
         return [Check("label", OVERALL, "more than one value", None, None, False, found=only, note=note)], []
-    found = [check for name in metrics if (check := _beats(name, overall, classes))]
+    found = [check for name in metrics if (check := _beats(name, overall, labels, classes))]
     checks = [
         check
         for name, limits in thresholds.items()
-        for check in _means_something(name, limits, overall, classes)
+        for check in _means_something(name, limits, labels, classes)
     ]
     if not found:
         return checks, ["none of evaluate.metrics has a known trivial value to compare with"]
     enough = any(check.passed for check in found) if beat == "one" else all(check.passed for check in found)
     return [
-        replace(check, stops=beat != "none" and (not enough or _is_worse(check, overall.labels)))
-        for check in found
+        replace(check, stops=beat != "none" and (not enough or _is_worse(check, labels))) for check in found
     ] + checks, []
 
 
@@ -99,10 +99,9 @@ def _is_worse(check: Check, labels: LabelStatistics) -> bool:
     return check.got < value if METRICS[check.metric].better == "higher" else check.got > value
 
 
-def _beats(name: str, at: Measured, classes: Sequence[str]) -> Check | None:
-    labels = at.labels
-    value = trivial_value(name, labels) if labels else None
-    if value is None or labels is None:
+def _beats(name: str, at: Measured, labels: LabelStatistics, classes: Sequence[str]) -> Check | None:
+    value = trivial_value(name, labels)
+    if value is None:
         return None
     got = at.metrics.get(name)
     answer = trivial_answer(name, labels, classes)
@@ -128,19 +127,21 @@ def _beats(name: str, at: Measured, classes: Sequence[str]) -> Check | None:
     return Check(name, OVERALL, required, got, None, passed, note=note)
 
 
-def _means_something(name: str, limits: Limits, at: Measured, classes: Sequence[str]) -> list[Check]:
+def _means_something(
+    name: str, limits: Limits, labels: LabelStatistics, classes: Sequence[str]
+) -> list[Check]:
     """A finding for each threshold that a model without any knowledge would meet."""
-    value = trivial_value(name, at.labels) if at.labels else None
-    if value is None or at.labels is None:
+    value = trivial_value(name, labels)
+    if value is None:
         return []
-    answer = trivial_answer(name, at.labels, classes)
-    key, limit = ("min", limits.min) if METRICS[name].better == "higher" else ("max", limits.max)
-    if limit is None:
-        return []
-    met = limit <= value if key == "min" else limit >= value
+    if METRICS[name].better == "higher":
+        key, side, limit = "min", "above", limits.min
+        met = limit is not None and limit <= value
+    else:
+        key, side, limit = "max", "below", limits.max
+        met = limit is not None and limit >= value
     if not met:
         return []
-    side = "above" if key == "min" else "below"
     return [
         Check(
             metric=f"threshold {name}.{key}",
@@ -150,6 +151,6 @@ def _means_something(name: str, limits: Limits, at: Measured, classes: Sequence[
             baseline=None,
             passed=False,
             stops=False,
-            note=f"it tests nothing: {answer} meets it",
+            note=f"it tests nothing: {trivial_answer(name, labels, classes)} meets it",
         )
     ]

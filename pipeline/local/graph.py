@@ -84,7 +84,7 @@ class Graph:
             if node.id == node_id:
                 return node
         ids = [node.id for node in self.nodes]
-        closest = difflib.get_close_matches(node_id, ids, n=1, cutoff=0.0)
+        closest = difflib.get_close_matches(node_id, ids, cutoff=0.0)
         raise UsageError(f"No node {node_id!r}. Closest: {closest[0]!r}.", hint=f"nodes: {', '.join(ids)}")
 
     @property
@@ -114,9 +114,7 @@ class Graph:
         Raises:
             UsageError: a name that is no node, or START does not lie before END.
         """
-        chosen = set(self.ids)
-        if start is not None:
-            chosen &= self.downstream_of([self[start].id])
+        chosen = set(self.ids) if start is None else self.downstream_of([self[start].id])
         if end is not None:
             chosen &= self.upstream_of([self[end].id])
         if not chosen:

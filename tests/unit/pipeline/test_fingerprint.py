@@ -3,6 +3,7 @@
 import copy
 import json
 import pickle
+import re
 import subprocess
 import sys
 
@@ -70,8 +71,10 @@ def test_fingerprint_travels_between_processes():
 
 @pytest.mark.parametrize("name", ["params:x", "x", "code", ":x", ""])
 def test_part_of_unknown_kind_is_refused(name):
-    with pytest.raises(PipelineError, match="has no known kind"):
+    with pytest.raises(PipelineError, match="has no known kind") as error:
         Fingerprint({name: "1"})
+    kinds = ", ".join(f"{kind}:" for kind in Fingerprint.KINDS)
+    assert error.value.hint == f"Begin its name with one of {kinds}"
 
 
 def test_part_that_is_not_text_is_refused():
@@ -87,21 +90,33 @@ def test_file_names_outside_of_unicode_are_no_obstacle():
 # ---- JSON
 
 
+def test_json_does_not_depend_on_the_order_of_parts():
+    assert Fingerprint(dict(reversed(PARTS.items()))).to_json() == Fingerprint(PARTS).to_json()
+
+
 @given(st.dictionaries(st.text().map("data:{}".format), st.text()))
 def test_json_gives_the_fingerprint_back(parts):
     found = Fingerprint(parts)
     assert Fingerprint.from_json(found.to_json()) == found
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", "null", "5", '{"parts": 5, "key": ""}', '{"parts": [1]}'])
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[]", "null", "5", '{"parts": 5, "key": ""}', '{"parts": [1]}', "x" * 61]
+)
 def test_text_that_is_no_fingerprint_is_refused(text):
-    with pytest.raises(PipelineError, match="not a fingerprint"):
+    with pytest.raises(PipelineError) as error:
         Fingerprint.from_json(text)
+    assert re.fullmatch(
+        rf"not a fingerprint: {re.escape(repr(text[:60]))} \(\w+Error\)\n"
+        "hint: The record is damaged or of another version; run the node with --no-cache.",
+        str(error.value),
+    )
 
 
 def test_edited_record_is_recognised_as_damaged():
-    with pytest.raises(PipelineError, match="damaged fingerprint"):
+    with pytest.raises(PipelineError, match="damaged fingerprint") as error:
         Fingerprint.from_json(Fingerprint(PARTS).to_json().replace("512", "513"))
+    assert error.value.hint == "The record was cut or edited; run the node with --no-cache."
 
 
 # ---- parameters
@@ -187,6 +202,19 @@ def test_canonical_text_of_a_json_value_is_json(value):
 def test_value_without_canonical_text_is_refused_by_name(value):
     with pytest.raises(PipelineError, match=r"p\.x.* has no canonical text"):
         flatten_params("p", {"x": value})
+
+
+@pytest.mark.parametrize("params", [{b"k": 1}, {"y": {b"k": 1}}, {"y": [{b"k": 1}]}])
+def test_key_without_canonical_text_is_refused_by_the_name_of_what_holds_it(params):
+    name = "p.x.y" if "y" in params else "p.x"
+    with pytest.raises(PipelineError) as error:
+        flatten_params("p.x", params)
+    assert str(error.value) == (
+        f"{name}: b'k' is a bytes, which has no canonical text for the cache key\n"
+        "hint: Use text, numbers, true, false, null, lists and mappings of them."
+    )
+    with pytest.raises(PipelineError, match=r"^value: b'k' is a bytes"):
+        canonical_json(params)
 
 
 # ---- the words

@@ -55,6 +55,22 @@ def test_bounds_of_an_area_hold_the_true_one_as_often_as_they_say(shift, area):
     assert 0.92 <= held <= 0.985
 
 
+# By the formulas of the papers, by hand: with few rows each term of them shows.
+@pytest.mark.parametrize(
+    ("auc", "low", "high"),
+    [(0.75, 0.6169, 0.8831), (1.0, 0.9456, 1.0), (0.0, 0.0, 0.0454), (0.95, 0.8838, 1.0)],
+)
+def test_bounds_of_an_area_are_those_of_hanley_and_mcneil(auc, low, high):
+    assert auc_bounds(auc, 3, 5, confidence=0.75) == pytest.approx((low, high), abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("positives", "negatives", "confidence", "limit"), [(3, 5, 0.75, 0.6508), (1, 1, 0.95, 1.0)]
+)
+def test_limit_of_chance_is_that_of_mann_and_whitney(positives, negatives, confidence, limit):
+    assert auc_of_chance(positives, negatives, confidence=confidence) == pytest.approx(limit, abs=1e-4)
+
+
 def test_chance_reaches_its_limit_as_often_as_it_says():
     drawn = random.Random(8)  # noqa: S311 (a simulation)
     limit = auc_of_chance(40, 120, confidence=0.95)

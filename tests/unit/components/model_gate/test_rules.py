@@ -6,8 +6,9 @@ import math
 
 import pytest
 
-from components.model_gate.check import conclude
-from components.model_gate.rules import Limits, Measured, threshold_checks
+from components.model_gate.check import Check, conclude
+from components.model_gate.intervals import auc_bounds, proportion_bounds
+from components.model_gate.rules import Limits, Measured, bounds, threshold_checks
 from components.model_gate.trivial import LabelStatistics
 
 LABELS = LabelStatistics.of_counts({0: 800, 1: 200})
@@ -59,6 +60,18 @@ def test_candidate_may_drop_or_rise_so_far_against_the_baseline(baseline, change
     assert judge({"m": Limits(max_rise=0.05)}, {"m": value}, {"m": baseline}).blessed is (change < 0.05)
 
 
+def test_change_as_large_as_allowed_is_allowed():
+    assert judge({"m": Limits(max_drop=0.25)}, {"m": 0.5}, {"m": 0.75}).blessed
+    assert judge({"m": Limits(max_rise=0.25)}, {"m": 0.75}, {"m": 0.5}).blessed
+    assert judge({"m": Limits(max_rise=0.25, confidence=0.95)}, {"m": 0.75}, {"m": 0.5}).blessed
+
+
+def test_evaluation_without_the_overall_slice_passes_nothing():
+    limits = Limits(min=0.5, max=0.9, max_drop=0.1)
+    checks, _ = threshold_checks({"overall": {"auc": limits}}, {}, min_slice_rows=1)
+    assert [check.passed for check in checks] == [False, False, False]
+
+
 def test_first_model_says_that_there_was_nothing_to_compare_with():
     found = judge({"m": Limits(max_drop=0.0)}, {"m": 0.1})
     assert found.blessed
@@ -72,6 +85,8 @@ def test_metric_limited_by_its_drop_alone_must_be_there_too():
 def test_baseline_that_lacks_the_metric_cannot_pass_the_candidate():
     [reason] = judge({"m": Limits(max_drop=0.01)}, {"m": 0.99}, {"other": 0.9}).reasons
     assert reason == "m 0.99, needs at most 0.01 below the baseline, whose value is unknown"
+    [reason] = judge({"m": Limits(max_rise=0.01)}, {"m": 0.99}, {"other": 0.9}).reasons
+    assert reason == "m 0.99, needs at most 0.01 above the baseline, whose value is unknown"
 
 
 def test_refusal_names_metric_value_and_requirement():
@@ -113,6 +128,67 @@ def test_with_confidence_a_drop_counts_as_far_as_chance_does_not_explain_it(drop
     assert found.blessed is blessed
 
 
+@pytest.mark.parametrize(
+    ("limits", "got", "required", "passed", "note"),
+    [
+        (Limits(min=0.875), 0.9, "at least 0.875", True, ""),
+        (Limits(max=0.875), 0.9, "at most 0.875", False, ""),
+        (Limits(min=0.875, confidence=0.9), 0.9, "at least 0.875, 90 % sure", True, "lower bound 0.8872"),
+        (Limits(max=0.95, confidence=0.9), 0.9, "at most 0.95, 90 % sure", True, "upper bound 0.9115"),
+        (Limits(min=0.5, confidence=0.9), None, "at least 0.5, 90 % sure", False, ""),
+        (Limits(max=0.5, confidence=0.9), None, "at most 0.5, 90 % sure", False, ""),
+        (Limits(max_drop=0.25), 0.9, "at least 0.5 (baseline 0.75 less 0.25)", True, ""),
+        (Limits(max_rise=0.25), 1.0, "at most 1 (baseline 0.75 plus 0.25)", True, ""),
+        (Limits(max_drop=0.25), None, "at least 0.5 (baseline 0.75 less 0.25)", False, ""),
+        (
+            Limits(max_drop=0.25, confidence=0.9),
+            0.4,
+            "at least 0.5 (baseline 0.75 less 0.25) but for chance, 90 %",
+            False,
+            "chance explains no more than a part: worse by at least 0.3231",
+        ),
+    ],
+)
+def test_check_has_all_that_was_compared(limits, got, required, passed, note):
+    metrics = {} if got is None else {"binary_accuracy": got}
+    slices = {"overall": measured(metrics, {"binary_accuracy": 0.75})}
+    checks, _ = threshold_checks({"overall": {"binary_accuracy": limits}}, slices, min_slice_rows=1)
+    assert checks == [Check("binary_accuracy", "overall", required, got, 0.75, passed, note=note)]
+
+
+def test_rise_that_chance_cannot_explain_is_told_whole_where_no_formula_is_known():
+    limits = {"mean_absolute_error": Limits(max_rise=0.25, confidence=0.95)}
+    [reason] = judge(limits, {"mean_absolute_error": 1.0}, {"mean_absolute_error": 0.5}).reasons
+    assert reason == (
+        "mean_absolute_error 1, needs at most 0.75 (baseline 0.5 plus 0.25) but for chance, 95 % "
+        "(chance explains no more than a part: worse by at least 0.5)"
+    )
+
+
+def test_bounds_are_those_of_the_formula_for_the_rows_and_labels_of_the_slice():
+    both = Measured({"example_count": 1000}, {}, LABELS)
+    assert bounds("auc", 0.9, both, 0.95) == auc_bounds(0.9, 200, 800, confidence=0.95)
+    assert bounds("accuracy", 0.9, both, 0.95) == proportion_bounds(0.9, 1000, confidence=0.95)
+    # Metrics come as sums of 32-bit numbers, and a share may come out as a little more than all.
+    assert bounds("accuracy", 1 + 1e-7, both, 0.95) == bounds("accuracy", 1.0, both, 0.95)
+    assert bounds("accuracy", -1e-7, both, 0.95) == bounds("accuracy", 0.0, both, 0.95)
+    assert bounds("accuracy", 1.0, Measured({"example_count": 1}, {}, None), 0.95)[0] < 1
+
+
+@pytest.mark.parametrize(
+    ("metric", "at"),
+    [
+        ("not_of_ours", Measured({"example_count": 1000}, {}, LABELS)),
+        ("mean_absolute_error", Measured({"example_count": 1000}, {}, LABELS)),
+        ("accuracy", Measured({}, {}, None)),
+        ("auc", Measured({"example_count": 1000}, {}, None)),
+        ("auc", Measured({}, {}, LabelStatistics.of_counts({0: 5, 1: 5, 2: 5}))),
+    ],
+)
+def test_value_is_its_own_bound_where_no_formula_is_known(metric, at):
+    assert bounds(metric, 0.9, at, 0.95) == (0.9, 0.9)
+
+
 SLICES = {
     "overall": measured({"auc": 0.95}, {"auc": 0.95}),
     "pay=Cash": measured({"auc": 0.70}, {"auc": 0.93}),
@@ -143,6 +219,8 @@ def test_slice_with_few_rows_is_not_judged_and_that_is_told():
     assert notes == ["1 slice is not judged: fewer than 100 rows (evaluate.min_slice_rows)"]
     checks, _ = threshold_checks({"all": {"auc": Limits(min=0.5)}}, SLICES, min_slice_rows=99)
     assert [check.slice for check in checks if not check.passed] == ["hour=3"]
+    _, notes = threshold_checks({"all": {"auc": Limits(min=0.5)}}, SLICES, min_slice_rows=1001)
+    assert notes == ["3 slices are not judged: fewer than 1001 rows (evaluate.min_slice_rows)"]
 
 
 def test_model_worse_on_one_slice_only_is_refused_with_that_slice():
@@ -156,11 +234,13 @@ def test_slice_that_the_baseline_did_not_have_is_not_compared():
     assert threshold_checks({"all": {"auc": Limits(max_drop=0.0)}}, slices, min_slice_rows=1)[0] == []
 
 
-def test_area_is_not_judged_where_all_labels_are_equal():
+@pytest.mark.parametrize("metric", ["auc", "precision", "recall", "f1_score"])
+def test_what_tells_classes_apart_is_not_judged_where_all_labels_are_equal(metric):
     one = measured({}, labels=LabelStatistics.of_counts({0: 500}))
-    checks, notes = threshold_checks({"all": {"auc": Limits(min=0.5)}}, {"pay=No": one}, min_slice_rows=1)
+    limits = {metric: Limits(min=0.5)}
+    checks, notes = threshold_checks({"all": limits}, {"pay=No": one}, min_slice_rows=1)
     assert checks == []
-    assert notes == ["auc is not judged on pay=No: all its labels are equal"]
+    assert notes == [f"{metric} is not judged on pay=No: all its labels are equal"]
 
 
 def test_area_over_labels_of_one_class_is_not_told():
@@ -172,7 +252,9 @@ def test_area_over_labels_of_one_class_is_not_told():
 
 
 def test_slice_without_a_row_is_told():
-    _, notes = threshold_checks({"pay=Gold": {"auc": Limits(min=0.5)}}, SLICES, min_slice_rows=1)
+    keys = ["overall", "all", "pay", "pay=Cash", "pay=Gold"]
+    limits = {key: {"auc": Limits(min=0.5)} for key in keys}
+    _, notes = threshold_checks(limits, {"pay=Cash": SLICES["pay=Cash"]}, min_slice_rows=1)
     assert notes == ["no row of the eval split is in the slice pay=Gold"]
 
 

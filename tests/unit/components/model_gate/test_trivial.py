@@ -6,9 +6,10 @@ import statistics
 
 import pytest
 
+from components.model_gate.check import Check
 from components.model_gate.metrics import METRICS
 from components.model_gate.rules import Limits, Measured
-from components.model_gate.trivial import LabelStatistics, majority_per_slice, trivial_value
+from components.model_gate.trivial import LabelStatistics, majority_per_slice, slice_columns, trivial_value
 from components.model_gate.trivial_rules import trivial_checks, trivial_document
 
 TAXI = LabelStatistics.of_counts({0: 775, 1: 225})
@@ -23,7 +24,16 @@ def test_statistics_are_those_of_the_labels_themselves(seed):
     assert found.variance == pytest.approx(statistics.pvariance(labels))
     median = statistics.median(labels)
     assert found.absolute_deviation == pytest.approx(statistics.fmean(abs(x - median) for x in labels))
-    assert found.majority_share == max(labels.count(label) for label in labels) / 101
+    shares = [labels.count(label) / 101 for label in set(labels)]
+    assert (found.majority_share, found.classes) == (max(shares), len(shares))
+    assert found.entropy == pytest.approx(-sum(share * math.log(share) for share in shares))
+
+
+def test_statistics_are_read_from_the_evaluation_where_it_has_them_all():
+    measured = {f"label_{name}": value for name, value in vars(TAXI).items()}
+    assert LabelStatistics.from_metrics({**measured, "auc": 0.9}) == TAXI
+    del measured["label_entropy"]
+    assert LabelStatistics.from_metrics(measured) is None
 
 
 @pytest.mark.parametrize(
@@ -34,6 +44,7 @@ def test_statistics_are_those_of_the_labels_themselves(seed):
         ("auc", 0.5),
         ("precision", 0.225),
         ("recall", None),
+        ("not_of_ours", None),
         ("mean_squared_error", 0.225 * 0.775),
         ("root_mean_squared_error", math.sqrt(0.225 * 0.775)),
         ("mean_absolute_error", 0.225),
@@ -42,6 +53,15 @@ def test_statistics_are_those_of_the_labels_themselves(seed):
 )
 def test_best_constant_answer_has_its_value(metric, value):
     assert trivial_value(metric, TAXI) == (None if value is None else pytest.approx(value))
+
+
+def test_precision_of_several_classes_has_no_known_constant():
+    assert trivial_value("precision", LabelStatistics.of_counts({0: 5, 1: 5, 2: 5})) is None
+
+
+def test_columns_of_a_slice_are_what_stands_before_the_first_equals_signs():
+    assert slice_columns("pay type=a=b, hour=3") == "pay type, hour"
+    assert slice_columns("overall") == ""
 
 
 def test_each_trivial_value_is_known_by_its_name():
@@ -58,8 +78,22 @@ def test_column_alone_is_worth_the_majorities_of_its_values():
         "pay=Cash, hour=1": LabelStatistics.of_counts({0: 3, 1: 1}),
     }
     assert majority_per_slice(slices) == {"pay": 0.8, "pay, hour": 0.75}
-    document = trivial_document(["binary_accuracy"], {n: Measured({}, {}, s) for n, s in slices.items()})
-    assert document["overall"]["binary_accuracy"]["the majority of each pay"] == 0.8
+    measured = {name: Measured({}, {}, labels) for name, labels in slices.items()}
+    assert trivial_document(["hinge", "binary_accuracy", "auc"], measured) == {
+        "overall": {
+            "binary_accuracy": {
+                "always answering 0": 0.775,
+                "the majority of each pay": 0.8,
+                "the majority of each pay, hour": 0.75,
+            },
+            "auc": {"answers drawn at random": 0.5},
+        },
+        "slices": {
+            "binary_accuracy": {"pay=Cash": 1.0, "pay=Card": 0.6, "pay=Cash, hour=1": 0.75},
+            "auc": dict.fromkeys(["pay=Cash", "pay=Card", "pay=Cash, hour=1"], 0.5),
+        },
+    }
+    assert trivial_document(["auc"], {"pay=Cash": measured["pay=Cash"]}) == {}
 
 
 def check(metrics, *, labels=TAXI, beat="one", classes=(), **limits):
@@ -133,10 +167,63 @@ def test_classes_are_told_by_their_names():
     assert list(document["overall"]["binary_accuracy"]) == ["always answering stays"]
 
 
-def test_few_rows_are_named_where_they_are_the_reason():
-    few = LabelStatistics.of_counts({0: 30, 1: 10})
-    [refused] = check({"binary_accuracy": 0.8}, labels=few)
-    assert "more rows in the eval split help" in refused.reason
+FEW = LabelStatistics.of_counts({0: 30, 1: 10})
+
+
+@pytest.mark.parametrize(
+    ("labels", "metric", "got", "required", "note"),
+    [
+        (TAXI, "binary_accuracy", 0.9, "above 0.775 (always answering 0)", None),
+        (TAXI, "binary_accuracy", 0.775, "above 0.775 (always answering 0)", ""),
+        (TAXI, "auc", 0.9, "above 0.536, what chance reaches in 95 of 100", None),
+        (TAXI, "auc", 0.53, "above 0.536, what chance reaches in 95 of 100", ""),
+        (TAXI, "mean_squared_error", 0.1, "below 0.1744 (always answering 0.225, the mean)", None),
+        (TAXI, "mean_squared_error", 0.2, "below 0.1744 (always answering 0.225, the mean)", ""),
+        (TAXI, "root_mean_squared_error", 0.1, "below 0.4176 (always answering 0.225, the mean)", None),
+        (TAXI, "precision", 0.3, "above 0.225 (always answering 1)", None),
+        (TAXI, "mean_absolute_error", 0.1, "below 0.225 (always answering the median)", None),
+        (
+            TAXI,
+            "binary_crossentropy",
+            0.1,
+            "below 0.5332 (always answering the shares of the classes)",
+            None,
+        ),
+        # A few rows may be all that is wrong, and then they are named.
+        (
+            FEW,
+            "binary_accuracy",
+            0.8,
+            "above 0.75 (always answering 0)",
+            "its lower bound is 0.6785 with 40 rows; more rows in the eval split help",
+        ),
+    ],
+)
+def test_check_tells_what_the_constant_answer_reaches(labels, metric, got, required, note):
+    passed = note is None
+    assert check({metric: got}, labels=labels) == [
+        Check(metric, "overall", required, got, None, passed, stops=not passed, note=note or "")
+    ]
+
+
+def test_metric_without_a_value_passes_nothing_and_makes_no_model_worse():
+    at = Measured({"auc": 0.9}, {}, TAXI)
+    checks, _ = trivial_checks(["auc", "mean_squared_error"], {}, at, beat="one")
+    assert [(each.metric, each.passed, each.stops) for each in checks] == [
+        ("auc", True, False),
+        ("mean_squared_error", False, False),
+    ]
+
+
+# The metrics come as sums of 32-bit numbers.
+@pytest.mark.parametrize(("apart", "worse"), [(1e-7, False), (1e-5, True)])
+def test_model_is_no_worse_than_a_constant_by_rounding(apart, worse):
+    assert stops(check({"auc": 0.9, "binary_accuracy": 0.775 * (1 - apart)})) is worse
+
+
+def test_area_of_several_classes_is_not_compared():
+    three = LabelStatistics.of_counts({0: 100, 1: 100, 2: 100})
+    assert check({"auc": 0.4}, labels=three) == []
 
 
 @pytest.mark.parametrize(("error", "passes"), [(0.1, True), (0.17, True), (0.175, False), (0.5, False)])
@@ -146,35 +233,54 @@ def test_error_must_lie_below_that_of_the_mean(error, passes):
 
 
 @pytest.mark.parametrize(
-    ("metric", "limits", "says_nothing"),
+    ("metric", "limits", "found"),
     [
-        ("binary_accuracy", Limits(min=0.6), True),
-        ("binary_accuracy", Limits(min=0.775), True),
-        ("binary_accuracy", Limits(min=0.78), False),
-        ("binary_accuracy", Limits(max_drop=0.1), False),
-        ("auc", Limits(min=0.5), True),
-        ("auc", Limits(min=0.7), False),
-        ("mean_absolute_error", Limits(max=0.3), True),
-        ("mean_absolute_error", Limits(max=0.2), False),
+        ("binary_accuracy", Limits(min=0.6), ("min", 0.6, "above 0.775", "always answering stays")),
+        ("binary_accuracy", Limits(min=0.775), ("min", 0.775, "above 0.775", "always answering stays")),
+        ("binary_accuracy", Limits(min=0.78), None),
+        ("binary_accuracy", Limits(max_drop=0.1), None),
+        ("auc", Limits(min=0.5), ("min", 0.5, "above 0.5", "answers drawn at random")),
+        ("auc", Limits(min=0.7), None),
+        ("mean_absolute_error", Limits(max=0.3), ("max", 0.3, "below 0.225", "always answering the median")),
+        (
+            "mean_absolute_error",
+            Limits(max=0.225),
+            ("max", 0.225, "below 0.225", "always answering the median"),
+        ),
+        ("mean_absolute_error", Limits(max=0.2), None),
+        ("mean_absolute_error", Limits(max_rise=0.2), None),
+        ("hinge", Limits(max=9.0), None),
     ],
 )
-def test_threshold_that_a_constant_answer_meets_is_a_finding(metric, limits, says_nothing):
+def test_threshold_that_a_constant_answer_meets_is_a_finding(metric, limits, found):
     value = 0.9 if METRICS[metric].better == "higher" else 0.01
-    findings = [c for c in check({metric: value}, **{metric: limits}) if c.metric.startswith("threshold ")]
-    assert [c.passed for c in findings] == [False] * says_nothing
-    assert not stops(findings)
+    checks = check({metric: value}, classes=("stays", "goes"), **{metric: limits})
+    findings = [each for each in checks if each.metric.startswith("threshold ")]
+    if found is None:
+        assert findings == []
+        return
+    key, limit, required, answer = found
+    note = f"it tests nothing: {answer} meets it"
+    assert findings == [
+        Check(f"threshold {metric}.{key}", "overall", required, limit, None, False, stops=False, note=note)
+    ]
 
 
 def test_one_label_only_is_refused_for_nothing_can_be_learned_from_it():
     [refused] = check({"auc": 0.9}, labels=LabelStatistics.of_counts({0: 500}))
-    assert stops([refused])
-    assert "needs more than one value" in refused.reason
+    note = "the eval split tells nothing about a model; look at data.split and transform.label"
+    assert refused == Check(
+        "label", "overall", "more than one value", None, None, False, found="is always 0", note=note
+    )
 
 
 def test_metrics_without_a_known_constant_are_told():
     at = Measured({"hinge": 0.1}, {}, TAXI)
     checks, notes = trivial_checks(["hinge"], {}, at, beat="one")
-    assert (checks, len(notes)) == ([], 1)
+    assert (checks, notes) == ([], ["none of evaluate.metrics has a known trivial value to compare with"])
+    checks, notes = trivial_checks(["auc"], {}, Measured({"auc": 0.1}, {}, None), beat="one")
+    note = "the labels' statistics are not known, so nothing was compared with a trivial model"
+    assert (checks, notes) == ([], [note])
 
 
 def test_ten_classes_are_compared_with_the_most_frequent():

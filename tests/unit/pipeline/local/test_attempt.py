@@ -9,7 +9,7 @@ from pipeline.local.attempt import Attempt, backoff_s
 
 
 def test_a_node_within_its_limit_is_left_alone():
-    assert Attempt(began=0).check(9, limit_s=10, is_stopped=False) is None
+    assert Attempt(began=100).check(110, limit_s=10, is_stopped=False) is None
 
 
 def test_a_node_without_a_limit_may_take_for_ever():
@@ -38,6 +38,7 @@ def test_a_stopped_process_is_killed_after_the_limit(monkeypatch):
     assert [attempt.check(s, limit_s=None, is_stopped=True) for s in (5, 6, 7)] == [None] * 3
     assert attempt.check(7.5, limit_s=None, is_stopped=True) == signal.SIGKILL
     assert attempt.reason == "was stopped (SIGSTOP) for 2 s and not continued"
+    assert attempt.check(8, limit_s=None, is_stopped=True) is None  # once is enough
 
 
 def test_a_process_that_was_continued_in_time_is_left_alone():

@@ -48,6 +48,8 @@ def test_an_unknown_node_is_refused_with_the_closest_name_and_all_names():
     with pytest.raises(UsageError, match=r"No node 'Trian'. Closest: 'Train'") as error:
         GRAPH.select(start="Trian", end=None)
     assert error.value.hint == "nodes: Ingest, Schema, Stats, Train, Push"
+    with pytest.raises(UsageError, match=r"No node 'zzz'. Closest: "):
+        GRAPH.select(start=None, end="zzz")
 
 
 def test_first_only_nodes_without_upstream_are_ready():
@@ -80,4 +82,4 @@ def test_a_node_does_without_an_optional_input_whose_condition_was_not_met():
 
 
 def test_a_node_cannot_do_without_a_needed_input_whose_condition_was_not_met():
-    assert ready(GRAPH, waiting={"Train"}, done={"Stats"}, unmet={"Schema"}) == []
+    assert ready(GRAPH, waiting={"Train"}, done={"Ingest", "Stats"}, unmet={"Schema"}) == []

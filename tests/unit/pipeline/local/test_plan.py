@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.fingerprint import Fingerprint
 from pipeline.local.graph import Graph, Node
-from pipeline.local.plan import Known, baseline_key, decide, makes_model, reference_key
+from pipeline.local.plan import Decision, Known, baseline_key, decide, makes_model, reference_key
 from pipeline.local.record import NodeRecord, RunRecord
 
 #   Ingest -> Transform -> Trainer -> Evaluator <- Baseline (a resolver)
@@ -61,15 +61,15 @@ def test_first_run_runs_everything():
 def test_unchanged_rerun_reuses_everything_and_says_from_where():
     decided = decisions(fingerprints(), fingerprints())
     assert running(decided) == set()
-    assert decided["Trainer"].why == "cached from run-1"
-    assert decided["Trainer"].source["execution_id"] == 1
+    result = {**RESULT, "node": "Trainer"}
+    assert decided["Trainer"] == Decision("Trainer", "reuse", "cached from run-1", result)
 
 
 def test_changed_model_code_reruns_the_trainer_and_what_follows_only():
     decided = decisions(fingerprints(Trainer="2"), fingerprints())
     assert running(decided) == {"Trainer", "Evaluator"}
-    assert decided["Trainer"].why == "trainer.py changed"
-    assert decided["Evaluator"].why == "Trainer runs"
+    assert decided["Trainer"] == Decision("Trainer", "run", "trainer.py changed")
+    assert decided["Evaluator"] == Decision("Evaluator", "run", "Trainer runs")
 
 
 def test_node_whose_own_code_and_upstream_changed_tells_its_own_change():
@@ -83,13 +83,21 @@ def test_lost_result_runs_again_with_all_that_hangs_on_it():
     assert decided["Trainer"].why == "its model is gone"
 
 
+def test_result_that_nobody_kept_is_made_again_though_nothing_changed():
+    prints = fingerprints()
+    known = Known({}.get, lambda _entry: "", prints)
+    decided = decide(GRAPH, prints=prints, known=known, selected=set(GRAPH.ids), forced=())
+    assert decided["Ingest"] == Decision("Ingest", "run", "no earlier result is kept")
+
+
 def test_resolver_that_looks_again_makes_nobody_run():
     assert running(decisions(fingerprints(), fingerprints(), forced=["Baseline"])) == {"Baseline"}
 
 
 def test_forced_nodes_run_whatever_is_cached():
     decided = decisions(fingerprints(), fingerprints(), forced=GRAPH.ids)
-    assert running(decided) == set(GRAPH.ids)
+    why = "asked for (--no-cache or --from)"
+    assert decided == {name: Decision(name, "run", why, is_forced=True) for name in GRAPH.ids}
 
 
 def test_node_that_may_not_be_taken_from_the_cache_runs_and_says_why():
@@ -135,7 +143,7 @@ def test_what_follows_a_resolver_runs_where_its_answer_may_change(gone, runs):
 def test_nodes_after_the_last_one_asked_for_are_skipped():
     selected = GRAPH.select(start=None, end="Transform")
     decided = decisions(fingerprints(), {}, selected=selected)
-    assert decided["Trainer"].action == "skip"
+    assert decided["Trainer"] == Decision("Trainer", "skip", "not asked for (--to)")
     assert running(decided) == {"Ingest", "Transform"}
 
 
@@ -146,13 +154,21 @@ def test_nodes_before_the_first_one_asked_for_are_reused():
     assert decided["Ingest"].action == "reuse"
 
 
-def test_long_list_of_reasons_is_cut_with_its_count():
-    before = Fingerprint({f"param:p{i}": "1" for i in range(6)})
-    now = Fingerprint({f"param:p{i}": "2" for i in range(6)})
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        (3, "p0 1 -> 2; p1 1 -> 2; p2 1 -> 2"),
+        (4, "p0 1 -> 2; p1 1 -> 2; p2 1 -> 2; and 1 more"),
+        (6, "p0 1 -> 2; p1 1 -> 2; p2 1 -> 2; and 3 more"),
+    ],
+)
+def test_long_list_of_reasons_is_cut_with_its_count(changed, why):
+    before = Fingerprint({f"param:p{i}": "1" for i in range(changed)})
+    now = Fingerprint({f"param:p{i}": "2" for i in range(changed)})
     graph = Graph("one", (Node("N", "N", ()),))
     known = Known(lambda _key: None, lambda _entry: "", {"N": before})
     decided = decide(graph, prints={"N": now}, known=known, selected={"N"}, forced=())
-    assert decided["N"].why == "p0 1 -> 2; p1 1 -> 2; p2 1 -> 2; and 3 more"
+    assert decided["N"].why == why
 
 
 def test_condition_that_was_not_met_is_known_until_something_upstream_runs():
@@ -162,8 +178,7 @@ def test_condition_that_was_not_met_is_known_until_something_upstream_runs():
     kept = {prints["Up"].key: done, prints["Cond"].key: {**done, "unmet": "its condition was not met"}}
     known = Known(kept.get, lambda _entry: "", {})
     same = decide(graph, prints=prints, known=known, selected=graph.ids, forced=())
-    assert (same["Cond"].action, same["Cond"].is_unmet) == ("skip", True)
-    assert same["Cond"].why == "its condition was not met, as in r1"
+    assert same["Cond"] == Decision("Cond", "skip", "its condition was not met, as in r1", is_unmet=True)
     again = decide(graph, prints=prints, known=known, selected=graph.ids, forced=("Up",))
     assert (again["Cond"].action, again["Cond"].is_unmet) == ("run", False)
 
@@ -184,6 +199,8 @@ def blessed_run(run_id, key, *, blessed=True, workload="taxi"):
         ([blessed_run("2", "b", blessed=False), blessed_run("1", "a")], "a"),
         ([blessed_run("2", "b", blessed=None)], "none"),
         ([blessed_run("2", "b", workload="digits")], "none"),
+        # Only its gate ran: who trained the model is in no record.
+        ([RunRecord("2", "taxi", nodes=[], blessed=True), blessed_run("1", "a")], "a"),
     ],
 )
 def test_baseline_is_the_latest_blessed_model_other_than_the_candidate(runs, expected):
@@ -255,6 +272,12 @@ def passed(data, *, reference="", workload="taxi", gate_state="complete", span=0
     return RunRecord(f"run-{data}", workload, nodes=nodes, reference=reference, blessed=blessed)
 
 
+def gate_alone(run_id):
+    """A run that judged what no node of it made; the verdict has no properties."""
+    verdict = {"verdict": [{"type": "schemas.DataVerdict"}]}
+    return RunRecord(run_id, "taxi", nodes=[NodeRecord("DataGate", state="complete", outputs=verdict)])
+
+
 @pytest.mark.parametrize(
     ("runs", "key"),
     [
@@ -266,6 +289,7 @@ def passed(data, *, reference="", workload="taxi", gate_state="complete", span=0
         ([passed("other", workload="digits"), passed("before")], "before"),
         ([passed("stopped", gate_state="failed"), passed("before")], "before"),
         ([passed("now", reference="before", gate_state="cached"), passed("later")], "before"),
+        ([gate_alone("2"), passed("before")], "before"),
     ],
 )
 def test_reference_is_the_latest_other_data_that_passed(runs, key):
