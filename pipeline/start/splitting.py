@@ -45,12 +45,14 @@ class Split:
         why: in words.
         gate: limits of the data gate that this way of splitting exceeds by itself.
         units: how many things are dealt, each with all of its rows.
+        keeps_neighbours: whether rows that belong together, as those of a person or a time, are on one side.
     """
 
     by: Mapping[str, Any] = field(default_factory=dict)
     why: str = ""
     gate: Mapping[str, float] = field(default_factory=dict)
     units: int = 0
+    keeps_neighbours: bool = False
 
 
 def decide_split(plan: Plan, columns: Mapping[str, Values], *, is_whole: bool) -> tuple[Plan, Split]:
@@ -121,7 +123,7 @@ def _by_time(plan: Plan, columns: Mapping[str, Values], labels: Values) -> tuple
         why = f"by time: rows from {first} on judge what was learned from the earlier ones"
         shares = dict.fromkeys(("max_skew_l_infinity", "max_skew_jensen_shannon", "max_label_shift"), 1.0)
         by = {"time": name, "starts": {"train": None, "eval": first}}
-        return Split(by, why, shares, plan.rows), ""
+        return Split(by, why, shares, plan.rows, keeps_neighbours=True), ""
     return None, moved
 
 
@@ -182,6 +184,7 @@ def _by_group(plan: Plan) -> tuple[Plan, Split | None]:
             f"by {facts.name}: the rows of each of its {counted(facts.distinct, 'value')} stay together",
             {},
             facts.distinct,
+            keeps_neighbours=True,
         )
         return replace(plan, decisions=decisions), split
     return plan, None

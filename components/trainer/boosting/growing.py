@@ -8,7 +8,7 @@ import contextlib
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,10 @@ from components.errors import ComponentError
 from components.trainer.boosting.matrix import Columns, Matrix
 
 Scores = npt.NDArray[np.float64]
+
+HeldOut = Literal["rows", "blocks"]
+BLOCKS = 50
+"""Of neighbours: so many that each part has rows from everywhere, so few that few of them are torn apart."""
 
 ONE_THREAD_ROWS = 20_000
 """From so many rows on, trees are grown by as many threads as there are."""
@@ -43,6 +47,8 @@ class Growth:
         min_leaf_rows: rows of each leaf at least.
         linear_rows: with more rows than that no linear model is tried.
         seed: of the parts that are held out.
+        held_out: "rows" one by one, or "blocks" of neighbours: where those are of one person or one time,
+            others of them would tell what the rows held out are.
     """
 
     classes: int | None
@@ -54,6 +60,7 @@ class Growth:
     min_leaf_rows: int
     linear_rows: int
     seed: int
+    held_out: HeldOut = "rows"
 
     @property
     def outputs(self) -> int:
@@ -233,9 +240,12 @@ def _parts(rows: int, labels: npt.NDArray[Any], growth: Growth) -> Iterator[npt.
 
 
 def part_of(labels: npt.NDArray[Any], growth: Growth, *, count: int) -> npt.NDArray[np.int64]:
-    """Deals the rows into so many parts, [rows]: each class into every part."""
-    rows = len(labels)
-    order = np.random.default_rng(growth.seed).permutation(rows)
+    """Deals the rows into so many parts, [rows]: each class into every part, or neighbours into one."""
+    rows, random = len(labels), np.random.default_rng(growth.seed)
+    if growth.held_out == "blocks":
+        blocks = min(BLOCKS, rows)
+        return (random.permutation(blocks) % count)[np.arange(rows) * blocks // rows]
+    order = random.permutation(rows)
     if growth.classes is not None:
         order = order[np.argsort(labels[order], kind="stable")]
     part = np.empty(rows, np.int64)

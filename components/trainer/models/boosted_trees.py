@@ -8,13 +8,14 @@ and pairs of words are the linear model's; the trees see what they add up to.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import keras
 import numpy as np
 
+from components.errors import ComponentError
 from components.trainer.boosting.arrays import laid_out, words_of
-from components.trainer.boosting.growing import Grown, Growth, grow
+from components.trainer.boosting.growing import Grown, Growth, HeldOut, grow
 from components.trainer.boosting.layer import TextScores, Trees
 from components.trainer.boosting.rounding import settled
 from components.trainer.boosting.texts import TEXTS, columns_with_texts, fit_texts, texts_of
@@ -37,6 +38,8 @@ class Hyperparameters:
         max_depth: of a tree, >= 1.
         min_leaf_rows: rows of each leaf at least, >= 1.
         linear_rows: with more rows than that no linear model is tried.
+        held_out: "rows" one by one, or "blocks" of neighbours in the files: for rows of one person, or of one
+            time, that stand together and must not be learned from and judged by.
     """
 
     classes: int | None = 2
@@ -48,6 +51,7 @@ class Hyperparameters:
     max_depth: int = 12
     min_leaf_rows: int = 20
     linear_rows: int = 20_000
+    held_out: HeldOut = "rows"
 
 
 def build_model(features: Mapping[str, Feature], hyperparameters: Mapping[str, Any]) -> keras.Model:
@@ -60,9 +64,14 @@ def build_model(features: Mapping[str, Feature], hyperparameters: Mapping[str, A
         hyperparameters: fields of `Hyperparameters`; what is left out keeps its default.
 
     Raises:
-        ComponentError: a feature is an image, or `classes` is wrong.
+        ComponentError: a feature is an image, or `classes` or `held_out` is wrong.
     """
     settings = Hyperparameters(**hyperparameters)
+    if settings.held_out not in get_args(HeldOut):
+        raise ComponentError(
+            f"train.hyperparameters.held_out is {settings.held_out!r}, and must be 'rows' or 'blocks'",
+            hint="blocks where neighbouring rows are of one person or one time; else rows",
+        )
     outputs = outputs_of(settings.classes)
     columns = columns_with_texts(features, outputs)
     inputs = {
@@ -159,6 +168,7 @@ def _growth(settings: Hyperparameters, *, seed: int) -> Growth:
         max_depth=settings.max_depth,
         min_leaf_rows=settings.min_leaf_rows,
         linear_rows=settings.linear_rows,
+        held_out=settings.held_out,
         seed=seed,
     )
 

@@ -231,6 +231,25 @@ def test_durations_are_numbers(root):
     assert 'name: "lasted"\n  type: INT' in (root / "schemas/customers.pbtxt").read_text()
 
 
+@pytest.mark.parametrize("labels", [["no", "yes"], ["a", "b", "c"], [1.5, 2.25, 7.0]])
+def test_where_groups_are_split_the_trees_hold_out_neighbours_and_the_network_takes_it(root, labels):
+    person = {"person_id": lambda row: f"p{row // 4}"}
+    _write(root, {**person, **COLUMNS, "churned": lambda row: labels[int(NOISE[row] * 1e6) % len(labels)]})
+    assert "stay together" in _begin(root).text()
+    path = root / "workloads/customers/workload.yaml"
+    for profile in (None, "network"):
+        train = load_workload(path, profile=profile, root=root).train
+        assert train.hyperparameters["held_out"] == "blocks"
+    model = ast.parse((root / "workloads/customers/model.py").read_text())
+    assert "held_out: str = 'blocks'" in ast.unparse(model)
+
+
+def test_rows_that_are_split_one_by_one_are_held_out_so(root):
+    _write(root, COLUMNS)
+    _begin(root)
+    assert "held_out" not in (root / "workloads/customers/workload.yaml").read_text()
+
+
 def test_json_lines_are_read(root):
     rows = [{name: column(row) for name, column in COLUMNS.items()} for row in range(300)]
     (root / "data.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")

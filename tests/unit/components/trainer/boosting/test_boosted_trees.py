@@ -5,7 +5,7 @@ import pytest
 
 from components.errors import ComponentError
 from components.trainer.boosting.arrays import floor32, laid_out, words_of
-from components.trainer.boosting.growing import Growth, grow, loss_of, scores_of
+from components.trainer.boosting.growing import Growth, grow, loss_of, part_of, scores_of
 from components.trainer.boosting.matrix import Columns
 from components.trainer.boosting.rounding import settled
 from components.trainer.boosting.texts import fit_texts, scaled_others
@@ -74,6 +74,50 @@ def test_the_graph_answers_as_scikit_learn_does(classes):
     matrix = columns.matrix(new)
     walked = trees(matrix).numpy() + grown.offsets(growth.outputs)
     np.testing.assert_allclose(walked, scores_of(grown.trees, matrix, growth), atol=2e-5)
+
+
+def _panel(persons, seed):
+    """Eight rows of each person, whose own level the columns tell only by telling who it is."""
+    rng = np.random.default_rng(seed)
+    who = np.repeat(np.arange(persons), 8)
+    size = rng.normal(size=(persons, 1)).astype(np.float32)[who]
+    pair = np.hstack([rng.normal(size=(persons, 1))[who], rng.normal(size=(len(who), 1))]).astype(np.float32)
+    labels = 0.5 * pair[:, 1] + 0.3 * size[:, 0] + rng.normal(size=persons)[who]
+    return {"size": size, "pair": pair}, labels + 0.2 * rng.normal(size=len(who))
+
+
+def test_blocks_of_neighbours_are_held_out_together_and_a_person_is_not_learned_by_heart():
+    columns = Columns.of({name: FEATURES[name] for name in ("size", "pair")})
+    values, labels = _panel(200, seed=1)
+    others, truth = _panel(200, seed=2)
+    losses, rounds = {}, {}
+    for held_out in ("rows", "blocks"):
+        growth = _growth(None, held_out=held_out, max_rounds=60, linear_rows=2000)
+        grown = grow(columns.matrix(values), labels, columns, growth)
+        rounds[held_out] = grown.share * grown.trees.n_iter_ if grown.trees is not None else 0
+        scores = np.zeros((len(truth), 1)) + grown.offsets(1)
+        if grown.trees is not None:
+            matrix = columns.matrix(others)
+            scores += grown.share * (
+                scores_of(grown.trees, matrix, growth) - grown.trees._baseline_prediction
+            )
+        if grown.linear is not None:
+            scores += (1 - grown.share) * columns.one_hot(columns.matrix(others)) @ grown.linear[0]
+        losses[held_out] = loss_of(scores, truth, None)
+    assert rounds["blocks"] < rounds["rows"] / 4
+    assert losses["blocks"] < 0.95 * losses["rows"]
+
+
+def test_a_block_is_of_neighbours_and_each_part_has_some_from_everywhere():
+    part = part_of(np.zeros(1000), _growth(None, held_out="blocks"), count=5)
+    assert np.bincount(part).tolist() == [200] * 5
+    assert (np.diff(part) != 0).sum() < 50
+    assert part_of(np.zeros(3), _growth(None, held_out="blocks"), count=5).shape == (3,)
+
+
+def test_another_way_to_hold_out_is_refused():
+    with pytest.raises(ComponentError, match="held_out is 'groups', and must be 'rows' or 'blocks'"):
+        boosted_trees.build_model(FEATURES, {"held_out": "groups"})
 
 
 def test_what_rounding_changes_never_changes_the_answer():
