@@ -15,6 +15,7 @@ import numpy.typing as npt
 from components.counting import counted
 from components.data_profile.columns import categories
 from pipeline.start.deciding import Decision, Plan, Role
+from pipeline.start.panels import find_panel, has_rows_of_groups
 
 Values = npt.NDArray[Any]
 
@@ -27,8 +28,6 @@ _GROUP_NAME = re.compile(
 )
 _TIME_NAME = re.compile(r"date|time|day|month|week|timestamp|(^|_)(at|ts)$", re.IGNORECASE)
 _NO_TIME_NAME = re.compile(r"birth|born|dob", re.IGNORECASE)
-# A panel has many groups, of a few rows each: of those with more rows a model learns each by itself.
-_LEAST_GROUPS, _MOST_ROWS_PER_GROUP, _LEAST_ROWS_PER_GROUP = 20, 30.0, 1.5
 _LEAST_MOMENTS = 20
 _SORTED_SHARE = 0.99
 _MOVED_SHARE = 0.2
@@ -71,7 +70,7 @@ def decide_split(plan: Plan, columns: Mapping[str, Values], *, is_whole: bool) -
         return plan, by_time
     if moved:
         plan = replace(plan, notes=(*plan.notes, moved))
-    grouped, by_group = _by_group(plan)
+    grouped, by_group = _by_group(plan, columns)
     if by_group:
         return grouped, by_group
     used = [d.facts.name for d in plan.decisions if d.role is not Role.LEFT_OUT]
@@ -158,25 +157,19 @@ def _moved(later: npt.NDArray[np.bool_], labels: Values, *, is_number: bool) -> 
     return bool(np.abs(shares[0] - shares[1]).max() > _MOVED_SHARE)
 
 
-def _by_group(plan: Plan) -> tuple[Plan, Split | None]:
-    for decision in plan.decisions:
+def _by_group(plan: Plan, columns: Mapping[str, Values]) -> tuple[Plan, Split | None]:
+    """The split by groups: by a column that is called an id, or by one that a panel follows over time."""
+    may_be = [d.facts for d in plan.decisions if d.role is not Role.LABEL and not d.is_kept]
+    named = [each for each in may_be if _GROUP_NAME.search(each.name) and has_rows_of_groups(each)]
+    panel = find_panel(may_be, columns) if not named else None
+    for name in [each.name for each in named] or list(panel or ())[:1]:
+        decision = next(each for each in plan.decisions if each.facts.name == name)
+        if not any(d.role not in (Role.LABEL, Role.LEFT_OUT) and d != decision for d in plan.decisions):
+            continue
         facts = decision.facts
-        if decision.role is Role.LABEL or decision.is_kept or facts.kind == "float" or not facts.distinct:
-            continue
-        per_group = facts.present / facts.distinct
-        is_panel = _LEAST_ROWS_PER_GROUP <= per_group <= _MOST_ROWS_PER_GROUP and not facts.missing
-        if not (_GROUP_NAME.search(facts.name) and is_panel and facts.distinct >= _LEAST_GROUPS):
-            continue
-        others = [
-            each
-            for each in plan.decisions
-            if each.role not in (Role.LABEL, Role.LEFT_OUT) and each != decision
-        ]
-        if not others:
-            continue
-        why = (
-            f"names a group of {per_group:.1f} rows on average: it decides over the split, and is no feature"
-        )
+        rows = f"{facts.present / facts.distinct:.1f} rows on average"
+        over = f", in the order of {panel[1]}" if panel else ""
+        why = f"names a group of {rows}{over}: it decides over the split, and is no feature"
         left = Decision(facts, Role.LEFT_OUT, why)
         decisions = tuple(left if each == decision else each for each in plan.decisions)
         split = Split(

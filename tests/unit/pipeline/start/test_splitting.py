@@ -83,6 +83,24 @@ def test_rows_of_one_person_stay_together_and_the_person_is_no_feature():
     assert "names a group of 8.0 rows on average" in person.why
 
 
+def test_a_panel_is_seen_whatever_its_columns_are_called():
+    pig, week = np.repeat(np.arange(90), 10), np.tile(np.arange(10), 90)
+    plan, split = _split(Pig=4600 + pig, week=week, x=NOISE)
+    assert (split.by, split.units, split.keeps_neighbours) == ({"key": "Pig"}, 90, True)
+    [left] = [d for d in plan.decisions if d.facts.name == "Pig"]
+    assert (left.role, left.why) == (
+        Role.LEFT_OUT,
+        "names a group of 10.0 rows on average, in the order of week: it decides over the split, and is no "
+        "feature",
+    )
+    assert _split(kept=["Pig"], Pig=4600 + pig, week=week, x=NOISE)[1].by == {}
+
+
+def test_the_label_says_nothing_of_a_panels_order():
+    label = np.array(["a", "b", "c"] * 300, dtype=object)
+    assert _split(label=label, colour=[f"c{row // 3}" for row in range(ROWS)], x=NOISE)[1].by == {}
+
+
 def test_a_group_that_the_user_keeps_stays_a_feature():
     assert _split(kept=["nr"], nr=[13.0 + row // 8 * 7 for row in range(ROWS)], x=NOISE)[1].by == {}
 

@@ -1,0 +1,74 @@
+"""Tables that follow many things over time, whatever the columns are called: by the order of rows. Pure."""
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from components.data_profile.columns import categories
+from pipeline.start.facts import Facts
+
+Values = npt.NDArray[Any]
+
+# A panel has many groups, of a few rows each: of those with more rows a model learns each by itself.
+LEAST_GROUPS, MOST_ROWS_PER_GROUP, LEAST_ROWS_PER_GROUP = 20, 30.0, 1.5
+# Fewer rows may lie so by chance; of so many, a quarter of all places filled, and none twice, do not.
+_LEAST_ROWS, _LEAST_FILLED, _LEAST_TIMES = 100, 0.25, 2
+_ORDER_NAME = re.compile(
+    r"date|time|year|quarter|month|week|day|hour|minute|second|wave|period|visit|round|(^|_)(age|t)$",
+    re.IGNORECASE,
+)
+# So many columns are tried, and so many rows at first.
+_MOST_COLUMNS, _FIRST_ROWS = 20, 2_000
+
+
+def has_rows_of_groups(facts: Facts) -> bool:
+    """Whether a column has a value in every row, and each comes back in a few."""
+    if facts.kind == "float" or facts.missing or facts.distinct < LEAST_GROUPS:
+        return False
+    return LEAST_ROWS_PER_GROUP <= facts.present / facts.distinct <= MOST_ROWS_PER_GROUP
+
+
+def find_panel(facts: Sequence[Facts], columns: Mapping[str, Values]) -> tuple[str, str] | None:
+    """The column that says which thing a row is about, and the one that says when; None where there are none.
+
+    Each thing has a row for a time at most, its rows stand in the order of the times, and the things share
+    them. Colours and makes of cars do not: their rows lie as it comes.
+
+    Args:
+        facts: of the columns that may be either.
+        columns: their values, of equal length, in the order of the file.
+    """
+    groups = [each for each in facts if has_rows_of_groups(each) and not _is_order(each)]
+    orders = [each for each in facts if not each.missing and (each.kind != "text" or each.moment)]
+    for group in islice(groups, _MOST_COLUMNS):
+        for order in islice((each for each in orders if _may_order(each, group)), _MOST_COLUMNS):
+            values = columns[group.name], columns[order.name]
+            first = [each[:_FIRST_ROWS] for each in values]
+            if _is_in_order(*first) and _is_in_order(*values):
+                return group.name, order.name
+    return None
+
+
+def _is_order(facts: Facts) -> bool:
+    return bool(facts.moment or _ORDER_NAME.search(facts.name))
+
+
+def _may_order(order: Facts, group: Facts) -> bool:
+    if order.name == group.name or group.rows < _LEAST_ROWS or order.distinct < _LEAST_TIMES:
+        return False
+    is_filled = group.rows >= _LEAST_FILLED * group.distinct * order.distinct
+    return is_filled and (_is_order(order) or order.distinct < group.distinct)
+
+
+def _is_in_order(groups: Values, orders: Values) -> bool:
+    """Whether the orders rise from row to row of each group, or fall in all."""
+    codes = categories(groups)
+    if orders.dtype == object:
+        orders = np.unique(orders.astype(str), return_inverse=True)[1]
+    rows = np.argsort(codes, kind="stable")
+    steps = np.diff(orders[rows])[codes[rows][1:] == codes[rows][:-1]]
+    return bool((steps > 0).all() or (steps < 0).all())
