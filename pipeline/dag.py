@@ -272,7 +272,8 @@ def _tuner(config: WorkloadConfig, transform: BaseNode, settings: Mapping[str, A
         tuner_fn="components.trainer.tuner_fn.tuner_fn",
         examples=transform.outputs["transformed_examples"],
         transform_graph=transform.outputs["transform_graph"],
-        custom_config={**settings, "tune": config.tune.model_dump(mode="json")},
+        # What is only written in the end changes no search.
+        custom_config={**settings, "exports": [], "tune": config.tune.model_dump(mode="json")},
     )
 
 

@@ -48,7 +48,7 @@ def tuner_fn(fn_args: Any) -> TunerFnResult:
     )
     tuner = JobTuner(
         oracle,
-        settings={**settings, "epochs": tune["epochs"] or settings["epochs"], "exports": []},
+        settings={**settings, "epochs": tune["epochs"] or settings["epochs"]},
         transform=tft.TFTransformOutput(fn_args.transform_graph_path),
         files=(fn_args.train_files, fn_args.eval_files),
         elsewhere=Elsewhere(machines, f"{fn_args.working_dir}/training") if machines else None,

@@ -1,8 +1,8 @@
 """The workload file's `transform` and `train`: from raw columns to a trained model."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, JsonValue, field_validator
+from pydantic import Field, JsonValue, field_validator, model_validator
 
 from pipeline.config.problems import KeyRuleError
 from pipeline.config.section import Column, DottedPath, Section, StepRange, Text, Texts, without_default
@@ -11,6 +11,9 @@ from pipeline.config.train_loop import BlowUpConfig, CheckpointConfig, EarlyStop
 # YAML has lists only; everything inside them stays strict.
 Axes = Annotated[tuple[Literal["batch", "model"] | None, ...], Field(strict=False, min_length=1)]
 
+_BOOSTED_TREES = "components.trainer.models.boosted_trees.build_model"
+# Exports in which each weight becomes int8.
+_QUANTIZED = ("litert_dynamic", "litert_int8")
 
 ImageShape = Annotated[
     tuple[Annotated[int, Field(ge=1)], ...], Field(strict=False, min_length=2, max_length=3)
@@ -175,6 +178,18 @@ class TrainConfig(Section):
             if not 1 <= first <= last:
                 raise KeyRuleError("counts from 1, and the first step comes first; write it as 10:20")
         return steps
+
+    @model_validator(mode="after")
+    def _trees_stay_as_they_are(self) -> Self:
+        for index, kind in enumerate(self.exports if self.model == _BOOSTED_TREES else ()):
+            if kind in _QUANTIZED:
+                raise KeyRuleError(
+                    "boosted trees hold infinite thresholds, and int8 has none; litert leaves weights as "
+                    "they are, keras_int8 those of layers that it does not know",
+                    "exports",
+                    index,
+                )
+        return self
 
     def run_fn_settings(self) -> dict[str, Any]:
         """What `components.trainer.run_fn` takes of it, as plain values: not what other components read."""

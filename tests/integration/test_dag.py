@@ -93,6 +93,13 @@ def test_tuner_is_there_only_where_the_workload_searches_and_hands_on_what_it_fo
     assert "workloads.taxi.model.build_model" in found["Tuner"].code
 
 
+def test_exports_are_none_of_the_tuners_business(compiled):
+    search = "tune.search={learning_rate: {choices: [0.1, 0.01]}}"
+    plain, other = (compiled(search, f"train.exports={kinds}").graph for kinds in ("[]", "[litert]"))
+    assert plain["Tuner"].params == other["Tuner"].params
+    assert plain["Trainer"].params != other["Trainer"].params
+
+
 def test_preflight_is_there_only_where_it_is_asked_for_on_a_tpu_and_lets_the_training_run(graph, compiled):
     assert "Preflight" not in {node.id for node in compiled("train.preflight=true").graph.nodes}
     tpu = "{preflight: true, device: tpu, tpu: v5e-8, backend: jax}"

@@ -655,6 +655,15 @@ def test_any_text_is_loaded_or_refused(root, text):
         load_workload(Path("any.yaml"), root=root)
 
 
+def test_exports_that_boosted_trees_have_no_form_of_are_refused_before_they_are_grown():
+    trees = "components.trainer.models.boosted_trees.build_model"
+    for kind in ("litert_dynamic", "litert_int8"):
+        with pytest.raises(ConfigError, match=rf"exports\.1 = '{kind}': boosted trees hold infinite"):
+            load_workload(TAXI, sets=[f"train={{model: {trees}, exports: [litert, {kind}]}}"], root=ROOT)
+    whole = f"train={{model: {trees}, exports: [litert, keras_int8]}}"
+    assert load_workload(TAXI, sets=[whole], root=ROOT).train.exports == ("litert", "keras_int8")
+
+
 # The schema for editors.
 
 
