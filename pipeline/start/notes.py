@@ -84,7 +84,7 @@ def stand_in_notes(columns: Sequence[Facts], *, is_csv: bool) -> list[str]:
 def _stand_in_note(column: Facts, *, is_csv: bool) -> str:
     numbers = [f"{number:.15g}" for number in column.stand_ins]
     options = " ".join(f"--null-value={number}" for number in numbers)
-    remedy = f"begin anew with {options}, as the files write it" if is_csv else "empty these cells"
+    remedy = f"begin anew with {options}" if is_csv else "empty these cells"
     rows = counted(sum(column.stand_ins.values()), "row")
     return (
         f"{column.name} holds {' and '.join(numbers)} in {rows}, far from its other values. Where that "

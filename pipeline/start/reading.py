@@ -1,6 +1,7 @@
 """The user's files as columns of values: read as ingest reads them, so that both see the same types."""
 
 import codecs
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -58,6 +59,7 @@ _OTHER_FILES = {
     ".json": _JSON,
     **dict.fromkeys((".zip", ".7z", ".rar", ".tar"), _ARCHIVE),
 }
+_WHOLE = re.compile(r"-?[0-9]+")
 # How a ZIP file begins; a workbook of Excel is one.
 _ZIP = b"PK\x03\x04"
 _UNPACKED = (".gz", ".bz2", ".zst")
@@ -107,7 +109,8 @@ def read_table(
     Args:
         source: as `data.source` of a workload; on this machine or on gs://.
         root: what a relative path is relative to.
-        null_values: texts that mean a missing value in a CSV, whatever its other values are.
+        null_values: texts that mean a missing value in a CSV, whatever its other values are; a whole number
+            does also with zeros behind a point.
         most_rows: how many rows are read at most, about.
         most_bytes: what their values take at most, about.
 
@@ -126,7 +129,8 @@ def read_table(
         raise UsageError(
             f"--null-value {null_values[0]}: only the cells of a CSV are texts.", hint="empty these cells"
         )
-    options = Options(format=file_format, null_values=tuple(null_values))
+    null_values = _as_written(null_values)
+    options = Options(format=file_format, null_values=null_values)
     if file_format != "parquet":
         with fetched(files[0]) as file:
             _check_encoding(file)
@@ -153,6 +157,12 @@ def read_table(
         named = replace(named, types=dict.fromkeys(texts_of, "text"))
         table = _table(files, named, most_rows, most_bytes)
     return replace(table, forms=replace(forms, words={**words(notes), **forms.words}))
+
+
+def _as_written(null_values: Sequence[str]) -> tuple[str, ...]:
+    """The texts, and how pandas writes a whole number where its column has gaps or fractions."""
+    whole = [text for text in null_values if _WHOLE.fullmatch(text)]
+    return (*null_values, *(f"{text}{zeros}" for text in whole for zeros in (".0", ".00")))
 
 
 def _table(files: Sequence[StoredFile], options: Options, most_rows: int, most_bytes: int) -> Table:
