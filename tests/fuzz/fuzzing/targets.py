@@ -27,6 +27,7 @@ from components.ingest.storage import fetched, list_files
 from components.ingest.tfrecord import frame, read_records
 from components.pusher.manifest import FileEntry, Manifest
 from components.saved_model.signatures import SERVING_DEFAULT, Signature, TensorInfo
+from components.serving.request_json import read_json, refuse_overflow
 from components.serving.routes import route
 from components.serving.tensors import RequestError, parse_request
 from pipeline.config import load_workload
@@ -167,13 +168,14 @@ _MODEL = {
 
 def _asks(data: bytes) -> None:
     try:
-        document = json.loads(data)
-    except (ValueError, RecursionError):
-        return  # the server says 400 to both, before anything of it is looked at
-    try:
-        _, _, arrays = parse_request(document, _MODEL)
+        _, _, arrays = parse_request(read_json(data), _MODEL)
+        refuse_overflow(data, arrays)
     except RequestError:
         return
+    if b"Infinity" not in data and any(
+        np.isinf(each).any() for each in arrays.values() if each.dtype != object
+    ):
+        raise AssertionError("a number became infinite")
     if len({len(array) for array in arrays.values()}) != 1:
         raise AssertionError("inputs of different lengths were taken")
 
