@@ -14,10 +14,10 @@ from tfx.components import (
     ExampleValidator,
     StatisticsGen,
     Trainer,
-    Transform,
     Tuner,
 )
 from tfx.components import SchemaGen as InferSchema
+from tfx.components import Transform as StockTransform
 from tfx.components.schema_gen.import_schema_gen.component import ImportSchemaGen
 from tfx.dsl.components.base.base_node import BaseNode
 from tfx.dsl.components.common.resolver import Resolver
@@ -40,6 +40,7 @@ from components.preflight.component import Preflight
 from components.pusher.component import Pusher
 from components.reference_models.component import ReferenceModels
 from components.serving_check.component import ServingCheck
+from components.transform.component import Transform
 from pipeline.beam_engine import beam_args
 from pipeline.beam_options import check_options
 from pipeline.config import WorkloadConfig
@@ -113,12 +114,14 @@ def build_pipeline(
         **data_gate_settings(config),
     )
 
-    transform = Transform(
+    transform = (StockTransform if "Transform" in config.beam.stock_nodes else Transform)(
         examples=examples,
         schema=schema,
         preprocessing_fn=config.transform.preprocessing_fn,
         # Statistics of the transformed examples cost a quarter of the time, and nothing reads them yet.
         disable_statistics=True,
+        # Nothing reads it either.
+        disable_analyzer_cache=True,
     )
     transform.add_upstream_node(data_gate)
     settings = {

@@ -8,6 +8,7 @@ from pipeline.config.problems import KeyRuleError
 from pipeline.config.section import Section, SnakeName, Text, Texts
 
 BeamRunner = Literal["direct", "prism", "flink", "spark", "dataflow"]
+StockNode = Literal["Transform"]
 BeamOption = Annotated[bool | int | float | Text | Texts, Field(union_mode="left_to_right")]
 
 
@@ -24,6 +25,12 @@ class BeamConfig(Section):
         description="Beam's pipeline options by name, without dashes; true is a switch, a list repeats the "
         "option.",
         examples=[{"parallelism": 4}],
+    )
+    stock_nodes: list[StockNode] = Field(
+        default=[],
+        description="Nodes that TFX's own executor carries out, not ours, which gives the same sooner: to "
+        "compare the two.",
+        examples=[["Transform"]],
     )
 
     @field_validator("options")

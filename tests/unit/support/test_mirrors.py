@@ -146,6 +146,13 @@ REASONS = {
         "components.serving_check.training_side",
         "components.trainer.export",
         "components.trainer.exports",
+        "components.transform.analysis",
+        "components.transform.component",
+        "components.transform.examples",
+        "components.transform.executor",
+        "components.transform.graph",
+        "components.transform.materialize",
+        "components.transform.operations",
         "schemas.artifacts",
     ),
     "is imported by its dotted name alone, as what users write is; so tests do": (

@@ -1,0 +1,53 @@
+"""Whether our executor can do what a Transform node is asked for, or TFX's own has to."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+LOCAL_RUNNER = "FnApiRunner"
+"""Beam's runner inside the process."""
+_EXAMPLES = "FORMAT_TF_EXAMPLE"
+_FILES = "tfrecords_gzip"
+# What a Transform can be given, by TFX 1.21. A parameter that is not here is one of a later TFX.
+_KNOWN = frozenset(
+    ("preprocessing_fn", "custom_config", "splits_config", "disable_statistics", "force_tf_compat_v1")
+)
+
+
+def why_stock(
+    *,
+    runner: str,
+    workers: int,
+    examples: Collection[tuple[str, str, str]],
+    outputs: Collection[str],
+    parameters: Mapping[str, Any],
+) -> str | None:
+    """Why TFX's own executor runs; None where ours does the same.
+
+    Args:
+        runner: Beam's, by its name.
+        workers: processes or threads that Beam's runner is asked for, >= 1.
+        examples: for each artifact its URI, the format of its payload and that of its files.
+        outputs: keys of the artifacts that are wanted.
+        parameters: the node's.
+    """
+    if runner != LOCAL_RUNNER:
+        return f"the work is {runner}'s"
+    if workers > 1:
+        return f"Beam is asked for {workers} workers"
+    if len(examples) != 1:
+        return f"there are {len(examples)} artifacts of examples"
+    for uri, payload, files in examples:
+        if "://" in uri:
+            return "the examples lie in a bucket"
+        if (payload, files) != (_EXAMPLES, _FILES):
+            return f"the examples are {payload} in {files}"
+    if not parameters.get("disable_statistics"):
+        return "statistics are wanted"
+    for key in ("analyzer_cache", "updated_analyzer_cache"):
+        if key in outputs:
+            return "a cache of the analysis is wanted"
+    if parameters.get("force_tf_compat_v1"):
+        return "force_tf_compat_v1 is set"
+    if further := sorted(name for name, value in parameters.items() if value and name not in _KNOWN):
+        return f"{further[0]} is set"
+    return None

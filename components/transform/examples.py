@@ -1,0 +1,102 @@
+"""Serialised examples in and out: files to batches of columns, transformed batches to files."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import tensorflow as tf
+from isal import isal_zlib
+from tensorflow_transform import impl_helper
+from tensorflow_transform.beam import impl as beam_impl
+from tfx_bsl.coders.example_coder import ExamplesToRecordBatchDecoder, RecordBatchToExamplesEncoder
+from tfx_bsl.tfxio import tensor_representation_util
+from tfx_bsl.tfxio.tf_example_record import TFExampleBeamRecord
+
+from components.ingest.tfrecord import frame
+
+# Rows of a batch at most, and the bytes of their examples. Larger ones are not faster.
+BATCH_ROWS = 16_384
+BATCH_BYTES = 8 << 20
+_READ_ROWS = 256
+_READ_BYTES = 8 << 20
+_GZIP_WINDOW = 16 + 15  # zlib's way to ask for gzip's frame
+_GZIP_LEVEL = 1
+
+
+class Columns:
+    """How the examples of a schema are read, as all of TFX reads them.
+
+    Args:
+        schema: the examples'.
+        names: the columns that are wanted; None: all.
+    """
+
+    def __init__(self, schema: Any, names: Sequence[str] | None = None) -> None:
+        if names is not None:
+            schema = tensor_representation_util.ProjectTensorRepresentationsInSchema(schema, list(names))
+        self._decoder = ExamplesToRecordBatchDecoder(schema.SerializeToString())
+        reader = TFExampleBeamRecord("tfrecords_gzip", ["Transform"], schema)
+        self._adapter = reader.TensorAdapter()
+
+    @property
+    def specs(self) -> dict[str, Any]:
+        """The type of each column's tensor, as the user's function gets it."""
+        specs: dict[str, Any] = self._adapter.OriginalTypeSpecs()
+        return specs
+
+    def batches(self, files: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """The rows of some files, in their order: tensors by column."""
+        for records in read(files):
+            yield self._adapter.ToBatchTensors(self._decoder.DecodeBatch(records), produce_eager_tensors=True)
+
+
+def read(files: Sequence[str]) -> Iterator[list[bytes]]:
+    """The records of compressed files, many at a time, in their order."""
+    records: list[bytes] = []
+    size = 0
+    data = tf.data.TFRecordDataset(list(files), "GZIP", _READ_BYTES).batch(_READ_ROWS).prefetch(4)
+    for some in data.as_numpy_iterator():
+        records += some.tolist()
+        size += sum(map(len, records[-len(some) :]))
+        if len(records) >= BATCH_ROWS or size >= BATCH_BYTES:
+            yield records
+            records, size = [], 0
+    if records:
+        yield records
+
+
+class Encoder:
+    """Transformed batches to serialised examples, as TFX's Transform writes them.
+
+    Args:
+        schema: of the transformed columns.
+    """
+
+    def __init__(self, schema: Any) -> None:
+        self._encoder = RecordBatchToExamplesEncoder(schema)
+        self._converter = impl_helper.make_tensor_to_arrow_converter(schema)
+
+    def encode(self, batch: Mapping[str, Any]) -> Iterator[list[bytes]]:
+        """The examples of a batch; a very large one in several parts."""
+        parts: Iterable[tuple[pa.RecordBatch, Any]] = beam_impl._convert_to_record_batch(
+            dict(batch), self._converter, set(), None
+        )
+        for part, _ in parts:
+            yield self._encoder.encode(part)
+
+
+def write(path: str, parts: Iterable[Sequence[bytes]]) -> int:
+    """Writes a compressed file of records; returns how many. What an error has left half done is removed."""
+    rows = 0
+    gzip = isal_zlib.compressobj(_GZIP_LEVEL, isal_zlib.DEFLATED, _GZIP_WINDOW)
+    try:
+        with Path(path).open("wb") as file:
+            for records in parts:
+                file.write(gzip.compress(frame(records)))
+                rows += len(records)
+            file.write(gzip.flush())
+    except BaseException:
+        Path(path).unlink(missing_ok=True)
+        raise
+    return rows

@@ -1,0 +1,134 @@
+"""The executor of Transform: ours where it does the same as TFX's, else TFX's own."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import tensorflow_transform as tft
+from absl import logging  # type: ignore[import-untyped]
+from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, StandardOptions
+from tensorflow_transform.tf_metadata import dataset_metadata, metadata_io
+from tfx.components.transform import executor as tfx_executor
+from tfx.components.transform import executor_utils, labels
+from tfx.components.util import examples_utils
+from tfx.dsl.io import fileio
+from tfx.proto import example_gen_pb2
+from tfx.types import artifact_utils, standard_component_specs
+from tfx.utils import io_utils
+
+from components.transform.analysis import analyze
+from components.transform.choice import why_stock
+from components.transform.examples import Columns
+from components.transform.graph import trace
+from components.transform.materialize import Finished, told
+from components.transform.operations import UnknownOperationError
+
+_TEMPORARY = ".temp_path"
+
+
+class Executor(tfx_executor.Executor):  # type: ignore[misc]
+    """Analyzes and transforms examples."""
+
+    def Do(  # noqa: N802  (TFX's name)
+        self,
+        input_dict: Mapping[str, Sequence[Any]],
+        output_dict: Mapping[str, Sequence[Any]],
+        exec_properties: Mapping[str, Any],
+    ) -> None:
+        """Writes the artifacts `transform_graph` and `transformed_examples`.
+
+        Raises:
+            ComponentError: the user's function gives nothing that could be written.
+        """
+        why = self._why_stock(input_dict, output_dict, exec_properties)
+        if why is None:
+            try:
+                self._transform(input_dict, output_dict, exec_properties)
+            except UnknownOperationError as unknown:
+                why = f"ours has no {unknown}"
+            else:
+                return
+        logging.info("Transform runs TFX's own executor: %s", why)
+        super().Do(input_dict, output_dict, exec_properties)
+
+    def _why_stock(
+        self,
+        input_dict: Mapping[str, Sequence[Any]],
+        output_dict: Mapping[str, Sequence[Any]],
+        exec_properties: Mapping[str, Any],
+    ) -> str | None:
+        options = PipelineOptions(self._beam_pipeline_args)
+        examples = input_dict[standard_component_specs.EXAMPLES_KEY]
+        return why_stock(
+            runner=options.view_as(StandardOptions).runner or StandardOptions.DEFAULT_RUNNER,
+            workers=options.view_as(DirectOptions).direct_num_workers or 1,
+            examples=[
+                (
+                    each.uri,
+                    example_gen_pb2.PayloadFormat.Name(examples_utils.get_payload_format(each)),
+                    str(examples_utils.get_file_format(each)),
+                )
+                for each in examples
+            ],
+            outputs=[*input_dict, *output_dict],
+            parameters=exec_properties,
+        )
+
+    def _transform(
+        self,
+        input_dict: Mapping[str, Sequence[Any]],
+        output_dict: Mapping[str, Sequence[Any]],
+        exec_properties: Mapping[str, Any],
+    ) -> None:
+        examples = input_dict[standard_component_specs.EXAMPLES_KEY]
+        splits = executor_utils.ResolveSplitsConfig(
+            exec_properties.get(standard_component_specs.SPLITS_CONFIG_KEY), examples
+        )
+        schema_file = io_utils.get_only_uri_in_dir(
+            artifact_utils.get_single_uri(input_dict[standard_component_specs.SCHEMA_KEY])
+        )
+        schema = io_utils.SchemaReader().read(schema_file)
+        folder = artifact_utils.get_single_uri(output_dict[standard_component_specs.TRANSFORM_GRAPH_KEY])
+        analyzed = [file for split in splits.analyze for file in _files(examples, split)]
+        wanted = _write_graph(self._function(exec_properties, schema_file), schema, analyzed, folder)
+        outputs = output_dict.get(standard_component_specs.TRANSFORMED_EXAMPLES_KEY)
+        executor_utils.SetSplitNames(splits.transform, outputs)
+        if outputs:
+            finished = Finished(folder, Columns(schema, wanted))
+            for split, prefix in zip(splits.transform, executor_utils.GetSplitPaths(outputs), strict=True):
+                finished.materialize(_files(examples, split), prefix)
+
+    def _function(self, exec_properties: Mapping[str, Any], schema_file: str) -> Any:
+        """The user's preprocessing_fn, found as TFX finds it."""
+        given = {
+            labels.PREPROCESSING_FN: exec_properties.get(standard_component_specs.PREPROCESSING_FN_KEY),
+            labels.CUSTOM_CONFIG: exec_properties.get(standard_component_specs.CUSTOM_CONFIG_KEY),
+            labels.SCHEMA_PATH_LABEL: schema_file,
+        }
+        return self._GetPreprocessingFn(given, {})
+
+
+def _write_graph(function: Callable[..., Any], schema: Any, files: Sequence[str], folder: str) -> list[str]:
+    """Analyzes some files and writes the finished graph; returns the columns that its outputs need."""
+    temporary = f"{folder}/{_TEMPORARY}"
+    fileio.makedirs(temporary)
+    try:
+        traced = trace(function, Columns(schema).specs, temporary=temporary)
+        columns, wanted = traced.analyzed_columns(), traced.transformed_columns()
+        if not wanted:
+            raise UnknownOperationError("outputs that are made of no column")
+
+        def batches() -> Iterator[dict[str, Any]]:
+            return told(Columns(schema, columns).batches(files), "looked at")
+
+        replacements = analyze(traced, batches, columns)
+        raw = f"{folder}/{tft.TFTransformOutput.RAW_METADATA_DIR}"
+        metadata_io.write_metadata(dataset_metadata.DatasetMetadata(schema), raw)
+        traced.finish(replacements, folder)
+    finally:
+        fileio.rmtree(temporary)
+    return wanted
+
+
+def _files(examples: Sequence[Any], split: str) -> list[str]:
+    (folder,) = artifact_utils.get_split_uris(examples, split)
+    return sorted(fileio.glob(io_utils.all_files_pattern(folder)))

@@ -1,0 +1,193 @@
+"""The user's preprocessing_fn as TensorFlow graphs: those for the analysis, and the finished one.
+
+It is what TFT does inside its Beam stages, with TFT's own functions; but the function is traced three or four
+times, not nine, and the graph of the first pass is run as it was traced, not saved and loaded before.
+"""
+
+import itertools
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+import tensorflow_transform as tft
+from tensorflow.python.eager import wrap_function
+from tensorflow_transform import (
+    analyzer_nodes,
+    annotators,
+    graph_context,
+    graph_tools,
+    impl_helper,
+    nodes,
+    tf2_utils,
+)
+from tensorflow_transform.beam import common as beam_common
+from tensorflow_transform.saved import saved_transform_io_v2
+from tensorflow_transform.tf_metadata import metadata_io
+
+from components.errors import ComponentError
+
+Replacements = Mapping[str, Any]
+"""The constant tensors that stand for what is analyzed, by the name of the tensor in the traced graph."""
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """A traced preprocessing_fn.
+
+    Attributes:
+        function: the user's, bound to what it gets beside the columns.
+        specs: the type of each column.
+        temporary: a folder for what lies between the passes.
+        concrete: the function, traced with nothing analyzed yet.
+        inputs: the columns' tensors in it.
+        assets: the files of vocabularies, by the name that the function gives them.
+        fingerprint: of the analyzers, by which TFT notices a function that is another one each time.
+    """
+
+    function: Callable[..., Any]
+    specs: Mapping[str, Any]
+    temporary: str
+    concrete: Any
+    inputs: Mapping[str, Any]
+    assets: Mapping[str, str]
+    fingerprint: Mapping[str, Any]
+
+    def analyzed_columns(self) -> list[str]:
+        """The columns that analyzers need. To be asked before TFT's analysis graph is built."""
+        visitor = graph_tools.SourcedTensorsVisitor()
+        for sink in self.concrete.graph.get_collection(analyzer_nodes.TENSOR_REPLACEMENTS):
+            nodes.Traverser(visitor).visit_value_node(sink.future)
+        # What runs before anything else runs before the analyzers, too.
+        _, first = tf2_utils.strip_and_get_tensors_and_control_dependencies(
+            tf.nest.flatten(self.concrete.structured_outputs, expand_composites=True)
+        )
+        wanted = list(itertools.chain(visitor.sourced_tensors, first))
+        return list(graph_tools.get_dependent_inputs(self.concrete.graph, self.inputs, wanted))
+
+    def transformed_columns(self) -> list[str]:
+        """The columns that the outputs are made of."""
+        outputs = self.concrete.structured_outputs
+        return list(graph_tools.get_dependent_inputs(self.concrete.graph, self.inputs, outputs))
+
+    def analyzed(
+        self, tensors: Mapping[str, str], replacements: Replacements, columns: Sequence[str]
+    ) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+        """What analyzers look at, as a function of a batch.
+
+        Args:
+            tensors: the names in the traced graph, by the names that they are to have.
+            replacements: the results of the passes before.
+            columns: what a batch holds.
+
+        Returns:
+            From tensors by column to tensors by name.
+        """
+        loader = None if replacements else self._stateless(tensors)
+        if loader is None:
+            loader = saved_transform_io_v2.SavedModelLoader(self._save(replacements, tensors))
+        loader.finalize(set(columns), set(tensors))
+        apply: Callable[[Mapping[str, Any]], dict[str, Any]] = loader.apply_transform_model
+        return apply
+
+    def _stateless(self, tensors: Mapping[str, str]) -> Any:
+        """The part of the traced graph that gives some tensors; None where it has tables or variables."""
+        graph = self.concrete.graph
+        traced = wrap_function.WrappedFunction(
+            graph, variable_holder=wrap_function.VariableHolder(share_variables=True)
+        )
+        part = traced.prune(
+            feeds=self.concrete.inputs,
+            fetches={name: graph.get_tensor_by_name(tensor) for name, tensor in tensors.items()},
+            input_signature=self.concrete.structured_input_signature,
+        )
+        # Tables that only the outputs need are still fed, and nothing takes them.
+        results = itertools.chain.from_iterable(each.outputs for each in part.graph.get_operations())
+        of_use = [one for one in results if one.op.type != "Placeholder" or one.consumers()]
+        captured = {id(one) for one in part.graph.internal_captures}
+        if any(one.dtype == tf.resource or id(one) in captured for one in of_use):
+            return None
+        return _Traced(part)
+
+    def finish(self, replacements: Replacements, folder: str) -> None:
+        """Writes the finished graph, and what it says about its outputs.
+
+        Args:
+            replacements: the results of all passes.
+            folder: of the artifact.
+        """
+        saved = self._save(replacements, {})
+        described = f"{saved}/{impl_helper.METADATA_DIR_NAME}"
+        metadata = metadata_io.read_metadata(described)
+        tf.io.gfile.rmtree(described)
+        tf.io.gfile.rename(saved, f"{folder}/{tft.TFTransformOutput.TRANSFORM_FN_DIR}")
+        about = f"{folder}/{tft.TFTransformOutput.TRANSFORMED_METADATA_DIR}"
+        metadata_io.write_metadata(metadata, about)
+        if self.assets:
+            with tf.io.gfile.GFile(f"{about}/{tft.TFTransformOutput.ASSET_MAP}", "w") as file:
+                file.write(json.dumps(self.assets))
+
+    def _save(self, replacements: Replacements, tensors: Mapping[str, str]) -> str:
+        folder: str = beam_common.get_unique_temp_path(self.temporary)
+        impl_helper.trace_and_write_v2_saved_model(
+            saved_model_dir=folder,
+            preprocessing_fn=self.function,
+            input_signature=self.specs,
+            base_temp_dir=self.temporary,
+            baseline_analyzers_fingerprint=self.fingerprint,
+            tensor_replacement_map=dict(replacements) or None,
+            output_keys_to_name_map=dict(tensors),
+            save_options=None,
+        )
+        return folder
+
+
+def trace(function: Callable[..., Any], specs: Mapping[str, Any], *, temporary: str) -> Preprocessing:
+    """Traces a preprocessing_fn.
+
+    Args:
+        function: the user's.
+        specs: the type of each column.
+        temporary: a folder for what lies between the passes.
+
+    Raises:
+        ComponentError: it gives nothing that could be written.
+    """
+    context = graph_context.TFGraphContext(
+        module_to_export=tf.Module(), temp_dir=temporary, evaluated_replacements=None
+    )
+    with annotators.object_tracker_scope(annotators.ObjectTracker()):
+        concrete = impl_helper.get_traced_transform_fn(function, specs, context).get_concrete_function()
+    graph, outputs = concrete.graph, concrete.structured_outputs
+    if not isinstance(outputs, dict) or not outputs:
+        what = "an empty dictionary" if outputs == {} else type(outputs).__name__
+        raise ComponentError(
+            f"preprocessing_fn returned {what}; it must return tensors by the name of the feature",
+            hint='for example return {"x": tft.scale_to_z_score(inputs["x"])}',
+        )
+    if variables := graph.get_collection(tf.compat.v1.GraphKeys.TRAINABLE_VARIABLES):
+        raise ComponentError(
+            f"preprocessing_fn makes {variables[0].name}, a variable to be trained; it holds constants only",
+            hint="train it in the model",
+        )
+    inputs = tf2_utils.get_structured_inputs_from_func_graph(graph)
+    assets = annotators.get_asset_annotations(graph)
+    annotators.clear_asset_annotations(graph)
+    fingerprint = graph_tools.get_analyzers_fingerprint(graph, inputs)
+    return Preprocessing(function, specs, temporary, concrete, inputs, assets, fingerprint)
+
+
+class _Traced(saved_transform_io_v2.SavedModelLoader):  # type: ignore[misc]
+    """A graph without state, to be applied as TFT applies a saved one: nothing is loaded."""
+
+    def __init__(self, function: Any) -> None:
+        outputs = function.structured_outputs
+        self._initialize(
+            False,
+            None,
+            function,
+            tf2_utils.get_structured_inputs_from_func_graph(function.graph),
+            outputs,
+            saved_transform_io_v2._get_output_to_inputs_map(outputs),
+        )

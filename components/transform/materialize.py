@@ -1,0 +1,54 @@
+"""The finished graph over files of examples, in large batches."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import tensorflow_transform as tft
+from tensorflow_transform.saved.saved_transform_io_v2 import SavedModelLoader
+from tensorflow_transform.tf_metadata import metadata_io
+from tfx.dsl.io import fileio
+
+from components.counting import counted
+from components.progress import report as tell
+from components.transform.examples import Columns, Encoder, write
+
+
+class Finished:
+    """A finished graph.
+
+    Args:
+        folder: of the artifact `transform_graph`.
+        columns: how examples are read: with the columns that the outputs are made of at least.
+    """
+
+    def __init__(self, folder: str, columns: Columns) -> None:
+        self._columns = columns
+        self._loader = SavedModelLoader(f"{folder}/{tft.TFTransformOutput.TRANSFORM_FN_DIR}")
+        self._loader.finalize(set(columns.specs), set(self._loader.structured_outputs))
+        described = metadata_io.read_metadata(f"{folder}/{tft.TFTransformOutput.TRANSFORMED_METADATA_DIR}")
+        self._encoder = Encoder(described.schema)
+
+    def materialize(self, files: Sequence[str], prefix: str) -> None:
+        """Transforms a split: each file of examples becomes one of transformed ones, in its order.
+
+        Args:
+            files: of serialised examples.
+            prefix: path of what is written, without the number and the suffix.
+        """
+        fileio.makedirs(prefix.rpartition("/")[0])
+        for number, file in enumerate(files):
+            write(f"{prefix}-{number:05d}-of-{len(files):05d}.gz", self._transformed(file))
+
+    def _transformed(self, file: str) -> Iterator[list[bytes]]:
+        for batch in told(self._columns.batches([file]), "transformed"):
+            yield from self._encoder.encode(self._loader.apply_transform_model(batch))
+
+
+def told(batches: Iterator[dict[str, Any]], what: str) -> Iterator[dict[str, Any]]:
+    """The batches, while people are told how many rows went by."""
+    rows = 0
+    for batch in batches:
+        yield batch
+        first = next(iter(batch.values()), None)
+        rows += int(first.shape[0] or 0) if first is not None else 0
+        tell(f"{counted(rows, 'row')} {what}")

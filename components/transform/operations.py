@@ -1,0 +1,304 @@
+"""TFT's analyzers without Beam: each operation of its analysis graph, over lists in the place of collections.
+
+The combiners are TFT's own, and so is what they compute; TFT registers a Beam transform for each operation
+(`tensorflow_transform.beam.analyzer_impls`), for which a function stands here.
+"""
+
+import hashlib
+import heapq
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import tensorflow as tf
+from tensorflow_transform import analyzer_nodes, analyzers, tf_utils
+from tensorflow_transform.beam import analyzer_impls, beam_nodes
+from tensorflow_transform.beam import impl as beam_impl
+
+_Ordering = analyzers._VocabOrderingType
+Values = list[Any]
+
+
+class UnknownOperationError(Exception):
+    """An operation that is not here, such as a Beam transform of the user's own."""
+
+
+class Accumulator(Protocol):
+    """What is kept of the batches of a pass."""
+
+    def add(self, batch: Any) -> None:
+        """Takes what an analyzer wants of one batch: arrays, in a tuple; of packed ones, by name."""
+
+    def result(self) -> Values:
+        """What came of it."""
+
+
+class _Combined:
+    """An accumulator of TFT's, over all batches."""
+
+    def __init__(self, combiner: Any) -> None:
+        self._combiner = combiner
+        self._state = combiner.create_accumulator()
+
+    def add(self, batch: Any) -> None:
+        self._state = self._combiner.add_input(self._state, batch)
+
+    def result(self) -> Values:
+        return [self._combiner.compact(self._state)]
+
+
+class _Packed:
+    """Several of them, each of which takes some of the tensors."""
+
+    def __init__(self, operations: Sequence[Any]) -> None:
+        self._each = [(one.label, one.keys, _Combined(one.combiner)) for one in operations]
+
+    def add(self, batch: Any) -> None:
+        for _, keys, combined in self._each:
+            combined.add(tuple(batch[key] for key in keys))
+
+    def result(self) -> Values:
+        return [{label: combined.result()[0] for label, _, combined in self._each}]
+
+
+class _CombinedPerKey:
+    """An accumulator of TFT's for each key."""
+
+    def __init__(self, combiner: Any) -> None:
+        self._combiner = combiner
+        self._states: dict[Any, Any] = {}
+
+    def add(self, batch: Any) -> None:
+        for key, row in analyzer_impls._split_inputs_by_key(batch):
+            if key not in self._states:
+                self._states[key] = self._combiner.create_accumulator()
+            self._states[key] = self._combiner.add_input(self._states[key], row)
+
+    def result(self) -> Values:
+        return [(key, self._combiner.compact(state)) for key, state in self._states.items()]
+
+
+class _Counted:
+    """How often each token is there."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[Any] = Counter()
+
+    def add(self, batch: Any) -> None:
+        (tokens,) = batch
+        self._counts.update(tokens.tolist())
+
+    def result(self) -> Values:
+        return list(self._counts.items())
+
+
+class _Weighed:
+    """The sum of each token's weights."""
+
+    def __init__(self) -> None:
+        self._sums: dict[Any, float] = {}
+
+    def add(self, batch: Any) -> None:
+        tokens, weights = batch
+        for token, weight in zip(tokens.tolist(), weights.tolist(), strict=True):
+            self._sums[token] = self._sums.get(token, 0) + weight
+
+    def result(self) -> Values:
+        return list(self._sums.items())
+
+
+def accumulator(operation: Any) -> Accumulator:
+    """What an operation keeps of the batches.
+
+    Raises:
+        UnknownOperationError: it is not here.
+    """
+    if isinstance(operation, analyzer_nodes.CacheableCombineAccumulate):
+        return _Combined(operation.combiner)
+    if isinstance(operation, analyzer_nodes.PackedCombineAccumulate):
+        return _Packed(operation.combiners)
+    if isinstance(operation, analyzer_nodes.CacheableCombinePerKeyAccumulate):
+        return _CombinedPerKey(operation.combiner)
+    if isinstance(operation, analyzer_nodes.VocabularyAccumulate):
+        if operation.vocab_ordering_type == _Ordering.FREQUENCY:
+            return _Counted()
+        if operation.vocab_ordering_type == _Ordering.WEIGHTED_FREQUENCY:
+            return _Weighed()
+    raise UnknownOperationError(f"{type(operation).__name__} of {operation.label}")
+
+
+def evaluator(operation: Any, *, folder: str, graph: Any) -> Callable[[list[Values]], Sequence[Values]]:
+    """What an operation makes of its inputs: from a list of values for each to one for each output.
+
+    Args:
+        operation: one of TFT's analysis graph that takes no batches.
+        folder: where it may write files.
+        graph: the traced preprocessing_fn.
+
+    Raises:
+        UnknownOperationError: it is not here.
+    """
+    if isinstance(operation, analyzer_nodes.VocabularyOrderAndWrite):
+        return lambda inputs: [[_write_vocabulary(operation, inputs, folder)]]
+    if isinstance(operation, analyzer_nodes.ExtractVocabularyReservedTokens):
+        return lambda _: [[[tf_utils.fetch_vocabulary_reserved_tokens(graph, operation.name)]]]
+    is_plain = not getattr(operation, "key_fn", None)
+    evaluate = _EVALUATORS.get(type(operation)) if is_plain else None
+    if evaluate is None or (
+        isinstance(operation, analyzer_nodes.VocabularyMerge)
+        and operation.vocab_ordering_type not in (_Ordering.FREQUENCY, _Ordering.WEIGHTED_FREQUENCY)
+    ):
+        raise UnknownOperationError(f"{type(operation).__name__} of {operation.label}")
+    return lambda inputs: evaluate(operation, *inputs)
+
+
+def _bind(operation: Any, values: Values) -> list[Values]:
+    (value,) = values
+    return [
+        [
+            beam_impl._TensorBinding(
+                value, operation.tensor_name, operation.dtype_enum, operation.is_asset_filepath
+            )
+        ]
+    ]
+
+
+def _extract(operation: Any, values: Values) -> list[Values]:
+    keys = operation.keys
+    if isinstance(keys, tuple):
+        return [[tuple(value[key] for key in keys) for value in values]]
+    return [[value[keys] for value in values]]
+
+
+def _flatten(_: Any, *inputs: Values) -> list[Values]:
+    return [[value for values in inputs for value in values]]
+
+
+def _flatten_lists(_: Any, values: Values) -> list[Values]:
+    return [[item for value in values for item in value]]
+
+
+def _merge(operation: Any, values: Values) -> list[Values]:
+    return [[_merged(operation.combiner, values)]]
+
+
+def _merge_packed(operation: Any, values: Values) -> list[Values]:
+    by_key: dict[str, Values] = {}
+    for key, value in values:
+        by_key.setdefault(key, []).append(value)
+    return [
+        [{each.label: _merged(each.combiner, by_key.get(each.keys[0], [])) for each in operation.combiners}]
+    ]
+
+
+def _merge_per_key(operation: Any, values: Values) -> list[Values]:
+    by_key: dict[Any, Values] = {}
+    for key, value in values:
+        by_key.setdefault(key, []).append(value)
+    return [[(key, _merged(operation.combiner, states)) for key, states in by_key.items()]]
+
+
+def _merged(combiner: Any, states: Values) -> Any:
+    return combiner.extract_output(combiner.merge_accumulators([combiner.create_accumulator(), *states]))
+
+
+def _outputs(operation: Any, values: Values) -> list[Values]:
+    (outputs,) = values
+    return [[output] for output in _checked(operation, outputs)]
+
+
+def _checked(operation: Any, outputs: Sequence[Any]) -> Sequence[Any]:
+    if len(outputs) != operation.num_outputs:
+        raise ValueError(f"{operation.label} has {operation.num_outputs} outputs and gave {len(outputs)}")
+    return outputs
+
+
+def _keys_and_outputs(operation: Any, values: Values) -> list[Values]:
+    types = [info.dtype for info in operation.combiner.output_tensor_infos()]
+    return [[tagged.value] for tagged in analyzer_impls._merge_outputs_by_key(values, types)]
+
+
+def _as_lines(_: Any, values: Values) -> list[Values]:
+    text = tf.compat.as_str_any
+    return [[(text(",".join(map(text, value))), key) for key, value in values]]
+
+
+def _scaled_boundaries(_: Any, values: Values) -> list[Values]:
+    (boundaries,) = values
+    return [[result] for result in analyzer_impls._join_boundary_rows(boundaries)]
+
+
+def _merge_counts(_: Any, values: Values) -> list[Values]:
+    # One accumulator a token: nothing is to be merged but the order, which is that of Beam's pairs.
+    return [[(count, token) for token, count in values]]
+
+
+def _count(_: Any, values: Values) -> list[Values]:
+    # A vocabulary without a token is written with one.
+    return [[np.int64(max(len(values), 1))]]
+
+
+def _prune(operation: Any, values: Values) -> list[Values]:
+    for name in ("top_k", "frequency_threshold"):
+        limit = getattr(operation, name)
+        if limit is not None and limit < 0:
+            raise ValueError(f"{name} for VocabularyImpl should be >= 0 or None, got {limit}.")
+    if operation.frequency_threshold:
+        values = [(count, token) for count, token in values if count >= operation.frequency_threshold]
+    if operation.input_dtype != tf.string.name:
+        values = [(count, tf.compat.as_bytes(tf.compat.as_str_any(token))) for count, token in values]
+    if operation.top_k is not None:
+        largest = heapq.nlargest(operation.top_k, values)
+        values = analyzer_impls.maybe_add_empty_vocabulary_dummy(largest, operation.input_dtype)
+    return [values]
+
+
+def _write_vocabulary(operation: Any, inputs: Sequence[Values], folder: str) -> Any:
+    """Writes a vocabulary, one token a line; returns its path as TFT's graph takes it."""
+    values, *more = inputs
+    reserved = [token for (tokens,) in more for each in tokens for token in each] if more else None
+    if operation.input_is_sorted and not more:
+        ordered = values
+    else:
+        kept = [pair for pair in values if pair[1] not in set(reserved)] if reserved else values
+        if operation.fingerprint_shuffle:
+            ordered = sorted(kept, key=lambda pair: hashlib.sha1(pair[1], usedforsecurity=False).digest())
+        else:
+            ordered = sorted(kept, reverse=True)
+        ordered = [*((-1, token) for token in reserved or ()), *ordered]
+        ordered = analyzer_impls.maybe_add_empty_vocabulary_dummy(ordered, operation.input_dtype)
+    if operation.store_frequency:
+        lines = [analyzer_impls._count_and_token_to_bytes(count, token) for count, token in ordered]
+    else:
+        lines = [tf.compat.as_bytes(token) for _, token in ordered]
+    path = f"{folder}/{operation.vocab_filename}"
+    if operation.file_format == "tfrecord_gzip":
+        path += ".tfrecord.gz"
+        with tf.io.TFRecordWriter(path, tf.io.TFRecordOptions(compression_type="GZIP")) as writer:
+            for line in lines:
+                writer.write(line)
+    else:
+        with tf.io.gfile.GFile(path, "wb") as file:
+            file.write(b"".join(line + b"\n" for line in lines))
+    return np.array(path)
+
+
+_EVALUATORS: Mapping[type, Callable[..., Sequence[Values]]] = {
+    beam_nodes.CreateTensorBinding: _bind,
+    beam_nodes.ExtractFromDict: _extract,
+    beam_nodes.Flatten: _flatten,
+    analyzer_nodes.AddKey: lambda operation, values: [[(operation.key, value) for value in values]],
+    analyzer_nodes.FlattenLists: _flatten_lists,
+    analyzer_nodes.CacheableCombineMerge: _merge,
+    analyzer_nodes.PackedCombineMerge: _merge_packed,
+    analyzer_nodes.CacheableCombinePerKeyMerge: _merge_per_key,
+    analyzer_nodes.CacheableCombinePerKeyFormatKeys: _keys_and_outputs,
+    analyzer_nodes.CacheableCombinePerKeyFormatLarge: _as_lines,
+    analyzer_nodes.ScaleAndFlattenPerKeyBucketBouandaries: _scaled_boundaries,
+    analyzer_nodes.ExtractCombineMergeOutputs: _outputs,
+    analyzer_nodes.ExtractPackedCombineMergeOutputs: _outputs,
+    analyzer_nodes.VocabularyMerge: _merge_counts,
+    analyzer_nodes.VocabularyCount: _count,
+    analyzer_nodes.VocabularyPrune: _prune,
+}

@@ -1,0 +1,41 @@
+"""A preprocessing_fn with a bit of everything that TFT analyzes, by its dotted path."""
+
+import tensorflow as tf
+import tensorflow_transform as tft
+
+
+def preprocessing_fn(inputs):
+    amount, key = inputs["amount"], tf.reshape(inputs["key"], [-1])
+    words, given = inputs["words"], inputs["text"]
+    one = tf.SparseTensor(given.indices, given.values, [given.dense_shape[0], 1])
+    text = tf.sparse.to_dense(one, default_value="")
+    flat = tf.reshape(amount, [-1])
+    known = tf.lookup.StaticHashTable(
+        tf.lookup.KeyValueTensorInitializer(tf.constant(["a", "b"]), tf.constant([1, 2], tf.int64)), -1
+    )
+    scaled = tft.scale_to_z_score(amount)
+    tft.vocabulary(text, vocab_filename="counted", store_frequency=True, file_format="tfrecord_gzip")
+    tft.vocabulary(text, weights=tf.ones_like(flat) * 0.5, vocab_filename="weighed")
+    tft.vocabulary(inputs["count"], vocab_filename="numbers", frequency_threshold=2)
+    tft.vocabulary(text, vocab_filename="reserved", reserved_tokens=["z", "a"], fingerprint_shuffle=True)
+    return {
+        "z": scaled,
+        "min_max": tft.scale_by_min_max(amount),
+        "robust": tft.scale_to_gaussian(amount),
+        "bucket": tft.bucketize(amount, num_buckets=5),
+        "again": tft.scale_to_0_1(tf.abs(scaled) + tf.cast(tft.bucketize(scaled, 3), tf.float32)),
+        "z_per_key": tft.scale_to_z_score_per_key(flat, key=key),
+        "bucket_per_key": tft.bucketize_per_key(flat, key=key, num_buckets=3),
+        "interpolated": tft.apply_buckets_with_interpolation(amount, tft.quantiles(amount, 4, 0.01)),
+        "codes": tft.compute_and_apply_vocabulary(words, top_k=4, num_oov_buckets=2, vocab_filename="words"),
+        "code": tft.compute_and_apply_vocabulary(text, default_value=-1),
+        "hashed": tft.hash_strings(text, 7),
+        "known": known.lookup(text),
+        "axes": tft.pca(tf.concat([amount, amount**2], 1), 1, tf.float32)[None, :, 0] + 0 * amount,
+        "size": tf.fill([tf.size(flat)], tft.size(amount)),
+        "mean": tf.fill([tf.size(flat)], tft.mean(inputs["values"])),
+        "values": inputs["values"],
+        "numbers": inputs["numbers"],
+        "words": words,
+        "text": given,
+    }

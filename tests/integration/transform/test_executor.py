@@ -1,0 +1,203 @@
+"""Our Transform beside TFX's own, on the same examples."""
+
+import json
+import random
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+SCHEMA = """
+feature { name: "amount" type: FLOAT presence { min_fraction: 1.0 } shape { dim { size: 1 } } }
+feature { name: "key" type: BYTES presence { min_fraction: 1.0 } shape { dim { size: 1 } } }
+feature { name: "count" type: INT presence { min_fraction: 1.0 } shape { dim { size: 1 } } }
+feature { name: "text" type: BYTES value_count { min: 0 max: 1 } }
+feature { name: "words" type: BYTES }
+feature { name: "values" type: FLOAT }
+feature { name: "numbers" type: INT }
+feature { name: "unused" type: BYTES }
+"""
+# Where one column is told how it becomes a tensor, all are.
+_DENSE = "dense_tensor { column_name: '%s' shape { dim { size: 1 } } }"
+_SPARSE = "varlen_sparse_tensor { column_name: '%s' }"
+_RAGGED = "ragged_tensor { feature_path { step: '%s' } row_partition_dtype: INT64 }"
+TENSORS = {
+    _DENSE: ("amount", "key", "count"),
+    _SPARSE: ("text", "words", "values", "unused"),
+    _RAGGED: ("numbers",),
+}
+ROWS = {"train": (400, 3), "eval": (70, 1)}
+
+
+def example(rng, tf):
+    """A row; what may be missing is, in some."""
+    value = tf.train.Feature
+
+    def texts(*given):
+        return value(bytes_list=tf.train.BytesList(value=[each.encode() for each in given]))
+
+    features = {
+        "amount": value(float_list=tf.train.FloatList(value=[rng.gauss(3, 2)])),
+        "key": texts(rng.choice("xyz")),
+        "count": value(int64_list=tf.train.Int64List(value=[int(rng.expovariate(0.2))])),
+        "words": texts(*rng.choices(["wide", "höch", "", "low", "w w", "rare"], k=rng.randint(0, 4))),
+        "numbers": value(int64_list=tf.train.Int64List(value=rng.choices(range(-5, 5), k=rng.randint(0, 3)))),
+    }
+    if rng.random() < 0.7:
+        features["text"] = texts(rng.choice("abcd"))
+    if rng.random() < 0.5:
+        features["values"] = value(float_list=tf.train.FloatList(value=[rng.random() for _ in range(3)]))
+    return tf.train.Example(features=tf.train.Features(feature=features))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Examples in several files, and their schema."""
+    import tensorflow as tf
+
+    folder = tmp_path_factory.mktemp("made")
+    rng = random.Random(1)  # noqa: S311
+    for split, (rows, files) in ROWS.items():
+        (folder / f"examples/Split-{split}").mkdir(parents=True)
+        for number in range(files):
+            path = folder / f"examples/Split-{split}/data_tfrecord-{number:05d}-of-{files:05d}.gz"
+            with tf.io.TFRecordWriter(str(path), tf.io.TFRecordOptions(compression_type="GZIP")) as writer:
+                for _ in range(rows // files):
+                    writer.write(example(rng, tf).SerializeToString())
+    (folder / "schema").mkdir()
+    tensors = "".join(
+        f"tensor_representation {{ key: '{name}' value {{ {kind % name} }} }}"
+        for kind, names in TENSORS.items()
+        for name in names
+    )
+    group = f"tensor_representation_group {{ key: '' value {{ {tensors} }} }}"
+    (folder / "schema/schema.pbtxt").write_text(SCHEMA + group)
+    return folder
+
+
+def artifact(kind, folder, **properties):
+    from tfx.types import standard_artifacts
+
+    found = getattr(standard_artifacts, kind)()
+    found.uri = str(folder)
+    for key, value in properties.items():
+        setattr(found, key, value)
+    return found
+
+
+def inputs(made):
+    examples = artifact("Examples", made / "examples", split_names='["train", "eval"]')
+    examples.set_string_custom_property("file_format", "tfrecords_gzip")
+    examples.set_string_custom_property("payload_format", "FORMAT_TF_EXAMPLE")
+    return {"examples": [examples], "schema": [artifact("Schema", made / "schema")]}
+
+
+def transform(executor, made, folder, **parameters):
+    from tfx.dsl.components.base.base_beam_executor import BaseBeamExecutor
+
+    arguments = ["--runner=FnApiRunner", "--sdk_container_image=none"]
+    context = BaseBeamExecutor.Context(beam_pipeline_args=arguments, tmp_dir=str(folder), unique_id="1")
+    outputs = {
+        "transform_graph": [artifact("TransformGraph", folder / "graph")],
+        "transformed_examples": [artifact("Examples", folder / "transformed")],
+    }
+    usual = {"disable_statistics": 1, "force_tf_compat_v1": 0, "custom_config": "null"}
+    executor(context).Do(inputs(made), outputs, {**usual, **parameters})
+    assert sorted(json.loads(outputs["transformed_examples"][0].split_names)) == ["eval", "train"]
+    return folder
+
+
+@pytest.fixture(scope="module")
+def both(made, project, tmp_path_factory):
+    """What TFX's executor and ours make of them."""
+    from tfx.components.transform.executor import Executor as Stock
+
+    from components.transform.executor import Executor
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(project / "tests/integration/transform")
+        return [
+            transform(
+                executor,
+                made,
+                tmp_path_factory.mktemp(name),
+                preprocessing_fn="many_analyzers.preprocessing_fn",
+            )
+            for name, executor in (("stock", Stock), ("ours", Executor))
+        ]
+
+
+def files(folder):
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+def records(folder, split):
+    import tensorflow as tf
+
+    paths = sorted(map(str, (folder / "transformed" / f"Split-{split}").iterdir()))
+    return list(tf.data.TFRecordDataset(paths, "GZIP").as_numpy_iterator())
+
+
+def test_graph_has_the_same_files_schema_and_vocabularies(both):
+    stock, ours = (folder / "graph" for folder in both)
+    assert files(ours) == files(stock)
+    for name in files(ours):
+        if name.endswith(".pbtxt") or name.endswith("asset_map") or "/assets/" in name:
+            assert read(ours / name) == read(stock / name), name
+
+
+def read(path):
+    import tensorflow as tf
+
+    if path.name.endswith(".gz"):
+        return list(tf.data.TFRecordDataset(str(path), "GZIP").as_numpy_iterator())
+    return path.read_bytes()
+
+
+def test_rows_are_the_same_in_the_same_order_up_to_the_rounding_of_floats(both):
+    from tensorflow.train import Example
+
+    for split, (rows, files) in ROWS.items():
+        stock, ours = (list(map(Example.FromString, records(folder, split))) for folder in both)
+        assert len(ours) == len(stock) == rows // files * files
+        for mine, theirs in zip(ours, stock, strict=True):
+            assert_near(mine, theirs, but=BY_BATCH)
+
+
+def test_rows_are_the_same_to_the_last_bits_where_the_graph_is(both, made, tmp_path):
+    from google.protobuf import text_format
+    from tensorflow.train import Example
+    from tensorflow_metadata.proto.v0 import schema_pb2
+
+    from components.transform.examples import Columns
+    from components.transform.materialize import Finished
+
+    stock, _ = both
+    schema = text_format.Parse((made / "schema/schema.pbtxt").read_text(), schema_pb2.Schema())
+    finished = Finished(str(stock / "graph"), Columns(schema))
+    for split in ROWS:
+        files = sorted(map(str, (made / f"examples/Split-{split}").iterdir()))
+        finished.materialize(files, f"{tmp_path}/transformed/Split-{split}/it")
+        mine, theirs = (list(map(Example.FromString, records(each, split))) for each in (tmp_path, stock))
+        for one, other in zip(mine, theirs, strict=True):
+            # Not the very last: a logarithm of eight numbers at once is rounded otherwise than one alone.
+            assert_near(one, other, relative=1e-6, absolute=1e-6)
+
+
+def values(example, name):
+    feature = example.features.feature.get(name)
+    kind = feature and feature.WhichOneof("kind")
+    return list(getattr(feature, kind).value) if kind else []
+
+
+# Of TFT's analyzers the one that averages over batches, whatever their size, which Beam sets by the clock.
+BY_BATCH = "robust"
+
+
+def assert_near(ours, stock, *, relative=0.0, absolute=1e-5, but=""):
+    assert sorted(ours.features.feature) == sorted(stock.features.feature)
+    for name in set(ours.features.feature) - {but}:
+        mine, theirs = values(ours, name), values(stock, name)
+        if mine and isinstance(mine[0], float):
+            theirs = pytest.approx(theirs, rel=relative, abs=absolute)
+        assert mine == theirs, name

@@ -1,0 +1,46 @@
+"""When TFX's own executor has to do what a Transform is asked for."""
+
+import pytest
+
+from components.transform.choice import why_stock
+
+OURS = {
+    "runner": "FnApiRunner",
+    "workers": 1,
+    "examples": [("/out/examples", "FORMAT_TF_EXAMPLE", "tfrecords_gzip")],
+    "outputs": ["examples", "schema", "transform_graph", "transformed_examples"],
+    "parameters": {
+        "preprocessing_fn": "it.preprocessing_fn",
+        "disable_statistics": 1,
+        "force_tf_compat_v1": 0,
+        "custom_config": "null",
+        "module_file": None,
+    },
+}
+
+
+def test_ours_does_what_a_workload_asks_for():
+    assert why_stock(**OURS) is None
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"runner": "FlinkRunner"}, "the work is FlinkRunner's"),
+        ({"workers": 4}, "Beam is asked for 4 workers"),
+        ({"examples": OURS["examples"] * 2}, "there are 2 artifacts of examples"),
+        ({"examples": [("gs://it/examples", "FORMAT_TF_EXAMPLE", "tfrecords_gzip")]}, "lie in a bucket"),
+        ({"examples": [("/it", "FORMAT_PROTO", "tfrecords_gzip")]}, "are FORMAT_PROTO in tfrecords_gzip"),
+        (
+            {"examples": [("/it", "FORMAT_TF_EXAMPLE", "FORMAT_PARQUET")]},
+            "FORMAT_TF_EXAMPLE in FORMAT_PARQUET",
+        ),
+        ({"outputs": ["updated_analyzer_cache"]}, "a cache of the analysis is wanted"),
+        ({"parameters": {"disable_statistics": 0}}, "statistics are wanted"),
+        ({"parameters": {"disable_statistics": 1, "force_tf_compat_v1": 1}}, "force_tf_compat_v1 is set"),
+        ({"parameters": {"disable_statistics": 1, "module_file": "it.py"}}, "module_file is set"),
+        ({"parameters": {"disable_statistics": 1, "of_a_later_tfx": True}}, "of_a_later_tfx is set"),
+    ],
+)
+def test_what_ours_does_not_know_is_tfx_s_to_do(changed, why):
+    assert why in why_stock(**{**OURS, **changed})
