@@ -68,7 +68,7 @@ class Fingerprint:
 
     def to_json(self) -> str:
         """Returns the fingerprint as one line of JSON, `{"key": ..., "parts": {...}}`."""
-        return json.dumps({"key": self.key, "parts": dict(self.parts)}, sort_keys=True)
+        return json.dumps({"key": self.key, "parts": dict(self.parts)})
 
     @classmethod
     def from_json(cls, text: str) -> "Fingerprint":

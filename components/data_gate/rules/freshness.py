@@ -15,7 +15,8 @@ from components.data_gate.statistics import FeatureStatistics, Statistics
 _DAY_S = 86_400.0
 # Clocks differ, and a date without a zone may be ahead of UTC by 14 hours.
 _AHEAD_S = _DAY_S
-_NEWEST_S = 253_402_300_799.0  # the end of the year 9999
+# The years 1 to 9999, which a date can have.
+_OLDEST_S, _NEWEST_S = -62_135_596_800.0, 253_402_300_799.0
 
 
 def find_staleness(
@@ -145,7 +146,12 @@ def _median(feature: FeatureStatistics) -> tuple[float, float]:
 def _later_than(statistics: Statistics, column: str, time_s: float) -> RowQuery:
     """The rows with a time after that one."""
     features = [split.features[column] for split in statistics.values() if column in split.features]
-    texts = {text for feature in features for text in feature.counts if (_parse(text) or -math.inf) > time_s}
+    texts = {
+        text
+        for feature in features
+        for text in feature.counts
+        if (time := _parse(text)) is not None and time > time_s
+    }
     return RowQuery(column, values=tuple(sorted(texts))) if texts else RowQuery(column, above=time_s)
 
 
@@ -206,10 +212,9 @@ def _finding(
 
 
 def _date(time_s: float) -> str:
-    if not math.isfinite(time_s) or abs(time_s) > _NEWEST_S:
+    if not _OLDEST_S <= time_s <= _NEWEST_S:  # nor for a NaN
         return f"{time_s:.4g}"
-    moment = datetime.fromtimestamp(time_s, UTC)
-    return moment.date().isoformat()
+    return datetime.fromtimestamp(time_s, UTC).date().isoformat()
 
 
 def _days(days: float) -> str:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from components.data_gate.finding import Finding, RowQuery
 from components.data_gate.rules.changed_columns import find_changed_columns
 
 NUMBERS, WHOLE, TEXT = [1.5, 2.5], [1.0, 2.0], {"a": 2}
@@ -41,3 +42,42 @@ def test_column_without_any_value_is_of_no_other_kind(split):
 
 def test_new_column_and_equal_ones_are_let_pass(split):
     assert not changed(split, {"fare": NUMBERS, "more": TEXT}, {"fare": NUMBERS})
+
+
+def test_changed_columns_are_told_whole(split):
+    assert changed(split, {"fare": NUMBERS}, {"fare": NUMBERS, "miles": WHOLE}) == [
+        Finding(
+            "columns",
+            "miles",
+            ("train",),
+            "the reference has this column, the data has not",
+            remedy=(
+                "put the column back; without it, what is made of it cannot be computed; if it is "
+                "meant, the last blessed model cannot be evaluated on such rows: retire it as the "
+                "baseline (`baseline --clear`)"
+            ),
+        )
+    ]
+    assert changed(split, {"fare": NUMBERS}, {"fare": NUMBERS, "miles": WHOLE}, is_blessed=False) == [
+        Finding(
+            "columns",
+            "miles",
+            ("train",),
+            "the reference has this column, the data has not",
+            remedy="put the column back; without it, what is made of it cannot be computed",
+        )
+    ]
+    assert changed(split, {"x": NUMBERS}, {"x": WHOLE}) == [
+        Finding(
+            "columns",
+            "x",
+            ("train",),
+            "it holds numbers, in the reference whole numbers",
+            remedy=(
+                "bring the old kind back, or declare it in the schema; if it is meant, the last "
+                "blessed model cannot be evaluated on such rows: retire it as the baseline "
+                "(`baseline --clear`)"
+            ),
+            query=RowQuery("x"),
+        )
+    ]

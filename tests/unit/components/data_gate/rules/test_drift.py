@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from components.data_gate.finding import RowQuery
+from components.data_gate.finding import Finding, RowQuery
 from components.data_gate.limits import Limits
 from components.data_gate.rules.drift import find_drift, find_serving_skew, find_skew
 
@@ -112,3 +112,98 @@ def test_random_splits_of_one_data_set_give_no_false_alarm(split, seed, rows):
         for name, part in (("train", slice(cut)), ("eval", slice(cut, None)))
     }
     assert not list(find_skew(statistics, Limits(), skip=()))
+
+
+def test_text_that_drifted_is_told_whole(split):
+    assert drift(split, {"Cash": 9000, "Card": 1000}, {"Cash": 5000, "Card": 5000}) == [
+        Finding(
+            "drift",
+            "x",
+            ("train",),
+            '"Cash" is 9,000 of 10,000 values (90%), 50% in the reference: L-infinity 0.400',
+            measured=0.4,
+            limit=0.1,
+            key="data_gate.max_drift_l_infinity",
+            remedy="look why; if it is right, raise data_gate.max_drift_l_infinity above 0.400",
+            query=RowQuery("x", values=("Cash",)),
+        )
+    ]
+
+
+def test_numbers_that_drifted_are_told_whole(split):
+    even = np.linspace(0, 10, 10_001)
+    assert drift(split, even + 3, even) == [
+        Finding(
+            "drift",
+            "x",
+            ("train",),
+            (
+                "the mean is 8, 5 in the reference; about 1,100 of 10,001 values (11%) lie from 11 "
+                "to 12.1, 0.00% in the reference: Jensen-Shannon 0.285"
+            ),
+            measured=pytest.approx(0.285170989),
+            limit=0.05,
+            key="data_gate.max_drift_jensen_shannon",
+            remedy="look why; if it is right, raise data_gate.max_drift_jensen_shannon above 0.285",
+            query=RowQuery("x", within=(pytest.approx(11.000001), pytest.approx(12.1000013))),
+        )
+    ]
+    assert drift(split, even * 2, even) == [
+        Finding(
+            "scale",
+            "x",
+            ("train",),
+            "all 10,001 values are 2 times what they are in the reference, as after a change of units",
+            measured=2.0,
+            limit=1.25,
+            key="data_gate.max_scale",
+            remedy="bring them back to the old unit; if it is right, raise data_gate.max_scale above 2",
+            query=RowQuery("x"),
+        )
+    ]
+    assert drift(split, even / 100, even) == [
+        Finding(
+            "scale",
+            "x",
+            ("train",),
+            ("all 10,001 values are 1/100 of what they are in the reference, as after a change of units"),
+            measured=0.01,
+            limit=1.25,
+            key="data_gate.max_scale",
+            remedy="bring them back to the old unit; if it is right, raise data_gate.max_scale above 100",
+            query=RowQuery("x"),
+        )
+    ]
+    assert list(find_skew({"train": split(x=even), "eval": split(x=even + 3)}, Limits(), skip=())) == [
+        Finding(
+            "skew",
+            "x",
+            ("eval",),
+            (
+                "the mean is 8, 5 in train; about 1,100 of 10,001 values (11%) lie from 11 to 12.1, "
+                "0.00% in train: Jensen-Shannon 0.285"
+            ),
+            measured=pytest.approx(0.285170989),
+            limit=0.05,
+            key="data_gate.max_skew_jensen_shannon",
+            remedy="look why; if it is right, raise data_gate.max_skew_jensen_shannon above 0.285",
+            query=RowQuery("x", within=(pytest.approx(11.000001), pytest.approx(12.1000013))),
+        )
+    ]
+
+
+def test_serving_skew_is_told_whole(split):
+    served = split(x={"a": 1000, "b": 9000})
+    assert list(find_serving_skew({"train": split(x={"a": 9000, "b": 1000})}, served, Limits(), skip=())) == [
+        Finding(
+            "serving",
+            "x",
+            ("train",),
+            '"a" is 9,000 of 10,000 values (90%), 10% when serving: L-infinity 0.800',
+            measured=0.8,
+            limit=0.1,
+            key="data_gate.max_skew_l_infinity",
+            remedy="look why; if it is right, raise data_gate.max_skew_l_infinity above 0.800",
+            query=RowQuery("x", values=("a",)),
+        )
+    ]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from components.data_gate.finding import RowQuery
+from components.data_gate.finding import Finding, RowQuery
 from components.data_gate.limits import Freshness
 from components.data_gate.rules.freshness import find_staleness, newest
 
@@ -132,3 +132,177 @@ def test_column_without_times_is_found(split):
 
 def test_nothing_is_looked_at_unless_asked(split):
     assert not list(find_staleness({"train": split(t=[1e300])}, {}, None, now_s=NOW))
+
+
+def test_old_data_is_told_whole(split):
+    assert stale(split, [NOW - 900 * DAY, NOW - 400 * DAY], max_age_days=7) == [
+        Finding(
+            "freshness",
+            "t",
+            (),
+            "the newest value, 2025-10-14, is 400 days old",
+            measured=400.0,
+            limit=7,
+            key="data_gate.freshness.max_age_days",
+            remedy="bring newer data, or raise data_gate.freshness.max_age_days",
+            query=RowQuery("t", above=1760353600.0),
+        )
+    ]
+    assert stale(split, [NOW - 2 * DAY], max_age_days=1) == [
+        Finding(
+            "freshness",
+            "t",
+            (),
+            "the newest value, 2026-11-16, is 2 days old",
+            measured=2.0,
+            limit=1,
+            key="data_gate.freshness.max_age_days",
+            remedy="bring newer data, or raise data_gate.freshness.max_age_days",
+            query=RowQuery("t", above=1794740800.0),
+        )
+    ]
+    assert stale(split, [NOW - 1.5 * DAY], max_age_days=1) == [
+        Finding(
+            "freshness",
+            "t",
+            (),
+            "the newest value, 2026-11-16, is 36 hours old",
+            measured=1.5,
+            limit=1,
+            key="data_gate.freshness.max_age_days",
+            remedy="bring newer data, or raise data_gate.freshness.max_age_days",
+            query=RowQuery("t", above=1794784000.0),
+        )
+    ]
+
+
+def test_times_in_the_future_are_told_whole(split):
+    assert stale(split, [NOW - 5 * DAY, NOW + 3 * DAY, NOW + 4 * DAY]) == [
+        Finding(
+            "freshness",
+            "t",
+            (),
+            "the newest value, 2026-11-22, lies in the future, as about 2 of 3 rows (66.67%) do",
+            remedy="look whether it is in seconds since 1970, and at the clock that wrote it",
+            query=RowQuery("t", above=1795086400.0),
+        )
+    ]
+    assert stale(split, [NOW * 1000, NOW * 1000 + 5]) == [
+        Finding(
+            "freshness",
+            "t",
+            (),
+            "the newest value, 1.795e+12, lies in the future, as 2 of 2 rows (100%) do",
+            remedy="look whether it is in seconds since 1970, and at the clock that wrote it",
+            query=RowQuery("t", above=1795086400.0),
+        )
+    ]
+    assert stale(split, {"2027-01-01": 5}) == [
+        Finding(
+            "freshness",
+            "t",
+            (),
+            "the newest value, 2027-01-01, lies in the future",
+            remedy="look whether it is in seconds since 1970, and at the clock that wrote it",
+            query=RowQuery("t", values=("2027-01-01",)),
+        )
+    ]
+
+
+def test_data_that_ends_before_the_reference_or_ran_ahead_of_it_is_told_whole(split):
+    assert stale(split, [NOW - 400 * DAY], before=[NOW - 100 * DAY]) == [
+        Finding(
+            "freshness",
+            "t",
+            (),
+            "the newest value, 2025-10-14, is 300 days older than the reference's, 2026-08-10",
+            measured=300.0,
+            limit=1.0,
+            key="data_gate.freshness.max_behind_days",
+            remedy="look whether this is the right file; else raise data_gate.freshness.max_behind_days",
+            query=RowQuery("t", above=1760353600.0),
+        )
+    ]
+    assert stale(split, [NOW - 200 * DAY], before=[NOW - 1000 * DAY], elapsed_days=400) == [
+        Finding(
+            "freshness",
+            "t",
+            (),
+            (
+                "the newest value went from 2024-02-22 in the reference to 2026-05-02, 400 days more "
+                "than went by since that was judged"
+            ),
+            measured=400.0,
+            limit=31.0,
+            key="data_gate.freshness.max_ahead_days",
+            remedy=(
+                "look whether the times were shifted; if earlier data is read faster than it was "
+                "made, raise data_gate.freshness.max_ahead_days above 400"
+            ),
+            query=RowQuery("t", above=1777633600.0),
+        )
+    ]
+
+
+def test_times_that_moved_into_the_past_are_told_whole(split):
+    now, before = (np.linspace(NOW - days * DAY, NOW - 10 * DAY, 10_001) for days in (500, 100))
+    assert stale(split, now, before=before) == [
+        Finding(
+            "freshness",
+            "t",
+            (),
+            (
+                "half of the values are older than 2026-03-18, in the reference than 2026-09-22: 188 "
+                "days earlier"
+            ),
+            measured=pytest.approx(188.40058),
+            limit=1.0,
+            key="data_gate.freshness.max_behind_days",
+            remedy=(
+                "look whether times were shifted, or old rows came in again; else raise "
+                "data_gate.freshness.max_behind_days above 188"
+            ),
+            query=RowQuery("t", within=(1760267392.0, 1764924288.0)),
+        )
+    ]
+
+
+def test_column_that_holds_no_time_is_told_whole(split):
+    assert stale(split, {"monday": 3}) == [
+        Finding(
+            "freshness",
+            "t",
+            (),
+            "holds no time: seconds since 1970 or ISO 8601 dates are wanted",
+            remedy="correct data_gate.freshness.column",
+        )
+    ]
+
+
+def test_times_before_the_first_year_and_at_the_epoch_are_times(split):
+    assert stale(split, [-1e11], max_age_days=7) == [
+        Finding(
+            "freshness",
+            "t",
+            (),
+            "the newest value, -1e+11, is 1,178,183 days old",
+            measured=pytest.approx(1178182.87),
+            limit=7,
+            key="data_gate.freshness.max_age_days",
+            remedy="bring newer data, or raise data_gate.freshness.max_age_days",
+            query=RowQuery("t", above=-100000086400.0),
+        )
+    ]
+    assert stale(split, {"1970-01-01": 3}, max_age_days=7) == [
+        Finding(
+            "freshness",
+            "t",
+            (),
+            "the newest value, 1970-01-01, is 20,775 days old",
+            measured=pytest.approx(20775.463),
+            limit=7,
+            key="data_gate.freshness.max_age_days",
+            remedy="bring newer data, or raise data_gate.freshness.max_age_days",
+            query=RowQuery("t", values=("1970-01-01",)),
+        )
+    ]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from components.data_gate.finding import Finding, RowQuery
 from components.data_gate.limits import Limits
 from components.data_gate.rules.label import find_label_faults
 
@@ -101,3 +102,139 @@ def test_random_splits_have_like_labels(split, seed):
     for values in (rng.random(150) < 0.3, rng.lognormal(size=600), rng.integers(0, 10, 300)):
         cut = len(values) * 2 // 3
         assert not faults(split, values[:cut], evaluate=values[cut:])
+
+
+def test_missing_labels_are_told_whole(split):
+    empty = {"train": split(100, y={"a": 50, "b": 40})}
+    assert list(find_label_faults(empty, {}, "y", Limits())) == [
+        Finding(
+            "label",
+            "y",
+            ("train",),
+            "10 of 100 rows (10%) have no label",
+            measured=0.1,
+            limit=0.0,
+            key="data_gate.max_label_missing_share",
+            remedy=(
+                "label these rows, or leave them out of training and evaluation: "
+                "data.unlabelled_rows: leave_out; a preprocessing_fn that copes with them allows "
+                "data_gate.max_label_missing_share above 0.1000"
+            ),
+            query=RowQuery("y", is_missing=True),
+        )
+    ]
+    assert list(find_label_faults(empty, {}, "y", Limits(), is_needed=True)) == [
+        Finding(
+            "label",
+            "y",
+            ("train",),
+            "10 of 100 rows (10%) have no label",
+            measured=0.1,
+            limit=0.0,
+            remedy=(
+                "label these rows, or leave them out of training and evaluation: "
+                "data.unlabelled_rows: leave_out; the schema gives the label a shape, and no row "
+                "without it can be read"
+            ),
+            query=RowQuery("y", is_missing=True),
+            is_final=True,
+        )
+    ]
+    assert list(find_label_faults({"train": split(x=[1.0])}, {}, "y", Limits())) == [
+        Finding("label", "y", (), "no split has this column", remedy="data.label names the column")
+    ]
+
+
+def test_constant_label_is_told_whole(split):
+    assert faults(split, {"no": 100}, evaluate={"no": 50}) == [
+        Finding(
+            "label",
+            "y",
+            ("train", "eval"),
+            'all 150 labels are "no": there is nothing to learn',
+            remedy="look at what fills this column, and at data.label",
+            query=RowQuery("y"),
+        )
+    ]
+    assert faults(split, [2.5] * 100) == [
+        Finding(
+            "label",
+            "y",
+            ("train",),
+            "all 100 labels are 2.5: there is nothing to learn",
+            remedy="look at what fills this column, and at data.label",
+            query=RowQuery("y"),
+        )
+    ]
+
+
+def test_label_that_moved_is_told_whole(split):
+    assert faults(split, binary(0.35), before=binary(0.22)) == [
+        Finding(
+            "label",
+            "y",
+            ("train",),
+            '"0" is 6,500 of 10,000 labels (65%), 78% in the reference, "1" rose from 22% to 35%',
+            measured=0.13,
+            limit=0.05,
+            key="data_gate.max_label_shift",
+            remedy="look why the labels moved; if it is right, raise data_gate.max_label_shift above 0.130",
+            query=RowQuery("y", within=(0.5, None)),
+        )
+    ]
+    assert faults(split, binary(0.1), before=binary(0.22)) == [
+        Finding(
+            "label",
+            "y",
+            ("train",),
+            '"1" is 1,000 of 10,000 labels (10%), 22% in the reference, "0" rose from 78% to 90%',
+            measured=0.12,
+            limit=0.05,
+            key="data_gate.max_label_shift",
+            remedy="look why the labels moved; if it is right, raise data_gate.max_label_shift above 0.120",
+            query=RowQuery("y", within=(None, 0.5)),
+        )
+    ]
+    assert faults(split, {"a": 800, "b": 200}, before={"a": 500, "b": 500}) == [
+        Finding(
+            "label",
+            "y",
+            ("train",),
+            '"a" is 800 of 1,000 labels (80%), 50% in the reference',
+            measured=pytest.approx(0.3),
+            limit=0.05,
+            key="data_gate.max_label_shift",
+            remedy="look why the labels moved; if it is right, raise data_gate.max_label_shift above 0.300",
+            query=RowQuery("y", values=("a",)),
+        )
+    ]
+    even = np.linspace(0, 10, 10_001)
+    assert faults(split, even + 3, before=even) == [
+        Finding(
+            "label",
+            "y",
+            ("train",),
+            (
+                "the mean is 8, 5 in the reference; about 1,100 of 10,001 values (11%) lie from 11 "
+                "to 12.1, 0.00% in the reference: Jensen-Shannon 0.285"
+            ),
+            measured=pytest.approx(0.285170989),
+            limit=0.05,
+            key="data_gate.max_label_shift",
+            remedy="look why the labels moved; if it is right, raise data_gate.max_label_shift above 0.285",
+            query=RowQuery("y", within=(pytest.approx(11.000001), pytest.approx(12.1000013))),
+        )
+    ]
+    assert faults(split, binary(0.2), evaluate=binary(0.4)) == [
+        Finding(
+            "label",
+            "y",
+            ("eval",),
+            '"0" is 6,000 of 10,000 labels (60%), 80% in train, "1" rose from 20% to 40%',
+            measured=pytest.approx(0.2),
+            limit=0.05,
+            key="data_gate.max_label_shift",
+            remedy="look why the labels moved; if it is right, raise data_gate.max_label_shift above 0.200",
+            query=RowQuery("y", within=(0.5, None)),
+        )
+    ]

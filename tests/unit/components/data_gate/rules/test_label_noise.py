@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from components.data_gate.finding import Finding
 from components.data_gate.limits import Limits
 from components.data_gate.rules.label_noise import find_label_noise
 from components.data_profile.label_score import LabelScore
@@ -62,3 +63,42 @@ def test_nothing_is_compared_where_one_score_is_unknown():
     known = LabelScore(0.9, 0.01)
     assert not list(find_label_noise(LabelScore(0.1, 0.01), None, "tips", Limits()))
     assert not list(find_label_noise(None, known, "tips", Limits()))
+
+
+def test_lost_connection_is_told_whole():
+    assert noise(0.7, 0.9) == [
+        Finding(
+            "label",
+            "tips",
+            (),
+            (
+                "the other columns explain 70% of it, 90% in the reference, 22.22% less: labels are "
+                "wrong, or mixed up"
+            ),
+            measured=pytest.approx(0.222222222),
+            limit=0.1,
+            key="data_gate.max_label_score_drop",
+            remedy=(
+                "look at where these labels come from; if they are right, raise "
+                "data_gate.max_label_score_drop above 0.222"
+            ),
+        )
+    ]
+    assert noise(-0.5, 0.9) == [
+        Finding(
+            "label",
+            "tips",
+            (),
+            (
+                "the other columns explain 0.00% of it, 90% in the reference, 155.56% less: labels "
+                "are wrong, or mixed up"
+            ),
+            measured=pytest.approx(1.55555556),
+            limit=0.1,
+            key="data_gate.max_label_score_drop",
+            remedy=(
+                "look at where these labels come from; if they are right, raise "
+                "data_gate.max_label_score_drop above 1.556"
+            ),
+        )
+    ]

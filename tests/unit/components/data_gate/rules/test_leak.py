@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from components.data_gate.finding import RowQuery
+from components.data_gate.finding import Finding, RowQuery
 from components.data_gate.limits import Limits
 from components.data_gate.rules.leak import find_leaks
 from components.data_profile.single_scores import single_scores
@@ -119,3 +119,39 @@ def test_rows_without_a_label_are_left_out_and_a_missing_label_is_no_fault_here(
     label[::3] = np.nan
     assert leaks(label, label)
     assert single_scores({"x": label}, "y") == {}
+
+
+def test_leaks_are_told_whole():
+    assert list(find_leaks({"x": 0.99, "y": 0.98}, "tips", Limits())) == [
+        Finding(
+            "leak",
+            "x",
+            (),
+            "alone it predicts tips with a score of 0.990 (1 is perfect): it gives the label away",
+            measured=0.99,
+            limit=0.98,
+            key="data_gate.max_label_score",
+            remedy=(
+                "leave it out of preprocessing_fn and of data.columns; if it is known before the "
+                "label, set data_gate.features.x.max_label_score to 1"
+            ),
+            query=RowQuery("x", beside="tips"),
+        )
+    ]
+    own = Limits(features={"x": {"max_label_score": 0.9}})
+    assert list(find_leaks({"x": 0.99, "y": 0.5}, "big", own, beside="tips")) == [
+        Finding(
+            "leak",
+            "x",
+            (),
+            "alone it predicts big with a score of 0.990 (1 is perfect): it gives the label away",
+            measured=0.99,
+            limit=0.9,
+            key="data_gate.features.x.max_label_score",
+            remedy=(
+                "leave it out of preprocessing_fn and of data.columns; if it is known before the "
+                "label, set data_gate.features.x.max_label_score to 1"
+            ),
+            query=RowQuery("x", beside="tips"),
+        )
+    ]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from components.data_gate.finding import Edit, Finding, RowQuery
 from components.data_gate.limits import Limits
 from components.data_gate.rules.missing import find_missing
 from components.data_gate.schema import FeatureSchema
@@ -75,3 +76,48 @@ def test_feature_is_told_once_by_its_worst_split(split):
     [finding] = find_missing(statistics, {}, {}, Limits(max_missing_share=0.05))
     assert finding.splits == ("eval",)
     assert finding.headline == "fare (eval): 50 of 100 rows (50%) have no value; limit 0.05"
+
+
+def test_missing_values_are_told_whole(split):
+    assert found(split, 499, limits=Limits(max_missing_share=0.5)) == [
+        Finding(
+            "missing",
+            "fare",
+            ("train",),
+            "501 of 1,000 rows (50.10%) have no value",
+            measured=0.501,
+            limit=0.5,
+            key="data_gate.max_missing_share",
+            remedy="fill these rows, or raise data_gate.max_missing_share above 0.5010",
+            query=RowQuery("fare", is_missing=True),
+        )
+    ]
+    assert found(split, 989, min_fraction=0.99) == [
+        Finding(
+            "missing",
+            "fare",
+            ("train",),
+            "11 of 1,000 rows (1.10%) have no value",
+            measured=0.011,
+            limit=pytest.approx(0.01),
+            remedy=(
+                "fill them: the schema wants 99%; or in s/t.pbtxt: set the presence of fare to "
+                "min_fraction: 0.98"
+            ),
+            edits=(Edit("set_presence", "fare", number=0.98),),
+            query=RowQuery("fare", is_missing=True),
+        )
+    ]
+    assert found(split, 800, before=1000) == [
+        Finding(
+            "missing",
+            "fare",
+            ("train",),
+            "200 of 1,000 rows (20%) have no value, 0.00% in the reference",
+            measured=0.2,
+            limit=0.05,
+            key="data_gate.max_missing_rise",
+            remedy="fill these rows, or raise data_gate.max_missing_rise",
+            query=RowQuery("fare", is_missing=True),
+        )
+    ]

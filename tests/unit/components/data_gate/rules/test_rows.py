@@ -2,6 +2,7 @@
 
 import pytest
 
+from components.data_gate.finding import Finding, RowQuery
 from components.data_gate.limits import Limits
 from components.data_gate.rules.rows import BadRows, find_bad_rows, find_duplicates, find_row_counts
 
@@ -58,3 +59,103 @@ def test_bad_rows_are_told_and_stop_above_their_limit(rejected, stops):
 
 def test_without_bad_rows_there_is_nothing_to_tell():
     assert not list(find_bad_rows(BadRows(1000), Limits()))
+
+
+def test_row_counts_are_told_whole(split):
+    assert list(find_row_counts(counts(split, train=100, eval=0), {}, Limits())) == [
+        Finding("rows", "", ("eval",), "no rows", remedy="check data.source and data.split")
+    ]
+    assert list(find_row_counts(counts(split, train=1), {}, Limits(min_rows=2000))) == [
+        Finding(
+            "rows",
+            "",
+            (),
+            "1 row in all, needs 2,000",
+            measured=1,
+            key="data_gate.min_rows",
+            remedy="bring more rows, or lower data_gate.min_rows",
+        )
+    ]
+    assert list(find_row_counts(counts(split, train=1600), counts(split, train=1000), Limits())) == [
+        Finding(
+            "rows",
+            "",
+            (),
+            "1,600 rows, 60% more than the 1,000 of the reference",
+            measured=0.6,
+            limit=0.5,
+            key="data_gate.max_row_change",
+            remedy=(
+                "look whether files are missing or there twice; if it is right, raise "
+                "data_gate.max_row_change above 0.60"
+            ),
+        )
+    ]
+    assert list(find_row_counts(counts(split, train=400), counts(split, train=1000), Limits())) == [
+        Finding(
+            "rows",
+            "",
+            (),
+            "400 rows, 60% fewer than the 1,000 of the reference",
+            measured=0.6,
+            limit=0.5,
+            key="data_gate.max_row_change",
+            remedy=(
+                "look whether files are missing or there twice; if it is right, raise "
+                "data_gate.max_row_change above 0.60"
+            ),
+        )
+    ]
+
+
+def test_repeated_rows_are_told_whole():
+    assert list(find_duplicates(11, 100, Limits(), examples=[{"a": 1.0, "b": "x"}])) == [
+        Finding(
+            "duplicates",
+            "",
+            (),
+            "11 of 100 rows (11%) repeat another row in every column",
+            measured=0.11,
+            limit=0.1,
+            key="data_gate.max_duplicate_share",
+            remedy=(
+                "look whether a file is there twice; if such rows are natural, raise "
+                "data_gate.max_duplicate_share above 0.11"
+            ),
+            query=RowQuery("a", like=({"a": 1.0, "b": "x"},)),
+        )
+    ]
+    assert list(find_duplicates(11, 100, Limits())) == [
+        Finding(
+            "duplicates",
+            "",
+            (),
+            "11 of 100 rows (11%) repeat another row in every column",
+            measured=0.11,
+            limit=0.1,
+            key="data_gate.max_duplicate_share",
+            remedy=(
+                "look whether a file is there twice; if such rows are natural, raise "
+                "data_gate.max_duplicate_share above 0.11"
+            ),
+        )
+    ]
+
+
+def test_bad_rows_are_told_whole():
+    bad = BadRows(1000, {"not a number": 1, "too long": 2}, ("trips.csv line 7: a", "line 8: b"))
+    assert list(find_bad_rows(bad, Limits())) == [
+        Finding(
+            "bad rows",
+            "",
+            (),
+            (
+                "3 of 1,000 rows (0.30%) are in quarantine (1 not a number, 2 too long), first: "
+                "trips.csv line 7: a; line 8: b"
+            ),
+            measured=0.003,
+            limit=0.001,
+            key="data_gate.max_bad_share",
+            remedy="correct these rows, or raise data_gate.max_bad_share",
+        )
+    ]

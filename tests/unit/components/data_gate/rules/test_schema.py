@@ -1,8 +1,11 @@
 """What the schema refuses, with numbers and the edit that accepts it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from components.data_gate.finding import Edit, Finding, RowQuery
 from components.data_gate.limits import Limits
 from components.data_gate.rules.schema import Context, find_anomalies
 from components.data_gate.schema import Anomaly, FeatureSchema
@@ -137,3 +140,145 @@ def test_inferred_schema_has_no_file_to_edit(split):
     [finding] = find([anomaly("x", "SCHEMA_NEW_COLUMN")], {"train": split(x=[1])}, schema_file="")
     assert finding.edits == ()
     assert "inferred" in finding.remedy
+
+
+def test_values_outside_their_domain_are_told_whole(split):
+    both = {
+        "train": split(pay={"Cash": 96, "Pcard": 3, "Bitcoin": 1}),
+        "eval": split(pay={"Cash": 49, "Pcard": 1}),
+    }
+    assert find([anomaly("pay", TEXTS), anomaly("pay", TEXTS, split="eval")], both, schema=[PAYMENT]) == [
+        Finding(
+            "domain",
+            "pay",
+            ("train", "eval"),
+            '5 of 150 rows (3.33%) hold "Pcard", "Bitcoin", which its domain lacks',
+            measured=pytest.approx(0.0333333333),
+            limit=0.0,
+            key="data_gate.max_out_of_domain_share",
+            remedy='correct them, or in schemas/t.pbtxt: add "Pcard", "Bitcoin" to the domain of pay',
+            edits=(Edit("add_values", "pay", values=("Bitcoin", "Pcard")),),
+            query=RowQuery("pay", values=("Pcard", "Bitcoin")),
+        )
+    ]
+    one, kinds = {"train": split(pay={"Cash": 96, "Pcard": 4})}, replace(PAYMENT, domain_name="kinds")
+    assert find([anomaly("pay", TEXTS)], one, schema=[kinds]) == [
+        Finding(
+            "domain",
+            "pay",
+            ("train",),
+            '4 of 100 rows (4.00%) hold "Pcard", which its domain lacks',
+            measured=0.04,
+            limit=0.0,
+            key="data_gate.max_out_of_domain_share",
+            remedy='correct it, or in schemas/t.pbtxt: add "Pcard" to the domain of pay ("kinds")',
+            edits=(Edit("add_values", "pay", values=("Pcard",)),),
+            query=RowQuery("pay", values=("Pcard",)),
+        )
+    ]
+    own = Limits(anomalies="none", features={"pay": {"max_out_of_domain_share": 0.01}})
+    assert find(
+        [anomaly("pay", TEXTS)], one, schema=[replace(PAYMENT, domain_name="")], limits=own, schema_file=""
+    ) == [
+        Finding(
+            "domain",
+            "pay",
+            ("train",),
+            '4 of 100 rows (4.00%) hold "Pcard", which its domain lacks',
+            measured=0.04,
+            limit=0.01,
+            key="data_gate.features.pay.max_out_of_domain_share",
+            remedy="correct it; the schema is inferred from the data itself (schema: null)",
+            query=RowQuery("pay", values=("Pcard",)),
+            stops=False,
+        )
+    ]
+
+
+def test_numbers_outside_their_range_are_told_whole(split):
+    fares = [1.0] * 98 + [-5.0, 150.0]
+    assert find(
+        [anomaly("fare", "FLOAT_TYPE_BIG_FLOAT")],
+        {"train": split(fare=fares)},
+        schema=[FARE],
+        sample={"fare": np.array(fares)},
+    ) == [
+        Finding(
+            "domain",
+            "fare",
+            ("train",),
+            "2 of 100 rows (2.00%) lie outside 0 to 100, as far as -5 to 150",
+            measured=0.02,
+            limit=0.0,
+            key="data_gate.max_out_of_domain_share",
+            remedy=(
+                "correct them, or in schemas/t.pbtxt: set the min of fare to -5 and set the max of "
+                "fare to 150"
+            ),
+            edits=(
+                Edit("set_range", "fare", number=-5.0, text="min"),
+                Edit("set_range", "fare", number=150.0, text="max"),
+            ),
+            query=RowQuery("fare", below=0.0, above=100.0),
+        )
+    ]
+    own = Limits(anomalies="none", features={"fare": {"max_out_of_domain_share": 0.005}})
+    assert find(
+        [anomaly("fare", "FLOAT_TYPE_BIG_FLOAT")],
+        {"train": split(fare=[*fares[:99], 150.0][1:])},
+        schema=[replace(FARE, min=None)],
+        limits=own,
+        schema_file="",
+    ) == [
+        Finding(
+            "domain",
+            "fare",
+            ("train",),
+            "at least 1 of 99 rows (1.01%) lie above 100, as far as 150",
+            measured=pytest.approx(0.0101010101),
+            limit=0.005,
+            key="data_gate.features.fare.max_out_of_domain_share",
+            remedy="correct them; the schema is inferred from the data itself (schema: null)",
+            query=RowQuery("fare", above=100.0),
+            stops=False,
+        )
+    ]
+
+
+def test_columns_of_the_schema_alone_or_of_the_data_alone_are_told_whole(split):
+    assert find([anomaly("x", "SCHEMA_MISSING_COLUMN")], {"train": split(x=[1])}) == [
+        Finding(
+            "schema",
+            "x",
+            ("train",),
+            "the schema has this column, the data has not",
+            remedy="put the column back, or in schemas/t.pbtxt: mark x as DEPRECATED",
+            edits=(Edit("deprecate", "x"),),
+        )
+    ]
+    assert find([anomaly("x", "SCHEMA_NEW_COLUMN")], {"train": split(x=[1.5])}) == [
+        Finding(
+            "schema",
+            "x",
+            ("train",),
+            "the data has this column, the schema has not",
+            remedy="leave it out with data.columns, or in schemas/t.pbtxt: add the feature x (FLOAT)",
+            edits=(Edit("add_feature", "x", text="FLOAT"),),
+            query=RowQuery("x"),
+        )
+    ]
+    assert find([anomaly("x", "LOW")], {}) == [
+        Finding(
+            "schema",
+            "x",
+            ("train",),
+            "short words: A sentence.",
+            remedy="correct the data, or the schema",
+            query=RowQuery("x"),
+        )
+    ]
+    assert find([anomaly("", "LOW")], {}, schema_file="") == [
+        Finding(
+            "schema", "", ("train",), "short words: A sentence.", remedy="correct the data, or the schema"
+        )
+    ]
