@@ -156,7 +156,8 @@ class _Time:
         (first, _), *later = self.starts
         splits = np.full(len(moments), first, dtype=np.int64)
         for index, start in later:
-            reached = pc.greater_equal(moments, pa.scalar(start, moments.type)).fill_null(False)
+            # Not as a scalar of the column's type: 1.5 would become 1 beside whole numbers.
+            reached = pc.greater_equal(moments, start).fill_null(False)
             splits[reached.to_numpy(zero_copy_only=False)] = index
         splits[moments.is_null().to_numpy(zero_copy_only=False)] = NO_SPLIT
         return splits
@@ -187,15 +188,9 @@ def _firsts(values: pa.Array | None) -> pa.Array:
         )
     if not pa.types.is_large_list(values.type):
         return values
-    lengths = pc.list_value_length(values).fill_null(0)
-    return pc.if_else(pc.greater(lengths, 0), _first_or_null(values, lengths), None)
-
-
-def _first_or_null(values: pa.Array, lengths: pa.Array) -> pa.Array:
-    counts = lengths.to_numpy(zero_copy_only=False)
-    begins = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    flat = values.flatten()
-    return flat.take(pa.array(begins, mask=counts == 0))
+    counts = pc.list_value_length(values).fill_null(0).to_numpy()
+    begins = np.cumsum(counts) - counts
+    return values.flatten().take(pa.array(begins, mask=counts == 0))
 
 
 def _kind(column: str, columns: Columns, key: str) -> ColumnType:

@@ -1,0 +1,102 @@
+"""Which split a row belongs to, rule by rule; test_rules.py has what comes of it in whole files."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from components.errors import ComponentError
+from components.ingest.column_types import ColumnType
+from components.ingest.options import Options
+from components.ingest.splitting import NO_SPLIT, SplitRows, split_rule
+
+COLUMNS = {"user": ColumnType.TEXT, "n": ColumnType.INT, "x": ColumnType.FLOAT}
+
+
+def assigned(values, *, split_by, part="", split=("train", "eval")):
+    """The splits of rows with those values in the column that decides."""
+    count = 0 if values is None else len(values)
+    rows = SplitRows([b""] * count, values, "a.csv", np.arange(count), part)
+    options = Options(split=dict.fromkeys(split, 1), split_by=split_by)
+    return split_rule(options, COLUMNS).assign(rows).tolist()
+
+
+def after(start):
+    return {"time": "n", "starts": {"train": None, "eval": start}}
+
+
+@pytest.mark.parametrize(("part", "split"), [("validation", 1), ("training", 0), ("test", NO_SPLIT)])
+def test_part_of_a_file_is_the_split_that_is_named_for_it(part, split):
+    by = {"parts": {"eval": "validation", "train": "training"}}
+    assert assigned(pa.array([1, 2]), split_by=by, part=part) == [split, split]
+
+
+def test_row_without_a_time_belongs_to_no_split():
+    assert assigned(pa.array([1, None, 5, 6]), split_by=after(5)) == [0, NO_SPLIT, 1, 1]
+
+
+def test_whole_numbers_are_held_against_a_start_between_them():
+    assert assigned(pa.array([1, 2]), split_by=after(1.5)) == [0, 1]
+    assert assigned(pa.array([0.5, 1.0]), split_by=after(1)) == [0, 1]
+
+
+@pytest.mark.parametrize("by", [after(5), {"key": "n"}])
+def test_of_a_list_the_first_value_decides(by):
+    lists = pa.array([[9, 1], [], None, [2], [], [5, 7]], pa.large_list(pa.int64()))
+    firsts = pa.array([9, None, None, 2, None, 5])
+    assert assigned(lists, split_by=by) == assigned(firsts, split_by=by)
+    assert assigned(lists[1:4], split_by=by) == assigned(firsts[1:4], split_by=by)
+    assert assigned(lists[:0], split_by=by) == []
+
+
+def test_rows_of_one_key_and_those_without_any_fall_into_one_split_each():
+    found = assigned(
+        pa.array([7, None, 8, 7, None]), split_by={"key": "n"}, split=[f"s{i}" for i in range(9)]
+    )
+    assert found[0] == found[3]
+    assert found[1] == found[4]
+
+
+@pytest.mark.parametrize(
+    ("split_by", "words"),
+    [
+        (
+            {"key": "gone"},
+            "data.split_by.key names the column 'gone', which is not there\nhint: there are user, n, x",
+        ),
+        (
+            {"time": "gone", "starts": {}},
+            "data.split_by.time names the column 'gone', which is not there\nhint: there are user, n, x",
+        ),
+        (
+            {"key": "x"},
+            "data.split_by.key: column 'x' holds fractions\nhint: choose whole numbers or text",
+        ),
+        (
+            {"time": "n", "starts": {"train": None, "eval": "2024"}},
+            "data.split_by.starts: '2024' cannot be compared with 'n', which holds numbers",
+        ),
+        (
+            {"time": "user", "starts": {"train": None, "eval": 5}},
+            "data.split_by.starts: 5 cannot be compared with 'user', which holds text",
+        ),
+        ({"key": "n"}, "data.split_by needs a column, and these files have none\nhint: remove data.split_by"),
+    ],
+)
+def test_rule_that_cannot_decide_is_refused_in_words(split_by, words):
+    with pytest.raises(ComponentError) as error:
+        assigned(None, split_by=split_by)
+    assert str(error.value) == words
+
+
+def test_of_many_columns_twenty_are_named():
+    columns = {f"c{i}": ColumnType.INT for i in range(21)}
+    with pytest.raises(ComponentError) as error:
+        split_rule(Options(split_by={"key": "gone"}), columns)
+    assert error.value.hint == f"there are {', '.join(list(columns)[:20])}"
+
+
+def test_times_as_text_are_in_the_order_of_the_text_whatever_that_of_the_splits():
+    starts = {"test": "2026-03", "train": None, "eval": "2026-02"}
+    days = pa.array([b"2025-12-31", b"2026-02-01", b"2026-03-01"], pa.large_binary())
+    by = {"time": "user", "starts": starts}
+    assert assigned(days, split_by=by, split=("train", "eval", "test")) == [0, 1, 2]
