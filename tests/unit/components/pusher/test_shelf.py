@@ -1,0 +1,106 @@
+"""The versions in a directory; tests/integration/pusher/test_bucket.py has those in Cloud Storage."""
+
+import logging
+
+import pytest
+
+from components.errors import ComponentError
+from components.pusher import publish as publishing
+from components.pusher.manifest import read_manifest
+from components.pusher.publish import publish, remove_version
+from components.pusher.shelf import shelf_at, thin_out
+
+
+@pytest.fixture
+def base(tmp_path):
+    return tmp_path / "serving"
+
+
+@pytest.fixture
+def pushed(tmp_path, base):
+    """Three versions of a push, and one made by hand before them."""
+    (base / "7").mkdir(parents=True)
+    (base / "7" / "saved_model.pb").write_bytes(b"by hand")
+    model = tmp_path / "model"
+    model.mkdir()
+    found = []
+    for graph in (b"first", b"second", b"third"):
+        (model / "saved_model.pb").write_bytes(graph)
+        found.append(publish(model, base=base).version)
+    return found
+
+
+def test_versions_are_those_that_a_server_would_load_in_their_order(pushed, base, tmp_path):
+    (base / "99999999998").mkdir()
+    (base / "99999999999").symlink_to(tmp_path / "model")
+    (base / "v3").mkdir()
+    (base / "v3" / "saved_model.pb").touch()
+    assert shelf_at(str(base)).numbers() == [7, *pushed]
+    assert shelf_at(str(base / "not there")).numbers() == []
+
+
+@pytest.mark.parametrize(("keep", "removed"), [(4, 0), (3, 0), (2, 1), (1, 2), (0, 2)])
+def test_oldest_versions_go_but_never_the_newest_nor_what_no_push_made(pushed, base, keep, removed, caplog):
+    caplog.set_level(logging.INFO)
+    assert thin_out(str(base), keep=keep) == pushed[:removed]
+    assert shelf_at(str(base)).numbers() == [7, *pushed[removed:]]
+    told = [f"Removed version {each} of {base}: push.keep is {keep}." for each in pushed[:removed]]
+    assert [text for text in caplog.messages if text.startswith("Removed ")] == told
+
+
+def test_version_is_fetched_where_it_lies_when_it_is_whole(pushed, base):
+    shelf = shelf_at(str(base))
+    with shelf.fetched(pushed[0]) as folder:
+        assert folder == base / str(pushed[0])
+    assert shelf.base == str(base)
+    assert shelf.problem(pushed[0]) == ""
+    assert shelf.manifest(pushed[0]) == read_manifest(base / str(pushed[0]))
+    assert shelf.manifest(7) is None
+
+
+def test_damaged_version_is_refused(pushed, base):
+    (base / str(pushed[0]) / "saved_model.pb").write_bytes(b"worst")
+    problem = shelf_at(str(base)).problem(pushed[0])
+    assert "saved_model.pb" in problem
+    with pytest.raises(ComponentError) as error, shelf_at(str(base)).fetched(pushed[0]):
+        pass
+    assert str(error.value) == (
+        f"Version {pushed[0]} in {base} is not used: {problem}.\nhint: choose another version, or push again"
+    )
+
+
+def test_version_that_is_removed_leaves_nothing_behind(pushed, base, monkeypatch):
+    (base / ".staging-dead").mkdir()
+    synced = []
+    monkeypatch.setattr(publishing, "_sync", lambda folder: synced.append((folder, numbers())))
+
+    def numbers():
+        return sorted(path.name for path in base.iterdir() if path.name.isdigit())
+
+    remove_version(base, pushed[0])
+    left = sorted(["7", *map(str, pushed[1:])])
+    assert {path.name for path in base.iterdir()} == {".lock", *left}
+    assert synced == [(base, left)], "the name is gone on disk before its files go"
+    remove_version(base, pushed[0])  # it is gone, and that is all that was wanted
+    assert numbers() == left
+
+
+def test_version_loses_its_name_before_its_files(pushed, base, monkeypatch):
+    def dies(path):
+        assert path.name.startswith(".staging-")
+        raise OSError(5, "Input/output error", str(path))
+
+    monkeypatch.setattr(publishing.shutil, "rmtree", dies)
+    with pytest.raises(ComponentError, match="Input/output error"):
+        remove_version(base, pushed[0])
+    assert shelf_at(str(base)).numbers() == [7, *pushed[1:]]
+    monkeypatch.undo()
+    remove_version(base, pushed[1])
+    assert not list(base.glob(".staging-*"))
+
+
+def test_version_is_removed_in_its_turn(pushed, base, monkeypatch):
+    monkeypatch.setattr(publishing, "LOCK_WAIT_S", 0.05)
+    with publishing._turn(base), pytest.raises(ComponentError, match="held by another publisher"):
+        remove_version(base, pushed[0])
+    assert shelf_at(str(base)).numbers() == [7, *pushed]
