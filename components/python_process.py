@@ -69,6 +69,8 @@ def start_module(
 class ForkedProcess:
     """A process that the fork server started for this one, in the same process group.
 
+    What the server tells of it comes on a line of its own, so that several can be asked for on one channel.
+
     Args:
         channel: the line to the fork server.
         module, arguments, environment: as for `start_module`.
@@ -88,24 +90,33 @@ class ForkedProcess:
         environment: Mapping[str, str],
         descriptors: Sequence[int] | None = None,
     ) -> None:
-        self._channel = channel
         self._code: int | None = None
         self.stdout: IO[str] | None = None
         request = {"module": module, "arguments": list(arguments), "environment": dict(environment)}
         line = json.dumps(request).encode() + b"\n"
-        if descriptors is None:
-            reading, writing = os.pipe()
-            try:
-                socket.send_fds(channel, [line], [writing, 2])
-            finally:
-                os.close(writing)
-            self.stdout = os.fdopen(reading, encoding="utf-8", errors="replace")
-        else:
-            socket.send_fds(channel, [line], descriptors)
-        answer = self._answer()
+        self._told, theirs = socket.socketpair()
+        try:
+            with theirs:
+                if descriptors is None:
+                    reading, writing = os.pipe()
+                    self.stdout = os.fdopen(reading, encoding="utf-8", errors="replace")
+                    with os.fdopen(writing, "wb"):
+                        socket.send_fds(channel, [line], [theirs.fileno(), writing, 2])
+                else:
+                    socket.send_fds(channel, [line], [theirs.fileno(), *descriptors])
+            answer = self._answer()
+        except BaseException:
+            self._close()
+            raise
         if "error" in answer:
+            self._close()
             raise OSError(f"{module} could not be started: {answer['error']}")
         self.pid: int = answer["pid"]
+
+    def _close(self) -> None:
+        self._told.close()
+        if self.stdout is not None:
+            self.stdout.close()
 
     def poll(self) -> int | None:
         """The exit code, negative for a signal; None while it runs."""
@@ -117,14 +128,13 @@ class ForkedProcess:
     def wait(self, timeout: float | None = None) -> int:
         """Waits for the end; raises `subprocess.TimeoutExpired` after `timeout` seconds."""
         if self._code is None:
-            # Without a blocking mode of 0 s a socket would be made non-blocking, and raise another error.
-            self._channel.settimeout(timeout or (None if timeout is None else 1e-3))
+            # With a timeout of 0 s the socket would be made non-blocking, and raise another error.
+            self._told.settimeout(timeout or (None if timeout is None else 1e-3))
             try:
                 self._code = int(self._answer()["code"])
             except TimeoutError:
                 raise subprocess.TimeoutExpired("forked process", timeout or 0.0) from None
-            finally:
-                self._channel.settimeout(None)
+            self._told.close()
         return self._code
 
     def terminate(self) -> None:
@@ -142,7 +152,7 @@ class ForkedProcess:
     def _answer(self) -> dict[str, Any]:
         line = b""
         while not line.endswith(b"\n"):
-            received = self._channel.recv(1)  # an answer is a few bytes, and the next one is not ours to take
+            received = self._told.recv(1)  # an answer is a few bytes, and the next one is for the next call
             if not received:
                 raise ConnectionError("the fork server is gone")
             line += received

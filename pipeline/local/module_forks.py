@@ -17,8 +17,8 @@ from components import python_process
 from pipeline.local.processes import adopt_orphans, die_with_parent
 
 _REQUEST_BYTES = 1 << 20
-# Output, errors, and a line to whoever asked.
-_MAX_DESCRIPTORS = 3
+# Where to tell what becomes of the process, its output, its errors, and a line to whoever asked.
+_MAX_DESCRIPTORS = 4
 
 
 class ModuleForks:
@@ -59,6 +59,8 @@ class ModuleForks:
             del self._lines[descriptor]
             line.close()
             return
+        telling, *descriptors = descriptors
+        teller = socket.socket(fileno=telling)
         server = os.getpid()
         gc.freeze()
         try:
@@ -66,25 +68,27 @@ class ModuleForks:
         except OSError as error:
             for received in descriptors:
                 os.close(received)
-            self._tell(line, {"error": error.strerror})
+            self._tell(teller, {"error": error.strerror})
+            teller.close()
             return
         if pid == 0:
+            teller.close()
             _become_module(json.loads(data), descriptors, group=node, server=server)
         for received in descriptors:
             os.close(received)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.setpgid(pid, node)
-        self._running[pid] = line
-        self._tell(line, {"pid": pid})
+        self._running[pid] = teller
+        self._tell(teller, {"pid": pid})
 
     def ended(self, pid: int, code: int) -> None:
         """Tells the node that a process it asked for has ended."""
-        line = self._running.pop(pid)
-        self._tell(line, {"code": code})
+        with self._running.pop(pid) as teller:
+            self._tell(teller, {"code": code})
 
-    def _tell(self, line: socket.socket, message: Mapping[str, Any]) -> None:
+    def _tell(self, teller: socket.socket, message: Mapping[str, Any]) -> None:
         with contextlib.suppress(OSError):  # the node is gone, and its group with it
-            line.sendall(json.dumps(message).encode() + b"\n")
+            teller.sendall(json.dumps(message).encode() + b"\n")
 
 
 def _become_module(

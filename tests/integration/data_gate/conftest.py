@@ -9,6 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from pipeline.beam_engine import NO_PACKAGE
+
 SPLITS = ("train", "eval")
 
 
@@ -69,7 +71,9 @@ def ingest(libraries, project):
         examples, quarantine = standard_artifacts.Examples(), Quarantine()
         examples.uri, quarantine.uri = str(folder / "examples"), str(folder / "quarantine")
         context = BaseBeamExecutor.Context(
-            beam_pipeline_args=["--runner=FnApiRunner"], tmp_dir=str(folder / "tmp"), unique_id="1"
+            beam_pipeline_args=["--runner=FnApiRunner", NO_PACKAGE],
+            tmp_dir=str(folder / "tmp"),
+            unique_id="1",
         )
         properties = {
             "input_base": str(folder),

@@ -69,9 +69,15 @@ def gate(libraries, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def clean(gate, validate, trips):
+def validated(validate, trips):
+    """The trips as they are."""
+    return validate(trips)
+
+
+@pytest.fixture(scope="session")
+def clean(gate, validated):
     """The verdict about the trips as they are, without anything to compare with."""
-    return gate(validate(trips), counted=True)
+    return gate(validated, counted=True)
 
 
 def each(column, change):
@@ -252,11 +258,11 @@ def test_span_that_was_named_and_never_passed_is_no_silent_pass(gate):
         gate(nothing, span=7)
 
 
-def test_label_that_depends_on_what_transform_has_yet_to_find_is_not_guessed(validate, trips, project):
+def test_label_that_depends_on_what_transform_has_yet_to_find_is_not_guessed(validated, project):
     from components.data_gate.made_label import made_label
     from components.data_profile.sample import read_sample
 
-    sample = read_sample(str(validate(trips).examples), ["train"], rows=2000)
+    sample = read_sample(str(validated.examples), ["train"], rows=2000)
     schema = (project / "schemas/taxi.pbtxt").read_text(encoding="utf-8")
 
     def made(label, function="workloads.taxi.preprocessing.preprocessing_fn"):
@@ -269,10 +275,10 @@ def test_label_that_depends_on_what_transform_has_yet_to_find_is_not_guessed(val
     assert made("big_tip", "workloads.taxi.model.build_model") is None
 
 
-def test_folders_of_statistics_are_the_reference_and_what_serving_asks(gate, validate, trips):
+def test_folders_of_statistics_are_the_reference_and_what_serving_asks(gate, validate, validated, trips):
     moved = validate(SPOILED["another city"][0](trips))
     named = str(moved.statistics)
-    verdict = gate(validate(trips), reference_folder=named, serving_folder=named)
+    verdict = gate(validated, reference_folder=named, serving_folder=named)
     assert verdict.reference == named
     drift, serving = (f for f in verdict.findings if f["feature"] == "company")
     assert (drift["rule"], serving["rule"]) == ("drift", "serving")

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import pytest
 from called import called, forked_servers
+from warmed import start_warmed
 
 from pipeline.local import Warm
 from pipeline.local.history import History
@@ -33,6 +34,12 @@ def wait_until(true: Callable[[], Any], *, limit_s: float = 60.0) -> Any:
     return value
 
 
+def printed_command(text: str) -> list[str]:
+    """The words of the last command that a run has printed."""
+    line = [line for line in text.splitlines() if line.startswith("hint: python ")][-1]
+    return shlex.split(line.removeprefix("hint: "), comments=True)
+
+
 @dataclass
 class Toy:
     """One folder in which toy pipelines are run.
@@ -40,7 +47,8 @@ class Toy:
     Attributes:
         folder: what the toys read and write (TOY).
         output: `--output`.
-        warm: forks the servers of commands that run in this process; None: each is a process of its own.
+        warm: forks the servers of commands, which run in this process where they are not only started; None:
+            each is a process of its own, and so is its server.
     """
 
     warm: ClassVar[Warm | None] = None
@@ -55,7 +63,10 @@ class Toy:
         return {**os.environ, "TOY": str(self.folder), "PYTHONPATH": str(TOYS), "PATH": path, "CI": "true"}
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
-        """Starts a command of local_runner.py on the folder."""
+        """Starts a command of local_runner.py on the folder, in a process of its own."""
+        if self.warm is not None:
+            words = [*arguments, "--output", str(self.output)]
+            return start_warmed(self.warm, words, environment=self.environment)
         command = [sys.executable, "local_runner.py", *arguments, "--output", str(self.output)]
         return subprocess.Popen(
             command,
@@ -80,11 +91,10 @@ class Toy:
 
     def as_printed(self, text: str) -> subprocess.CompletedProcess[str]:
         """Runs the last command that a run has printed, as a user pastes it."""
-        line = [line for line in text.splitlines() if line.startswith("hint: python ")][-1]
-        words = shlex.split(line.removeprefix("hint: "))
+        words = printed_command(text)
         if self.warm is not None:
             assert words[1] == "local_runner.py"
-            return self._here(*words[2 : words.index("#") if "#" in words else None])
+            return self._here(*words[2:])
         return subprocess.run(
             words, cwd=PROJECT_ROOT, env=self.environment, capture_output=True, text=True, timeout=120
         )
@@ -133,7 +143,7 @@ class Toy:
 def warm_engine(warm: Warm) -> Iterator[None]:
     """Commands run in this process, and the servers of their runs are forked: no run waits for TFX.
 
-    How processes start and end by themselves is seen without it, in test_kills, test_limits, test_faults.
+    How servers start and end by themselves is seen without it: by tests that ask for `cold`.
     """
     with forked_servers(lambda: warm), pytest.MonkeyPatch.context() as patch:
         patch.setattr(Toy, "warm", warm)
@@ -155,6 +165,13 @@ def toy(tmp_path: Path) -> Iterator[Toy]:
     for pid in left:
         os.kill(pid, signal.SIGKILL)
     assert left == []
+
+
+@pytest.fixture
+def cold(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> Toy:
+    """The folder, whose commands and their servers are processes as users have them: each imports TFX."""
+    monkeypatch.setattr(toy, "warm", None)
+    return toy
 
 
 def make_toy(folder: Path) -> Toy:

@@ -6,11 +6,11 @@ import pytest
 
 from pipeline.root import PROJECT_ROOT
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_engine")]
 
 
 @pytest.fixture(scope="module")
-def failed(toy_of_module) -> subprocess.CompletedProcess[str]:
+def failed(warm_engine, toy_of_module) -> subprocess.CompletedProcess[str]:
     """The run in which they fail."""
     return toy_of_module.run("faults", "--jobs", "4")
 

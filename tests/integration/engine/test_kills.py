@@ -1,20 +1,22 @@
-"""Ctrl-C, and kill -9 of the engine, of the fork server and of both; then the run is gone on with."""
+"""Ctrl-C, and kill -9 of the engine, of the fork server and of both; then the run is gone on with.
+
+Servers that a kill is about have imported TFX by themselves, as a user's have.
+"""
 
 import json
 import os
+import shlex
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+from warmed import start_warmed
 
 from pipeline.local.history import History
 from pipeline.local.processes import children
-from pipeline.root import PROJECT_ROOT
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_engine")]
 
 
 def fork_server_of(engine: int) -> int:
@@ -40,7 +42,36 @@ def wait_until(true):
         time.sleep(0.05)
 
 
-def test_a_run_survives_every_kill(toy):
+def test_a_run_survives_every_kill(toy, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(toy, "warm", None)
+        survive_kills(toy)
+
+    # Ctrl-C: what runs may save, nothing is left, the run can be gone on with.
+    engine = start_and_hang(toy, "resume")
+    engine.send_signal(signal.SIGINT)
+    told = engine.communicate(timeout=120)[1]
+    assert engine.returncode == 130
+    assert toy.lines("saved") == ["saved"]
+    assert (toy.record().state, toy.node("Hang").state, toy.node("Hang").why) == (
+        "interrupted", "skipped", "interrupted",
+    )  # fmt: skip
+    assert toy.left() == []
+
+    toy.get_well()
+    words = shlex.split(told.splitlines()[-1].removeprefix("hint: python local_runner.py "), comments=True)
+    done = start_warmed(toy.warm, words, environment=toy.environment)
+    told = done.communicate(timeout=120)[1]
+    assert done.returncode == 0, told
+    assert toy.record().state == "complete"
+    assert toy.record().resumed == 4
+    # What was finished before the first kill was never done again, and what must happen happened once.
+    assert toy.lines("made") == ["first 1"]
+    assert toy.lines("pushed") == ["good"]
+
+
+def survive_kills(toy):
+    """What a command and its server leave when one of them, or both, are killed."""
     # The engine: everything ends with it, and the run says so.
     engine = start_and_hang(toy, "run", "--pipeline", "toy_pipeline:hang")
     run_id = toy.record().run_id
@@ -73,41 +104,21 @@ def test_a_run_survives_every_kill(toy):
     os.kill(server, signal.SIGKILL)
     engine.communicate()
 
-    # Ctrl-C: what runs may save, nothing is left, the run can be gone on with.
-    engine = start_and_hang(toy, "resume")
-    engine.send_signal(signal.SIGINT)
-    told = engine.communicate(timeout=120)[1]
-    assert engine.returncode == 130
-    assert toy.lines("saved") == ["saved"]
-    assert (toy.record().state, toy.node("Hang").state, toy.node("Hang").why) == (
-        "interrupted", "skipped", "interrupted",
-    )  # fmt: skip
-    assert toy.left() == []
-
-    toy.get_well()
-    done = toy.as_printed(told)
-    assert done.returncode == 0, done.stderr
-    assert toy.record().state == "complete"
-    assert toy.record().resumed == 4
-    # What was finished before the first kill was never done again, and what must happen happened once.
-    assert toy.lines("made") == ["first 1"]
-    assert toy.lines("pushed") == ["good"]
-
 
 # The command with a grace that no test lives to see the end of.
-PATIENT = (
-    "from pipeline.local import attempt; attempt.GRACE_S = 3600.0; import local_runner as r; r.call(r.app)"
-)
+PATIENT = """
+import sys
+from pipeline.local import attempt
+attempt.GRACE_S = 3600.0
+sys.path.insert(0, "tests/support")
+import warmed
+warmed.main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])
+"""
 
 
 def test_a_second_interrupt_is_immediate(toy):
     arguments = ["run", "--pipeline", "toy_pipeline:deaf", "--output", str(toy.output)]
-    engine = subprocess.Popen(
-        [sys.executable, "-c", PATIENT, *arguments],
-        cwd=PROJECT_ROOT,
-        env=toy.environment,
-        stderr=subprocess.PIPE,
-    )
+    engine = start_warmed(toy.warm, arguments, environment=toy.environment, program=["-c", PATIENT])
     toy.begins("attempts-deaf")
     time.sleep(0.3)  # until it is deaf
     engine.send_signal(signal.SIGINT)
@@ -120,7 +131,8 @@ def test_a_second_interrupt_is_immediate(toy):
     assert (toy.record().state, toy.node("Deaf").state) == ("interrupted", "skipped")
 
 
-def test_a_fork_server_that_is_killed_while_it_imports_leaves_the_command_that_goes_on(toy):
+def test_a_fork_server_that_is_killed_while_it_imports_leaves_the_command_that_goes_on(cold):
+    toy = cold
     engine = toy.start("run", "--pipeline", "toy_pipeline:one")
     while not (servers := toy.left()):
         time.sleep(0.05)
@@ -133,7 +145,8 @@ def test_a_fork_server_that_is_killed_while_it_imports_leaves_the_command_that_g
 
 
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_while_tfx_is_imported_leaves_nothing(toy, signum):
+def test_an_interrupt_while_tfx_is_imported_leaves_nothing(cold, signum):
+    toy = cold
     # Started as by a script in the background, whose Ctrl-C is ignored until the run says otherwise.
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     engine = toy.start("run", "--pipeline", "toy_pipeline:one")

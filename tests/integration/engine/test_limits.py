@@ -14,7 +14,7 @@ from pipeline.local.execution import execute
 from pipeline.local.processes import children
 from pipeline.local.request import pipeline_request
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_engine")]
 
 
 @pytest.fixture
@@ -70,18 +70,16 @@ def test_limits_and_retries(in_process, watcher, quick):
     assert in_process.left() == []
 
 
-def fork_server() -> int | None:
-    """The process id of this process's fork server."""
-    for pid in children(os.getpid()):
-        if b"pipeline.local.fork_server" in Path(f"/proc/{pid}/cmdline").read_bytes():
-            return pid
-    return None
+def fork_server(toy) -> int:
+    """The process id of the fork server of the run: the warm process has forked no other."""
+    [pid] = children(toy.warm.pid)
+    return pid
 
 
 def test_a_stopped_fork_server_is_noticed(in_process, watcher, quick):
     def stop() -> None:
         in_process.begins("hangs")
-        os.kill(fork_server(), signal.SIGSTOP)
+        os.kill(fork_server(in_process), signal.SIGSTOP)
 
     request = pipeline_request("toy_pipeline:hang", sets=[], output=in_process.output, beam_args=[])
     stopper = threading.Thread(target=stop)
@@ -105,7 +103,7 @@ def test_a_node_that_dies_before_its_first_sign_of_life_fails_and_can_be_gone_on
         is_asked_for.wait(60)
         until = time.monotonic() + 60
         while not killed and time.monotonic() < until:
-            for pid in children(fork_server()):
+            for pid in children(fork_server(in_process)):
                 os.kill(pid, signal.SIGKILL)
                 killed.append(pid)
 

@@ -9,7 +9,7 @@ from pipeline.local import commands
 from pipeline.local.commands import request, resume
 from pipeline.local.steps import begin, finish, run_node
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_engine")]
 
 
 class Steps:
@@ -112,7 +112,9 @@ def test_step_that_is_told_to_end_lets_its_node_save_and_can_be_taken_again(step
 
 
 def _in_a_process(toy, run_id, node_id):
-    return toy.command("step", "node", run_id, node_id).returncode
+    process = toy.start("step", "node", run_id, node_id)
+    process.communicate(timeout=120)
+    return process.returncode
 
 
 def test_condition_that_is_not_met_is_no_failure(steps, in_process):

@@ -22,9 +22,9 @@ def words():
 """
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def warm():
-    """The process that has imported TFX."""
+    """The process that has imported TFX: this module's own, whose children and files are counted."""
     with Warm() as process:
         yield process
 

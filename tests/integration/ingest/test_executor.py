@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from components.errors import ComponentError
 from components.ingest.options import Options
 from components.ingest.tfrecord import read_records
+from pipeline.beam_engine import NO_PACKAGE
 
 pytestmark = [
     pytest.mark.slow,
@@ -69,7 +70,9 @@ def run(tfx, tmp_path_factory):
         examples, quarantine = tfx.standard_artifacts.Examples(), tfx.Quarantine()
         examples.uri, quarantine.uri = str(out / "examples"), str(out / "quarantine")
         context = tfx.BaseBeamExecutor.Context(
-            beam_pipeline_args=["--runner=FnApiRunner", *beam], tmp_dir=str(out / "tmp"), unique_id="1"
+            beam_pipeline_args=["--runner=FnApiRunner", NO_PACKAGE, *beam],
+            tmp_dir=str(out / "tmp"),
+            unique_id="1",
         )
         executor = (tfx.Stock if stock else tfx.Executor)(context)
         executor.Do(
@@ -232,12 +235,12 @@ def test_too_many_bad_rows_stop_the_run_with_counts_and_places(run, tmp_path):
     assert "a.csv line 3: too few fields (1 fields, not 2): 3" in caught.value.message
 
 
-def test_quarantine_of_a_stopped_run_is_kept_in_its_folder(local_runner, taxi, tmp_path):
+def test_quarantine_of_a_stopped_run_is_kept_in_its_folder(warm_runner, taxi, tmp_path):
     rows = (taxi / "data.csv").read_text().splitlines(keepends=True)[:101]
     (tmp_path / "a.csv").write_text("".join(rows) + "not,a,trip\n" * 7)
     output = tmp_path / "out"
     args = ["--set", f"data.source={tmp_path}/a.csv", "--to", "Ingest", "--output", str(output)]
-    stopped = local_runner("run", *args)
+    stopped = warm_runner("run", *args)
     assert stopped.returncode == 1
     [folder] = output.glob("runs/*/left/Ingest")
     assert f"all of them: {folder}/" in stopped.stderr
@@ -245,10 +248,10 @@ def test_quarantine_of_a_stopped_run_is_kept_in_its_folder(local_runner, taxi, t
     assert [(row["line"], row["raw"]) for row in kept] == [(102 + i, "not,a,trip") for i in range(7)]
     assert json.loads((folder / "summary.json").read_text())["rejected"] == {"too few fields": 7}
     # Once it completes, the rows are in the artifact, and nothing stale lies beside the run.
-    resumed = local_runner("resume", "--output", str(output))
+    resumed = warm_runner("resume", "--output", str(output))
     assert resumed.returncode == 1
     (tmp_path / "a.csv").write_text("".join(rows))
-    resumed = local_runner("resume", "--output", str(output))
+    resumed = warm_runner("resume", "--output", str(output))
     assert resumed.returncode == 0, resumed.stderr
     assert not folder.exists()
 
@@ -282,7 +285,7 @@ def test_latest_span_and_version_are_taken(tfx, tmp_path):
             pipeline_root=str(tmp_path / "root"),
             components=[component],
             metadata_connection_config=connection,
-            beam_pipeline_args=["--runner=FnApiRunner"],
+            beam_pipeline_args=["--runner=FnApiRunner", NO_PACKAGE],
         )
     )
     with metadata.Metadata(connection) as handle:
@@ -295,20 +298,20 @@ def test_latest_span_and_version_are_taken(tfx, tmp_path):
     assert file["name"].endswith("span-2/v3/x.csv")
 
 
-def test_workload_reads_from_cloud_storage(cloud, local_runner, taxi, tmp_path):
+def test_workload_reads_from_cloud_storage(cloud, warm_runner, taxi, tmp_path):
     data = (taxi / "data.csv").read_bytes()
     head, *rows = data.splitlines(keepends=True)
     for part in range(3):
         cloud.put("bucket", f"trips/{part}.csv", head + b"".join(rows[part::3]))
     args = ["--output", str(tmp_path), "--to", "Ingest", "--set", "data.source=gs://bucket/trips/*.csv"]
-    done = local_runner("run", *args, STORAGE_EMULATOR_HOST=cloud.address)
+    done = warm_runner("run", *args, STORAGE_EMULATOR_HOST=cloud.address)
     assert done.returncode == 0, done.stderr
     [summary] = tmp_path.rglob("summary.json")
     assert json.loads(summary.read_text())["rows_in"] == len(rows)
-    again = local_runner("plan", *args[:2], *args[4:], STORAGE_EMULATOR_HOST=cloud.address)
+    again = warm_runner("plan", *args[:2], *args[4:], STORAGE_EMULATOR_HOST=cloud.address)
     assert "Ingest            reuse" in again.stdout, again.stdout
     cloud.put("bucket", "trips/1.csv", head + b"".join(rows[:5]))
-    changed = local_runner("plan", *args[:2], *args[4:], STORAGE_EMULATOR_HOST=cloud.address)
+    changed = warm_runner("plan", *args[:2], *args[4:], STORAGE_EMULATOR_HOST=cloud.address)
     assert "data changed: 1 of 3 files (gs://bucket/trips/1.csv)" in changed.stdout, changed.stdout
 
 

@@ -1,0 +1,78 @@
+"""A command line as a process of its own whose fork servers come from a warm process: it waits for no import.
+
+As `python warmed.py FD PID ARGS...` it is `python local_runner.py ARGS...`, but for that. Its own start, its
+signals and its end are those of any command; its servers are children of the warm process, and end because
+their line to it is closed. That they end with it in other ways is for who starts a command without this.
+"""
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pipeline.local.warm import Warm
+
+PROJECT = Path(__file__).resolve().parent.parent.parent
+
+
+def start_warmed(
+    warm: "Warm",
+    words: Sequence[str],
+    *,
+    environment: Mapping[str, str],
+    program: Sequence[str] = (__file__,),
+) -> "subprocess.Popen[str]":
+    """Starts a command of local_runner.py; what it says goes through pipes.
+
+    Args:
+        warm: forks its servers.
+        words: its arguments.
+        environment: all its variables.
+        program: what Python is given before FD and PID; it calls `main`.
+    """
+    line = warm._line.fileno()
+    return subprocess.Popen(
+        [sys.executable, *program, str(line), str(warm.pid), *words],
+        cwd=PROJECT,
+        env=environment,
+        pass_fds=[line],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def main(line: int, pid: int, words: Sequence[str]) -> None:
+    """Runs the command."""
+    sys.path[0] = str(PROJECT)
+    import local_runner
+    from pipeline.local.server import Server
+    from pipeline.local.warm import Warm
+
+    class Lent(Warm):
+        """Another process's warm one."""
+
+        def __init__(self) -> None:
+            self._line = socket.socket(fileno=line)
+
+        @property
+        def pid(self) -> int:
+            return pid
+
+    os.set_inheritable(line, False)
+    original, lent = Server.__init__, Lent()
+
+    def begin(self: Server, *arguments: Any, **options: Any) -> None:
+        original(self, *arguments, **{**options, "warm": lent})
+
+    Server.__init__ = begin  # type: ignore[method-assign]
+    sys.argv = ["local_runner.py", *words]
+    local_runner.call(local_runner.app)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])
