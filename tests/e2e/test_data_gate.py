@@ -58,7 +58,7 @@ def states(record):
     return {node["id"]: node["state"] for node in record["nodes"] if node["state"] != "skipped"}
 
 
-def test_new_category_stops_the_run_with_rows_and_remedy(stopped, record, place, warm_runner):
+def test_new_category_stops_the_run_with_rows_and_remedy(stopped, record, place, local_runner):
     assert stopped.returncode == 3
     assert "Traceback" not in stopped.stderr
     assert 'hold "Voucher", which its domain lacks; limit 0' in stopped.stderr
@@ -67,7 +67,7 @@ def test_new_category_stops_the_run_with_rows_and_remedy(stopped, record, place,
     run = record()
     assert (run["state"], run["exit_code"]) == ("stopped", 3)
     assert run["nodes"][-1]["state"] == "skipped"
-    shown = warm_runner("show", *place.output).stdout
+    shown = local_runner("show", *place.output).stdout
     assert 'hold "Voucher", which its domain lacks' in shown
 
 
@@ -89,13 +89,13 @@ def test_next_run_is_judged_as_if_nothing_had_been_accepted(stopped, place, warm
     assert warm_runner("run", *place.options, *place.output).returncode == 3
 
 
-def test_schema_that_took_the_edit_over_lets_the_data_pass(stopped, place, warm_runner, record):
+def test_schema_that_took_the_edit_over_lets_the_data_pass(stopped, place, warm_runner, local_runner, record):
     before = place.schema.read_text()
     refused = warm_runner("accept-schema", *place.output)
     assert refused.returncode == 2
     assert "add --yes" in refused.stderr
     assert place.schema.read_text() == before
-    accepted = warm_runner("accept-schema", "--yes", *place.output)
+    accepted = local_runner("accept-schema", "--yes", *place.output)
     assert accepted.returncode == 0, accepted.stderr
     assert '+  value: "Voucher"' in accepted.stdout
     added = [line for line in place.schema.read_text().splitlines() if line not in before.splitlines()]

@@ -1,5 +1,7 @@
 """Training on other machines: the real client, a job service on loopback, and a worker in its own process.
 
+It is forked from the warm one, as trainings are in a run.
+
 The service reads requests by the types that the client library publishes, and runs what the container would.
 """
 
@@ -16,8 +18,10 @@ from pathlib import Path
 
 import pytest
 
+from components import python_process
+
 vertex = pytest.importorskip("google.cloud.aiplatform_v1", reason="Vertex AI's client is not installed")
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("forked")]
 
 NAME = "projects/p/locations/europe-west4/customJobs"
 SPEC = {
@@ -36,12 +40,19 @@ SPEC = {
 }
 
 
+def drain(stream):
+    """Reads what a worker prints, as a service does for its logs."""
+    with stream:
+        stream.read()
+
+
 class Service(ThreadingHTTPServer):
     """Takes jobs, runs their command, and tells their state.
 
     Attributes:
         jobs: as they were asked for.
         cancelled: names.
+        codes: that the workers ended with.
         refuse: code and message instead of a job, or 0 for no answer at all; None: none.
         unavailable: how many of the next questions for a state are answered with 503.
         preempted: what the service does for each worker that gets SIGTERM once it has a new checkpoint:
@@ -53,24 +64,31 @@ class Service(ThreadingHTTPServer):
     def __init__(self, environment, checkpoints):
         super().__init__(("127.0.0.1", 0), Handler)
         self.environment, self.checkpoints = environment, checkpoints
-        self.jobs, self.states, self.cancelled, self.workers = [], {}, [], []
+        self.jobs, self.states, self.cancelled = [], {}, []
+        self.worker, self.codes, self.threads = None, [], []
         self.refuse, self.preempted, self.unavailable = None, [], 0
 
     def run(self, name, job):
         container = job.job_spec.worker_pool_specs[0].container_spec
-        command = [sys.executable, *container.command[1:], *container.args]
+        assert container.command[:2] == ["python", "-m"]
+        [module] = container.command[2:]
         variables = {each.name: each.value for each in container.env}
         while True:
             self.states[name] = "JOB_STATE_RUNNING"
-            worker = subprocess.Popen(command, env={**self.environment, **variables})
-            self.workers.append(worker)
+            self.worker = worker = python_process.start_module(
+                module, container.args, environment={**self.environment, **variables}, may_fork=True
+            )
+            printing = threading.Thread(target=drain, args=(worker.stdout,), daemon=True)
+            printing.start()
             before = self.saved()
             while self.preempted and worker.poll() is None:
                 if self.saved() - before:
-                    worker.send_signal(signal.SIGTERM)
+                    worker.terminate()
                     break
                 time.sleep(0.01)
             code = worker.wait()
+            self.codes.append(code)
+            printing.join()
             if code == 138 and self.preempted.pop(0) == "starts it again":
                 continue  # as a spot machine that comes back
             self.states[name] = "JOB_STATE_SUCCEEDED" if code == 0 else "JOB_STATE_FAILED"
@@ -97,7 +115,8 @@ class Handler(BaseHTTPRequestHandler):
         self.server.jobs.append(job)
         name = f"{NAME}/{len(self.server.jobs)}"
         self.server.states[name] = "JOB_STATE_PENDING"
-        threading.Thread(target=self.server.run, args=(name, job), daemon=True).start()
+        self.server.threads.append(threading.Thread(target=self.server.run, args=(name, job), daemon=True))
+        self.server.threads[-1].start()
         return self.answer(200, {"name": name, "state": "JOB_STATE_PENDING"})
 
     def do_GET(self):
@@ -126,10 +145,12 @@ def service(project, tmp_path):
     running = Service(environment, tmp_path / "checkpoints")
     threading.Thread(target=running.serve_forever, daemon=True).start()
     yield running
-    for worker in running.workers:
-        with suppress(ProcessLookupError):
-            worker.kill()
-        worker.wait()
+    running.preempted.clear()
+    while any(thread.is_alive() for thread in running.threads):
+        # Its own thread waits for it: who else asked would take that answer away.
+        with suppress(ProcessLookupError, AttributeError):
+            os.kill(running.worker.pid, signal.SIGKILL)
+        time.sleep(0.01)
     running.shutdown()
     running.server_close()
 
@@ -178,7 +199,7 @@ def test_training_whose_machines_are_taken_back_goes_on_and_what_it_leaves_comes
 
     service.preempted, service.unavailable = ["starts it again", "gives up"], 2
     result = carried_out(epochs=60, checkpoint=CheckpointSettings(steps=5))
-    assert [worker.returncode for worker in service.workers] == [138, 138, 0]
+    assert service.codes == [138, 138, 0]
     assert len(service.jobs) == 2, "what the service gives up, the Trainer asks for again"
     assert (result["epochs"], result["steps"], result["time"]["restarts"]) == (60, 300, 2)
     here = tmp_path / "here"
