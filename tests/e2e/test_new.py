@@ -34,6 +34,17 @@ print(json.dumps(tf.argmax(raw(image=files)["outputs"], axis=1).numpy().tolist()
 """
 
 
+COMMANDS = """
+import json, sys
+from called import called, forked_servers
+from pipeline.local import Warm
+with Warm() as warm, forked_servers(lambda: warm):
+    for line in sys.stdin:
+        done = called("local_runner", *json.loads(line))
+        print(json.dumps([done.returncode, done.stdout, done.stderr]), flush=True)
+"""
+
+
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory, project):
     """A copy of the project: what `new` writes lies beside the code."""
@@ -46,6 +57,26 @@ def copy(tmp_path_factory, project):
     return folder
 
 
+@pytest.fixture(scope="module")
+def here(copy, project):
+    """Gives commands to the copy's local_runner.py, all in one process there: it imports TFX once."""
+    path = os.pathsep.join([str(copy), str(project / "tests/support")])
+    with subprocess.Popen(
+        [sys.executable, "-P", "-c", COMMANDS], cwd=copy, env={**os.environ, "PYTHONPATH": path},
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+
+        def call(*words):
+            process.stdin.write(json.dumps(words) + "\n")
+            process.stdin.flush()
+            code, out, err = json.loads(process.stdout.readline())
+            assert code == 0, out + err
+            return out
+
+        yield call
+        process.stdin.close()
+
+
 def _call(copy, *words):
     done = subprocess.run(
         [sys.executable, *words], cwd=copy, capture_output=True, text=True, timeout=300, check=False,
@@ -56,7 +87,7 @@ def _call(copy, *words):
 
 
 @pytest.mark.filterwarnings("ignore:scipy.optimize:DeprecationWarning")  # scikit-learn's own call of it
-def test_a_table_becomes_a_pushed_model_without_an_edit(copy):
+def test_a_table_becomes_a_pushed_model_without_an_edit(copy, here):
     wine = datasets.load_wine(as_frame=True)
     frame = wine.frame
     # What tables have and models do not want: an id, a constant, dates, empty cells, names as labels.
@@ -67,11 +98,11 @@ def test_a_table_becomes_a_pushed_model_without_an_edit(copy):
     frame["target"] = [str(wine.target_names[code]) for code in frame["target"]]
     frame.to_csv(copy / "wine.csv", index=False)
 
-    told = _call(copy, "local_runner.py", "new", "wine", "--data", "wine.csv", "--label", "target")
+    told = here("new", "wine", "--data", "wine.csv", "--label", "target")
     assert "an id" in told
     assert told.splitlines()[-1].endswith("local_runner.py run wine")
-    _call(copy, "local_runner.py", "run", "wine")
-    run = json.loads(_call(copy, "local_runner.py", "show", "--json"))
+    here("run", "wine")
+    run = json.loads(here("show", "--json"))
     assert run["state"] == "complete"
     assert run["pushed"], "the model is pushed"
 
@@ -85,7 +116,7 @@ def test_a_table_becomes_a_pushed_model_without_an_edit(copy):
     assert run["metrics"]["sparse_categorical_accuracy"] >= peer.mean() - 0.04
 
 
-def test_folders_of_images_become_a_pushed_model_without_an_edit(copy, project):
+def test_folders_of_images_become_a_pushed_model_without_an_edit(copy, here, project):
     with np.load(project / "workloads/digits/digits.npz") as arrays:
         images = np.concatenate([arrays["x_train"], arrays["x_test"]])
         classes = np.concatenate([arrays["y_train"], arrays["y_test"]])
@@ -95,12 +126,12 @@ def test_folders_of_images_become_a_pushed_model_without_an_edit(copy, project):
         Image.fromarray(image).save(folder / f"{number}.png")
     (folder / "broken.png").write_bytes((folder / f"{number}.png").read_bytes()[:-40])
 
-    told = _call(copy, "local_runner.py", "new", "shapes", "--data", "shapes")
+    told = here("new", "shapes", "--data", "shapes")
     assert "1,797 images of 10 classes." in told
     assert f"1 image cannot be read: digit {digit}/broken.png" in told
     # What is served is asked below, in a process of its own.
-    _call(copy, "local_runner.py", "run", "shapes", "--set", "evaluate.serving=null")
-    run = json.loads(_call(copy, "local_runner.py", "show", "--json"))
+    here("run", "shapes", "--set", "evaluate.serving=null")
+    run = json.loads(here("show", "--json"))
     assert run["pushed"], "the model is pushed"
     assert run["metrics"]["sparse_categorical_accuracy"] >= 0.95
     manifest = json.loads((Path(run["pushed"]["path"]) / "manifest.json").read_text(encoding="utf-8"))
@@ -113,28 +144,31 @@ def test_folders_of_images_become_a_pushed_model_without_an_edit(copy, project):
     assert np.mean(right) >= 0.9
 
 
-def test_an_npz_becomes_a_pushed_model_in_fewer_epochs_than_it_is_given(copy, project):
+def test_an_npz_becomes_a_model_in_fewer_epochs_than_it_is_given(copy, here, project):
+    """What is judged and pushed then is seen with the folders above, and with an npz in test_digits.py."""
     with np.load(project / "workloads/digits/digits.npz") as arrays:
         # Fractions, as many tutorials save them.
         parts = {name: values / 255 if name[0] == "x" else values for name, values in arrays.items()}
     np.savez(copy / "fractions.npz", **parts)
 
-    told = _call(copy, "local_runner.py", "new", "fractions", "--data", "fractions.npz")
+    told = here("new", "fractions", "--data", "fractions.npz")
     assert "trained on train, judged by test" in told
-    shorter = ("--set", "train.epochs=3", "--set", "evaluate.serving=null")
-    _call(copy, "local_runner.py", "run", "fractions", *shorter)
-    run = json.loads(_call(copy, "local_runner.py", "show", "--json"))
-    assert run["pushed"], "the model is pushed"
-    assert run["metrics"]["sparse_categorical_accuracy"] >= 0.85
+    here("run", "fractions", "--set", "train.epochs=3", "--to", "Trainer")
+    [result] = (copy / "output/artifacts/fractions/Trainer/model_run").glob("*/result.json")
+    result = json.loads(result.read_text(encoding="utf-8"))
+    assert (result["epochs"], result["train_rows"], result["eval_rows"]) == (3, 1442, 355)
+    assert result["metrics"]["val_accuracy"] >= 0.85
 
 
-def test_each_workload_brings_tests_that_pass(copy, project):
+def test_each_workload_brings_tests_that_pass(copy, here, project):
     """Those of an npz, and, in one process with them, those of the workloads above where these were begun."""
     with np.load(project / "workloads/digits/digits.npz") as arrays:
         images, is_high = arrays["x_train"][:300] / 255, arrays["y_train"][:300] > 4
     np.savez(copy / "two.npz", x_train=images, y_train=is_high)
-    _call(copy, "local_runner.py", "new", "two", "--data", "two.npz")
-    begun = [path for path in (copy / "tests/unit/workloads").glob("test_*.py") if path.stem != "test_steps"]
+    here("new", "two", "--data", "two.npz")
+    # Those of the other npz are the same, and what was begun on the terminal was for its questions.
+    others = {"test_fractions", "test_steps"}
+    begun = [path for path in (copy / "tests/unit/workloads").glob("test_*.py") if path.stem not in others]
     told = _call(copy, "-m", "pytest", "-q", *map(str, begun))
     tests = sum(path.read_text(encoding="utf-8").count("\ndef test_") for path in begun)
     assert f"{tests} passed" in told
