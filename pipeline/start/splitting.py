@@ -132,9 +132,11 @@ def _is_sorted(moments: Values) -> bool:
 
 
 def _has_enough(later: npt.NDArray[np.bool_], labels: Values, *, is_number: bool) -> bool:
-    """Whether both parts have rows, and the earlier one every class and the later one two."""
-    share = later.mean()
-    if not 0.1 <= share <= 0.5:
+    """Whether no more than half is judged by, and the earlier part has every class and the later one two.
+
+    A third is judged by at least, that is where it begins; more where many rows are of one moment.
+    """
+    if later.mean() > 0.5:
         return False
     if is_number:
         return True

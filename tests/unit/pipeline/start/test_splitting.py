@@ -3,7 +3,7 @@ import pytest
 
 from pipeline.start.deciding import Role, decide
 from pipeline.start.facts import facts_of
-from pipeline.start.splitting import decide_split, repeated_share
+from pipeline.start.splitting import Split, decide_split, repeated_share
 
 ROWS = 900
 NOISE = np.random.default_rng(2).normal(size=ROWS)
@@ -11,7 +11,7 @@ LABEL = np.array(["no", "yes"] * (ROWS // 2), dtype=object)
 DAYS = [str(day) for day in np.datetime64("2021-01-01") + np.arange(ROWS)]
 
 
-def _split(kept=(), label=LABEL, **columns):
+def _split(kept=(), label=LABEL, task="binary", is_whole=True, **columns):
     arrays = {"churned": label, **{name: np.array(values) for name, values in columns.items()}}
     arrays = {
         name: values.astype(object if values.dtype.kind in "UO" else np.float64)
@@ -22,31 +22,131 @@ def _split(kept=(), label=LABEL, **columns):
         for name, each in arrays.items()
     }
     facts = [facts_of(name, kinds[name], values) for name, values in arrays.items()]
-    plan = decide(facts, label="churned", task="binary", leaks={}, kept=kept)
-    return decide_split(plan, arrays, is_whole=True)
+    plan = decide(facts, label="churned", task=task, leaks={}, kept=kept)
+    return decide_split(plan, arrays, is_whole=is_whole)
 
 
 def test_rows_that_are_all_different_are_split_by_their_content():
-    assert _split(x=NOISE)[1].by == {}
+    assert _split(x=NOISE)[1] == Split(units=ROWS)
+    # A gap is a value like others where rows are compared.
+    assert _split(x=np.where(np.arange(ROWS) == 5, np.nan, NOISE))[1] == Split(units=ROWS)
 
 
 def test_rows_of_a_coarse_table_are_split_by_their_place_and_may_repeat():
     _, split = _split(sex=[row % 2 for row in range(ROWS)], age=[row % 5 for row in range(ROWS)])
-    assert split.by == {"row": True}
-    assert split.why.endswith("place in its file: 99% of the rows repeat another in what is read")
-    assert split.gate["max_duplicate_share"] == 1.0
+    told = "by a hash of the row's place in its file: 99% of the rows repeat another in what is read"
+    assert split == Split({"row": True}, told, {"max_duplicate_share": 1.0}, ROWS)
+
+
+def test_rows_that_repeat_may_do_so_by_a_tenth_more():
+    some = np.where(np.arange(ROWS) % 8 == 0, 0.5, NOISE)
+    assert _split(x=some)[1].gate == {"max_duplicate_share": 0.22}
+    # One in a hundred may be an accident.
+    assert _split(x=[*NOISE[:-8], *NOISE[:8]])[1].by == {}
+    assert _split(x=[*NOISE[:-10], *NOISE[:10]])[1].by == {"row": True}
 
 
 def test_an_id_that_is_no_feature_decides_where_there_is_one():
     _, split = _split(passenger_id=np.arange(ROWS) + 5, sex=[row % 2 for row in range(ROWS)])
-    assert split.by == {"key": "passenger_id"}
+    told = "by a hash of passenger_id, which is no feature: 100% of the rows repeat another in what is read"
+    assert split == Split({"key": "passenger_id"}, told, {"max_duplicate_share": 1.0}, ROWS)
+    assert _split(passenger_id=np.arange(ROWS) + 5, x=NOISE)[1].why == (
+        "by a hash of passenger_id, which is no feature"
+    )
 
 
 def test_rows_in_order_of_time_are_judged_by_the_latest():
     _, split = _split(day=DAYS, x=NOISE)
-    assert split.by == {"time": "day", "starts": {"train": None, "eval": "2022-08-24"}}
+    assert split == Split(
+        {"time": "day", "starts": {"train": None, "eval": "2022-08-24"}},
+        "by time: rows from 2022-08-24 on judge what was learned from the earlier ones",
+        {"max_skew_l_infinity": 1.0, "max_skew_jensen_shannon": 1.0, "max_label_shift": 1.0},
+        ROWS,
+        keeps_neighbours=True,
+    )
     assert DAYS[ROWS * 2 // 3] == "2022-08-24"
-    assert split.gate["max_label_shift"] == 1.0
+    assert "time" not in _split(day=DAYS, x=NOISE, is_whole=False)[1].by, "the last rows are not known"
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_dates_in_a_column_of_any_name_decide_where_rows_are_in_their_order(turned):
+    days = DAYS[::-1] if turned else DAYS
+    assert _split(seen=days, x=NOISE)[1].by == {
+        "time": "seen", "starts": {"train": None, "eval": "2022-08-24"}
+    }  # fmt: skip
+    mixed = [days[row * 401 % ROWS] for row in range(ROWS)]
+    assert "time" not in _split(seen=mixed, x=NOISE)[1].by
+    assert _split(day=mixed, x=NOISE)[1].by["time"] == "day", "a name says it, too"
+
+
+def test_one_row_in_a_hundred_may_be_out_of_order():
+    swapped = list(DAYS)
+    for row in range(0, 8 * 50, 50):
+        swapped[row], swapped[row + 1] = swapped[row + 1], swapped[row]
+    assert _split(seen=swapped, x=NOISE)[1].by["time"] == "seen"
+    for row in range(20, 8 * 50, 50):
+        swapped[row], swapped[row + 1] = swapped[row + 1], swapped[row]
+    assert "time" not in _split(seen=swapped, x=NOISE)[1].by
+
+
+@pytest.mark.parametrize(
+    "earlier",
+    [
+        {"date_of_birth": DAYS[::-1]},
+        {"sold_at": [None, *DAYS[1:]]},
+        {"week": [f"2021-01-{1 + row % 19:02}" for row in range(ROWS)]},
+        {"seen": [DAYS[row * 401 % ROWS] for row in range(ROWS)]},
+        # Nine of ten rows are of its last day.
+        {"shipped_at": [*DAYS[:90], *[DAYS[90]] * (ROWS - 90)]},
+    ],
+)
+def test_dates_that_cannot_decide_leave_it_to_the_next_column(earlier):
+    assert _split(**earlier, day=DAYS, x=NOISE)[1].by["time"] == "day"
+    assert "time" not in _split(**earlier, x=NOISE)[1].by
+
+
+def test_twenty_moments_are_enough():
+    weeks = [DAYS[row * 20 // ROWS * 7] for row in range(ROWS)]
+    assert _split(week=weeks, x=NOISE)[1].by["time"] == "week"
+
+
+@pytest.mark.parametrize(("last", "decides"), [(450, True), (451, False)])
+def test_half_of_the_rows_at_most_is_judged_by(last, decides):
+    days = [*DAYS[: ROWS - last], *[DAYS[ROWS - last]] * last]
+    assert ("time" in _split(day=days, x=NOISE)[1].by) is decides
+
+
+NUMBERS = np.linspace(0, 1, ROWS // 3)
+
+
+@pytest.mark.parametrize(
+    ("later", "decides"),
+    [(NUMBERS, True), (NUMBERS + 0.28, True), (NUMBERS + 0.3, False), (NUMBERS - 0.3, False)],
+)
+def test_number_to_predict_may_move_by_one_deviation(later, decides):
+    label = np.concatenate([NUMBERS, NUMBERS, later])
+    label[[5, 700]] = np.nan
+    plan, split = _split(label=label, task="regression", day=DAYS, x=NOISE)
+    assert ("time" in split.by) is decides
+    moved = (
+        "Rows from 2022-08-24 on have quite another churned than earlier ones, so day does not decide over "
+        "the split: a good model fills gaps between known rows, and may know nothing of what comes next "
+        "(data.split_by in docs/data.md)."
+    )
+    assert (moved in plan.notes) is not decides
+
+
+def test_later_rows_need_two_classes_that_earlier_ones_have():
+    assert "time" not in _split(label=np.array(["no", "yes"] * 300 + ["no"] * 300), day=DAYS, x=NOISE)[1].by
+    gaps = np.array(["no", "yes", None] * 300, dtype=object)
+    assert _split(label=gaps, day=DAYS, x=NOISE)[1].by["time"] == "day"
+
+
+@pytest.mark.parametrize(("share", "decides"), [(0.7, True), (0.73, False)])
+def test_share_of_a_class_may_move_by_a_fifth(share, decides):
+    late = (np.arange(300) < share * 300).astype(int)
+    label = np.array(["no", "yes"])[np.concatenate([np.arange(600) % 2, late])]
+    assert ("time" in _split(label=label, day=DAYS, x=NOISE)[1].by) is decides
 
 
 def test_seconds_decide_as_dates_do():
@@ -76,11 +176,16 @@ def test_labels_that_are_others_in_the_later_rows_forbid_a_split_by_time():
 
 def test_rows_of_one_person_stay_together_and_the_person_is_no_feature():
     plan, split = _split(nr=[13.0 + row // 8 * 7 for row in range(ROWS)], x=NOISE)
-    assert split.by == {"key": "nr"}
-    assert split.units == len({row // 8 for row in range(ROWS)})
+    told = "by nr: the rows of each of its 113 values stay together"
+    assert split == Split(
+        {"key": "nr"}, told, {}, len({row // 8 for row in range(ROWS)}), keeps_neighbours=True
+    )
     [person] = [d for d in plan.decisions if d.facts.name == "nr"]
     assert person.role is Role.LEFT_OUT
-    assert "names a group of 8.0 rows on average" in person.why
+    assert person.why == (
+        "names a group of 8.0 rows on average: it decides over the split, and is no feature"
+    )
+    assert [d.facts.name for d in plan.decisions if d.role is Role.LEFT_OUT] == ["nr"]
 
 
 def test_a_panel_is_seen_whatever_its_columns_are_called():
@@ -105,9 +210,39 @@ def test_a_group_that_the_user_keeps_stays_a_feature():
     assert _split(kept=["nr"], nr=[13.0 + row // 8 * 7 for row in range(ROWS)], x=NOISE)[1].by == {}
 
 
+@pytest.mark.parametrize(("groups", "is_panel"), [(600, True), (601, False), (30, True), (29, False)])
+def test_a_group_has_two_to_thirty_rows(groups, is_panel):
+    # 900 rows of 600 groups are 1.5 each, of 30 groups 30.
+    by = _split(nr=[13.0 + row % groups * 7 for row in range(ROWS)], x=NOISE)[1].by
+    assert (by == {"key": "nr"}) is is_panel
+
+
+def test_what_is_no_group_leaves_it_to_the_next_column():
+    people = [13.0 + row // 8 * 7 for row in range(ROWS)]
+    gaps = [np.nan, *people[1:]]
+    halves = [row // 8 * 7 + 0.5 for row in range(ROWS)]
+    empty = [None] * ROWS
+    assert _split(kept=["nr"], nr=people, user_id=gaps, subject=halves, x=NOISE)[1].by == {}
+    found = _split(
+        kept=["nr"],
+        nr=people,
+        key=empty,
+        user_id=gaps,
+        subject=halves,
+        label_x=people,
+        person=people,
+        x=NOISE,
+    )
+    assert found[1].by == {"key": "person"}
+    assert _split(person=people)[1].by != {"key": "person"}, "or there would be no feature left"
+
+
 def test_few_values_of_many_rows_each_are_no_groups():
     assert _split(store_id=[10 + row % 20 for row in range(ROWS)], x=NOISE)[1].by == {}
 
 
 def test_missing_cells_are_equal_to_each_other_where_rows_are_compared():
-    assert repeated_share([np.array([np.nan, np.nan, 1.0, np.inf]), np.array(["a", "a", None, None])]) == 0.25
+    texts = np.array(["a", "a", None, None], dtype=object)
+    assert repeated_share([np.array([np.nan, np.nan, 1.0, np.inf]), texts]) == 0.25
+    assert repeated_share([np.array([np.nan, 0.0])]) == 0.0, "nor is a missing one nothing"
+    assert repeated_share([np.array([])]) == 0.0
