@@ -7,6 +7,7 @@ import statistics
 import pytest
 
 from components.model_gate.check import Check
+from components.model_gate.intervals import auc_of_chance
 from components.model_gate.metrics import METRICS
 from components.model_gate.rules import Limits, Measured
 from components.model_gate.trivial import LabelStatistics, majority_per_slice, slice_columns, trivial_value
@@ -208,11 +209,24 @@ def test_check_tells_what_the_constant_answer_reaches(labels, metric, got, requi
 
 def test_metric_without_a_value_passes_nothing_and_makes_no_model_worse():
     at = Measured({"auc": 0.9}, {}, TAXI)
-    checks, _ = trivial_checks(["auc", "mean_squared_error"], {}, at, beat="one")
+    checks, _ = trivial_checks(["auc", "binary_accuracy", "mean_squared_error"], {}, at, beat="one")
     assert [(each.metric, each.passed, each.stops) for each in checks] == [
         ("auc", True, False),
+        ("binary_accuracy", False, False),
         ("mean_squared_error", False, False),
     ]
+
+
+@pytest.mark.parametrize(
+    ("metric", "value"),
+    [
+        ("auc", auc_of_chance(225, 775, confidence=0.95)),
+        ("precision", TAXI.mean),
+        ("mean_squared_error", TAXI.variance),
+    ],
+)
+def test_what_only_equals_the_constant_answer_does_not_beat_it(metric, value):
+    assert [each.passed for each in check({metric: value})] == [False]
 
 
 # The metrics come as sums of 32-bit numbers.
