@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from tfx.components import (
-    Evaluator,
     ExampleValidator,
     StatisticsGen,
     Trainer,
@@ -32,6 +31,7 @@ import tensorflow_data_validation as tfdv  # isort: skip  (after tfx, which patc
 
 from components.data_gate.component import DataGate
 from components.data_gate.span_strategy import SpanStrategy
+from components.evaluator.component import Evaluator
 from components.ingest.component import Ingest
 from components.ingest.spans import span_number
 from components.model_gate.component import ModelGate

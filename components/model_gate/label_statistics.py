@@ -13,10 +13,7 @@ import numpy as np
 import tensorflow_model_analysis as tfma
 from tensorflow_model_analysis.metrics.metric_types import StandardMetricInputsPreprocessor
 
-from components.model_gate.trivial import LABEL_PREFIX, LabelStatistics
-
-DISTINCT_LABELS = 4096
-"""More different labels than this in a slice are a continuum: they are then rounded to three digits."""
+from components.model_gate.trivial import DISTINCT_LABELS, LABEL_PREFIX, LabelStatistics, rounded_label
 
 
 class LabelStatisticsMetric(tfma.metrics.Metric):
@@ -62,7 +59,7 @@ class _Counts:
     is_rounded: bool = False
 
     def add(self, labels: Iterable[float]) -> None:
-        self.by_label.update(map(_rounded, labels) if self.is_rounded else labels)
+        self.by_label.update(map(rounded_label, labels) if self.is_rounded else labels)
         self._bound()
 
     def merge(self, other: "_Counts") -> None:
@@ -81,7 +78,7 @@ class _Counts:
             return
         exact, self.by_label, self.is_rounded = self.by_label, Counter(), True
         for label, count in exact.items():
-            self.by_label[_rounded(label)] += count
+            self.by_label[rounded_label(label)] += count
 
 
 class _LabelCounts(beam.CombineFn):
@@ -114,10 +111,6 @@ class _LabelCounts(beam.CombineFn):
             return {}
         values = dataclasses.astuple(LabelStatistics.of_counts(counts.by_label))
         return dict(zip(self._keys, values, strict=True))
-
-
-def _rounded(label: float) -> float:
-    return float(f"{label:.3g}")
 
 
 def _classes_or_numbers(labels: np.ndarray) -> list[float]:

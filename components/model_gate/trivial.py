@@ -13,6 +13,9 @@ from components.model_gate.metrics import METRICS
 LABEL_PREFIX = "label_"
 """Before the names of the label's statistics among the Evaluator's metrics."""
 
+DISTINCT_LABELS = 4096
+"""More different labels than this in a slice are a continuum: they are then rounded to three digits."""
+
 
 @dataclass(frozen=True)
 class LabelStatistics:
@@ -74,6 +77,11 @@ class LabelStatistics:
     def positives(self) -> float:
         """Rows with the label 1, of binary labels."""
         return self.mean * self.rows
+
+
+def rounded_label(label: float) -> float:
+    """One of a continuum, to three digits."""
+    return float(f"{label:.3g}")
 
 
 def trivial_value(metric: str, labels: LabelStatistics) -> float | None:

@@ -144,24 +144,24 @@ def transform(made, folder, context):
 
 def evaluate(made, folder, context):
     import tensorflow as tf
-    from tfx.components.evaluator.executor import Executor
     from tfx.utils import proto_utils
 
-    import tensorflow_model_analysis as tfma  # isort: skip
+    from components.evaluator.executor import Executor
+    from components.model_gate.eval_config import eval_config
 
     class Constant(tf.Module):
         @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
         def answer(self, examples):
             return {"outputs": tf.zeros([tf.shape(examples)[0], 1])}
 
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
+        def transform(self, examples):
+            return {"tips": tf.zeros([tf.shape(examples)[0], 1])}
+
     model = Constant()
-    folders = str(folder / "model" / "Format-Serving")
-    tf.saved_model.save(model, folders, signatures={"serving_default": model.answer})
-    config = tfma.EvalConfig(
-        model_specs=[tfma.ModelSpec(label_key="tips")],
-        slicing_specs=[tfma.SlicingSpec()],
-        metrics_specs=[tfma.MetricsSpec(metrics=[tfma.MetricConfig(class_name="BinaryAccuracy")])],
-    )
+    signatures = {"serving_default": model.answer, "transform_features": model.transform}
+    tf.saved_model.save(model, str(folder / "model" / "Format-Serving"), signatures=signatures)
+    config = eval_config(label="tips", metrics=["binary_accuracy"], slices=[["company"]])
     properties = {"eval_config": proto_utils.proto_to_json(config), "example_splits": "null"}
     inputs = {"examples": examples_in(made), "model": artifact("Model", folder, "model")}
     Executor(context).Do(

@@ -1,0 +1,15 @@
+"""Evaluator: TFX's, with an executor that measures whole batches of rows."""
+
+from tfx.components.evaluator.component import Evaluator as StockEvaluator
+from tfx.dsl.components.base import executor_spec
+
+from components.evaluator.executor import Executor
+
+
+class Evaluator(StockEvaluator):
+    """TFX's Evaluator: the same channels, the same parameters, the same results.
+
+    What its executor does not know, such as a metric of your own or thresholds, TFX's executor measures.
+    """
+
+    EXECUTOR_SPEC = executor_spec.BeamExecutorSpec(Executor)

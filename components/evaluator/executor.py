@@ -1,0 +1,236 @@
+"""The executor of Evaluator: one pass over the rows for all models, metrics and slices.
+
+On one machine it works through the files itself, on another engine of Beam each file is an element. What it
+does not know goes to TFX's executor, which it extends, as a whole.
+"""
+
+import json
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import apache_beam as beam
+import tensorflow_model_analysis as tfma
+from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+from google.protobuf import json_format
+from tfx.components.evaluator.executor import Executor as StockExecutor
+from tfx.components.util import examples_utils
+from tfx.dsl.io import fileio
+from tfx.proto import example_gen_pb2
+from tfx.types import artifact_utils, standard_component_specs
+from tfx.utils import io_utils, json_utils, path_utils, proto_utils
+
+from components.counting import counted
+from components.errors import ComponentError, SlipwayError
+from components.evaluator.reading import Judge
+from components.evaluator.request import NotOursError, Request, read_request
+from components.evaluator.results import results
+from components.evaluator.tally import Tally
+from components.evaluator.written import write_evaluation
+from components.progress import report as tell
+
+_EVAL = "eval"
+_FORMATS = (example_gen_pb2.FORMAT_TF_EXAMPLE, example_gen_pb2.FORMAT_UNSPECIFIED)
+_NOT_OURS = "not_ours"
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """One evaluation.
+
+    Attributes:
+        config: the EvalConfig, with TFMA's defaults.
+        request: the same, read.
+        models: folders of the SavedModels, by name.
+        files: of the examples.
+        schema: of the raw examples, as bytes; None where there is none.
+        folder: for the results.
+    """
+
+    config: Any
+    request: Request
+    models: Mapping[str, str]
+    files: Sequence[str]
+    schema: bytes | None
+    folder: str
+
+
+class Executor(StockExecutor):
+    """Measures models as TFX's executor does, in batches of thousands of rows."""
+
+    def Do(  # noqa: N802  (TFX's name)
+        self,
+        input_dict: dict[str, list[Any]],
+        output_dict: dict[str, list[Any]],
+        exec_properties: dict[str, Any],
+    ) -> None:
+        """Writes the artifact `evaluation`.
+
+        Raises:
+            ComponentError: the rows cannot be measured.
+        """
+        try:
+            work = _work(input_dict, output_dict, exec_properties)
+            self._measure(work)
+        except NotOursError as reason:
+            logging.warning("TFX's own executor evaluates, row by row: %s", reason)
+            super().Do(input_dict, output_dict, exec_properties)
+
+    def _measure(self, work: _Work) -> None:
+        options = PipelineOptions(self._beam_pipeline_args).view_as(StandardOptions)
+        if (options.runner or StandardOptions.DEFAULT_RUNNER) != "FnApiRunner":
+            self._measure_with_beam(work)
+            return
+        tally, judge = Tally(work.request), Judge(work.request, work.models, work.schema)
+        rows = 0
+        for place, file in enumerate(work.files):
+            for more in judge.tally(file, tally):
+                rows += more
+                tell(counted(rows, "row"), done=place, total=len(work.files))
+        _write(work, tally)
+        tell(f"{counted(rows, 'row')}, {counted(len(tally.keys), 'slice')}")
+
+    def _measure_with_beam(self, work: _Work) -> None:
+        failed = f"{work.folder}/failed.json"
+        with self._make_beam_pipeline() as pipeline:
+            _ = (
+                pipeline
+                | "Files" >> beam.Create(list(work.files))
+                | "Deal" >> beam.Reshuffle()
+                | "Count" >> beam.ParDo(_Count(work))
+                | "Merge" >> beam.CombineGlobally(_Merge(work.request))
+                | "Write" >> beam.ParDo(_Write(work, failed))
+            )
+        if fileio.exists(failed):
+            found = json.loads(fileio.open(failed).read())
+            fileio.remove(failed)
+            if _NOT_OURS in found:
+                raise NotOursError(found[_NOT_OURS])
+            raise ComponentError(found["error"], hint=found["hint"])
+
+
+class _Count(beam.DoFn):
+    """Counts the rows of a file: a Tally, or what is wrong, as a value: Beam makes text of an exception."""
+
+    def __init__(self, work: _Work) -> None:
+        self._work = work
+        self._judge: Judge | None = None
+
+    def process(self, file: str) -> Iterator[Any]:
+        tally = Tally(self._work.request)
+        try:
+            if self._judge is None:
+                self._judge = Judge(self._work.request, self._work.models, self._work.schema)
+            for _ in self._judge.tally(file, tally):
+                pass
+        except SlipwayError as error:
+            yield {"error": error.message, "hint": error.hint}
+        except NotOursError as reason:
+            yield {_NOT_OURS: str(reason)}
+        else:
+            yield tally
+
+
+class _Merge(beam.CombineFn):
+    """Adds tallies; of several failures the first counts."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+
+    def create_accumulator(self) -> Any:
+        return Tally(self._request)
+
+    def add_input(self, total: Any, found: Any) -> Any:
+        if isinstance(total, Tally) and isinstance(found, Tally):
+            try:
+                total.merge(found)
+            except SlipwayError as error:
+                return {"error": error.message, "hint": error.hint}
+            return total
+        return found if isinstance(total, Tally) else total
+
+    def merge_accumulators(self, totals: Iterable[Any]) -> Any:
+        merged = self.create_accumulator()
+        for total in totals:
+            merged = self.add_input(merged, total)
+        return merged
+
+    def extract_output(self, total: Any) -> Any:
+        return total
+
+
+class _Write(beam.DoFn):
+    """Writes the results, or what is wrong."""
+
+    def __init__(self, work: _Work, failed: str) -> None:
+        self._work = work
+        self._failed = failed
+
+    def process(self, found: Any) -> None:
+        if isinstance(found, Tally):
+            _write(self._work, found)
+        else:
+            io_utils.write_string_file(self._failed, json.dumps(found))
+
+
+def _write(work: _Work, tally: Tally) -> None:
+    values = results(work.request, tally)
+    write_evaluation(work.folder, work.config, work.request, values, work.models)
+
+
+def _work(inputs: Mapping[str, Any], outputs: Mapping[str, Any], properties: Mapping[str, Any]) -> _Work:
+    """What is to be done, from TFX's artifacts and parameters.
+
+    Raises:
+        NotOursError: it is more than this executor knows.
+    """
+    keys = standard_component_specs
+    for key in (keys.MODULE_FILE_KEY, keys.MODULE_PATH_KEY, "custom_eval_shared_model", "custom_extractors"):
+        if properties.get(key):
+            raise NotOursError(f"it has a {key} of its own")
+    if not properties.get(keys.EVAL_CONFIG_KEY) or not inputs.get(keys.MODEL_KEY):
+        raise NotOursError("it has no eval_config, or no model")
+    if json_utils.loads(properties.get(keys.FAIRNESS_INDICATOR_THRESHOLDS_KEY) or "null"):
+        raise NotOursError("it asks for fairness indicators")
+    has_baseline = bool(inputs.get(keys.BASELINE_MODEL_KEY))
+    config = tfma.EvalConfig()
+    proto_utils.json_to_proto(properties[keys.EVAL_CONFIG_KEY], config)
+    config = tfma.utils.update_eval_config_with_defaults(config, has_baseline=has_baseline, rubber_stamp=True)
+    tfma.utils.verify_eval_config(config)
+    request = read_request(json_format.MessageToDict(config, preserving_proto_field_name=True))
+    by_kind = {True: keys.BASELINE_MODEL_KEY, False: keys.MODEL_KEY}
+    folders = {}
+    for model in request.models:
+        artifact = artifact_utils.get_single_instance(inputs[by_kind[model.is_baseline]])
+        folders[model.name] = path_utils.serving_model_path(
+            artifact.uri, path_utils.is_old_model_artifact(artifact)
+        )
+    splits = json_utils.loads(properties.get(keys.EXAMPLE_SPLITS_KEY) or "null") or [_EVAL]
+    return _Work(
+        config=config,
+        request=request,
+        models=folders,
+        files=_files(inputs[keys.EXAMPLES_KEY], splits),
+        schema=_schema(inputs.get(keys.SCHEMA_KEY)),
+        folder=artifact_utils.get_single_uri(outputs[keys.EVALUATION_KEY]),
+    )
+
+
+def _files(examples: Sequence[Any], splits: Sequence[str]) -> list[str]:
+    for artifact in examples:
+        if examples_utils.get_payload_format(artifact) not in _FORMATS:
+            raise NotOursError("its examples are no tf.Examples")
+        if examples_utils.get_file_format(artifact) not in ("", None, "tfrecords_gzip", "tfrecords"):
+            raise NotOursError("its examples are in no TFRecord files")
+    folders = [uri for split in splits for uri in artifact_utils.get_split_uris(examples, split)]
+    return sorted(file for folder in folders for file in fileio.glob(io_utils.all_files_pattern(folder)))
+
+
+def _schema(schemas: Sequence[Any] | None) -> bytes | None:
+    if not schemas:
+        return None
+    folder = artifact_utils.get_single_uri(schemas)
+    schema = io_utils.SchemaReader().read(io_utils.get_only_uri_in_dir(folder))
+    serialized: bytes = schema.SerializeToString()
+    return serialized

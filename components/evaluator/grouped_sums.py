@@ -1,0 +1,124 @@
+"""Sums by slice and value: a histogram whose bins are whatever values occur. Pure."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+_PENDING = 1 << 20
+
+
+class GroupedSums:
+    """Sums of rows with the same slice and the same value.
+
+    Rows are kept until there are about a million, and then brought together, so that memory is bounded by
+    the different values that there are.
+
+    Args:
+        width: how many sums there are beside each value.
+        most: more different values than this in one slice are rounded; None: never.
+        rounded: how; takes and gives float64 [values].
+    """
+
+    def __init__(
+        self, width: int, *, most: int | None = None, rounded: Callable[[Floats], Floats] | None = None
+    ) -> None:
+        self._most = most
+        self._rounded = rounded
+        self.slices: Ints = np.zeros(0, np.int64)
+        self.values: Floats = np.zeros(0)
+        self.sums: Floats = np.zeros((0, width))
+        self.rounded_slices: set[int] = set()
+        self._pending: list[tuple[Ints, Floats, Floats]] = []
+        self._waiting = 0
+
+    def add(self, slices: Ints, values: Floats, sums: Floats) -> None:
+        """Adds rows.
+
+        Args:
+            slices: int64 [rows].
+            values: [rows], no NaN.
+            sums: [rows, width].
+        """
+        # -0.0 and 0.0 are one value, so their sign must not stay in what is told of it.
+        self._pending.append((slices, values.astype(np.float64) + 0.0, sums.astype(np.float64)))
+        self._waiting += slices.size
+        if self._waiting >= _PENDING:
+            self.compact()
+
+    def compact(self) -> None:
+        """Brings together what has the same slice and value."""
+        if not self._pending:
+            return
+        slices, values, sums = (np.concatenate(parts) for parts in zip(*self._pending, strict=True))
+        self._pending, self._waiting = [], 0
+        self._join(slices, self._round_those(slices, values), sums)
+        if self._most is not None and self.values.size > self._most:
+            counts = np.bincount(self.slices)
+            self._round_slices({int(place) for place in np.flatnonzero(counts > self._most)})
+
+    def merge(self, other: "GroupedSums", places: Ints) -> None:
+        """Takes in what was counted elsewhere.
+
+        Args:
+            other: whose slices have other places.
+            places: int64 [slices of the other], where each is here.
+        """
+        self.compact()
+        other.compact()
+        theirs = {int(places[place]) for place in other.rounded_slices}
+        self._round_slices(theirs)
+        # What is rounded there already is taken as it is.
+        slices = places[other.slices] if other.slices.size else other.slices
+        whole = ~np.isin(slices, sorted(theirs))
+        values = other.values.copy()
+        values[whole] = self._round_those(slices[whole], values[whole])
+        self._join(slices, values, other.sums)
+        if self._most is not None and self.values.size > self._most:
+            counts = np.bincount(self.slices)
+            self._round_slices({int(place) for place in np.flatnonzero(counts > self._most)})
+
+    def of_slice(self, place: int) -> tuple[Floats, Floats]:
+        """The values of one slice, rising, and their sums [values, width]; call `compact` before."""
+        start, end = np.searchsorted(self.slices, [place, place + 1])
+        return self.values[start:end], self.sums[start:end]
+
+    def __getstate__(self) -> dict[str, Any]:
+        self.compact()
+        return self.__dict__
+
+    def _round_those(self, slices: Ints, values: Floats) -> Floats:
+        if not self.rounded_slices or self._rounded is None:
+            return values
+        which = np.isin(slices, sorted(self.rounded_slices))
+        values = values.copy()
+        values[which] = self._rounded(values[which])
+        return values
+
+    def _round_slices(self, places: set[int]) -> None:
+        new = places - self.rounded_slices
+        if not new or self._rounded is None:
+            return
+        self.rounded_slices |= new
+        which = np.isin(self.slices, sorted(new))
+        values = self.values.copy()
+        values[which] = self._rounded(values[which])
+        slices, sums = self.slices, self.sums
+        self.slices, self.values, self.sums = slices[:0], values[:0], sums[:0]
+        self._join(slices, values, sums)
+
+    def _join(self, slices: Ints, values: Floats, sums: Floats) -> None:
+        slices = np.concatenate([self.slices, slices])
+        values = np.concatenate([self.values, values])
+        sums = np.concatenate([self.sums, sums])
+        order = np.lexsort((values, slices))
+        slices, values, sums = slices[order], values[order], sums[order]
+        is_first = np.ones(slices.size, bool)
+        is_first[1:] = (slices[1:] != slices[:-1]) | (values[1:] != values[:-1])
+        starts = np.flatnonzero(is_first)
+        self.slices, self.values = slices[starts], values[starts]
+        self.sums = np.add.reduceat(sums, starts, axis=0) if starts.size else sums

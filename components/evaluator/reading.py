@@ -1,0 +1,206 @@
+"""Rows of examples in large batches, with what each model answers and the columns that they are sliced by."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import tensorflow as tf
+from tensorflow_metadata.proto.v0 import schema_pb2
+from tfx_bsl.coders.example_coder import ExamplesToRecordBatchDecoder
+
+from components.errors import ComponentError
+from components.evaluator.request import ModelRequest, NotOursError, Request
+from components.evaluator.slices import Column, column_of
+from components.evaluator.tally import Judged, Tally, check_shapes
+from components.saved_model.refusal import in_words
+
+BATCH_ROWS = 4096
+"""Answers of one batch are held at once; a few thousand rows use the processor as well as more do."""
+
+_SERVE = "serving_default"
+_TRANSFORM = "transform_features"
+_READ_BYTES = 8 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Where the rows and the models are.
+
+    Attributes:
+        examples: TFRecord files of tf.Examples, those that end in .gz compressed.
+        models: SavedModels, by the names of the request's models.
+    """
+
+    examples: Sequence[str]
+    models: Mapping[str, str]
+
+
+class Judge:
+    """The models of a request in this process.
+
+    Args:
+        request: what is measured.
+        models: folders of the SavedModels, by name.
+        schema: of the raw examples, as bytes; its columns can be sliced by. None: every column can.
+
+    Raises:
+        ComponentError: a model cannot be loaded.
+        NotOursError: a model has other signatures than one that takes examples and gives one answer each.
+    """
+
+    def __init__(self, request: Request, models: Mapping[str, str], schema: bytes | None) -> None:
+        self._request = request
+        self._models = [_Model(each, models[each.name], request.columns) for each in request.models]
+        # As in TensorFlow Model Analysis, a column is looked for among the transformed ones first.
+        transformed = {name for model in self._models for name in model.columns}
+        raw = [name for name in request.columns if name not in transformed]
+        self._transformed = sorted(transformed)
+        self._decoder = _decoder(raw, schema)
+        self._raw = raw
+
+    def tally(self, file: str, tally: Tally) -> Iterator[int]:
+        """Counts the rows of a file; yields after each batch how many rows it had.
+
+        Raises:
+            ComponentError: the file is damaged; a model refuses rows; what they give cannot be measured.
+            NotOursError: answers or labels have a form that is not known here.
+        """
+        for batch in _batches(file):
+            judged = [model.judge(batch) for model in self._models]
+            for labels_and_answers, _ in judged:
+                check_shapes(self._request, labels_and_answers)
+            columns = self._columns(batch, [found for _, found in judged])
+            tally.add(columns, [each for each, _ in judged])
+            yield int(batch.shape[0])
+
+    def _columns(self, batch: Any, transformed: Sequence[Mapping[str, Any]]) -> dict[str, Column]:
+        columns = {
+            name: _of_tensors(name, [found[name] for found in transformed if name in found])
+            for name in self._transformed
+        }
+        if self._decoder is not None:
+            decoded = self._decoder.DecodeBatch(batch.numpy().tolist())
+            for name in self._raw:
+                place = decoded.schema.get_field_index(name)
+                if place >= 0 and not pa.types.is_null(decoded.column(place).type):
+                    columns[name] = _of_arrow(name, decoded.column(place))
+        return columns
+
+
+class _Model:
+    """One SavedModel; answers and labels are computed in one call, so that rows are parsed once."""
+
+    def __init__(self, request: ModelRequest, folder: str, columns: Sequence[str]) -> None:
+        if tf.io.gfile.exists(f"{folder}/keras_metadata.pb"):
+            raise NotOursError("a model is one of Keras, which has metrics of its own")
+        try:
+            self._model = tf.saved_model.load(folder)  # kept: its functions end with it
+        except Exception as error:  # TensorFlow raises whatever its parts raise
+            raise ComponentError(
+                f"{folder} cannot be loaded: {type(error).__name__}: {_first_line(error)}",
+                hint="run the training again",
+            ) from error
+        self._name = request.name or "candidate"
+        serve, answers = _signature(self._model, _SERVE)
+        transform, transformed = _signature(self._model, _TRANSFORM)
+        if len(answers) != 1:
+            raise NotOursError(f"the model gives {len(answers)} outputs")
+        [output] = answers
+        if request.label not in transformed:
+            raise NotOursError(f"{_TRANSFORM} gives no {request.label}")
+        self._label = request.label
+        self.columns = [name for name in columns if name in transformed]
+        for name, spec in (*transformed.items(), *answers.items()):
+            if name in {request.label, output, *self.columns} and not isinstance(spec, tf.TensorSpec):
+                raise NotOursError(f"{name} is no dense tensor")
+        if not (answers[output].dtype.is_floating or answers[output].dtype.is_integer):
+            raise NotOursError(f"the model answers {answers[output].dtype.name}")
+        if not (transformed[request.label].dtype.is_floating or transformed[request.label].dtype.is_integer):
+            raise NotOursError(f"{request.label} is {transformed[request.label].dtype.name}")
+        wanted = {request.label, *self.columns}
+
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+        def judge(examples: Any) -> Any:
+            found = transform(examples)
+            return serve(examples)[output], {name: found[name] for name in sorted(wanted)}
+
+        self._judge = judge.get_concrete_function()
+
+    def judge(self, batch: Any) -> tuple[Judged, dict[str, Any]]:
+        """Labels and answers of a batch, and the columns that it is sliced by."""
+        try:
+            answers, found = self._judge(batch)
+        except (tf.errors.OpError, ValueError, TypeError) as error:
+            raise ComponentError(
+                f"the {self._name} model refuses rows of the eval split: {in_words(_first_line(error))}",
+                hint="run Ingest and Transform again with the data that the model is for",
+            ) from error
+        rows = int(batch.shape[0])
+        arrays = {name: tensor.numpy() for name, tensor in found.items()}
+        return Judged(_flat(arrays[self._label], rows), _flat(answers.numpy(), rows)), arrays
+
+
+def _signature(model: Any, name: str) -> tuple[Any, dict[str, Any]]:
+    """A signature as a function of examples, and what it gives."""
+    if name not in model.signatures:
+        raise NotOursError(f"a model has no signature {name}")
+    function = model.signatures[name]
+    inputs = function.structured_input_signature[1]
+    if len(inputs) != 1 or next(iter(inputs.values())).dtype != tf.string:
+        raise NotOursError(f"the signature {name} takes no serialized examples")
+    [argument] = inputs
+    return lambda examples: function(**{argument: examples}), dict(function.structured_outputs)
+
+
+def _batches(file: str) -> Iterator[Any]:
+    kind = "GZIP" if file.endswith(".gz") else ""
+    try:
+        yield from tf.data.TFRecordDataset(file, kind, _READ_BYTES).batch(BATCH_ROWS).prefetch(2)
+    except tf.errors.OpError as error:
+        raise ComponentError(
+            f"{file} cannot be read: {_first_line(error)}", hint="run Ingest again"
+        ) from error
+
+
+def _decoder(columns: Sequence[str], schema: bytes | None) -> Any:
+    """What reads these columns of examples; None where there is nothing to read."""
+    if not columns:
+        return None
+    if schema is None:
+        return ExamplesToRecordBatchDecoder()
+    known = schema_pb2.Schema.FromString(schema)
+    wanted = schema_pb2.Schema(feature=[each for each in known.feature if each.name in set(columns)])
+    return ExamplesToRecordBatchDecoder(wanted.SerializeToString()) if wanted.feature else None
+
+
+def _of_arrow(name: str, column: Any) -> Column:
+    lengths = column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+    encoded = column.flatten().dictionary_encode()
+    codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return column_of(name, np.repeat(np.arange(len(lengths)), lengths), codes, encoded.dictionary.to_pylist())
+
+
+def _of_tensors(name: str, tensors: Sequence[Any]) -> Column:
+    """A column that several models transform: a row has the values of all."""
+    if len({tensor.dtype for tensor in tensors}) > 1:
+        raise NotOursError(f"the models transform {name} to different types")
+    values = np.concatenate([_flat(tensor, len(tensor)) for tensor in tensors], axis=1)
+    different, codes = np.unique(values, return_inverse=True)
+    rows = np.repeat(np.arange(len(values)), values.shape[1])
+    return column_of(name, rows, codes.ravel().astype(np.int64), different.tolist())
+
+
+def _flat(values: Any, rows: int) -> Any:
+    """As [rows, values of a row]."""
+    if values.ndim > 2 or values.shape[:1] != (rows,):
+        raise NotOursError(f"a model gives a tensor of the shape {list(values.shape)} for {rows} rows")
+    return values.reshape(rows, -1)
+
+
+def _first_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    about_the_graph = ("Graph execution error", "Detected at node", "<stack traces", "[[{{node")
+    useful = [line for line in lines if not line.startswith(about_the_graph)]
+    return (useful or lines or [type(error).__name__])[0][:300]

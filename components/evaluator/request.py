@@ -1,0 +1,147 @@
+"""What an EvalConfig asks for, and whether our executor can answer that as TFX's does. Pure.
+
+Whatever is not known here is not guessed at: the whole evaluation then goes to TFX's own executor.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from components.model_gate.metrics import METRICS
+
+EXAMPLE_COUNT = "ExampleCount"
+LABEL_STATISTICS = "LabelStatisticsMetric"
+ANSWERS = "AnswersMetric"
+
+_OF_THE_GATE = {
+    LABEL_STATISTICS: "components.model_gate.label_statistics",
+    ANSWERS: "components.model_gate.answers_metric",
+}
+_CLASSES = {metric.class_name for metric in METRICS.values()}
+_SIGNATURE = "serving_default"
+_TRANSFORM = "transform_features"
+
+
+class NotOursError(Exception):
+    """Something that only TFX's own executor can do; the message says what, as half a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One model.
+
+    Attributes:
+        name: stands in the metrics' keys; empty where there is one model only.
+        label: the transformed feature that holds the label.
+        is_baseline: whether the others are compared with it.
+    """
+
+    name: str
+    label: str
+    is_baseline: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to measure.
+
+    Attributes:
+        models: the candidate and, where there is one, the baseline.
+        slices: the columns of each kind of slice, sorted, each once; () is all rows.
+        metrics: the class by the metric's name, without those below.
+        example_count: the name under which rows are counted; None: they are not.
+        label_statistics: whether the labels of each slice are told of.
+        answers: whether the answers beside the labels are told of.
+    """
+
+    models: tuple[ModelRequest, ...]
+    slices: tuple[tuple[str, ...], ...]
+    metrics: Mapping[str, str]
+    example_count: str | None = None
+    label_statistics: bool = False
+    answers: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Those that any slice is made by, sorted."""
+        return tuple(sorted({column for columns in self.slices for column in columns}))
+
+
+def read_request(config: Mapping[str, Any]) -> Request:
+    """What a configuration asks for.
+
+    Args:
+        config: an EvalConfig as plain data, its keys as in the proto, TFMA's defaults filled in.
+
+    Raises:
+        NotOursError: it asks for something that is not known here.
+    """
+    _only(config, {"model_specs", "slicing_specs", "metrics_specs"}, "eval_config")
+    models = tuple(_model(spec) for spec in config.get("model_specs", ()))
+    names = [model.name for model in models]
+    if not 1 <= len(models) <= 2 or sum(not model.is_baseline for model in models) != 1:
+        raise NotOursError("it names other models than a candidate and a baseline")
+    specs = [_columns(spec) for spec in config.get("slicing_specs", [{}])]
+    metrics: dict[str, str] = {}
+    for spec in config.get("metrics_specs", ()):
+        _only(spec, {"metrics", "model_names"}, "metrics_specs")
+        if sorted(spec.get("model_names", names)) != sorted(names):
+            raise NotOursError("it has metrics of one of the models only")
+        for metric in spec.get("metrics", ()):
+            name, class_name = _metric(metric)
+            if name in metrics:
+                raise NotOursError(f"it has two metrics called {name}")
+            metrics[name] = class_name
+    if not metrics:
+        raise NotOursError("it names no metrics")
+    by_class = {class_name: name for name, class_name in metrics.items()}
+    return Request(
+        models=models,
+        slices=tuple(dict.fromkeys(specs)),
+        metrics={name: each for name, each in metrics.items() if each in _CLASSES},
+        example_count=by_class.get(EXAMPLE_COUNT),
+        label_statistics=LABEL_STATISTICS in by_class,
+        answers=ANSWERS in by_class,
+    )
+
+
+def _only(found: Mapping[str, Any], known: set[str], where: str) -> None:
+    for key, value in found.items():
+        if key not in known and value:
+            raise NotOursError(f"it has {where}.{key}")
+
+
+def _model(spec: Mapping[str, Any]) -> ModelRequest:
+    known = {"name", "label_key", "is_baseline", "signature_name", "preprocessing_function_names"}
+    _only(spec, known, "model_specs")
+    if spec.get("signature_name", _SIGNATURE) != _SIGNATURE:
+        raise NotOursError(f"it asks for the signature {spec['signature_name']}")
+    if list(spec.get("preprocessing_function_names", ())) != [_TRANSFORM]:
+        raise NotOursError(f"its labels do not come from the signature {_TRANSFORM}")
+    if not spec.get("label_key"):
+        raise NotOursError("it names no label")
+    return ModelRequest(spec.get("name", ""), spec["label_key"], bool(spec.get("is_baseline")))
+
+
+def _columns(spec: Mapping[str, Any]) -> tuple[str, ...]:
+    _only(spec, {"feature_keys"}, "slicing_specs")
+    keys: Sequence[str] = spec.get("feature_keys", ())
+    if len(set(keys)) < len(keys):
+        raise NotOursError(f"it slices by one column twice: {', '.join(keys)}")
+    return tuple(sorted(keys))
+
+
+def _metric(metric: Mapping[str, Any]) -> tuple[str, str]:
+    _only(metric, {"class_name", "module", "config"}, "metrics")
+    class_name, module = metric.get("class_name", ""), metric.get("module", "")
+    settings = json.loads(metric.get("config") or "{}")
+    if class_name in _OF_THE_GATE and module == _OF_THE_GATE[class_name] and not settings:
+        return class_name, class_name
+    if module or class_name not in {*_CLASSES, EXAMPLE_COUNT}:
+        raise NotOursError(f"it has the metric {'.'.join(filter(None, (module, class_name)))}")
+    default = {"name": "example_count"} if class_name == EXAMPLE_COUNT else {}
+    settings = {**default, **settings}
+    if set(settings) != {"name"} or not isinstance(settings["name"], str):
+        raise NotOursError(f"it has {class_name} with settings of its own")
+    return settings["name"], class_name

@@ -1,0 +1,142 @@
+"""From what was counted to the metrics' values, as TensorFlow Model Analysis defines them. Pure."""
+
+import dataclasses
+import json
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from components.evaluator.grouped_sums import Floats
+from components.evaluator.request import Request
+from components.evaluator.row_values import CONFUSION, CURVES, HINGES, MEANS
+from components.evaluator.slices import SliceKey
+from components.evaluator.tally import BUCKETS, ModelTally, Tally
+from components.model_gate.answers import Answers, Group
+from components.model_gate.trivial import LABEL_PREFIX, LabelStatistics
+
+ANSWERS_NAME = "answers"
+"""Of the metric whose value is JSON, as bytes."""
+
+# Thresholds of the AUC, and how far TensorFlow Model Analysis moves them (`binary_confusion_matrices.py`).
+_THRESHOLDS = 10_000
+_EPSILON = 1e-7
+
+Name = tuple[str, str]
+"""A model's name and a metric's."""
+Values = dict[Name, float | bytes]
+
+
+def results(request: Request, tally: Tally) -> dict[SliceKey, Values]:
+    """The values of all metrics, by slice.
+
+    Args:
+        request: what was asked for.
+        tally: what was counted.
+    """
+    tally.labels.compact()
+    for model in tally.models:
+        for sums in (model.curve, model.answers, model.cells):
+            sums.compact()
+    return {key: _of_slice(request, tally, place) for place, key in enumerate(tally.keys)}
+
+
+def _of_slice(request: Request, tally: Tally, place: int) -> Values:
+    values: Values = {}
+    for asked, model in zip(request.models, tally.models, strict=True):
+        if request.example_count is not None:
+            values[asked.name, request.example_count] = float(tally.rows[place])
+        for name, class_name in request.metrics.items():
+            values[asked.name, name] = _value(class_name, model, place)
+        if request.answers and (told := _answers(model, place).to_json()):
+            values[asked.name, ANSWERS_NAME] = json.dumps(told, separators=(",", ":")).encode()
+    if request.label_statistics:
+        labels, counts = tally.labels.of_slice(place)
+        if labels.size:
+            found = LabelStatistics.of_counts(dict(zip(labels.tolist(), counts[:, 0].tolist(), strict=True)))
+            for field, value in dataclasses.asdict(found).items():
+                values[request.models[0].name, LABEL_PREFIX + field] = value
+    return values
+
+
+def _value(class_name: str, model: ModelTally, place: int) -> float:
+    if class_name in CONFUSION:
+        return _CONFUSION[class_name](*model.sums["confusion"][place].tolist())
+    if class_name in CURVES:
+        return area(*model.curve.of_slice(place))
+    parts = model.sums[class_name][place].tolist()
+    if class_name in HINGES:
+        as_they_are, as_signs, others, rows = parts
+        return float((as_they_are if others else as_signs) / rows)
+    assert class_name in MEANS  # noqa: S101  (the request knows no others)
+    found = parts[0] / parts[1] if parts[1] else math.nan
+    return math.sqrt(found) if class_name == "RootMeanSquaredError" else found
+
+
+def area(buckets: Floats, counts: Floats) -> float:
+    """The area under the ROC curve at the thresholds of TensorFlow Model Analysis: 10,000 from 0 to 1.
+
+    Args:
+        buckets: the places of answers that occur, rising; see `tally.BUCKETS`.
+        counts: of each, positives and negatives.
+    """
+    steps = _STEPS[buckets.astype(np.int64)]
+    at = np.zeros((_THRESHOLDS, 2))
+    np.add.at(at, steps, counts)
+    above = np.cumsum(at[::-1], axis=0)[::-1]
+    totals = above[0].copy()
+    above[-1] = 0.0  # above the last threshold, which is more than 1
+    recall, fall_out = (
+        above[:, part] / totals[part] if totals[part] else np.zeros(_THRESHOLDS) for part in (0, 1)
+    )
+    return float(np.nansum((fall_out[:-1] - fall_out[1:]) * (recall[:-1] + recall[1:]) / 2))
+
+
+def _steps() -> np.ndarray:
+    """Which threshold each bucket begins at or above, as `calibration_histogram.rebin` deals them."""
+    thresholds = np.array(
+        [-_EPSILON, *((i + 1) / (_THRESHOLDS - 1) for i in range(_THRESHOLDS - 2)), 1 + _EPSILON]
+    )
+    thresholds[1:] += _EPSILON
+    starts = np.array([-math.inf, *((place - 1) / BUCKETS for place in range(1, BUCKETS + 1)), math.inf])
+    return np.searchsorted(thresholds[1:], starts, side="right")
+
+
+_STEPS = _steps()
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole > 0 else math.nan
+
+
+_CONFUSION: dict[str, Callable[[float, float, float, float], float]] = {
+    "BinaryAccuracy": lambda tp, tn, fp, fn: _share(tp + tn, tp + tn + fp + fn),
+    "F1Score": lambda tp, _tn, fp, fn: _share(2 * tp, 2 * tp + fp + fn),
+    "FalseNegatives": lambda _tp, _tn, _fp, fn: fn,
+    "FalsePositives": lambda _tp, _tn, fp, _fn: fp,
+    "Precision": lambda tp, _tn, fp, _fn: _share(tp, tp + fp),
+    "Recall": lambda tp, _tn, _fp, fn: _share(tp, tp + fn),
+    "TrueNegatives": lambda _tp, tn, _fp, _fn: tn,
+    "TruePositives": lambda tp, _tn, _fp, _fn: tp,
+}
+
+
+def _answers(model: ModelTally, place: int) -> Answers:
+    not_finite, not_told, not_binary = model.sums["answers"][place].tolist()
+    values, sums = model.answers.of_slice(place)
+    groups = {
+        answer: Group(int(rows), label, label_squared, total)
+        for answer, (rows, label, label_squared, total) in zip(values.tolist(), sums.tolist(), strict=True)
+    }
+    cells, rows = model.cells.of_slice(place)
+    return Answers(
+        groups=groups,
+        cells={
+            divmod(int(cell), model.outputs): int(many)
+            for cell, many in zip(cells.tolist(), rows[:, 0].tolist(), strict=True)
+        },
+        is_binary=not not_binary,
+        is_rounded=place in model.answers.rounded_slices,
+        not_finite=int(not_finite),
+        not_told=int(not_told),
+    )

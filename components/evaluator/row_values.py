@@ -1,0 +1,265 @@
+"""What each metric says of single rows, for a whole batch at once. Pure.
+
+A metric's value is made of sums over rows: each function here gives, for every row, what is added to those
+sums. They are the formulas of tf_keras 2.21 (`losses.py`, `metrics/`) and of TensorFlow Model Analysis 0.52
+(`metrics/mean_regression_error.py`), which its Evaluator computes, in the same precision: tf_keras computes
+in float32, where a probability of 1 - 1e-7 is another number than in float64, its logarithm a tenth away.
+
+`labels` is [rows, 1] or [rows, outputs], `answers` is [rows, outputs]; both as the model gives them.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from components.errors import ComponentError
+
+Array = Any  # of NumPy; arithmetic with scalars hides it from the type checker
+Floats = npt.NDArray[np.float64]
+RowValues = Callable[[Array, Array], Floats]
+
+# Of tf_keras: `backend.epsilon()`, and that of `tf.linalg.l2_normalize`.
+_EPSILON = np.float32(1e-7)
+_NORM_EPSILON = np.float32(1e-12)
+_TOP = 5
+_CUT = 0.5
+
+
+def one_hot(labels: Array, answers: Array) -> Array:
+    """Labels as wide as the answers: classes become rows of zeros with a one; -1 and the class after the last
+    become zeros only, as in TensorFlow Model Analysis.
+
+    Raises:
+        ComponentError: a label is no class of the model.
+    """
+    classes = answers.shape[1]
+    if labels.shape[1] == classes:
+        return labels
+    wanted = labels[:, 0]
+    if not ((wanted > -classes - 2) & (wanted < classes + 1)).all():
+        raise _outside(labels, classes)
+    return np.eye(classes + 1)[wanted.astype(np.int64)][:, :-1]
+
+
+def confusion(labels: Array, answers: Array) -> Floats:
+    """True positives, true negatives, false positives and false negatives above one half, of all classes."""
+    wanted = shares(one_hot(labels, answers))
+    above = answers > _CUT
+    return np.stack(
+        [
+            np.where(above, wanted, 0).sum(1),
+            np.where(above, 0, 1 - wanted).sum(1),
+            np.where(above, 1 - wanted, 0).sum(1),
+            np.where(above, 0, wanted).sum(1),
+        ],
+        axis=1,
+    )
+
+
+def shares(labels: Array) -> Floats:
+    """Labels as shares of a positive.
+
+    Raises:
+        ComponentError: one is no share.
+    """
+    found: Floats = labels.astype(np.float64)
+    outside = ~((found >= 0) & (found <= 1))
+    if outside.any():
+        raise ComponentError(
+            f"a label of the eval split is {labels[outside][0]:g}, and a metric that counts positives needs "
+            "labels from 0 to 1",
+            hint="choose other metrics in evaluate.metrics, or look at transform.label",
+        )
+    return found
+
+
+def _outside(labels: Array, classes: int) -> ComponentError:
+    wanted = labels.ravel()
+    bad = wanted[~((wanted >= 0) & (wanted < classes))]
+    return ComponentError(
+        f"a label of the eval split is {bad[0]:g}, and the model has {classes} classes, 0 to {classes - 1}",
+        hint="look at transform.label, and at the number of outputs of the model",
+    )
+
+
+def _mean(values: Array) -> Floats:
+    """A row's value and that it counts once."""
+    return np.stack([values.astype(np.float64), np.ones(len(values))], axis=1)
+
+
+def _keras(formula: Callable[[Array, Array], Array]) -> RowValues:
+    """A mean over rows, computed in float32."""
+
+    def values(labels: Array, answers: Array) -> Floats:
+        with np.errstate(all="ignore"):
+            return _mean(formula(labels.astype(np.float32), answers.astype(np.float32)))
+
+    return values
+
+
+def _accuracy(labels: Array, answers: Array) -> Array:
+    return (labels == answers).mean(1)
+
+
+def _binary_crossentropy(labels: Array, answers: Array) -> Array:
+    answers = _clip(answers, np.float32(1) - _EPSILON)
+    found = labels * np.log(answers + _EPSILON) + (1 - labels) * np.log(1 - answers + _EPSILON)
+    return -found.mean(1)
+
+
+def _categorical_accuracy(labels: Array, answers: Array) -> Array:
+    return _highest(labels) == _highest(answers)
+
+
+def _sparse_categorical_accuracy(labels: Array, answers: Array) -> Array:
+    return labels[:, 0] == _highest(answers)
+
+
+def _categorical_hinge(labels: Array, answers: Array) -> Array:
+    wanted = (labels * answers).sum(1)
+    other = ((1 - labels) * answers).max(1)
+    return np.maximum(other - wanted + 1, 0)
+
+
+def _cosine_similarity(labels: Array, answers: Array) -> Array:
+    return (_normal(labels) * _normal(answers)).sum(1)
+
+
+def _kl_divergence(labels: Array, answers: Array) -> Array:
+    labels, answers = _clip(labels, np.float32(1)), _clip(answers, np.float32(1))
+    return (labels * np.log(labels / answers)).sum(1)
+
+
+def _log_cosh_error(labels: Array, answers: Array) -> Array:
+    x = answers - labels
+    return (x + np.logaddexp(np.float32(0), -2 * x) - np.log(np.float32(2))).mean(1)
+
+
+def _poisson(labels: Array, answers: Array) -> Array:
+    return (answers - labels * np.log(answers + _EPSILON)).mean(1)
+
+
+def _sparse_categorical_crossentropy(labels: Array, answers: Array) -> Array:
+    wanted, classes = labels[:, 0].astype(np.int64), answers.shape[1]
+    if not ((wanted >= 0) & (wanted < classes)).all():
+        raise _outside(labels, classes)
+    logs = np.log(_clip(answers, np.float32(1) - _EPSILON))
+    highest = logs.max(1, keepdims=True)
+    whole = np.log(np.exp(logs - highest).sum(1)) + highest[:, 0]
+    return whole - logs[np.arange(len(logs)), wanted]
+
+
+def _top(wanted: Array, answers: Array) -> Array:
+    """Whether fewer than five classes are more probable than the one that is wanted."""
+    inside = (wanted >= 0) & (wanted < answers.shape[1])
+    own = answers[np.arange(len(answers)), np.where(inside, wanted, 0)]
+    return inside & np.isfinite(answers).all(1) & ((answers > own[:, None]).sum(1) < _TOP)
+
+
+def _top_k_categorical_accuracy(labels: Array, answers: Array) -> Array:
+    return _top(_highest(labels), answers)
+
+
+def _sparse_top_k_categorical_accuracy(labels: Array, answers: Array) -> Array:
+    return _top(labels[:, 0].astype(np.int64), answers)
+
+
+def _clip(values: Array, most: np.float32) -> Array:
+    return np.clip(values, _EPSILON, most)
+
+
+def _highest(values: Array) -> Array:
+    """Which is the highest; what is no number never is."""
+    return np.where(np.isnan(values), -np.inf, values).argmax(1)
+
+
+def _normal(values: Array) -> Array:
+    return values / np.sqrt(np.maximum((values * values).sum(1, keepdims=True), _NORM_EPSILON))
+
+
+def _hinge(power: int) -> RowValues:
+    """Sums for labels as they are (-1 and 1), for 0 and 1 as -1 and 1, and how many are neither 0 nor 1.
+
+    tf_keras asks that of each of its batches; here it is asked of a whole slice.
+    """
+
+    def values(labels: Array, answers: Array) -> Floats:
+        labels, answers = labels.astype(np.float32), answers.astype(np.float32)
+        as_they_are, as_signs = (
+            (np.maximum(1 - each * answers, 0) ** power).mean(1) for each in (labels, 2 * labels - 1)
+        )
+        others = ((labels != 0) & (labels != 1)).sum(1)
+        return np.stack([as_they_are, as_signs, others, np.ones(len(labels))], axis=1).astype(np.float64)
+
+    return values
+
+
+def _root_mean_squared_error(labels: Array, answers: Array) -> Floats:
+    squares = (answers.astype(np.float32) - labels.astype(np.float32)) ** 2
+    return np.stack([squares.sum(1, dtype=np.float64), np.full(len(squares), squares.shape[1])], axis=1)
+
+
+def _error(formula: Callable[[Array, Array], Array]) -> RowValues:
+    """A mean over all outputs of all rows without those where it is not defined."""
+
+    def values(labels: Array, answers: Array) -> Floats:
+        with np.errstate(all="ignore"):
+            found = formula(one_hot(labels, answers), answers).astype(np.float64)
+        is_known = ~np.isnan(found)
+        return np.stack([np.where(is_known, found, 0).sum(1), is_known.sum(1)], axis=1)
+
+    return values
+
+
+def _percentage(labels: Array, answers: Array) -> Array:
+    found: Array = np.where(labels == 0, np.nan, 100 * np.abs((labels - answers) / labels))
+    return found
+
+
+CONFUSION = {
+    "BinaryAccuracy",
+    "F1Score",
+    "FalseNegatives",
+    "FalsePositives",
+    "Precision",
+    "Recall",
+    "TrueNegatives",
+    "TruePositives",
+}
+"""Classes of metrics that are made of the counts above one half."""
+
+HINGES: dict[str, RowValues] = {"Hinge": _hinge(1), "SquaredHinge": _hinge(2)}
+
+MEANS: dict[str, RowValues] = {
+    "Accuracy": _keras(_accuracy),
+    "BinaryCrossentropy": _keras(_binary_crossentropy),
+    "CategoricalAccuracy": _keras(_categorical_accuracy),
+    "CategoricalHinge": _keras(_categorical_hinge),
+    "CosineSimilarity": _keras(_cosine_similarity),
+    "KLDivergence": _keras(_kl_divergence),
+    "LogCoshError": _keras(_log_cosh_error),
+    "MeanAbsoluteError": _error(lambda labels, answers: np.abs(labels - answers)),
+    "MeanAbsolutePercentageError": _error(_percentage),
+    "MeanSquaredError": _error(lambda labels, answers: (labels - answers).astype(np.float64) ** 2),
+    "MeanSquaredLogarithmicError": _error(
+        lambda labels, answers: (np.log(labels + 1) - np.log(answers + 1)).astype(np.float64) ** 2
+    ),
+    "Poisson": _keras(_poisson),
+    "RootMeanSquaredError": _root_mean_squared_error,
+    "SparseCategoricalAccuracy": _keras(_sparse_categorical_accuracy),
+    "SparseCategoricalCrossentropy": _keras(_sparse_categorical_crossentropy),
+    "SparseTopKCategoricalAccuracy": _keras(_sparse_top_k_categorical_accuracy),
+    "TopKCategoricalAccuracy": _keras(_top_k_categorical_accuracy),
+}
+"""Classes of metrics that are a sum divided by another; of the root mean squared error, before the root."""
+
+CURVES = {"AUC"}
+"""Classes of metrics that need the answers' distribution."""
+
+ONE_LABEL = {"SparseCategoricalAccuracy", "SparseCategoricalCrossentropy", "SparseTopKCategoricalAccuracy"}
+"""Classes of metrics whose label is one number."""
+
+ONE_LABEL_AN_ANSWER = {"Accuracy"}
+"""Classes of metrics that take as many labels as answers."""

@@ -1,0 +1,138 @@
+"""Which rows of a batch belong to which slices: by the values of columns, and by their crosses. Pure.
+
+As in TensorFlow Model Analysis, a row without a value of the column is in none of its slices, and a row with
+several values is in the slice of each.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from components.errors import ComponentError
+
+MOST_SLICES = 10_000
+"""Of one evaluation. A column with more values than that identifies rows rather than groups them."""
+
+Value = str | int | float
+SliceKey = tuple[tuple[str, Value], ...]
+"""Columns with their values, by the columns' names; () is the slice of all rows."""
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """The values of a column in a batch, each value of a row once.
+
+    Attributes:
+        rows: int64 [values of all rows], which row each stands in, ascending.
+        codes: int64 [values of all rows], its place in `values`.
+        values: the different ones.
+    """
+
+    rows: Ints
+    codes: Ints
+    values: Sequence[Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """Rows and the slices that they are in.
+
+    Attributes:
+        rows: int64 [memberships].
+        slices: int64 [memberships], places in `keys`.
+        keys: the slices.
+    """
+
+    rows: Ints
+    slices: Ints
+    keys: Sequence[SliceKey]
+
+
+def column_of(name: str, rows: Ints, codes: Ints, values: Sequence[Any]) -> Column:
+    """A column of values as they were read.
+
+    Args:
+        name: for the error.
+        rows: which row each value stands in, ascending.
+        codes: its place in `values`.
+        values: bytes, text, or numbers.
+
+    Raises:
+        ComponentError: text is not UTF-8, which no slice can be called by.
+    """
+    many = max(len(values), 1)
+    if rows.size > 1 and (rows[1:] == rows[:-1]).any():
+        pairs = np.unique(rows * many + codes)
+        rows, codes = pairs // many, pairs % many
+    return Column(
+        rows, codes, [_text(name, value) if isinstance(value, bytes) else value for value in values]
+    )
+
+
+def members(spec: Sequence[str], columns: Mapping[str, Column], rows: int) -> Members:
+    """The slices by some columns.
+
+    Args:
+        spec: names of columns, sorted; none: all rows are one slice.
+        columns: those that there are; without one of `spec` there is no slice.
+        rows: in the batch.
+    """
+    found, codes = np.arange(rows), np.zeros(rows, np.int64)
+    many = 1
+    for name in spec:
+        if name not in columns:
+            return Members(np.zeros(0, np.int64), np.zeros(0, np.int64), [])
+        column = columns[name]
+        counts = np.bincount(column.rows, minlength=rows)
+        starts = np.cumsum(counts) - counts
+        repeats = counts[found]
+        before = np.repeat(np.arange(found.size), repeats)
+        within = np.arange(before.size) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+        entries = starts[found[before]] + within
+        codes = codes[before] * len(column.values) + column.codes[entries]
+        found = found[before]
+        many *= len(column.values)
+    different, slices = np.unique(codes, return_inverse=True)
+    return Members(found, slices.astype(np.int64), [_key(int(code), spec, columns) for code in different])
+
+
+def check_number(keys: Iterable[SliceKey]) -> None:
+    """Refuses more slices than can be told apart with sense.
+
+    Raises:
+        ComponentError: with the columns that make most of them.
+    """
+    by_columns: dict[tuple[str, ...], int] = {}
+    for key in keys:
+        columns = tuple(column for column, _ in key)
+        by_columns[columns] = by_columns.get(columns, 0) + 1
+    if sum(by_columns.values()) <= MOST_SLICES:
+        return
+    columns, number = max(by_columns.items(), key=lambda item: item[1])
+    raise ComponentError(
+        f"evaluate.slices: the values of {' with '.join(columns)} make more than {MOST_SLICES:,} slices "
+        f"({number:,} so far), and that is the most of an evaluation",
+        hint="slice by a column with fewer values, such as a range or a group of them",
+    )
+
+
+def _key(code: int, spec: Sequence[str], columns: Mapping[str, Column]) -> SliceKey:
+    parts = []
+    for name in reversed(spec):
+        code, value = divmod(code, len(columns[name].values))
+        parts.append((name, columns[name].values[value]))
+    return tuple(reversed(parts))
+
+
+def _text(name: str, value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError as error:
+        raise ComponentError(
+            f"evaluate.slices: {name} holds {value!r}, which is not UTF-8, so no slice can be called by it",
+            hint="slice by another column, or have the text written as UTF-8",
+        ) from error

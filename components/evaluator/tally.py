@@ -1,0 +1,286 @@
+"""All that is counted of an evaluation, in a form that parts of it add up: by slice and by model. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from components.errors import ComponentError
+from components.evaluator.grouped_sums import Floats, GroupedSums, Ints
+from components.evaluator.request import NotOursError, Request
+from components.evaluator.row_values import (
+    CONFUSION,
+    CURVES,
+    HINGES,
+    MEANS,
+    ONE_LABEL,
+    ONE_LABEL_AN_ANSWER,
+    confusion,
+    one_hot,
+    shares,
+)
+from components.evaluator.slices import Column, SliceKey, check_number, members
+from components.model_gate.answers import DISTINCT_ANSWERS
+from components.model_gate.trivial import DISTINCT_LABELS, rounded_label
+
+Array = Any
+
+BUCKETS = 10_000
+"""Buckets of answers between 0 and 1 that a curve is made of, as TensorFlow Model Analysis has them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What one model says of a batch.
+
+    Attributes:
+        labels: [rows, 1] or [rows, outputs], numbers.
+        answers: [rows, outputs], numbers.
+    """
+
+    labels: Array
+    answers: Array
+
+
+class ModelTally:
+    """What is counted of one model.
+
+    Attributes:
+        sums: by the metrics' class, float64 [slices, parts]; those of `answers` are rows whose answer is not
+            finite, that are not told of, and that are not binary.
+        curve: by slice and bucket, positives and negatives.
+        answers: by slice and answer, rows and the sums of labels, of their squares, and of answers.
+        cells: by slice and label * outputs + answer, rows.
+        outputs: how many the model has; 0 before its first row.
+    """
+
+    def __init__(self) -> None:
+        self.sums: dict[str, Floats] = {}
+        self.curve = GroupedSums(2)
+        self.answers = GroupedSums(4, most=DISTINCT_ANSWERS, rounded=least_of)
+        self.cells = GroupedSums(1)
+        self.outputs = 0
+
+    def add(self, request: Request, judged: Judged, rows: Ints, slices: Ints, many: int) -> None:
+        """Counts a batch.
+
+        Args:
+            request: which metrics.
+            judged: the batch.
+            rows, slices: which row is in which slice.
+            many: how many slices there are.
+        """
+        labels, answers = judged.labels, judged.answers
+        self.outputs = answers.shape[1]
+        classes = set(request.metrics.values())
+        for name, formula in {**MEANS, **HINGES}.items():
+            if name in classes:
+                self._add(name, formula(labels, answers)[rows], slices, many)
+        if classes & CONFUSION:
+            self._add("confusion", confusion(labels, answers)[rows], slices, many)
+        if classes & CURVES:
+            self._add_curve(labels, answers, rows, slices)
+        if request.answers:
+            self._add_answers(labels.astype(np.float64), answers.astype(np.float64), rows, slices, many)
+
+    def merge(self, other: "ModelTally", places: Ints, many: int) -> None:
+        """Takes in what was counted elsewhere.
+
+        Args:
+            other: whose slices have other places.
+            places: where each is here.
+            many: how many slices there are here.
+        """
+        for name, theirs in other.sums.items():
+            self.sums[name] = _grown(self.sums.get(name), many, theirs.shape[1])
+            self.sums[name][places[: len(theirs)]] += theirs
+        self.curve.merge(other.curve, places)
+        self.answers.merge(other.answers, places)
+        self.cells.merge(other.cells, places)
+        self.outputs = self.outputs or other.outputs
+
+    def _add(self, name: str, values: Floats, slices: Ints, many: int) -> None:
+        self.sums[name] = _grown(self.sums.get(name), many, values.shape[1])
+        for part in range(values.shape[1]):
+            self.sums[name][:, part] += np.bincount(slices, weights=values[:, part], minlength=many)
+
+    def _add_curve(self, labels: Array, answers: Array, rows: Ints, slices: Ints) -> None:
+        lost = int(np.isnan(answers).any(1).sum())
+        if lost:
+            raise ComponentError(
+                f"the model answers NaN to {lost:,} of {len(answers):,} rows that it was asked at once, and "
+                "auc cannot be computed of that",
+                hint="look at what the model divides by or takes the logarithm of",
+            )
+        wanted = shares(one_hot(labels, answers))
+        buckets = _bucket(answers).ravel()
+        counts = np.stack([wanted.ravel(), 1 - wanted.ravel()], axis=1)
+        width = answers.shape[1]
+        entries = (rows[:, None] * width + np.arange(width)).ravel() if width > 1 else rows
+        self.curve.add(np.repeat(slices, width), buckets[entries].astype(np.float64), counts[entries])
+
+    def _add_answers(self, labels: Floats, answers: Floats, rows: Ints, slices: Ints, many: int) -> None:
+        finite = np.isfinite(answers).all(1)
+        told = np.zeros(len(answers), bool)
+        if answers.shape[1] == labels.shape[1] == 1:
+            label, answer = labels[:, 0], answers[:, 0]
+            told = finite & np.isfinite(label)
+            sums = np.stack([np.ones(len(label)), label, label * label, answer], axis=1)
+            kept = told[rows]
+            self.answers.add(slices[kept], answer[rows[kept]], sums[rows[kept]])
+            is_binary = ((label == 0) | (label == 1)) & (answer >= 0) & (answer <= 1)
+        else:
+            cells, told = _cells(labels, answers, finite)
+            kept = told[rows]
+            self.cells.add(slices[kept], cells[rows[kept]], np.ones((int(kept.sum()), 1)))
+            is_binary = np.ones(len(answers), bool)
+        flags = np.stack([~finite, finite & ~told, told & ~is_binary], axis=1).astype(np.float64)
+        self._add("answers", flags[rows], slices, many)
+
+
+class Tally:
+    """All that is counted.
+
+    Attributes:
+        keys: the slices, in the order in which they were met.
+        rows: float64 [slices].
+        labels: by slice and label, how often it occurs: those of the first model.
+        models: one for each of the request's.
+    """
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._places: dict[SliceKey, int] = {}
+        self.keys: list[SliceKey] = []
+        self.rows: Floats = np.zeros(0)
+        self.labels = GroupedSums(1, most=DISTINCT_LABELS, rounded=_rounded_labels)
+        self.models = [ModelTally() for _ in request.models]
+
+    def add(self, columns: Mapping[str, Column], judged: Sequence[Judged]) -> None:
+        """Counts a batch.
+
+        Args:
+            columns: those that it is sliced by.
+            judged: what each model says of it.
+
+        Raises:
+            ComponentError: there are too many slices; a metric is not defined for the labels or answers.
+        """
+        many = len(judged[0].labels)
+        rows, slices = [], []
+        for spec in self._request.slices:
+            found = members(spec, columns, many)
+            rows.append(found.rows)
+            slices.append(self._place(found.keys)[found.slices])
+        check_number(self.keys)
+        self._add(np.concatenate(rows), np.concatenate(slices), judged)
+
+    def _add(self, rows: Ints, slices: Ints, judged: Sequence[Judged]) -> None:
+        many = len(self.keys)
+        self.rows = _grown(self.rows[:, None], many, 1)[:, 0] + np.bincount(slices, minlength=many)
+        for labels in _labels(judged[0].labels).T if self._request.label_statistics else ():
+            kept = ~np.isnan(labels)[rows]
+            self.labels.add(slices[kept], labels[rows[kept]], np.ones((int(kept.sum()), 1)))
+        for model, each in zip(self.models, judged, strict=True):
+            model.add(self._request, each, rows, slices, many)
+
+    def merge(self, other: "Tally") -> None:
+        """Takes in what was counted elsewhere, of the same request.
+
+        Raises:
+            ComponentError: there are too many slices.
+        """
+        places = self._place(other.keys)
+        check_number(self.keys)
+        many = len(self.keys)
+        self.rows = _grown(self.rows[:, None], many, 1)[:, 0]
+        self.rows[places[: len(other.rows)]] += other.rows
+        self.labels.merge(other.labels, places)
+        for mine, theirs in zip(self.models, other.models, strict=True):
+            mine.merge(theirs, places, many)
+
+    def _place(self, keys: Sequence[SliceKey]) -> Ints:
+        for key in keys:
+            if key not in self._places:
+                self._places[key] = len(self.keys)
+                self.keys.append(key)
+        return np.array([self._places[key] for key in keys], np.int64)
+
+
+def least_of(answers: Floats) -> Floats:
+    """`model_gate.answers.least` of each."""
+    sure = (answers >= 0.5) & (answers <= 1.0)
+    return np.where(sure, 1.0 - _three_digits(1.0 - answers, np.ceil), _three_digits(answers, np.floor))
+
+
+def _three_digits(values: Floats, whole: Any) -> Floats:
+    known = np.where(values == 0, 1.0, np.abs(values))
+    scale = 10.0 ** (np.floor(np.log10(known)) - 2)
+    return np.where(values == 0, 0.0, whole(values / scale) * scale)
+
+
+def _rounded_labels(labels: Floats) -> Floats:
+    different, places = np.unique(labels, return_inverse=True)
+    return np.array([rounded_label(label) for label in different.tolist()])[places]
+
+
+def _grown(sums: Floats | None, many: int, parts: int) -> Floats:
+    found = np.zeros((many, parts))
+    if sums is not None:
+        found[: len(sums)] = sums
+    return found
+
+
+def _bucket(answers: Array) -> Ints:
+    """The place of an answer: 0 below zero, 1 to `BUCKETS` from 0 to 1, the last from 1."""
+    place = answers.astype(np.float64) * BUCKETS + 1
+    found: Ints = np.clip(place, 0, BUCKETS + 1).astype(np.int64)
+    return found
+
+
+def _labels(labels: Array) -> Floats:
+    """The labels of rows as numbers, [rows, most of a row], NaN where there is none.
+
+    A one-hot vector counts as its class; otherwise each number of a vector is a label.
+    """
+    values: Floats = labels.astype(np.float64)
+    if values.shape[1] == 1:
+        return values
+    is_class = (np.count_nonzero(values, axis=1) == 1) & (values.max(1) == 1)
+    if is_class.all():
+        values = values.argmax(1).astype(np.float64)[:, None]
+    else:
+        classes = np.full_like(values, np.nan)
+        classes[:, 0] = values.argmax(1)
+        values = np.where(is_class[:, None], classes, values)
+    return values
+
+
+def _cells(labels: Floats, answers: Floats, finite: Array) -> tuple[Floats, Array]:
+    """Label and answer of rows as one number, and of which rows they are known."""
+    outputs = answers.shape[1]
+    if outputs == 1:
+        return np.zeros(len(answers)), np.zeros(len(answers), bool)
+    if labels.shape[1] == 1:
+        wanted = labels[:, 0]
+        told = finite & (wanted >= 0) & (wanted < outputs) & (wanted == np.floor(wanted))
+    else:
+        told = finite & (np.sort(labels, axis=1) == [0.0] * (outputs - 1) + [1.0]).all(1)
+        wanted = labels.argmax(1).astype(np.float64)
+    cells = np.where(told, wanted, 0) * outputs + np.where(told[:, None], answers, 0).argmax(1)
+    return cells, told
+
+
+def check_shapes(request: Request, judged: Judged) -> None:
+    """Leaves to TFX's own executor what its metrics may or may not take.
+
+    Raises:
+        NotOursError: labels do not go with the answers as a number, a class, or a number for each output.
+    """
+    width, outputs = judged.labels.shape[1], judged.answers.shape[1]
+    classes = set(request.metrics.values())
+    if outputs == 0 or width not in (1, outputs):
+        raise NotOursError(f"a row has {width} labels and {outputs} answers")
+    if (width > 1 and classes & ONE_LABEL) or (width != outputs and classes & ONE_LABEL_AN_ANSWER):
+        raise NotOursError(f"a metric does not take {width} labels and {outputs} answers a row")

@@ -1,0 +1,81 @@
+"""Writes metrics as TensorFlow Model Analysis does, so that all that reads its results reads these."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import tensorflow as tf
+import tensorflow_model_analysis as tfma
+from google.protobuf import json_format
+from tensorflow_model_analysis.proto import config_pb2, metrics_for_slice_pb2, validation_result_pb2
+from tensorflow_model_analysis.slicer.slicer_lib import serialize_slice_key
+from tensorflow_model_analysis.writers.metrics_plots_and_validations_writer import (
+    convert_slice_metrics_to_proto,
+)
+
+from components.evaluator.request import Request
+from components.evaluator.results import Values
+from components.evaluator.slices import SliceKey
+
+
+def write_evaluation(
+    folder: str,
+    config: Any,
+    request: Request,
+    values: Mapping[SliceKey, Values],
+    models: Mapping[str, str],
+) -> None:
+    """Writes the files that TFX's own executor would have written.
+
+    Args:
+        folder: where to.
+        config: the EvalConfig, with TFMA's defaults.
+        request: the same, as it was read.
+        values: of each slice.
+        models: where they are, by name; for people to read.
+    """
+    tf.io.gfile.makedirs(folder)
+    metrics = (
+        convert_slice_metrics_to_proto((key, _with_differences(request, each)), None)
+        for key, each in values.items()
+    )
+    _write(f"{folder}/metrics-00000-of-00001.tfrecord", metrics)
+    for name, message in (
+        ("plots", metrics_for_slice_pb2.PlotsForSlice),
+        ("attributions", metrics_for_slice_pb2.AttributionsForSlice),
+    ):
+        empty = [message(slice_key=serialize_slice_key(key)) for key in values]
+        _write(f"{folder}/{name}-00000-of-00001.tfrecord", empty)
+    # A request has no thresholds, or it would have gone to TFX's own executor.
+    _write(
+        f"{folder}/validations.tfrecord", [validation_result_pb2.ValidationResult(missing_thresholds=True)]
+    )
+    run = config_pb2.EvalRun(
+        eval_config=config,
+        version=tfma.version.VERSION,
+        data_location="<user provided PCollection>",
+        file_format="<unknown>",
+        model_locations=models,
+    )
+    with tf.io.gfile.GFile(f"{folder}/eval_config.json", "w") as file:
+        file.write(json_format.MessageToJson(run) + "\n")
+
+
+def _with_differences(request: Request, values: Values) -> dict[Any, float | bytes]:
+    """By TFMA's keys; numbers that both models have with the candidate's less the baseline's."""
+    found: dict[Any, float | bytes] = {
+        tfma.metrics.MetricKey(name=name, model_name=model, example_weighted=False): value
+        for (model, name), value in values.items()
+    }
+    baseline = next((model.name for model in request.models if model.is_baseline), None)
+    for (model, name), value in values.items():
+        other = values.get((baseline, name)) if baseline is not None else None
+        if model != baseline and isinstance(value, float) and isinstance(other, float):
+            key = tfma.metrics.MetricKey(name=name, model_name=model, example_weighted=False)
+            found[key.make_diff_key()] = value - other
+    return found
+
+
+def _write(path: str, messages: Iterable[Any]) -> None:
+    with tf.io.TFRecordWriter(path) as file:
+        for message in messages:
+            file.write(message.SerializeToString())

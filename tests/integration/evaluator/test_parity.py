@@ -1,0 +1,350 @@
+"""Our executor against TFX's own as oracle: every metric, slice and model, and all that the files hold."""
+
+import json
+import math
+import os
+import random
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from components.model_gate.metrics import METRICS
+
+pytestmark = [
+    pytest.mark.slow,
+    # TFX's and TensorFlow's own imports warn of what they will change in themselves.
+    pytest.mark.filterwarnings("default"),
+]
+
+TOLERANCE = 1e-6
+SLICES = [["text"], ["whole"], ["fraction"], ["tags"], ["text", "whole"], ["tags", "text"], ["bucket"]]
+ROWS = 300
+# The one in the process, which is not asked, and another of Beam that needs no server.
+RUNNERS = ("FnApiRunner", "BundleBasedDirectRunner")
+SCHEMA = """
+feature { name: "text" type: BYTES }
+feature { name: "whole" type: INT presence { min_fraction: 1 } shape { dim { size: 1 } } }
+feature { name: "fraction" type: FLOAT }
+feature { name: "tags" type: BYTES }
+feature { name: "label" type: FLOAT }
+feature { name: "candidate" type: FLOAT }
+feature { name: "baseline" type: FLOAT }
+"""
+
+
+@pytest.fixture(scope="module")
+def tfx():
+    """TFX's and our executor with what they need, imported once."""
+    os.environ.setdefault("TF_USE_LEGACY_KERAS", "0")
+    import tensorflow as tf
+    import tensorflow_model_analysis as tfma
+    from tfx.components.evaluator.executor import Executor as Stock
+    from tfx.types import standard_artifacts
+    from tfx.utils import path_utils, proto_utils
+
+    from components.evaluator.executor import Executor
+
+    return SimpleNamespace(
+        Executor=Executor,
+        Stock=Stock,
+        artifacts=standard_artifacts,
+        path_utils=path_utils,
+        proto_utils=proto_utils,
+        tf=tf,
+        tfma=tfma,
+    )
+
+
+@pytest.fixture(scope="module")
+def saved(tfx):
+    """Writes a model that answers what stands in a column; `doubled` is what it transforms `whole` to."""
+    tf = tfx.tf
+
+    def save(folder, column, *, outputs, labels, label_dtype=tf.float32):
+        floats = {column: tf.io.FixedLenFeature([outputs], tf.float32)}
+        both = {
+            "label": tf.io.FixedLenFeature([labels], tf.float32),
+            "whole": tf.io.FixedLenFeature([1], tf.int64),
+        }
+        spec = [tf.TensorSpec([None], tf.string, name="examples")]
+        module = tf.Module()
+
+        @tf.function(input_signature=spec)
+        def serve(examples):
+            return {"outputs": tf.io.parse_example(examples, floats)[column]}
+
+        @tf.function(input_signature=spec)
+        def transform(examples):
+            found = tf.io.parse_example(examples, both)
+            as_text = label_dtype == tf.string
+            label = tf.strings.as_string(found["label"]) if as_text else tf.cast(found["label"], label_dtype)
+            return {"label": label, "bucket": found["whole"] % 3, "other": found["whole"]}
+
+        module.serve, module.transform = serve, transform
+        model = tfx.artifacts.Model()
+        model.uri = str(folder)
+        signatures = {"serving_default": serve, "transform_features": transform}
+        tf.saved_model.save(module, tfx.path_utils.serving_model_path(model.uri), signatures=signatures)
+        return model
+
+    return save
+
+
+@pytest.fixture(scope="module")
+def evaluate(tfx, tmp_path_factory):
+    """Runs an executor; returns the folder of its results."""
+
+    def ran(examples, config, models, *, stock=False, runner="FnApiRunner"):
+        out = tmp_path_factory.mktemp("stock" if stock else "ours")
+        schema = tfx.artifacts.Schema()
+        schema.uri = str(out / "schema")
+        Path(schema.uri).mkdir()
+        Path(schema.uri, "schema.pbtxt").write_text(SCHEMA)
+        evaluation, blessing = tfx.artifacts.ModelEvaluation(), tfx.artifacts.ModelBlessing()
+        evaluation.uri, blessing.uri = str(out / "evaluation"), str(out / "blessing")
+        executor_class = tfx.Stock if stock else tfx.Executor
+        context = executor_class.Context(
+            beam_pipeline_args=[f"--runner={runner}"], tmp_dir=str(out / "tmp"), unique_id="1"
+        )
+        executor_class(context).Do(
+            {
+                "examples": [examples],
+                "schema": [schema],
+                "model": [models["candidate"]],
+                **({"baseline_model": [models["baseline"]]} if "baseline" in models else {}),
+            },
+            {"evaluation": [evaluation], "blessing": [blessing]},
+            {"eval_config": tfx.proto_utils.proto_to_json(config), "example_splits": "null"},
+        )
+        return Path(evaluation.uri)
+
+    return ran
+
+
+def made_rows(outputs, labels, *, label, answer):
+    """Rows with columns to slice by, some of them empty, and what each model answers."""
+    draw = random.Random(7)  # noqa: S311
+    rows = []
+    for _ in range(ROWS):
+        wanted = label(draw)
+        rows.append(
+            {
+                "text": draw.choice([["a"], ["b"], ["ü"], [], ["a"]]),
+                "whole": [draw.choice([0, 1, 2, 7])],
+                "fraction": draw.choice([[0.5], [-1.25], [0.1], []]),
+                "tags": draw.choice([[], ["x"], ["x", "y"], ["y", "y"], ["z", "x", "y"]]),
+                "label": [float(value) for value in wanted],
+                "candidate": [float(value) for value in answer(draw, wanted, 0.6)],
+                "baseline": [float(value) for value in answer(draw, wanted, 0.2)],
+            }
+        )
+    return rows
+
+
+def probability(draw, wanted, skill):
+    found = min(max(skill * (wanted[0] - 0.5) + draw.random(), 0.0), 1.0)
+    return [draw.choice([found, found, found, round(found, 4), 0.5, 0.0, 1.0, 1 - 1e-8])]
+
+
+def probabilities(draw, wanted, skill):
+    hot = wanted if len(wanted) > 1 else [float(place == wanted[0]) for place in range(7)]
+    weights = [draw.random() + skill * each for each in hot]
+    return [weight / sum(weights) for weight in weights]
+
+
+def a_class(draw):
+    return [draw.randrange(7)]
+
+
+def one_hot_class(draw):
+    place = draw.randrange(7)
+    return [float(place == each) for each in range(7)]
+
+
+CASES = {
+    "binary": (1, 1, lambda draw: [draw.randrange(2)], probability, ("one", None)),
+    "shares": (1, 1, lambda draw: [draw.choice([0, 1, 0.25])], probability, ("one", None)),
+    "classes": (7, 1, a_class, probabilities, ("classes", None)),
+    "one-hot": (7, 7, one_hot_class, probabilities, ("classes", None)),
+    "numbers": (
+        1,
+        1,
+        lambda draw: [draw.choice([0, 10 * draw.random(), 3, 700 * draw.random()])],
+        lambda draw, wanted, skill: [abs(wanted[0] + draw.gauss(0, 1 / skill))],
+        ("one",),
+    ),
+}
+OF_PROBABILITIES = {"auc", "binary_crossentropy"}
+OF_ONE_NUMBER = ("sparse_",)
+
+
+def metrics_of(case):
+    """The metrics that make sense there."""
+    _, labels, _, _, kinds = CASES[case]
+    names = [name for name, metric in METRICS.items() if metric.outputs in kinds]
+    if case == "numbers":
+        not_there = OF_PROBABILITIES | {"binary_accuracy"}
+        return [name for name in names if name not in not_there]
+    return [name for name in names if not (name.startswith(OF_ONE_NUMBER) and labels > 1)]
+
+
+def config_of(case, slices=None):
+    from components.model_gate.eval_config import eval_config
+
+    if slices is None:  # the stock executor takes a tenth of a second for each of some cases
+        slices = SLICES if case == "binary" else [["text"], ["tags", "whole"]]
+    return eval_config(label="label", metrics=metrics_of(case), slices=slices)
+
+
+@pytest.fixture(scope="module")
+def pair(saved, evaluate, tmp_path_factory):
+    """Both executors' results of a case, made once."""
+    from pipeline.testing import tiny_examples
+
+    made = {}
+
+    def results(case, *names):
+        if (case, names) not in made:
+            folder = tmp_path_factory.mktemp("given")
+            outputs, labels, label, answer, _ = CASES[case]
+            rows = made_rows(outputs, labels, label=label, answer=answer)
+            examples = tiny_examples({"train": [], "eval": rows}, into=folder)
+            models = {name: saved(folder / name, name, outputs=outputs, labels=labels) for name in names}
+            config = config_of(case)
+            made[case, names] = tuple(
+                evaluate(examples, config, models, stock=stock) for stock in (False, True)
+            )
+        return made[case, names]
+
+    return results
+
+
+def content(folder):
+    """All that the metrics' files hold: slice -> key -> value."""
+    import tensorflow_model_analysis as tfma
+
+    found = {}
+    for record in tfma.load_metrics(str(folder)):
+        values = {}
+        for entry in record.metric_keys_and_values:
+            kind = entry.value.WhichOneof("type")
+            value = getattr(entry.value, kind)
+            values[str(entry.key)] = value.value if kind == "double_value" else json.loads(value)
+        assert str(record.slice_key) not in found
+        found[str(record.slice_key)] = values
+    return found
+
+
+def close(ours, theirs, size=1.0):
+    """Whether they are the same; `size` is that of the numbers that a difference is made of."""
+    if isinstance(theirs, float):
+        both_nan = math.isnan(ours) and math.isnan(theirs)
+        return both_nan or math.isclose(ours, theirs, rel_tol=TOLERANCE, abs_tol=TOLERANCE * size)
+    if isinstance(theirs, dict):
+        return ours.keys() == theirs.keys() and all(close(ours[key], theirs[key]) for key in theirs)
+    if isinstance(theirs, list):
+        return len(ours) == len(theirs) and all(map(close, ours, theirs))
+    return ours == theirs
+
+
+def largest(values, key):
+    """Of the two values that a difference is made of; the libraries compute them with seven digits."""
+    if "is_diff" not in key:
+        return 0.0
+    candidate = key.replace("is_diff: true\n", "")
+    return max(abs(values[each]) for each in (candidate, candidate.replace("candidate", "baseline")))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_value_is_that_of_the_stock_executor(pair, case):
+    ours, theirs = map(content, pair(case, "candidate", "baseline"))
+    assert ours.keys() == theirs.keys()
+    assert len(theirs) > 12
+    assert {key: set(each) for key, each in ours.items()} == {key: set(each) for key, each in theirs.items()}
+    wrong = [
+        (where, key, ours[where][key], value)
+        for where, each in theirs.items()
+        for key, value in each.items()
+        if not close(ours[where][key], value, size=max(1.0, largest(each, key)))
+    ]
+    assert not wrong, f"{len(wrong)} of {sum(map(len, theirs.values()))}: {wrong[:12]}"
+
+
+def test_files_are_those_of_the_stock_executor(pair, tfx):
+    folders = pair("binary", "candidate", "baseline")
+    ours, theirs = (sorted(path.name for path in folder.iterdir()) for folder in folders)
+    assert ours == theirs
+    runs = [json.loads((folder / "eval_config.json").read_text()) for folder in folders]
+    assert runs[0] == runs[1]
+    for kind, load in (("plots", tfx.tfma.load_plots), ("attributions", tfx.tfma.load_attributions)):
+        slices = [sorted(str(record) for record in load(str(folder))) for folder in folders]
+        assert slices[0] == slices[1], kind
+    assert tfx.tfma.load_validation_result(str(folders[0])) == tfx.tfma.load_validation_result(
+        str(folders[1])
+    )
+    [result] = tfx.tfma.load_eval_result(str(folders[0]), model_name="candidate").get_slice_names()[:1]
+    assert isinstance(result, tuple)
+
+
+@pytest.fixture(scope="module")
+def alone(saved, tmp_path_factory):
+    """A binary model without a baseline, and its rows in three files."""
+    from pipeline.testing import tiny_examples
+
+    folder = tmp_path_factory.mktemp("alone")
+    _, _, label, answer, _ = CASES["binary"]
+    rows = made_rows(1, 1, label=label, answer=answer)
+    parts = {"eval": rows[:100], "one": rows[100:101], "two": rows[101:]}
+    examples = tiny_examples(parts, into=folder)
+    for place, part in enumerate(("one", "two")):
+        [file] = Path(examples.uri, f"Split-{part}").iterdir()
+        file.rename(Path(examples.uri, "Split-eval", f"data_tfrecord-0000{place + 1}-of-00003.gz"))
+    return examples, {"candidate": saved(folder / "model", "candidate", outputs=1, labels=1)}
+
+
+def test_files_that_an_engine_of_beam_deals_out_add_up_to_the_same(alone, evaluate):
+    config = config_of("binary")
+    here, there = (evaluate(alone[0], config, alone[1], runner=each) for each in RUNNERS)
+    ours, theirs = content(here), content(there)
+    assert ours.keys() == theirs.keys()
+    assert "failed.json" not in {path.name for path in there.iterdir()}
+    for where, each in theirs.items():
+        assert {key: value for key, value in each.items() if not close(ours[where][key], value)} == {}
+
+
+@pytest.mark.parametrize("runner", RUNNERS)
+def test_what_is_wrong_with_rows_is_said_in_words(saved, evaluate, tmp_path, runner):
+    from components.errors import ComponentError
+    from pipeline.testing import tiny_examples
+
+    row = {"whole": [1], "label": [1.0], "candidate": [0.5], "text": ["a"]}
+    models = {"candidate": saved(tmp_path / "model", "candidate", outputs=1, labels=1)}
+    for wrong, sentence in {
+        "candidate=nan": "the model answers NaN to 1 of 2 rows that it was asked at once, and auc cannot",
+        "label=3": "a label of the eval split is 3, and a metric that counts positives needs labels from",
+        "candidate=": "the candidate model refuses rows of the eval split: candidate has no value",
+    }.items():
+        column, _, value = wrong.partition("=")
+        bad = {**row, column: [float(value)] if value else []}
+        examples = tiny_examples({"eval": [row, bad]}, into=tmp_path / wrong)
+        with pytest.raises(ComponentError) as told:
+            evaluate(examples, config_of("binary", []), models, runner=runner)
+        assert sentence in told.value.message
+
+
+@pytest.mark.parametrize("runner", RUNNERS)
+def test_what_is_not_known_goes_to_the_stock_executor_with_the_reason(
+    alone, saved, evaluate, tfx, tmp_path, runner, monkeypatch, caplog
+):
+    asked = []
+    monkeypatch.setattr(tfx.Stock, "Do", lambda self, *arguments: asked.append(arguments))
+    examples, models = alone
+    config = config_of("binary")
+    config.metrics_specs[0].metrics.add(class_name="MeanLabel")
+    evaluate(examples, config, models, runner=runner)
+    assert "TFX's own executor evaluates, row by row: it has the metric MeanLabel" in caplog.text
+    texts = saved(tmp_path / "texts", "candidate", outputs=1, labels=1, label_dtype=tfx.tf.string)
+    evaluate(examples, config_of("binary"), {"candidate": texts}, runner=runner)
+    assert "TFX's own executor evaluates, row by row: label is string" in caplog.text
+    assert len(asked) == 2

@@ -1,0 +1,89 @@
+import json
+
+import pytest
+
+from components.evaluator.request import NotOursError, read_request
+
+MODEL = {
+    "signature_name": "serving_default",
+    "label_key": "big_tip",
+    "preprocessing_function_names": ["transform_features"],
+}
+METRICS = [
+    {"class_name": "ExampleCount"},
+    {"class_name": "AUC", "config": json.dumps({"name": "auc"})},
+    {"class_name": "LabelStatisticsMetric", "module": "components.model_gate.label_statistics"},
+    {"class_name": "AnswersMetric", "module": "components.model_gate.answers_metric"},
+]
+
+
+def config(**changes):
+    return {
+        "model_specs": [{**MODEL, "name": "candidate"}, {**MODEL, "name": "baseline", "is_baseline": True}],
+        "slicing_specs": [{}, {"feature_keys": ["hour", "company"]}, {"feature_keys": ["company", "hour"]}],
+        "metrics_specs": [{"metrics": METRICS, "model_names": ["candidate", "baseline"]}],
+        **changes,
+    }
+
+
+def with_metric(**metric):
+    return config(metrics_specs=[{"metrics": [*METRICS, metric]}])
+
+
+def test_what_a_workload_asks_for_is_known():
+    found = read_request(config())
+    assert [(model.name, model.label, model.is_baseline) for model in found.models] == [
+        ("candidate", "big_tip", False),
+        ("baseline", "big_tip", True),
+    ]
+    assert found.slices == ((), ("company", "hour")), "crosses in another order are the same"
+    assert found.columns == ("company", "hour")
+    assert (found.metrics, found.example_count) == ({"auc": "AUC"}, "example_count")
+    assert found.label_statistics
+    assert found.answers
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        (with_metric(class_name="Gain", module="my.metrics"), "it has the metric my.metrics.Gain"),
+        (with_metric(class_name="NDCG", config='{"name": "ndcg"}'), "it has the metric NDCG"),
+        (
+            with_metric(class_name="AUC", config='{"name": "pr", "curve": "PR"}'),
+            "it has AUC with settings of its own",
+        ),
+        (with_metric(class_name="Precision"), "it has Precision with settings of its own"),
+        (with_metric(class_name="Recall", config='{"name": "auc"}'), "it has two metrics called auc"),
+        (
+            with_metric(
+                class_name="Recall", config='{"name": "r"}', threshold={"value_threshold": {}, "x": 1}
+            ),
+            "it has metrics.threshold",
+        ),
+        (config(options={"compute_confidence_intervals": {"value": True}}), "it has eval_config.options"),
+        (config(cross_slicing_specs=[{"baseline_spec": {}}]), "it has eval_config.cross_slicing_specs"),
+        (config(slicing_specs=[{"feature_values": {"hour": "7"}}]), "it has slicing_specs.feature_values"),
+        (config(slicing_specs=[{"feature_keys": ["a", "a"]}]), "it slices by one column twice: a, a"),
+        (config(model_specs=[{**MODEL, "signature_name": "predict"}]), "it asks for the signature predict"),
+        (
+            config(model_specs=[{**MODEL, "preprocessing_function_names": []}]),
+            "its labels do not come from the signature transform_features",
+        ),
+        (config(model_specs=[{**MODEL, "example_weight_key": "w"}]), "it has model_specs.example_weight_key"),
+        (config(model_specs=[{**MODEL, "label_key": ""}]), "it names no label"),
+        (config(model_specs=[]), "it names other models than a candidate and a baseline"),
+        (
+            config(metrics_specs=[{"metrics": METRICS, "model_names": ["candidate"]}]),
+            "it has metrics of one of the models only",
+        ),
+        (
+            config(metrics_specs=[{"metrics": METRICS, "binarize": {"class_ids": [1]}}]),
+            "it has metrics_specs.binarize",
+        ),
+        (config(metrics_specs=[]), "it names no metrics"),
+    ],
+)
+def test_anything_else_is_left_to_tfx_with_the_reason(given, reason):
+    with pytest.raises(NotOursError) as told:
+        read_request(given)
+    assert str(told.value) == reason

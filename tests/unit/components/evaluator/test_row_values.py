@@ -1,0 +1,91 @@
+"""Single rows by hand; whether it is all as the libraries compute it, tests/integration/evaluator/ asks."""
+
+import numpy as np
+import pytest
+
+from components.errors import ComponentError
+from components.evaluator.request import METRICS
+from components.evaluator.row_values import CONFUSION, CURVES, HINGES, MEANS, confusion, one_hot, shares
+
+
+def of_row(name, label, answer):
+    first, *rest = MEANS[name](np.atleast_2d(label).astype(float), np.atleast_2d(answer).astype(float))[0]
+    assert rest == [1.0]
+    return first
+
+
+def test_there_is_a_formula_for_every_metric_of_the_gate():
+    groups = [CONFUSION, CURVES, set(HINGES), set(MEANS)]
+    assert set.union(*groups) == {metric.class_name for metric in METRICS.values()}
+    assert sum(map(len, groups)) == len(METRICS)
+
+
+@pytest.mark.parametrize(
+    ("name", "label", "answer", "expected"),
+    [
+        ("Accuracy", [1], [1], 1),
+        ("Accuracy", [1], [0.9], 0),
+        ("BinaryCrossentropy", [1], [0.5], np.log(2)),
+        ("BinaryCrossentropy", [0], [1], 15.33),  # in float64 it were 15.42
+        ("CategoricalAccuracy", [0, 1, 0], [0.1, 0.7, 0.2], 1),
+        ("SparseCategoricalAccuracy", [2], [0.1, 0.7, 0.2], 0),
+        ("SparseCategoricalCrossentropy", [1], [0.25, 0.5, 0.25], np.log(2)),
+        ("SparseTopKCategoricalAccuracy", [0], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6], 0),
+        ("SparseTopKCategoricalAccuracy", [1], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6], 1),
+        ("SparseTopKCategoricalAccuracy", [1], [0.1, 0.2, np.nan, 0.4, 0.5, 0.6], 0),
+        ("TopKCategoricalAccuracy", [0, 1], [0.1, 0.2], 1),
+        ("CategoricalHinge", [0, 1], [0.25, 0.75], 0.5),
+        ("CosineSimilarity", [3, 4], [4, 3], 0.96),
+        ("KLDivergence", [0.5, 0.5], [0.25, 0.25], np.log(2)),
+        ("LogCoshError", [1], [3], np.log(np.cosh(2))),
+        ("MeanAbsoluteError", [1], [3], 2),
+        ("MeanAbsolutePercentageError", [2], [3], 50),
+        ("MeanSquaredError", [1], [3], 4),
+        ("MeanSquaredLogarithmicError", [0], [np.e - 1], 1),
+        ("Poisson", [2], [1], 1),
+        ("RootMeanSquaredError", [1], [3], 4),
+    ],
+)
+def test_one_row(name, label, answer, expected):
+    assert of_row(name, label, answer) == pytest.approx(expected, abs=0.01)
+
+
+def test_percentage_of_a_label_of_zero_is_not_counted():
+    assert MEANS["MeanAbsolutePercentageError"](np.array([[0.0]]), np.array([[3.0]])).tolist() == [[0, 0]]
+
+
+def test_hinge_takes_labels_of_0_and_1_as_signs_and_says_whether_there_are_others():
+    as_they_are, as_signs, others, rows = HINGES["Hinge"](
+        np.array([[0.0], [2.0]]), np.array([[0.5], [0.5]])
+    ).T
+    assert as_they_are.tolist() == [1.0, 0.0]
+    assert as_signs.tolist() == [1.5, 0.0]
+    assert (others.tolist(), rows.tolist()) == ([0, 1], [1, 1])
+
+
+def test_counts_above_one_half_are_of_all_classes_and_of_shares():
+    answers = np.array([[0.6], [0.5], [np.nan], [0.9]])
+    found = confusion(np.array([[1.0], [1.0], [0.0], [0.25]]), answers)
+    assert found.tolist() == [[1, 0, 0, 0], [0, 0, 0, 1], [0, 1, 0, 0], [0.25, 0, 0.75, 0]]
+    assert confusion(np.array([[1]]), np.array([[0.1, 0.7, 0.6]])).tolist() == [[1, 1, 1, 0]]
+
+
+def test_class_becomes_a_one_and_the_unknown_class_none():
+    answers = np.zeros((3, 2))
+    assert one_hot(np.array([[1], [0], [-1]]), answers).tolist() == [[0, 1], [1, 0], [0, 0]]
+
+
+@pytest.mark.parametrize("formula", [one_hot, MEANS["SparseCategoricalCrossentropy"]])
+def test_label_outside_of_the_classes_is_told(formula):
+    with pytest.raises(
+        ComponentError, match="a label of the eval split is 4, and the model has 3 classes, 0 to 2"
+    ):
+        formula(np.array([[0.0], [4.0]]), np.full((2, 3), 0.3))
+
+
+@pytest.mark.parametrize("label", [1.5, -1.0, np.nan])
+def test_label_that_is_no_share_cannot_be_counted_as_a_positive(label):
+    with pytest.raises(
+        ComponentError, match=f"a label of the eval split is {label:g}, and a metric that counts"
+    ):
+        shares(np.array([[1.0], [label]]))

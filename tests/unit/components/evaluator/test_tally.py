@@ -1,0 +1,150 @@
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+from components.errors import ComponentError
+from components.evaluator.request import ModelRequest, NotOursError, Request
+from components.evaluator.results import ANSWERS_NAME, results
+from components.evaluator.slices import column_of
+from components.evaluator.tally import Judged, Tally, check_shapes, least_of
+from components.model_gate.answers import least
+from components.model_gate.metrics import METRICS
+
+LABELS = np.array([0.0, 1.0, 1.0, 0.0, 1.0])
+ANSWERS = np.array([0.2, 0.9, 0.6, 0.7, 0.1])
+TEXTS = ["a", "b", "a", "b", "c"]
+
+
+def request(*metrics, **more):
+    names = metrics or ("auc", "precision", "root_mean_squared_error")
+    return Request(
+        models=(ModelRequest("", "label", is_baseline=False),),
+        slices=((), ("text",)),
+        metrics={name: METRICS[name].class_name for name in names},
+        example_count="example_count",
+        **more,
+    )
+
+
+def columns(texts):
+    values = sorted(set(texts))
+    codes = np.array([values.index(text) for text in texts])
+    return {"text": column_of("text", np.arange(len(texts)), codes, values)}
+
+
+def tallied(asked, *parts, labels=LABELS, answers=ANSWERS, texts=TEXTS):
+    tally = Tally(asked)
+    for part in parts or (slice(None),):
+        judged = Judged(
+            labels[part].reshape(len(labels[part]), -1), answers[part].reshape(len(labels[part]), -1)
+        )
+        tally.add(columns(texts[part]), [judged])
+    return tally
+
+
+def values(asked, tally):
+    return {
+        key: {name: value for (_, name), value in each.items()} for key, each in results(asked, tally).items()
+    }
+
+
+ALL = {"label_statistics": True, "answers": True}
+
+
+def test_metrics_of_all_rows_and_of_each_slice():
+    found = values(request(), tallied(request()))
+    assert found[()] == {
+        "example_count": 5.0,
+        "auc": pytest.approx(0.5),
+        "precision": pytest.approx(2 / 3),
+        "root_mean_squared_error": pytest.approx(math.sqrt(np.mean((LABELS - ANSWERS) ** 2))),
+    }
+    assert found[("text", "c"),]["example_count"] == 1.0
+    assert math.isnan(found[("text", "c"),]["precision"]), "nothing is above one half"
+    assert found[("text", "b"),]["auc"] == 1.0
+
+
+def test_batches_and_parts_that_were_counted_elsewhere_add_up_to_the_same():
+    asked = request(*METRICS.keys() - {name for name in METRICS if "categorical" in name}, **ALL)
+    expected = values(asked, tallied(asked))
+    batches = tallied(asked, slice(3, 5), slice(0, 3))
+    merged = tallied(asked, slice(4, 5))
+    merged.merge(pickle.loads(pickle.dumps(tallied(asked, slice(0, 2)))))  # noqa: S301
+    merged.merge(Tally(asked))
+    merged.merge(tallied(asked, slice(2, 4)))
+    nothing = Tally(asked)
+    nothing.merge(merged)
+    for tally in (batches, merged, nothing):
+        found = values(asked, tally)
+        assert found.keys() == expected.keys()
+        for key, each in expected.items():
+            assert found[key] == pytest.approx(each, nan_ok=True)
+
+
+def test_labels_and_answers_are_told_of_beside_the_metrics():
+    found = values(request(**ALL), tallied(request(**ALL)))
+    assert found[()]["label_rows"] == 5.0
+    assert found[()]["label_majority_share"] == 0.6
+    assert found[("text", "a"),][ANSWERS_NAME] == (
+        b'{"kind":"binary","groups":[[0.2,1,0.0,0.0,0.2],[0.6,1,1.0,1.0,0.6]],"rows":2,"not_finite":0}'
+    )
+
+
+def test_cells_of_classes_are_told_of_whether_labels_are_classes_or_vectors():
+    asked = request("categorical_accuracy", **ALL)
+    answers = np.eye(3)[[0, 2, 1, 1, 1]]
+    wanted = b'"cells":[[1,1,2],[0,0,1],[0,1,1],[1,2,1]]'
+    for labels in (LABELS, np.eye(3)[LABELS.astype(int)]):
+        found = values(asked, tallied(asked, labels=labels, answers=answers))[()]
+        assert wanted in found[ANSWERS_NAME]
+        assert found["label_classes"] == 2.0
+
+
+def test_several_labels_of_a_row_are_each_counted():
+    labels = np.array([[1.0, 1.0], [0.0, 1.0], [np.nan, 0.0], [0.0, 0.0], [1.0, 0.0]])
+    asked = request("cosine_similarity", **ALL)
+    found = values(asked, tallied(asked, labels=labels, answers=np.ones((5, 2))))[()]
+    assert found["label_rows"] == 7.0, "2 vectors are classes, the others' 5 numbers are labels"
+    assert ANSWERS_NAME not in found, "rows with several classes are not told of"
+
+
+def test_answers_that_are_no_number_are_counted_and_left_out():
+    asked = request("binary_accuracy", **ALL)
+    answers = np.where(LABELS == 0, np.nan, ANSWERS)
+    found = values(asked, tallied(asked, answers=answers))[()]
+    assert b'"rows":3,"not_finite":2' in found[ANSWERS_NAME]
+    assert found["binary_accuracy"] == pytest.approx(4 / 5), "what is not above one half is below"
+
+
+def test_area_of_answers_that_are_no_number_is_refused_in_words():
+    with pytest.raises(ComponentError, match="the model answers NaN to 2 of 5 rows"):
+        tallied(request("auc"), answers=np.where(LABELS == 0, np.nan, ANSWERS))
+
+
+def test_continuum_of_answers_and_labels_is_rounded_as_the_gate_s_own_metrics_do():
+    asked = request("mean_absolute_error", **ALL)
+    labels = np.random.default_rng(1).uniform(1, 9, 6000)
+    found = values(asked, tallied(asked, labels=labels, answers=labels + 1, texts=["a"] * 6000))[()]
+    assert found["label_rows"] == 6000.0
+    assert found["label_classes"] == len({float(f"{label:.3g}") for label in labels})
+    assert b'"kind":"numbers"' in found[ANSWERS_NAME]
+
+
+def test_least_of_many_is_the_least_of_each():
+    answers = np.random.default_rng(2).uniform(-3, 3, 2000) ** 7
+    some = [0.0, 0.5, 1.0, 0.9991, -0.25, 1234.5]
+    assert least_of(np.array([*some, *answers])) == pytest.approx(
+        [least(answer) for answer in [*some, *answers]]
+    )
+
+
+@pytest.mark.parametrize(
+    ("metric", "labels", "outputs"),
+    [("auc", 2, 3), ("accuracy", 1, 3), ("sparse_categorical_accuracy", 3, 3), ("auc", 1, 0)],
+)
+def test_labels_that_do_not_go_with_the_answers_are_left_to_tfx(metric, labels, outputs):
+    with pytest.raises(NotOursError):
+        check_shapes(request(metric), Judged(np.zeros((1, labels)), np.zeros((1, outputs))))
+    check_shapes(request("auc"), Judged(np.zeros((1, 1)), np.zeros((1, 3))))
