@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tfx.components import Evaluator as StockEvaluator
 from tfx.components import (
     ExampleValidator,
     StatisticsGen,
@@ -145,7 +146,7 @@ def build_pipeline(
             node.add_upstream_node(preflight)
 
     baseline = _latest_blessed("Baseline")
-    evaluator = Evaluator(
+    evaluator = (StockEvaluator if "Evaluator" in config.beam.stock_nodes else Evaluator)(
         examples=examples,
         model=trainer.outputs["model"],
         baseline_model=baseline.outputs["model"],

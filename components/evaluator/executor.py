@@ -168,10 +168,13 @@ class _Write(beam.DoFn):
         self._failed = failed
 
     def process(self, found: Any) -> None:
-        if isinstance(found, Tally):
-            _write(self._work, found)
-        else:
-            io_utils.write_string_file(self._failed, json.dumps(found))
+        try:
+            if isinstance(found, Tally):
+                _write(self._work, found)
+                return
+        except SlipwayError as error:
+            found = {"error": error.message, "hint": error.hint}
+        io_utils.write_string_file(self._failed, json.dumps(found))
 
 
 def _write(work: _Work, tally: Tally) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from components.errors import ComponentError
 from components.evaluator.grouped_sums import Floats
 from components.evaluator.request import Request
 from components.evaluator.row_values import CONFUSION, CURVES, HINGES, MEANS
@@ -33,7 +34,17 @@ def results(request: Request, tally: Tally) -> dict[SliceKey, Values]:
     Args:
         request: what was asked for.
         tally: what was counted.
+
+    Raises:
+        ComponentError: a model answered what a metric cannot be computed of.
     """
+    for asked, model in zip(request.models, tally.models, strict=True):
+        if model.lost:
+            raise ComponentError(
+                f"the {asked.name or 'candidate'} model answers NaN to {model.lost:,} of {tally.total:,} "
+                "rows of the eval split, and auc cannot be computed of that",
+                hint="look at what the model divides by or takes the logarithm of",
+            )
     tally.labels.compact()
     for model in tally.models:
         for sums in (model.curve, model.answers, model.cells):

@@ -28,8 +28,8 @@ _CUT = 0.5
 
 
 def one_hot(labels: Array, answers: Array) -> Array:
-    """Labels as wide as the answers: classes become rows of zeros with a one; -1 and the class after the last
-    become zeros only, as in TensorFlow Model Analysis.
+    """Labels as wide as the answers: classes become zeros with a one, and -1 (a text that the labels'
+    vocabulary does not hold) zeros only.
 
     Raises:
         ComponentError: a label is no class of the model.
@@ -38,7 +38,7 @@ def one_hot(labels: Array, answers: Array) -> Array:
     if labels.shape[1] == classes:
         return labels
     wanted = labels[:, 0]
-    if not ((wanted > -classes - 2) & (wanted < classes + 1)).all():
+    if not ((wanted >= -1) & (wanted < classes)).all():
         raise _outside(labels, classes)
     return np.eye(classes + 1)[wanted.astype(np.int64)][:, :-1]
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from components.errors import ComponentError
 from components.evaluator.grouped_sums import Floats, GroupedSums, Ints
 from components.evaluator.request import NotOursError, Request
 from components.evaluator.row_values import (
@@ -53,6 +52,7 @@ class ModelTally:
         answers: by slice and answer, rows and the sums of labels, of their squares, and of answers.
         cells: by slice and label * outputs + answer, rows.
         outputs: how many the model has; 0 before its first row.
+        lost: rows that it answered NaN, which no curve has a place for.
     """
 
     def __init__(self) -> None:
@@ -61,6 +61,7 @@ class ModelTally:
         self.answers = GroupedSums(4, most=DISTINCT_ANSWERS, rounded=least_of)
         self.cells = GroupedSums(1)
         self.outputs = 0
+        self.lost = 0
 
     def add(self, request: Request, judged: Judged, rows: Ints, slices: Ints, many: int) -> None:
         """Counts a batch.
@@ -99,6 +100,7 @@ class ModelTally:
         self.answers.merge(other.answers, places)
         self.cells.merge(other.cells, places)
         self.outputs = self.outputs or other.outputs
+        self.lost += other.lost
 
     def _add(self, name: str, values: Floats, slices: Ints, many: int) -> None:
         self.sums[name] = _grown(self.sums.get(name), many, values.shape[1])
@@ -106,15 +108,9 @@ class ModelTally:
             self.sums[name][:, part] += np.bincount(slices, weights=values[:, part], minlength=many)
 
     def _add_curve(self, labels: Array, answers: Array, rows: Ints, slices: Ints) -> None:
-        lost = int(np.isnan(answers).any(1).sum())
-        if lost:
-            raise ComponentError(
-                f"the model answers NaN to {lost:,} of {len(answers):,} rows that it was asked at once, and "
-                "auc cannot be computed of that",
-                hint="look at what the model divides by or takes the logarithm of",
-            )
         wanted = shares(one_hot(labels, answers))
-        buckets = _bucket(answers).ravel()
+        self.lost += int(np.isnan(answers).any(1).sum())
+        buckets = _bucket(np.where(np.isnan(answers), 0, answers)).ravel()
         counts = np.stack([wanted.ravel(), 1 - wanted.ravel()], axis=1)
         width = answers.shape[1]
         entries = (rows[:, None] * width + np.arange(width)).ravel() if width > 1 else rows
@@ -144,6 +140,7 @@ class Tally:
 
     Attributes:
         keys: the slices, in the order in which they were met.
+        total: rows.
         rows: float64 [slices].
         labels: by slice and label, how often it occurs: those of the first model.
         models: one for each of the request's.
@@ -153,6 +150,7 @@ class Tally:
         self._request = request
         self._places: dict[SliceKey, int] = {}
         self.keys: list[SliceKey] = []
+        self.total = 0
         self.rows: Floats = np.zeros(0)
         self.labels = GroupedSums(1, most=DISTINCT_LABELS, rounded=_rounded_labels)
         self.models = [ModelTally() for _ in request.models]
@@ -168,6 +166,7 @@ class Tally:
             ComponentError: there are too many slices; a metric is not defined for the labels or answers.
         """
         many = len(judged[0].labels)
+        self.total += many
         rows, slices = [], []
         for spec in self._request.slices:
             found = members(spec, columns, many)
@@ -191,6 +190,7 @@ class Tally:
         Raises:
             ComponentError: there are too many slices.
         """
+        self.total += other.total
         places = self._place(other.keys)
         check_number(self.keys)
         many = len(self.keys)

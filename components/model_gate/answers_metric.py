@@ -1,4 +1,6 @@
-"""A metric for the stock Evaluator that counts a model's answers beside the labels; see `answers.py`.
+"""A metric for TFX's own Evaluator that counts a model's answers beside the labels; see `answers.py`.
+
+Ours counts the same in `components/evaluator/tally.py`.
 
 It is computed where the other metrics are, in their one pass over the predictions: no model is asked twice.
 """

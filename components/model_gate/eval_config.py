@@ -1,4 +1,4 @@
-"""What the stock Evaluator measures, made from the workload's few keys."""
+"""What the Evaluator measures, made from the workload's few keys."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,6 @@
-"""A metric for the stock Evaluator that looks at the labels alone: what a constant answer would score.
+"""A metric for TFX's own Evaluator that looks at the labels alone: what a constant answer would score.
+
+Ours counts the same in `components/evaluator/tally.py`.
 
 It is computed where the other metrics are, so it has their slices and scales as they do.
 """

@@ -8,7 +8,7 @@ from pipeline.config.problems import KeyRuleError
 from pipeline.config.section import Section, SnakeName, Text, Texts
 
 BeamRunner = Literal["direct", "prism", "flink", "spark", "dataflow"]
-StockNode = Literal["Transform"]
+StockNode = Literal["Transform", "Evaluator"]
 BeamOption = Annotated[bool | int | float | Text | Texts, Field(union_mode="left_to_right")]
 
 
@@ -30,7 +30,7 @@ class BeamConfig(Section):
         default=[],
         description="Nodes that TFX's own executor carries out, not ours, which gives the same sooner: to "
         "compare the two.",
-        examples=[["Transform"]],
+        examples=[["Transform", "Evaluator"]],
     )
 
     @field_validator("options")

@@ -132,6 +132,14 @@ def test_only_the_gate_blesses(graph):
     assert "thresholds.overall.auc.min" in graph["ModelGate"].params
 
 
+def test_nodes_that_are_named_keep_tfx_s_own_executor(compiled):
+    def executor(*settings):
+        return compiled(*settings).executor_spec("Evaluator").python_executor_spec.class_path
+
+    assert executor() == "components.evaluator.executor.Executor"
+    assert executor("beam.stock_nodes=[Evaluator]") == "tfx.components.evaluator.executor.Executor"
+
+
 def test_local_beam_names_its_runner(compiled):
     found = compiled().executor_spec("Transform")
     assert found.beam_pipeline_args[0] == "--runner=FnApiRunner"

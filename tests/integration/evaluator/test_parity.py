@@ -321,7 +321,7 @@ def test_what_is_wrong_with_rows_is_said_in_words(saved, evaluate, tmp_path, run
     row = {"whole": [1], "label": [1.0], "candidate": [0.5], "text": ["a"]}
     models = {"candidate": saved(tmp_path / "model", "candidate", outputs=1, labels=1)}
     for wrong, sentence in {
-        "candidate=nan": "the model answers NaN to 1 of 2 rows that it was asked at once, and auc cannot",
+        "candidate=nan": "the candidate model answers NaN to 1 of 2 rows of the eval split, and auc cannot",
         "label=3": "a label of the eval split is 3, and a metric that counts positives needs labels from",
         "candidate=": "the candidate model refuses rows of the eval split: candidate has no value",
     }.items():

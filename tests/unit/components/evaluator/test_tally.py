@@ -119,8 +119,11 @@ def test_answers_that_are_no_number_are_counted_and_left_out():
 
 
 def test_area_of_answers_that_are_no_number_is_refused_in_words():
-    with pytest.raises(ComponentError, match="the model answers NaN to 2 of 5 rows"):
-        tallied(request("auc"), answers=np.where(LABELS == 0, np.nan, ANSWERS))
+    tally = tallied(request("auc"), slice(0, 2), slice(2, 5), answers=np.where(LABELS == 0, np.nan, ANSWERS))
+    with pytest.raises(
+        ComponentError, match="the candidate model answers NaN to 2 of 5 rows of the eval split"
+    ):
+        results(request("auc"), tally)
 
 
 def test_continuum_of_answers_and_labels_is_rounded_as_the_gate_s_own_metrics_do():
