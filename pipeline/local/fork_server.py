@@ -36,6 +36,7 @@ from pipeline.local.failure import describe_exception
 from pipeline.local.module_forks import ModuleForks
 from pipeline.local.node_process import NodeProcess
 from pipeline.local.processes import adopt_orphans, children, die_with_parent, signal_group
+from pipeline.local.store_turns import take_turns
 from pipeline.local.targets import check_target
 
 # getrusage(2) counts ru_maxrss in KiB on Linux.
@@ -125,7 +126,10 @@ class ForkServer:
         keep_beams_answers()
         bind_to_loopback()
         run_in_process_by_default()
-        return with_found(compile_target(**message))
+        compiled = with_found(compile_target(**message))
+        if compiled.graph.store:
+            take_turns(importlib.import_module("ml_metadata").MetadataStore)
+        return compiled
 
     def _import_ahead(self, module: str) -> None:
         try:
