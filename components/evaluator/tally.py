@@ -216,7 +216,8 @@ def least_of(answers: Floats) -> Floats:
 
 def _three_digits(values: Floats, whole: Any) -> Floats:
     known = np.where(values == 0, 1.0, np.abs(values))
-    scale = 10.0 ** (np.floor(np.log10(known)) - 2)
+    exponents, places = np.unique(np.floor(np.log10(known)) - 2, return_inverse=True)
+    scale = np.array([10.0 ** int(exponent) for exponent in exponents])[places]  # NumPy's power is less exact
     return np.where(values == 0, 0.0, whole(values / scale) * scale)
 
 

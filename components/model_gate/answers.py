@@ -101,7 +101,8 @@ class Answers:
         if self.is_rounded or other.is_rounded:
             self._round()
         for answer, group in other.groups.items():
-            self._put(answer, group)
+            # What is rounded stays as it is: 0.00043 rounded again would be 0.000429.
+            (self._put_there if other.is_rounded else self._put)(answer, group)
         for cell, rows in other.cells.items():
             self.cells[cell] = self.cells.get(cell, 0) + rows
         self.not_finite += other.not_finite
@@ -109,7 +110,9 @@ class Answers:
         self._bound()
 
     def _put(self, answer: float, group: Group) -> None:
-        key = least(answer) if self.is_rounded else answer
+        self._put_there(least(answer) if self.is_rounded else answer, group)
+
+    def _put_there(self, key: float, group: Group) -> None:
         self.groups.setdefault(key, Group()).add(group)
 
     def _bound(self) -> None:

@@ -63,6 +63,17 @@ def test_parts_add_up_to_the_whole_however_they_are_divided():
     assert len(ours) <= 2 * GROUPS
 
 
+def test_what_was_rounded_before_parts_were_added_is_not_rounded_again():
+    chance = random.Random(2)  # noqa: S311
+    rows = [([0.0], [chance.random()]) for _ in range(9000)]
+    one, other = counted(rows[:5000]), counted(rows[5000:])
+    assert any(least(answer) != answer for answer in one.groups), "or this would test nothing"
+    one.merge(other)
+    merged = Answers()
+    merged.merge(one)
+    assert set(merged.groups) == set(one.groups) == set(counted(rows).groups)
+
+
 def test_no_group_reaches_over_a_threshold_that_is_told_of():
     chance = random.Random(2)  # noqa: S311 (a sample, no secret)
     rows = [([float(chance.random() < 0.3)], [chance.random() ** 3]) for _ in range(20_000)]
