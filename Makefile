@@ -9,7 +9,7 @@ JOBS := 2
 IN_IMAGE := --python-version 3.11 --python-platform x86_64-manylinux_2_34 --generate-hashes --no-emit-index-url \
 	--no-annotate --no-header --quiet
 
-.PHONY: run check test test-external test-all floors fuzz setup jax tpu-compiler airflow docs lint lock schema image image-check flink spark prism clean help
+.PHONY: run check test test-external test-all floors fuzz mutants setup jax tpu-compiler airflow docs lint lock schema image image-check flink spark prism clean help
 
 run: setup ## The taxi workload, from raw trips to a pushed model
 	@$(PYTHON) local_runner.py run
@@ -35,6 +35,12 @@ test-all: setup ## All tests
 
 fuzz: setup ## Damaged files, workloads and requests for all readers; make fuzz SECONDS=600 TARGETS="csv parquet"
 	@PYTHONPATH=.:tests/fuzz $(PYTHON) -m fuzzing --seconds $(or $(SECONDS),60) $(TARGETS)
+
+MUTMUT := PYTHONPATH=$(CURDIR)/.cache/mutmut CI=1 nice $(PYTHON) -m mutmut
+
+mutants: setup ## Which changes of the rules that decide no unit test notices; make mutants ONLY='pipeline.local.plan*'
+	@$(VENV)/bin/uv pip install --quiet --target .cache/mutmut --constraint requirements.lock mutmut==3.8.1
+	@$(MUTMUT) run --max-children $(JOBS) $(ONLY) && $(MUTMUT) results
 
 setup: $(READY) ## A virtual environment in .venv with the locked packages
 
@@ -121,7 +127,7 @@ image-check: setup ## The steps of the image's build in a clean folder, where th
 		echo "the image's steps work here; its packages take $$(du -sh "$$folder/venv" | cut -f1)"
 
 clean: ## Removes the virtual environment and the tools' caches; keeps output/
-	@rm -rf $(VENV) site .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	@rm -rf $(VENV) site .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis mutants
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 help: ## This list

@@ -315,9 +315,43 @@ def test_reader_that_polls_never_sees_a_partial_version(model, base):
 def test_publisher_that_holds_the_base_too_long_is_told_of(model, base, monkeypatch):
     monkeypatch.setattr(publishing, "LOCK_WAIT_S", 0.05)
     base.mkdir(parents=True)
-    with publishing._turn(base), pytest.raises(ComponentError, match="held by another publisher") as raised:
+    with publishing._turn(base), pytest.raises(ComponentError) as raised:
         publish(model, base=base)
-    assert f"fuser {base / '.lock'}" in raised.value.hint
+    assert str(raised.value) == (
+        f"{base} is held by another publisher (waited 0 s).\nhint: end it; `fuser {base / '.lock'}` names it"
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "remedy"),
+    [
+        (errno.ENOSPC, "make room there"),
+        (errno.EDQUOT, "make room in the quota"),
+        (errno.EACCES, "make it readable and writable for this user, or choose another push.destination"),
+        (errno.EPERM, "make it readable and writable for this user, or choose another push.destination"),
+        (errno.EROFS, "mount it writable, or choose another push.destination"),
+        (errno.ENOTDIR, "choose another push.destination"),
+        (errno.EEXIST, "choose another push.destination"),
+        (errno.EIO, "see to the disk"),
+    ],
+)
+def test_error_of_the_system_is_told_with_the_place_the_cause_and_the_remedy(base, code, remedy):
+    def told(*where):
+        with pytest.raises(ComponentError) as error, publishing._errors_named(base):
+            raise OSError(code, os.strerror(code), *where)
+        return str(error.value)
+
+    cause = f"{os.strerror(code)}.\nhint: {remedy}, then go on with the run"
+    assert told("/other") == f"The model cannot be published to {base} (/other): {cause}"
+    assert told(str(base)) == told() == f"The model cannot be published to {base}: {cause}"
+
+
+def test_error_without_a_number_is_told_as_it_is(base):
+    with pytest.raises(ComponentError) as error, publishing._errors_named(base):
+        raise OSError("odd")
+    assert str(error.value) == (
+        f"The model cannot be published to {base}: odd.\nhint: see to the disk, then go on with the run"
+    )
 
 
 @pytest.mark.parametrize("name", [*FILES, "manifest.json"])
@@ -337,7 +371,7 @@ def test_flipped_byte_in_the_newest_version_is_noticed_and_the_model_pushed_agai
 
 
 @pytest.mark.parametrize("change", ["cut", "gone", "more", "link"])
-def test_version_with_a_cut_missing_or_strange_file_does_not_count(model, base, change):
+def test_version_with_a_cut_missing_or_strange_file_does_not_count(model, base, change, caplog):
     first = publish(model, base=base)
     weights = first.path / "variables/variables.data-00000-of-00001"
     if change == "cut":
@@ -348,8 +382,10 @@ def test_version_with_a_cut_missing_or_strange_file_does_not_count(model, base, 
         weights.unlink()
         if change == "link":
             weights.symlink_to(model / "variables" / weights.name)
-    assert verify(first.path) != ""
+    problem = verify(first.path)
+    assert problem != ""
     assert not publish(model, base=base).was_there
+    assert caplog.messages == [f"{first.path} is damaged, so the model is pushed again: {problem}."]
 
 
 def test_version_made_by_hand_is_left_alone_and_superseded(model, base):
@@ -376,8 +412,13 @@ def test_largest_version_is_the_end(model, base):
 def test_newest_version_that_links_out_of_the_base_is_refused(model, base, tmp_path):
     base.mkdir(parents=True)
     (base / "99999999999").symlink_to(tmp_path)
-    with pytest.raises(ComponentError, match="99999999999 is a link out of"):
+    with pytest.raises(ComponentError) as error:
         publish(model, base=base)
+    link = base / "99999999999"
+    assert str(error.value) == (
+        f"{link} is a link out of {base}, to {tmp_path}; nobody can vouch for what lies there.\n"
+        f"hint: remove the link: rm {link}"
+    )
     assert not staged(base)
 
 
@@ -438,13 +479,15 @@ def test_folder_without_a_saved_model_is_refused(tmp_path, base, there):
     assert not versions(base)
 
 
-def test_leftover_of_any_kind_is_removed_without_following_links(model, base, tmp_path):
+def test_leftover_of_any_kind_is_removed_without_following_links(model, base, tmp_path, caplog):
+    caplog.set_level("INFO")
     (base / ".staging-1" / "variables").mkdir(parents=True)
     (base / ".staging-2").touch()
     (base / ".staging-3").symlink_to(model)
     publish(model, base=base)
     assert not staged(base)
     assert (model / "saved_model.pb").is_file()
+    assert sorted(caplog.messages) == [f"Removing {base / f'.staging-{number}'}." for number in (1, 2, 3)]
 
 
 def test_file_that_became_a_link_after_the_look_is_not_read(model, tmp_path):
