@@ -16,6 +16,7 @@ from tensorflow_transform import nodes
 from tensorflow_transform.beam import analysis_graph_builder, beam_nodes
 from tensorflow_transform.beam import impl as beam_impl
 
+from components.transform.failed_rows import told_in_words
 from components.transform.graph import Preprocessing, Replacements
 from components.transform.operations import Accumulator, Values, accumulator, evaluator
 
@@ -129,9 +130,11 @@ class _Evaluate(nodes.Visitor):  # type: ignore[misc]
         tensors = {name: tensor.name for name, tensor in one.graph.tensors.items()}
         apply = self._preprocessing.analyzed(tensors, one.graph.replacements(), self._columns)
         for batch in self._batches():
+            with told_in_words(tf.errors.OpError):
+                results = apply(batch)
             found = {
                 name: np.asarray(value) if isinstance(value, tf.Tensor) else value
-                for name, value in apply(batch).items()
+                for name, value in results.items()
             }
             for keys, kept in one.kept:
                 kept.add(_picked(found, keys))

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import tensorflow as tf
 import tensorflow_transform as tft
 from tensorflow_transform.saved.saved_transform_io_v2 import SavedModelLoader
 from tensorflow_transform.tf_metadata import metadata_io
@@ -11,6 +12,7 @@ from tfx.dsl.io import fileio
 from components.counting import counted
 from components.progress import report as tell
 from components.transform.examples import Columns, Encoder, write
+from components.transform.failed_rows import told_in_words
 
 
 class Finished:
@@ -41,7 +43,9 @@ class Finished:
 
     def _transformed(self, file: str) -> Iterator[list[bytes]]:
         for batch in told(self._columns.batches([file]), "transformed"):
-            yield from self._encoder.encode(self._loader.apply_transform_model(batch))
+            with told_in_words(tf.errors.OpError):
+                features = self._loader.apply_transform_model(batch)
+            yield from self._encoder.encode(features)
 
 
 def told(batches: Iterator[dict[str, Any]], what: str) -> Iterator[dict[str, Any]]:

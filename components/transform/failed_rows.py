@@ -1,0 +1,57 @@
+"""Rows that a preprocessing_fn fails at: what TensorFlow says, as a sentence with the place in the code."""
+
+import contextlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from components.errors import ComponentError
+
+_FRAME = re.compile(r'^File "([^"]+)", line (\d+), in ')
+_ABOUT_THE_GRAPH = ("Graph execution error", "Detected at node", "<stack traces", "[[{{node")
+_NODE = re.compile(r"\{\{function_node [^}]*\}\} ?")
+_MOST_CHARACTERS = 300
+
+
+@contextlib.contextmanager
+def told_in_words(errors: type[Exception]) -> Iterator[None]:
+    """Tells an error of TensorFlow's in words.
+
+    Args:
+        errors: the class of them, `tf.errors.OpError`.
+
+    Raises:
+        ComponentError: in its place.
+    """
+    try:
+        yield
+    except errors as error:
+        sentence, place = in_words(str(error))
+        raise ComponentError(
+            f"preprocessing_fn fails at some rows: {sentence}" + (f" ({place})" if place else ""),
+            hint="make it take such values, or keep them out of the data",
+        ) from error
+
+
+def in_words(message: str) -> tuple[str, str]:
+    """What went wrong, and where in the user's code; empty where that is not said.
+
+    Args:
+        message: of an operation of a graph that failed.
+    """
+    lines = [_NODE.sub("", line.strip()) for line in message.splitlines()]
+    frames = [(found[1], found[2]) for line in lines if (found := _FRAME.match(line))]
+    useful = [line for line in lines if line and not _FRAME.match(line)]
+    sentence = next((line for line in useful if not line.startswith(_ABOUT_THE_GRAPH)), "no reason is given")
+    places = [f"{_shown(file)}:{line}" for file, line in frames if _is_users(Path(file))]
+    return sentence[:_MOST_CHARACTERS], places[-1] if places else ""
+
+
+def _is_users(file: Path) -> bool:
+    ours = Path(__file__).parent
+    return "site-packages" not in file.parts and "<" not in file.name and not file.is_relative_to(ours)
+
+
+def _shown(file: str) -> str:
+    path = Path(file)
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else file
