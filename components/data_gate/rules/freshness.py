@@ -139,7 +139,7 @@ def _median(feature: FeatureStatistics) -> tuple[float, float]:
     if feature.distribution is None:
         raise ValueError(f"{feature.name} holds no numbers")
     margin = 2 / math.sqrt(feature.present)
-    low, high = feature.distribution.quantiles(np.array([max(0.5 - margin, 0.0), min(0.5 + margin, 1.0)]))
+    low, high = feature.distribution.quantiles(np.array([0.5 - margin, 0.5 + margin]))
     return float(low), float(high)
 
 

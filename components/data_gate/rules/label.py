@@ -80,7 +80,7 @@ def _is_constant(feature: FeatureStatistics) -> bool:
 
 def _constant(label: str, found: dict[str, FeatureStatistics]) -> Finding:
     feature = next(iter(found.values()))
-    value = plain(feature.min) if feature.is_number else f'"{next(iter(feature.counts), "")}"'
+    value = plain(feature.min) if feature.is_number else f'"{next(iter(feature.counts))}"'
     rows = sum(each.present for each in found.values())
     return Finding(
         rule="label",

@@ -97,17 +97,19 @@ def _outside_domain(group: Sequence[Anomaly], context: Context) -> Finding | Non
             if value not in allowed.domain:
                 outside[value] = outside.get(value, 0.0) + count
     values = sorted(outside, key=lambda value: -outside[value])
-    part, whole = sum(outside.values()), sum(feature.values for feature in found)
-    measured = part / whole if whole else 0.0
     own = context.limits.of(name, "max_out_of_domain_share")
+    if not values:
+        # Rarer than the texts that the statistics list; then only TFDV knows them.
+        return None if own else _other(group, context)
+    part, whole = sum(outside.values()), sum(feature.values for feature in found)
+    measured = part / whole
     limit = 1 - allowed.min_domain_mass + own
     if own and measured <= limit:
         return None
     edit = Edit("add_values", name, values=tuple(sorted(values)))
-    domain = f'"{allowed.domain_name}"' if allowed.domain_name else "its own"
     words = f"add {quoted(values)} to the domain of {name}"
     if allowed.domain_name and allowed.domain_name != name:
-        words += f" ({domain})"
+        words += f' ("{allowed.domain_name}")'
     if len(values) > _MOST_VALUES:
         mass = math.floor((1 - measured) * 100) / 100
         edit = Edit("set_mass", name, number=mass)

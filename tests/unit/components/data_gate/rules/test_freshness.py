@@ -1,5 +1,7 @@
 """The newest value of a time column."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -20,7 +22,15 @@ def stale(split, values, *, before=None, elapsed_days=None, **limits):
 
 @pytest.mark.parametrize(
     ("age_days", "limit", "is_found"),
-    [(1, 7, False), (7, 7, False), (8, 7, True), (400, 7, True), (400, None, False), (0, 0.5, False)],
+    [
+        (1, 7, False),
+        (7, 7, False),
+        (8, 7, True),
+        (400, 7, True),
+        (400, None, False),
+        (0, 0.5, False),
+        (0, 0, False),
+    ],
 )
 def test_age_of_the_newest_value_is_held_against_the_limit(split, age_days, limit, is_found):
     values = [NOW - 1000 * DAY, NOW - age_days * DAY]
@@ -56,12 +66,14 @@ def test_newest_rows_are_asked_for(split):
     assert old.query == RowQuery("t", above=newest_s - DAY)
     [behind] = stale(split, [newest_s], before=[NOW - 100 * DAY])
     assert behind.query == RowQuery("t", above=newest_s - DAY)
-    [dates] = stale(split, {"2026-01-01": 5, "2025-12-31T12:00:00": 2, "2024-01-01": 9}, max_age_days=7)
+    times = {"2026-01-01": 5, "2025-12-31T12:00:00": 2, "2025-12-31": 3, "2024-01-01": 9}
+    [dates] = stale(split, times, max_age_days=7)
     assert dates.query == RowQuery("t", values=("2025-12-31T12:00:00", "2026-01-01"))
 
 
 def test_clock_a_little_ahead_is_no_future(split):
     assert not stale(split, [NOW + 3600])
+    assert not stale(split, [NOW + DAY])
 
 
 @pytest.mark.parametrize(
@@ -109,6 +121,47 @@ def test_rows_moved_into_the_past_are_found_though_the_newest_is_there(split):
     _, high = finding.query.within
     assert high <= NOW - 730 * DAY + 375 * DAY, "of the rows that were moved"
     assert finding.key == "data_gate.freshness.max_behind_days"
+
+
+def test_middle_may_fall_where_the_newest_is_as_late_as_is_allowed(split):
+    before = np.linspace(NOW - 100 * DAY, NOW - 10 * DAY, 1001)
+    now = np.linspace(NOW - 500 * DAY, NOW - 11 * DAY, 1001)
+    [finding] = stale(split, now, before=before)
+    assert finding.what.startswith("half of the values are older than 2026-04-07, ")
+
+
+def test_times_of_two_kinds_are_compared_by_their_newest_alone(split):
+    numbers, texts = [NOW - 10 * DAY] * 9, {"2026-11-08": 9}
+    assert not stale(split, numbers, before=texts)
+    assert not stale(split, texts, before=numbers)
+
+
+def test_what_lies_in_the_future_is_counted_from_a_day_after_now(split):
+    [many] = stale(split, [NOW - DAY / 2] * 5000 + [NOW + 3 * DAY] * 5000)
+    assert ", as about 5,014 of 10,000 rows" in many.what
+    [one] = stale(split, [NOW - 5 * DAY] * 100_000 + [NOW + 1.0001 * DAY])
+    assert "1 of 100,001 rows (under 0.01%)" in one.what
+
+
+def test_dates_are_those_of_utc_whatever_the_machines_zone(split, monkeypatch):
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        assert newest({"train": split(t={"2026-11-17": 1})}, "t") == 1_794_873_600
+        [finding] = stale(split, [NOW - NOW % DAY - DAY + 23 * 3600], max_age_days=0)
+        assert "the newest value, 2026-11-17, is" in finding.what
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+@pytest.mark.parametrize(
+    ("time_s", "date"),
+    [(-62_135_596_800, "0001-01-01"), (-62_135_596_801, "-6.214e+10"), (253_402_300_799, "9999-12-31")],
+)
+def test_dates_are_of_the_years_1_to_9999(split, time_s, date):
+    [finding] = stale(split, [time_s], max_age_days=7)
+    assert finding.what.startswith(f"the newest value, {date}, ")
 
 
 @pytest.mark.parametrize(

@@ -81,6 +81,31 @@ def test_share_of_a_class_is_held_against_the_reference(split):
     assert finding.what == '"a" is 800 of 1,000 labels (80%), 50% in the reference'
 
 
+@pytest.mark.parametrize(("rows", "let_pass"), [(10_000, 2741), (1000, 308)])
+def test_class_may_move_by_its_limit_and_what_chance_reaches(split, rows, let_pass):
+    before = {"a": 2000, "b": 8000}
+    assert not faults(split, {"a": let_pass, "b": rows - let_pass}, before=before)
+    assert faults(split, {"a": let_pass + 1, "b": rows - let_pass - 1}, before=before)
+
+
+def test_class_that_is_new_or_gone_is_found(split):
+    [new] = faults(split, {"a": 500, "b": 300, "c": 200}, before={"a": 600, "b": 400})
+    assert new.what.startswith('"c" is 200 of 1,000 labels (20%), 0.00% in the reference')
+    [gone] = faults(split, {"a": 600, "b": 400}, before={"a": 500, "b": 300, "c": 200})
+    assert gone.what.startswith('"c" is 0 of 1,000 labels (0.00%), 20% in the reference')
+
+
+@pytest.mark.parametrize("now", [[0, 1] * 300, [0, 1, 2] * 200])
+def test_numbers_that_are_not_all_0_or_1_are_compared_as_numbers(split, now):
+    [finding] = faults(split, now, before=[0, 0, 0, 1, 2] * 200)
+    assert finding.what.startswith("the mean is ")
+
+
+def test_label_without_any_value_is_missing_and_not_constant(split):
+    [finding] = faults(split, [], rows=100)
+    assert finding.what == "100 of 100 rows (100%) have no label"
+
+
 def test_numbers_that_moved_are_found(split):
     then = RNG.normal(10, 2, 10_000)
     assert not faults(split, then[:5000], before=then)

@@ -65,6 +65,35 @@ def test_rise_against_the_reference_is_held_against_limit_and_chance(split, befo
     assert bool(found(split, present, before=before)) == is_found
 
 
+@pytest.mark.parametrize(("rows", "before", "allowed"), [(1000, 900, 216), (200, 900, 51), (1000, 1000, 87)])
+def test_rise_is_let_pass_up_to_its_limit_and_what_chance_reaches(split, rows, before, allowed):
+    assert not found(split, rows - allowed, before=before, rows=rows)
+    assert found(split, rows - allowed - 1, before=before, rows=rows)
+
+
+def test_rise_of_one_feature_has_a_limit_of_its_own(split):
+    limits = Limits(features={"fare": {"max_missing_rise": 0.3}})
+    assert not found(split, 750, before=1000, limits=limits)
+    [finding] = found(split, 500, before=1000, limits=limits)
+    assert (finding.limit, finding.key) == (0.3, "data_gate.features.fare.max_missing_rise")
+
+
+def test_inferred_schema_is_no_file_to_edit(split):
+    schema = {"fare": FeatureSchema("fare", min_fraction=1.0)}
+    assert list(find_missing({"train": split(100, fare=[1.0] * 99)}, {}, schema, Limits())) == [
+        Finding(
+            "missing",
+            "fare",
+            ("train",),
+            "1 of 100 rows (1.00%) has no value",
+            measured=0.01,
+            limit=0.0,
+            remedy="fill them: the schema wants 100%",
+            query=RowQuery("fare", is_missing=True),
+        )
+    ]
+
+
 def test_few_rows_may_differ_from_the_reference_by_chance(split):
     assert not found(split, 9, before=1000, rows=10)
     assert found(split, 5, before=1000, rows=10)
