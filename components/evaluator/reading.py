@@ -103,6 +103,7 @@ class _Model:
                 hint="run the training again",
             ) from error
         self._name = request.name or "candidate"
+        self._is_baseline = request.is_baseline
         serve, answers = _signature(self._model, _SERVE)
         transform, transformed = _signature(self._model, _TRANSFORM)
         if len(answers) != 1:
@@ -135,7 +136,10 @@ class _Model:
         except (tf.errors.OpError, ValueError, TypeError) as error:
             raise ComponentError(
                 f"the {self._name} model refuses rows of the eval split: {in_words(_first_line(error))}",
-                hint="run Ingest and Transform again with the data that the model is for",
+                # Of a baseline the engine tells the command that clears it.
+                hint=""
+                if self._is_baseline
+                else "look at transform.preprocessing_fn, which reads these columns",
             ) from error
         rows = int(batch.shape[0])
         arrays = {name: tensor.numpy() for name, tensor in found.items()}

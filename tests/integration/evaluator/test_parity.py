@@ -333,6 +333,21 @@ def test_what_is_wrong_with_rows_is_said_in_words(saved, evaluate, tmp_path, run
         assert sentence in told.value.message
 
 
+def test_baseline_of_other_columns_is_told_and_the_engine_s_own_hint_is_left_room(saved, evaluate, tmp_path):
+    from components.errors import ComponentError
+    from pipeline.testing import tiny_examples
+
+    examples = tiny_examples({"eval": [{"whole": [1], "label": [1.0], "candidate": [0.5]}]}, into=tmp_path)
+    models = {name: saved(tmp_path / name, name, outputs=1, labels=1) for name in ("candidate", "baseline")}
+    with pytest.raises(ComponentError) as told:
+        evaluate(examples, config_of("binary", []), models)
+    assert told.value.message == (
+        "the baseline model refuses rows of the eval split: baseline has no value, and the model needs one "
+        "in every row"
+    )
+    assert told.value.hint == ""
+
+
 @pytest.mark.parametrize("runner", RUNNERS)
 def test_what_is_not_known_goes_to_the_stock_executor_with_the_reason(
     alone, saved, evaluate, tfx, tmp_path, runner, monkeypatch, caplog
