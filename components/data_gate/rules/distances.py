@@ -92,7 +92,7 @@ def _cells(first: Distribution, second: Distribution) -> tuple[Floats, Floats]:
     below = np.array([first.at_most(points), second.at_most(points)])
     cuts = np.searchsorted(below[0] + below[1], 2 * _CUTS)
     ends = sorted({*cuts.tolist(), len(points) - 1})
-    cells = np.diff(below[:, ends], axis=1, prepend=0.0)
+    cells = np.diff(below[:, ends], prepend=0.0)
     is_used = (cells[0] > 0) | (cells[1] > 0)
     return points[ends][is_used], cells[:, is_used]
 

@@ -40,6 +40,20 @@ def test_column_without_any_value_is_of_no_other_kind(split):
     assert not changed(split, {"x": [], "y": WHOLE}, {"x": TEXT, "y": WHOLE})
 
 
+def test_columns_after_one_that_is_told_elsewhere_are_looked_at(split):
+    [finding] = changed(split, {"fare": NUMBERS}, {"pay": TEXT, "miles": WHOLE}, skip={"pay"})
+    assert finding.feature == "miles"
+
+
+def test_first_split_with_a_value_says_what_a_column_holds(split):
+    reference = {"train": split(2, x=TEXT)}
+    late = {"train": split(2, x=[]), "eval": split(2, x=WHOLE)}
+    [finding] = find_changed_columns(late, reference, skip=(), is_blessed=True)
+    assert finding.what == "it holds whole numbers, in the reference text"
+    mixed = {"train": split(2, x=TEXT), "eval": split(2, x=WHOLE)}
+    assert not list(find_changed_columns(mixed, reference, skip=(), is_blessed=True))
+
+
 def test_new_column_and_equal_ones_are_let_pass(split):
     assert not changed(split, {"fare": NUMBERS, "more": TEXT}, {"fare": NUMBERS})
 

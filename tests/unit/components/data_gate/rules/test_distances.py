@@ -10,8 +10,10 @@ from components.data_gate.rules.distances import (
     jensen_shannon_by_chance,
     l_infinity,
     l_infinity_by_chance,
+    most_grown,
     scale,
 )
+from components.data_gate.statistics import Distribution
 
 
 @pytest.mark.parametrize(
@@ -21,6 +23,7 @@ from components.data_gate.rules.distances import (
         ({"a": 1, "b": 1}, {"a": 10, "b": 10}, 0.0, "a"),
         ({"a": 3, "b": 1}, {"a": 1, "b": 1}, 0.25, "a"),
         ({"a": 1}, {"b": 1}, 1.0, "a"),
+        ({"a": 1}, {"a": 2, "b": 1}, 1 / 3, "a"),
         ({"a": 8, "b": 1, "c": 1}, {"a": 1}, 0.2, "a"),
         ({}, {"a": 1}, 0.0, ""),
         ({}, {}, 0.0, ""),
@@ -30,6 +33,41 @@ def test_l_infinity_is_the_largest_difference_of_a_share(first, second, distance
     found, worst = l_infinity(first, second)
     assert found == pytest.approx(distance)
     assert worst == value
+
+
+def test_what_chance_reaches_is_that_of_the_formulas():
+    for rows in ((100, 400), (400, 100)):
+        assert l_infinity_by_chance(0.5, rows) == pytest.approx(4 * math.sqrt(0.25 * 0.0125) + 0.01)
+        assert jensen_shannon_by_chance(10, rows) == pytest.approx(0.058543, abs=1e-6)
+        assert jensen_shannon_by_chance(1, rows) == jensen_shannon_by_chance(2, rows)
+        assert jensen_shannon_by_chance(2, rows) == pytest.approx(0.015006, abs=1e-6)
+
+
+def test_cells_that_hold_nothing_are_not_counted(feature):
+    both = feature("x", [0, 1] * 50).distribution
+    assert jensen_shannon(both, both) == (0.0, 3)  # at 0, between, and at 1
+
+
+def test_cell_that_grew_most_may_be_the_first(feature):
+    then = feature("x", np.arange(100.0)).distribution
+    now = feature("x", np.append(np.arange(100.0), np.full(100, -5.0))).distribution
+    (low, high), (part, before) = most_grown(now, then)
+    assert (low, high, before) == (-math.inf, -5.0, 0.0)
+    assert part == pytest.approx(0.5, abs=0.02)
+
+
+def test_factor_shows_at_five_deciles_that_are_not_nothing():
+    below = np.array([0, 0.45, 0.5, 0.9, 1])
+    points = np.array([0, 0, 1, 5, 6.0])  # the deciles are 0 0 0 0 1 2 3 4 5
+    for factor in (2.0, 0.5):
+        assert scale(Distribution(points, below), Distribution(points * factor, below)) == pytest.approx(
+            factor
+        )
+    four = np.array([0, 0.55, 0.6, 0.9, 1])
+    assert scale(Distribution(points, four), Distribution(points * 2, four)) == 1.0
+    assert scale(Distribution(points, below), Distribution(points * 2, four)) == 1.0
+    filled = np.array([1, 1, 2, 10, 12.0])
+    assert scale(Distribution(points, below), Distribution(filled, below)) == pytest.approx(2.0)
 
 
 def test_jensen_shannon_is_nothing_for_equal_and_one_for_disjoint_values(feature):

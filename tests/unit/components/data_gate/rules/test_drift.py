@@ -59,14 +59,48 @@ def test_change_of_units_is_told_as_such(split, factor):
 
 
 @pytest.mark.parametrize(
-    ("name", "key"),
-    [("max_drift_l_infinity", "data_gate.features.x.max_drift_l_infinity")],
+    ("name", "now", "then", "passes", "stops"),
+    [
+        ("max_drift_l_infinity", {"a": 700, "b": 300}, {"a": 500, "b": 500}, 0.3, 0.05),
+        ("max_drift_jensen_shannon", NORMAL + 5, NORMAL, 0.9, 0.01),
+        ("max_scale", NORMAL * 2, NORMAL, 2.5, 1.5),
+    ],
 )
-def test_limit_of_a_feature_takes_the_place_of_the_general_one(split, name, key):
-    now, then = {"a": 700, "b": 300}, {"a": 500, "b": 500}
-    assert not drift(split, now, then, Limits(features={"x": {name: 0.3}}))
-    [finding] = drift(split, now, then, Limits(features={"x": {name: 0.05}}))
-    assert finding.key == key
+def test_limit_of_a_feature_takes_the_place_of_the_general_one(split, name, now, then, passes, stops):
+    key = f"data_gate.features.x.{name}"
+    passing = drift(split, now, then, Limits(features={"x": {name: passes}}))
+    assert not [finding for finding in passing if finding.key == key or name != "max_scale"]
+    [finding] = drift(split, now, then, Limits(features={"x": {name: stops}}))
+    assert (finding.key, finding.limit) == (key, stops)
+
+
+@pytest.mark.parametrize("factor", [2.0, 0.5])
+def test_change_of_units_as_large_as_allowed_is_none(split, factor):
+    even = np.linspace(0, 10, 10_001)
+    assert [f.rule for f in drift(split, even * factor, even, Limits(max_scale=2.0))] == ["drift"]
+    assert [f.rule for f in drift(split, even * factor, even, Limits(max_scale=1.99))] == ["scale"]
+
+
+@pytest.mark.parametrize(
+    ("factor", "words"), [(1.609, "1.61 times"), (0.03125, "1/32 of"), (0.3007, "1/3.33 of")]
+)
+def test_factor_is_told_with_two_decimals(split, factor, words):
+    even = np.linspace(0, 10, 10_001)
+    [finding] = drift(split, even * factor, even)
+    assert finding.what.startswith(f"all 10,001 values are {words} what they are")
+
+
+@pytest.mark.parametrize(("rows", "let_pass"), [(10_000, 3249), (1000, 360)])
+def test_share_of_a_text_may_move_by_its_limit_and_what_chance_reaches(split, rows, let_pass):
+    then = {"b": 8000, "a": 2000}
+    assert not drift(split, {"a": let_pass, "b": rows - let_pass}, then)
+    assert drift(split, {"a": let_pass + 1, "b": rows - let_pass - 1}, then)
+
+
+def test_text_that_is_new_is_found(split):
+    [finding] = drift(split, {"a": 500, "c": 500}, {"a": 1000})
+    words = '"a" is 500 of 1,000 values (50%), 100% in the reference, "c" rose from 0.00% to 50%'
+    assert finding.what == f"{words}: L-infinity 0.500"
 
 
 def test_limit_of_one_switches_drift_off(split):
@@ -83,6 +117,10 @@ def test_skipped_features_new_ones_and_other_types_are_not_compared(split):
 
 def test_without_a_reference_nothing_drifts(split):
     assert not list(find_drift({"train": split(x=NORMAL)}, {}, Limits(), skip=()))
+
+
+def test_without_a_train_split_nothing_is_skewed(split):
+    assert not list(find_skew({"eval": split(x=NORMAL), "test": split(x=NORMAL + 20)}, Limits(), skip=()))
 
 
 def test_each_split_is_compared_with_train(split):

@@ -7,7 +7,7 @@ import pytest
 
 from components.data_gate.finding import RowQuery
 from components.data_gate.raw_rows import matches
-from components.data_gate.rules.grown import numbers_moved, texts_moved
+from components.data_gate.rules.grown import grown_text, numbers_moved, texts_moved
 
 RNG = np.random.default_rng(0)
 BEGIN = RNG.bit_generator.state
@@ -31,6 +31,26 @@ def test_of_a_text_that_is_gone_the_one_that_took_its_place_has_the_rows():
     words, value = texts_moved({"Card": 100}, {"Cash": 60, "Card": 40}, "Cash", there="in train", of="values")
     assert words == '"Cash" is 0 of 100 values (0.00%), 60% in train, "Card" rose from 40% to 100%'
     assert value == "Card"
+
+
+def test_text_that_was_not_there_before_rose_from_nothing():
+    words, value = texts_moved({"a": 10, "new": 10}, {"a": 2}, "new", there="in train", of="values")
+    assert (words, value) == ('"new" is 10 of 20 values (50%), 0.00% in train', "new")
+    assert grown_text({"a": 10, "new": 10}, {"a": 2}) == ("new", 0.5, 0.0)
+    # Beside one that was there, and grew less.
+    assert grown_text({"a": 15, "new": 5}, {"a": 1, "b": 1}) == ("a", 0.75, 0.5)
+    assert grown_text({"a": 11, "new": 9}, {"a": 1, "b": 1}) == ("new", 0.45, 0.0)
+
+
+def test_bounds_of_whole_numbers_are_whole_and_of_others_just_above_float32(feature):
+    then, now = np.arange(0.0, 101.0), np.append(np.arange(0.0, 101.0), np.full(400, 50.0))
+    _, query = numbers_moved(feature("x", now), feature("x", then), there="")
+    assert all(bound == round(bound, 6) for bound in query.within)
+    _, query = numbers_moved(feature("x", now + 0.5), feature("x", then + 0.5), there="")
+    assert all(bound == float(np.float32(bound)) for bound in query.within)
+    _, high = query.within
+    assert float(np.nextafter(np.float32(high), np.float32(0))) < high
+    assert high > 50.5
 
 
 def test_hostile_text_is_written_out():

@@ -25,11 +25,20 @@ def noise(now, then, *, error=0.01, **limits):
         (0.79, 0.89, 0.01, False),  # chance may have done it
         (0.40, 0.89, 0.05, True),
         (0.0, 0.02, 0.01, False),  # there was nothing to lose
+        (-0.5, 0.0, 0.01, False),
         (-0.5, -0.1, 0.01, False),
     ],
 )
 def test_score_that_surely_fell_by_more_than_a_tenth_is_found(now, then, error, is_found):
     assert bool(noise(now, then, error=error)) == is_found
+
+
+@pytest.mark.parametrize(
+    ("now", "then", "is_found"), [(0.0, 0.0, True), (0.01, 0.0, False), (0.0, 0.01, False)]
+)
+def test_chance_is_that_of_both_scores(now, then, is_found):
+    found = find_label_noise(LabelScore(0.79, now), LabelScore(0.89, then), "tips", Limits())
+    assert bool(list(found)) is is_found
 
 
 def test_finding_says_both_scores_and_which_limit_would_let_it_pass():
@@ -49,14 +58,18 @@ def test_rows_whose_labels_are_farthest_from_what_the_others_say_are_asked_for()
     label = np.where(told, 1.0, 0.0)
     wrong = [3, 500, 1999]
     label[wrong] = 1 - label[wrong]
-    sample = {"pay": np.where(told, "Card", "Cash").astype(object), "n": rng.normal(size=2000), "tips": label}
-    scores = {"pay": 0.99, "n": 0.0}
+    sample = {
+        "card": np.where(told, "Card", "Cash").astype(object),
+        "n": rng.normal(size=2000),
+        "tips": label,
+    }
+    scores = {"card": 0.99, "n": 0.0}
     low, high = LabelScore(0.5, 0.01), LabelScore(0.9, 0.01)
     [finding] = find_label_noise(low, high, "tips", Limits(), sample=sample, single=scores)
-    assert finding.query.beside == "pay"
-    asked = [(row["pay"], row["tips"], row["n"]) for row in finding.query.like]
+    assert (finding.query.column, finding.query.beside) == ("tips", "card")
+    asked = [(row["card"], row["tips"], row["n"]) for row in finding.query.like]
     assert len(asked) == 5
-    assert {(sample["pay"][row], label[row], sample["n"][row]) for row in wrong} <= set(asked)
+    assert {(sample["card"][row], label[row], sample["n"][row]) for row in wrong} <= set(asked)
 
 
 def test_nothing_is_compared_where_one_score_is_unknown():
