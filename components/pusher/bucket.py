@@ -27,6 +27,8 @@ FIRST_ANSWER_S = 12.0
 """How long the first answer of a bucket may take, with the search for credentials."""
 RETRY_S = 300.0
 """How long passing failures of one request are retried."""
+FIRST_DELAY_S = 0.3
+"""How long it is waited at most before the first such try; it doubles with each."""
 
 PROCESS = "slipway-process"
 """The label of an object that says whose it is, see `components.pusher.owner`."""
@@ -273,7 +275,7 @@ class Folder:
         from google.cloud.storage.retry import DEFAULT_RETRY
 
         limit_s = RETRY_S if getattr(self, "_answered", False) else FIRST_ANSWER_S * 0.8
-        return DEFAULT_RETRY.with_timeout(limit_s).with_delay(initial=0.3, maximum=20.0)
+        return DEFAULT_RETRY.with_timeout(limit_s).with_delay(initial=FIRST_DELAY_S, maximum=20.0)
 
     def _soon(self, ask: Callable[[], _Found]) -> _Found:
         """The answer, if it comes in time: looking for credentials can hang where there is no network."""

@@ -7,13 +7,15 @@ image's environment: what is not in the image is not found.
 import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from components.kept_state import STATE_VARIABLE
 from components.left_behind import LEFT_VARIABLE
 from components.pusher.provenance import RUN_VARIABLE
-from pipeline.local.fork_server import ForkServer, main
+from pipeline.local import fork_server
+from pipeline.local.fork_server import ForkServer
 from pipeline.local.node_process import NodeProcess
 
 
@@ -63,5 +65,10 @@ class TaskServer(ForkServer):
         return Rehearsed(job=job, run_id=run_id, runs=runs, files=TfxFiles())
 
 
+def main(arguments: Sequence[str]) -> None:
+    """Entry point: `python -m pipeline.cloud.task_server FD PARENT_PID`."""
+    fork_server.main(arguments, TaskServer)
+
+
 if __name__ == "__main__":
-    main(sys.argv[1:], TaskServer)
+    main(sys.argv[1:])

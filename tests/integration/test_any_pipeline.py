@@ -9,7 +9,7 @@ pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
 
 from pipeline.cloud.commands import rehearse_request
 from pipeline.errors import UsageError
-from pipeline.local import Warm, run
+from pipeline.local import run
 from pipeline.local.gc import collect
 from pipeline.local.history import History
 from pipeline.local.node_fingerprints import fingerprint_nodes
@@ -63,13 +63,6 @@ def place(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(TOYS)
         yield folder
-
-
-@pytest.fixture(scope="module")
-def warm():
-    """TFX, imported once."""
-    with Warm() as process:
-        yield process
 
 
 @pytest.fixture(scope="module")
@@ -159,7 +152,7 @@ def test_rehearsal_publishes_nothing_and_is_compared_with_the_local_run(runs, pl
 
 
 @pytest.fixture
-def refusals(place, tmp_path):
+def refusals(place, tmp_path, warm):
     """Why pipelines are not rehearsed, each compiled in one process; empty where they are."""
 
     def compile_each(asked):
@@ -167,9 +160,8 @@ def refusals(place, tmp_path):
             (folder / "r").mkdir()
             target = {"folder": str(TOYS), "output": str(tmp_path), "runs": str(folder), "image": "i:1"}
             target |= {"root": str(tmp_path), "serving": str(tmp_path), "beam_args": []}
-            server = Server(
-                folder, temporary=folder / "tmp", module="pipeline.cloud.task_server", is_ours=False
-            )
+            module = "pipeline.cloud.task_server"
+            server = Server(folder, temporary=folder / "tmp", warm=warm, module=module, is_ours=False)
             with server:
                 for name, parameters in asked.items():
                     own = {

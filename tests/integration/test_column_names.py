@@ -1,11 +1,11 @@
 """A SavedModel takes its columns by their own names, whatever stands in these."""
 
 import json
-import subprocess
-import sys
-import textwrap
+import os
 
 import pytest
+
+from components.python_process import ForkedProcess
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
 
@@ -17,7 +17,8 @@ NAMES = [
 
 # In a process of its own: this one has other threads of TensorFlow's.
 EXPORT = """
-    import json, sys
+def main(arguments):
+    import json
     from pathlib import Path
     import numpy as np
     import tensorflow as tf
@@ -25,7 +26,7 @@ EXPORT = """
     from components.trainer.export import ServedModel
     from components.trainer.features import Feature
 
-    folder, names = sys.argv[1], json.loads(sys.argv[2])
+    folder, names = arguments[0], json.loads(arguments[1])
 
     class Transform:
         def raw_feature_spec(self):
@@ -52,11 +53,16 @@ EXPORT = """
         [answer] = loaded.call("serve_raw", one).values()
         found[argument] = float(answer[0, 0])
     print(json.dumps(found))
+    return 0
 """
 
 
-def test_a_model_is_asked_by_the_names_of_its_columns_whatever_stands_in_them(tmp_path):
-    command = [sys.executable, "-c", textwrap.dedent(EXPORT), str(tmp_path / "model"), json.dumps(NAMES)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert json.loads(done.stdout.splitlines()[-1]) == {name: 2.0**index for index, name in enumerate(NAMES)}
+def test_a_model_is_asked_by_the_names_of_its_columns_whatever_stands_in_them(tmp_path, warm):
+    (tmp_path / "export_with_names.py").write_text(EXPORT, encoding="utf-8")
+    arguments = [str(tmp_path / "model"), json.dumps(NAMES)]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    process = ForkedProcess(warm._line, "export_with_names", arguments, environment)
+    with process.stdout:
+        told = process.stdout.read()
+    assert process.wait() == 0
+    assert json.loads(told.splitlines()[-1]) == {name: 2.0**index for index, name in enumerate(NAMES)}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from components.python_process import ForkedProcess
 from pipeline.errors import UsageError
 from pipeline.local import RunFailedError, run
 from pipeline.root import PROJECT_ROOT
@@ -29,6 +30,16 @@ try:
     run(pipeline, output=sys.argv[1])
 except UsageError as error:
     print(error.message, error.hint, sep="\\n")
+"""
+
+# Runs it as `__main__`, in a process that has imported TFX.
+CELL = """
+import sys, types
+
+def main(arguments):
+    module = sys.modules["__main__"] = types.ModuleType("__main__")
+    exec({!r}, module.__dict__)
+    return 0
 """
 
 
@@ -80,13 +91,14 @@ def test_what_is_no_pipeline_is_refused(toys, in_process):
             run(pipeline, output=in_process.output, quiet=True)
 
 
-def test_a_component_of_the_notebook_itself_is_refused_in_words(in_process):
-    done = subprocess.run(
-        [sys.executable, "-c", NOTEBOOK, str(in_process.output)],
-        cwd=PROJECT_ROOT, env=in_process.environment, capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    message, hint = done.stdout.splitlines()[-2:]
+def test_a_component_of_the_notebook_itself_is_refused_in_words(in_process, warm):
+    (in_process.folder / "a_notebook.py").write_text(CELL.format(NOTEBOOK))
+    environment = {**in_process.environment, "PYTHONPATH": str(in_process.folder)}
+    process = ForkedProcess(warm._line, "a_notebook", [str(in_process.output)], environment)
+    with process.stdout:
+        told = process.stdout.read()
+    assert process.wait() == 0, told
+    message, hint = told.splitlines()[-2:]
     assert message.startswith("Inline: its component is defined in this notebook or script")
     assert hint == "move Inline to a module and import it"
     assert not (in_process.output / "runs").exists()

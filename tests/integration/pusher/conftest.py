@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from components.pusher import bucket as buckets
+from components.pusher import model_lock
 
 
 class Cloud:
@@ -53,6 +54,9 @@ def store():
 @pytest.fixture
 def cloud(store, monkeypatch):
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", store.address)
+    # Tries and looks follow each other faster: nobody else is in the way here.
+    monkeypatch.setattr(buckets, "FIRST_DELAY_S", 0.01)
+    monkeypatch.setattr(model_lock, "LOOK_S", 0.02)
     store.fail()
     store.forget_requests()
     yield store

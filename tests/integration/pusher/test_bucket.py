@@ -157,6 +157,7 @@ def left_in(base):
         return leftovers(folder.list())
 
 
+@pytest.mark.external
 def test_publisher_killed_at_random_moments_leaves_no_partial_version(model, base):
     # Sent in more than one request.
     (model / "variables/variables.data-00000-of-00001").write_bytes(bytes(8 * 2**20 + 1))
@@ -213,6 +214,7 @@ def test_publisher_of_the_same_model_elsewhere_is_waited_for_and_then_passed(
     slept_s = []
     clock = SimpleNamespace(monotonic=lambda: sum(slept_s), sleep=slept_s.append)
     monkeypatch.setattr(model_lock, "time", clock)
+    monkeypatch.setattr(model_lock, "LOOK_S", 0.5)
     assert not publish_to_bucket(model, base=base).was_there
     assert model_lock.WAIT_S < sum(slept_s) <= model_lock.WAIT_S + model_lock.LOOK_S
     assert not [name for name in contents() if name.startswith(".pushing/")]
@@ -247,6 +249,7 @@ def reader(base, tmp_path):
     stop.touch()
 
 
+@pytest.mark.external
 def test_reader_sees_whole_versions_only_while_a_hundred_pushes_are_killed(model, base, cloud, reader):
     began = time.monotonic()
     publish_to_bucket(model, base=base)
@@ -369,7 +372,8 @@ def test_denied_permission_names_what_is_needed(model, base, cloud, told_in_time
     assert "storage.objects.create" in error.hint
 
 
-def test_store_that_does_not_answer_is_told_in_time(model, base, cloud, told_in_time):
+def test_store_that_does_not_answer_is_told_in_time(model, base, cloud, told_in_time, monkeypatch):
+    monkeypatch.setattr(buckets, "FIRST_ANSWER_S", 4.0)
     cloud.fail({"kind": 503, "times": 10_000})
     assert "cannot be used: RetryError" in told_in_time(lambda: publish_to_bucket(model, base=base)).message
 
