@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from counted import lines_run, peak_bytes
 
-from components.data_gate.finding import Edit, Finding, SampleRow, percent, plain, quoted
+from components.data_gate.finding import Edit, Finding, RowQuery, SampleRow, percent, plain, quoted
 from components.data_gate.limits import Freshness, Limits
 from components.data_gate.rules.rows import BadRows
 from components.data_gate.schema import Anomaly, FeatureSchema
-from components.data_gate.verdict import Verdict
+from components.data_gate.verdict import BLESSED, Verdict
 from components.data_profile.label_score import LabelScore
 
 RNG = np.random.default_rng(0)
@@ -75,7 +75,18 @@ def test_feature_that_gives_away_what_is_made_of_the_label_is_told_once(split, v
     made = verdict(trips(split), sample=sample, made=("big_tip", big))
     assert [(f.rule, f.feature) for f in made.findings] == [("leak", "copy"), ("leak", "flag")]
     assert "predicts big_tip" in made.findings[1].what
-    assert [f.feature for f in verdict(trips(split), sample=sample).findings] == ["copy"]
+    assert made.findings[1].query == RowQuery("flag", beside="label")
+    [copy] = verdict(trips(split), sample=sample).findings
+    assert (copy.feature, copy.what.partition(" with ")[0]) == ("copy", "alone it predicts label")
+    assert [f.feature for f in verdict(trips(split), sample=sample, made=("tip", tips)).findings] == ["copy"]
+    assert not verdict(trips(split), sample={"flag": big}, made=("big_tip", big)).findings
+
+
+def test_train_is_compared_with_what_is_served_but_for_the_label(split, verdict):
+    served = split(fare=RNG.lognormal(5, 1, 3000), label=[1] * 3000)
+    answer = verdict(trips(split), serving=served)
+    assert [(finding.rule, finding.feature) for finding in answer.findings] == [("serving", "fare")]
+    assert not verdict(trips(split), serving=served, limits=Limits(max_skew_jensen_shannon=1.0)).findings
 
 
 def test_time_column_and_label_are_not_compared_for_drift(split, verdict):
@@ -85,12 +96,82 @@ def test_time_column_and_label_are_not_compared_for_drift(split, verdict):
     assert verdict(now, reference=then, limits=Limits(freshness=Freshness(column="t"))).passed
 
 
+def by_rule(answer):
+    return {(finding.rule, finding.feature): finding for finding in answer.findings}
+
+
+def test_rows_of_the_sample_show_what_repeats_and_which_labels_are_odd(split, verdict):
+    told = RNG.random(3000) < 0.5
+    label = np.where(RNG.random(3000) < 0.5, 1.0, 0.0)
+    sample = {"pay": np.where(told, "Card", "Cash").astype(object), "label": label}
+    answer = verdict(
+        trips(split), sample=sample, repeated=600, sampled=3000, first_repeated=[3, 5],
+        reference=trips(split), reference_label_score=LabelScore(0.9, 0.001),
+    )  # fmt: skip
+    found = by_rule(answer)
+    repeats = found["duplicates", ""]
+    assert repeats.what.startswith("600 of 3,000 rows (20%) repeat")
+    assert [row["label"] for row in repeats.query.like] == [label[3], label[5]]
+    assert answer.label_score.score < 0.5
+    noise = found["label", "label"]
+    assert noise.what.startswith("the other columns explain ")
+    assert (noise.query.beside, len(noise.query.like)) == ("pay", 5)
+    without = by_rule(verdict(trips(split), repeated=600, sampled=3000, first_repeated=[3, 5]))
+    assert without["duplicates", ""].query is None
+
+
+def test_schema_says_what_is_missed_where_and_what_is_told_once(split, verdict):
+    few = {"fare": split(3000, fare=RNG.lognormal(2, 0.5, 1500)).features["fare"]}
+    statistics = trips(split, **few, label=split(3000, label=[0, 1] * 1000).features["label"])
+    schema = {
+        "fare": FeatureSchema("fare", "FLOAT", min=0.0, max=1e3, min_fraction=1.0),
+        "label": FeatureSchema("label", min_fraction=1.0, has_shape=True),
+        "pay": FeatureSchema("pay", "BYTES", domain=frozenset({"Cash"}), domain_name="pay"),
+    }
+    kinds = {
+        "fare": "FEATURE_TYPE_LOW_FRACTION_PRESENT",
+        "label": "INVALID_FEATURE_SHAPE",
+        "pay": "ENUM_TYPE_UNEXPECTED_STRING_VALUES",
+        "miles": "SCHEMA_MISSING_COLUMN",
+    }
+    anomalies = [Anomaly(name, "train", kind, "error", "Short", "Long.") for name, kind in kinds.items()]
+    before = trips(split, miles=[1.0] * 3000, gone=[1.0] * 3000)
+    answer = verdict(
+        statistics, schema=schema, schema_file="s/t.pbtxt", anomalies=anomalies, reference=before,
+        reference_name=BLESSED, limits=Limits(max_label_shift=1.0, max_missing_rise=1.0),
+    )  # fmt: skip
+    found = by_rule(answer)
+    assert set(found) == {
+        ("label", "label"), ("schema", "miles"), ("columns", "gone"), ("domain", "pay"), ("missing", "fare")
+    }  # fmt: skip
+    assert found["label", "label"].is_final
+    assert "baseline --clear" in found["columns", "gone"].remedy
+    assert all("s/t.pbtxt" in found[key].remedy for key in [("missing", "fare"), ("domain", "pay")])
+
+
+def test_time_since_the_reference_was_judged_is_what_data_may_be_ahead(split, verdict):
+    limits = Limits(freshness=Freshness(column="t"))
+    now, then = (trips(split, t=[1.79e9 - days * 86400.0] * 3000) for days in (0, 100))
+    for days, is_found in ((90, False), (10, True)):
+        answer = verdict(now, reference=then, limits=limits, reference_at_s=1.8e9 - days * 86400)
+        assert bool(answer.findings) is is_found
+
+
 def test_verdict_is_plain_data_with_the_lines_of_the_screen(split, verdict):
     answer = verdict(trips(split, label=[1] * 3000))
     document = json.loads(json.dumps(answer.to_json()))
     assert document["lines"][0] == "label (train, eval): all 6,000 labels are 1: there is nothing to learn"
     assert document["findings"][0]["rule"] == "label"
-    assert document["override"] == "accept_data"
+    assert {key: document[key] for key in document if key not in ("findings", "lines")} == {
+        "passed": False,
+        "message": "1 finding in 6,000 rows, 3 columns, no earlier data to compare with",
+        "accepted": "",
+        "override": "accept_data",
+        "reference": "",
+        "rows": 6000,
+        "features": 3,
+    }
+    assert verdict(trips(split), reference_name="nothing that is there").reference_name == ""
 
 
 def test_finding_says_where_measured_limit_rows_and_what_to_do():

@@ -237,6 +237,7 @@ def test_node_that_fails_too_often_fails_and_what_follows_is_skipped(run):
         "message": "no", "hint": "a hint", "where": "model.py line 3", "start": "Ingest"
     }  # fmt: skip
     assert [states(engine)[name] for name in "BC"] == [("skipped", "A failed")] * 2
+    assert engine.display.states.count(("C", "skipped")) == 1
     assert exit_code(engine.record) == 1
 
 
@@ -263,6 +264,7 @@ def test_preempted_node_starts_again_and_that_is_no_retry(run):
     assert engine.server.starts()[:3] == [(0.0, "A"), (4.0, "A"), (8.0, "A")]
     events = engine.history.folder(engine.record.run_id) / "events.jsonl"
     assert '"waiting", "attempt": 1, "why": "starts again: no"' in events.read_text("utf-8")
+    assert [values["attempt"] for *_, values in engine.server.sent] == list(range(1, 23))
     often = run({"A": [preempted] * 21}, nodes=[A])
     assert (often.record.node("A").state, often.record.node("A").attempts) == ("failed", 21)
 
@@ -389,6 +391,9 @@ def test_interrupt_ends_what_runs_and_starts_nothing_more(begin):
     assert [(node, signum) for _, node, signum in engine.server.signals()] == [("A", signal.SIGTERM)]
     assert engine.record.wall_s < 9
     assert not engine.server.is_killed
+    ended = {"attempt": 1, "why": "interrupted", "node": "A", "state": "skipped"}
+    events = (engine.history.folder(engine.record.run_id) / "events.jsonl").read_text("utf-8")
+    assert any(ended.items() <= json.loads(line).items() for line in events.splitlines())
 
 
 def test_second_interrupt_waits_for_nobody(begin):
@@ -439,6 +444,10 @@ def test_what_a_resolver_found_now_is_part_of_what_follows(begin):
     assert engine.prints["C"] == before["C"]
     kept = engine.history.last_fingerprints("toy")
     assert kept["B"] == engine.prints["B"]
+    failing = begin({"A": [DONE], "B": [FAILED]}, nodes=[found, B])
+    failing.run()
+    assert failing.record.node("B").key == failing.prints["B"].key != before["B"].key
+    assert failing.record.node("A").key == failing.prints["A"].key
     same = begin({"A": [DONE]}, nodes=[replace(RESOLVER, found=found_key(MODEL))])
     same.run()
     assert same.prints["A"] == before["A"]
@@ -503,6 +512,30 @@ def test_server_that_is_gone_between_two_nodes_fails_the_one_that_was_due(run):
     assert [state for state, _ in states(engine).values()] == ["complete", "failed"]
     assert engine.record.node("B").error == {"message": LOST.message, "hint": "see engine.log", "where": ""}
     assert engine.display.states[-1] == ("B", "failed")
+
+
+def test_state_that_a_resumed_run_had_begun_stays_though_it_is_asked_to_run(begin):
+    for was_begun in (True, False):
+        engine = begin({"A": [FAILED]}, nodes=[A], decisions={"A": Decision("A", "run", "", is_forced=True)})
+        engine.record.node("A").started_s = 3.0 if was_begun else None
+        kept = engine._states.folder(engine.prints["A"].key, "A")
+        kept.mkdir(parents=True, exist_ok=True)
+        engine.run()
+        assert kept.exists() is was_begun
+
+
+def test_result_of_an_earlier_run_is_enough_for_what_follows(run):
+    engine = run({"B": [DONE]}, decisions={"A": Decision("A", "reuse", "cached")})
+    assert engine.server.starts() == [(0.0, "B")]
+    assert engine.record.node("B").state == "complete"
+
+
+def test_reason_why_a_node_ran_is_kept_beside_that_it_is_not_cached(begin):
+    engine = begin({"A": [{**DONE, "why": "model.py changed"}]}, nodes=[A], still_current=lambda _node: False)
+    engine.run()
+    assert engine.record.node("A").why == (
+        "model.py changed; not cached: its code or data changed while it ran"
+    )
 
 
 def test_failed_node_before_an_earlier_result_keeps_what_comes_from_that_from_running(run):
