@@ -43,9 +43,10 @@ def place(project, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def stopped(place, warm_runner):
-    """The run that the gate stopped."""
-    return warm_runner("run", *place.options, *place.output)
+def stopped(place, warm_runner, record):
+    """The run that the gate stopped: how it ended, and its record."""
+    finished = warm_runner("run", *place.options, *place.output)
+    return SimpleNamespace(finished=finished, record=record())
 
 
 @pytest.fixture(scope="module")
@@ -58,16 +59,16 @@ def states(record):
     return {node["id"]: node["state"] for node in record["nodes"] if node["state"] != "skipped"}
 
 
-def test_new_category_stops_the_run_with_rows_and_remedy(stopped, record, place, local_runner):
-    assert stopped.returncode == 3
-    assert "Traceback" not in stopped.stderr
-    assert 'hold "Voucher", which its domain lacks; limit 0' in stopped.stderr
-    assert "rows: trips.csv line " in stopped.stderr
-    assert f'in {place.schema}: add "Voucher" to the domain of payment_type' in stopped.stderr
-    run = record()
+def test_new_category_stops_the_run_with_rows_and_remedy(stopped, place, local_runner):
+    finished, run = stopped.finished, stopped.record
+    assert finished.returncode == 3
+    assert "Traceback" not in finished.stderr
+    assert 'hold "Voucher", which its domain lacks; limit 0' in finished.stderr
+    assert "rows: trips.csv line " in finished.stderr
+    assert f'in {place.schema}: add "Voucher" to the domain of payment_type' in finished.stderr
     assert (run["state"], run["exit_code"]) == ("stopped", 3)
     assert run["nodes"][-1]["state"] == "skipped"
-    shown = local_runner("show", *place.output).stdout
+    shown = local_runner("show", run["run_id"], *place.output).stdout
     assert 'hold "Voucher", which its domain lacks' in shown
 
 
@@ -89,8 +90,17 @@ def test_next_run_is_judged_as_if_nothing_had_been_accepted(stopped, place, warm
     assert warm_runner("run", *place.options, *place.output).returncode == 3
 
 
-def test_schema_that_took_the_edit_over_lets_the_data_pass(stopped, place, warm_runner, local_runner, record):
-    before = place.schema.read_text()
+@pytest.fixture
+def before(place):
+    """The schema's text, as it is for the other tests, too."""
+    text = place.schema.read_text()
+    yield text
+    place.schema.write_text(text)
+
+
+def test_schema_that_took_the_edit_over_lets_the_data_pass(before, place, warm_runner, local_runner, record):
+    # Edits are those of the latest run.
+    assert warm_runner("run", *place.options, *place.output).returncode == 3
     refused = warm_runner("accept-schema", *place.output)
     assert refused.returncode == 2
     assert "add --yes" in refused.stderr
