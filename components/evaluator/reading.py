@@ -1,7 +1,6 @@
 """Rows of examples in large batches, with what each model answers and the columns that they are sliced by."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,22 +18,14 @@ from components.saved_model.refusal import in_words
 BATCH_ROWS = 4096
 """Answers of one batch are held at once; a few thousand rows use the processor as well as more do."""
 
+BATCH_BYTES = 4 << 20
+"""Of the examples of one batch, as they are stored: what a model makes of large rows, such as images, is many
+times as large."""
+
 _SERVE = "serving_default"
 _TRANSFORM = "transform_features"
 _READ_BYTES = 8 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class Files:
-    """Where the rows and the models are.
-
-    Attributes:
-        examples: TFRecord files of tf.Examples, those that end in .gz compressed.
-        models: SavedModels, by the names of the request's models.
-    """
-
-    examples: Sequence[str]
-    models: Mapping[str, str]
+_FIRST_ROWS = 32
 
 
 class Judge:
@@ -116,9 +107,9 @@ class _Model:
         for name, spec in (*transformed.items(), *answers.items()):
             if name in {request.label, output, *self.columns} and not isinstance(spec, tf.TensorSpec):
                 raise NotOursError(f"{name} is no dense tensor")
-        if not (answers[output].dtype.is_floating or answers[output].dtype.is_integer):
+        if not _is_number(answers[output].dtype):
             raise NotOursError(f"the model answers {answers[output].dtype.name}")
-        if not (transformed[request.label].dtype.is_floating or transformed[request.label].dtype.is_integer):
+        if not _is_number(transformed[request.label].dtype):
             raise NotOursError(f"{request.label} is {transformed[request.label].dtype.name}")
         wanted = {request.label, *self.columns}
 
@@ -146,6 +137,12 @@ class _Model:
         return Judged(_flat(arrays[self._label], rows), _flat(answers.numpy(), rows)), arrays
 
 
+def _is_number(dtype: Any) -> bool:
+    """Whether it is one that TensorFlow Model Analysis computes with as we do; with half of a float it rounds
+    in places of its own."""
+    return bool(dtype.is_integer or dtype in (tf.float32, tf.float64))
+
+
 def _signature(model: Any, name: str) -> tuple[Any, dict[str, Any]]:
     """A signature as a function of examples, and what it gives."""
     if name not in model.signatures:
@@ -161,11 +158,18 @@ def _signature(model: Any, name: str) -> tuple[Any, dict[str, Any]]:
 def _batches(file: str) -> Iterator[Any]:
     kind = "GZIP" if file.endswith(".gz") else ""
     try:
-        yield from tf.data.TFRecordDataset(file, kind, _READ_BYTES).batch(BATCH_ROWS).prefetch(2)
+        rows = _rows_at_once(tf.data.TFRecordDataset(file, kind).take(_FIRST_ROWS))
+        yield from tf.data.TFRecordDataset(file, kind, _READ_BYTES).batch(rows).prefetch(2)
     except tf.errors.OpError as error:
         raise ComponentError(
             f"{file} cannot be read: {_first_line(error)}", hint="run Ingest again"
         ) from error
+
+
+def _rows_at_once(first: Any) -> int:
+    """How many rows are a batch, by the size of the first: for the same file always the same."""
+    sizes = [len(row) for row in first.as_numpy_iterator()]
+    return max(1, min(BATCH_ROWS, BATCH_BYTES * len(sizes) // max(sum(sizes), 1)))
 
 
 def _decoder(columns: Sequence[str], schema: bytes | None) -> Any:

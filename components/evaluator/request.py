@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from components.model_gate.metrics import METRICS
+from components.model_gate.trivial import LABEL_PREFIX
 
 EXAMPLE_COUNT = "ExampleCount"
 LABEL_STATISTICS = "LabelStatisticsMetric"
 ANSWERS = "AnswersMetric"
+ANSWERS_NAME = "answers"
+"""Of the metric whose value is JSON, as bytes."""
 
 _OF_THE_GATE = {
     LABEL_STATISTICS: "components.model_gate.label_statistics",
@@ -95,6 +98,8 @@ def read_request(config: Mapping[str, Any]) -> Request:
             metrics[name] = class_name
     if not metrics:
         raise NotOursError("it names no metrics")
+    if list(metrics.values()).count(EXAMPLE_COUNT) > 1:
+        raise NotOursError(f"it has {EXAMPLE_COUNT} twice")
     by_class = {class_name: name for name, class_name in metrics.items()}
     return Request(
         models=models,
@@ -135,7 +140,7 @@ def _columns(spec: Mapping[str, Any]) -> tuple[str, ...]:
 def _metric(metric: Mapping[str, Any]) -> tuple[str, str]:
     _only(metric, {"class_name", "module", "config"}, "metrics")
     class_name, module = metric.get("class_name", ""), metric.get("module", "")
-    settings = json.loads(metric.get("config") or "{}")
+    settings = json.loads(metric.get("config") or "{}") or {}
     if class_name in _OF_THE_GATE and module == _OF_THE_GATE[class_name] and not settings:
         return class_name, class_name
     if module or class_name not in {*_CLASSES, EXAMPLE_COUNT}:
@@ -144,4 +149,7 @@ def _metric(metric: Mapping[str, Any]) -> tuple[str, str]:
     settings = {**default, **settings}
     if set(settings) != {"name"} or not isinstance(settings["name"], str):
         raise NotOursError(f"it has {class_name} with settings of its own")
+    # TFMA gives the first its own name, keeps the second to itself, and the gate's metrics have the others.
+    if settings["name"].startswith(("_", LABEL_PREFIX)) or settings["name"] in ("", ANSWERS_NAME):
+        raise NotOursError(f"it has {class_name} with the name {settings['name']!r}")
     return settings["name"], class_name

@@ -9,15 +9,12 @@ import numpy as np
 
 from components.errors import ComponentError
 from components.evaluator.grouped_sums import Floats
-from components.evaluator.request import Request
+from components.evaluator.request import ANSWERS_NAME, Request
 from components.evaluator.row_values import CONFUSION, CURVES, HINGES, MEANS
 from components.evaluator.slices import SliceKey
 from components.evaluator.tally import BUCKETS, ModelTally, Tally
 from components.model_gate.answers import Answers, Group
 from components.model_gate.trivial import LABEL_PREFIX, LabelStatistics
-
-ANSWERS_NAME = "answers"
-"""Of the metric whose value is JSON, as bytes."""
 
 # Thresholds of the AUC, and how far TensorFlow Model Analysis moves them (`binary_confusion_matrices.py`).
 _THRESHOLDS = 10_000

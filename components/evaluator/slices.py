@@ -68,9 +68,7 @@ def column_of(name: str, rows: Ints, codes: Ints, values: Sequence[Any]) -> Colu
     if rows.size > 1 and (rows[1:] == rows[:-1]).any():
         pairs = np.unique(rows * many + codes)
         rows, codes = pairs // many, pairs % many
-    return Column(
-        rows, codes, [_text(name, value) if isinstance(value, bytes) else value for value in values]
-    )
+    return Column(rows, codes, [_named(name, value) for value in values])
 
 
 def members(spec: Sequence[str], columns: Mapping[str, Column], rows: int) -> Members:
@@ -127,6 +125,14 @@ def _key(code: int, spec: Sequence[str], columns: Mapping[str, Column]) -> Slice
         code, value = divmod(code, len(columns[name].values))
         parts.append((name, columns[name].values[value]))
     return tuple(reversed(parts))
+
+
+def _named(name: str, value: Any) -> Value:
+    if isinstance(value, bytes):
+        return _text(name, value)
+    # -0.0 and 0.0 are one value.
+    found: Value = value + 0.0 if isinstance(value, float) else value
+    return found
 
 
 def _text(name: str, value: bytes) -> str:

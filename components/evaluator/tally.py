@@ -148,7 +148,8 @@ class Tally:
 
     def __init__(self, request: Request) -> None:
         self._request = request
-        self._places: dict[SliceKey, int] = {}
+        # By the key as text: one NaN is not another, and each batch would have a slice of its own.
+        self._places: dict[str, int] = {}
         self.keys: list[SliceKey] = []
         self.total = 0
         self.rows: Floats = np.zeros(0)
@@ -201,11 +202,12 @@ class Tally:
             mine.merge(theirs, places, many)
 
     def _place(self, keys: Sequence[SliceKey]) -> Ints:
-        for key in keys:
-            if key not in self._places:
-                self._places[key] = len(self.keys)
+        names = [repr(key) for key in keys]
+        for name, key in zip(names, keys, strict=True):
+            if name not in self._places:
+                self._places[name] = len(self.keys)
                 self.keys.append(key)
-        return np.array([self._places[key] for key in keys], np.int64)
+        return np.array([self._places[name] for name in names], np.int64)
 
 
 def least_of(answers: Floats) -> Floats:

@@ -362,4 +362,21 @@ def test_what_is_not_known_goes_to_the_stock_executor_with_the_reason(
     texts = saved(tmp_path / "texts", "candidate", outputs=1, labels=1, label_dtype=tfx.tf.string)
     evaluate(examples, config_of("binary"), {"candidate": texts}, runner=runner)
     assert "TFX's own executor evaluates, row by row: label is string" in caplog.text
-    assert len(asked) == 2
+    halves = saved(tmp_path / "halves", "candidate", outputs=1, labels=1, label_dtype=tfx.tf.float16)
+    evaluate(examples, config_of("binary"), {"candidate": halves}, runner=runner)
+    assert "TFX's own executor evaluates, row by row: label is float16" in caplog.text
+    assert len(asked) == 3
+
+
+def test_a_batch_of_large_rows_has_fewer_of_them(tfx, monkeypatch, tmp_path):
+    from components.evaluator import reading
+
+    file = str(tmp_path / "rows.gz")
+    with tfx.tf.io.TFRecordWriter(file, "GZIP") as writer:
+        for _ in range(10):
+            writer.write(b"x" * 1000)
+    assert [len(batch) for batch in reading._batches(file)] == [10]
+    monkeypatch.setattr(reading, "BATCH_BYTES", 4000)
+    assert [len(batch) for batch in reading._batches(file)] == [4, 4, 2]
+    monkeypatch.setattr(reading, "BATCH_BYTES", 1)
+    assert [len(batch) for batch in reading._batches(file)] == [1] * 10

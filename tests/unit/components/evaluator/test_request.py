@@ -53,7 +53,19 @@ def test_what_a_workload_asks_for_is_known():
             "it has AUC with settings of its own",
         ),
         (with_metric(class_name="Precision"), "it has Precision with settings of its own"),
+        (with_metric(class_name="Precision", config="null"), "it has Precision with settings of its own"),
         (with_metric(class_name="Recall", config='{"name": "auc"}'), "it has two metrics called auc"),
+        (with_metric(class_name="ExampleCount", config='{"name": "rows"}'), "it has ExampleCount twice"),
+        (with_metric(class_name="Recall", config='{"name": ""}'), "it has Recall with the name ''"),
+        (with_metric(class_name="Recall", config='{"name": "_r"}'), "it has Recall with the name '_r'"),
+        (
+            with_metric(class_name="Recall", config='{"name": "answers"}'),
+            "it has Recall with the name 'answers'",
+        ),
+        (
+            with_metric(class_name="Recall", config='{"name": "label_mean"}'),
+            "it has Recall with the name 'label_mean'",
+        ),
         (
             with_metric(
                 class_name="Recall", config='{"name": "r"}', threshold={"value_threshold": {}, "x": 1}

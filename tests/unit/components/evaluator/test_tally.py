@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from components.errors import ComponentError
-from components.evaluator.request import ModelRequest, NotOursError, Request
-from components.evaluator.results import ANSWERS_NAME, results
+from components.evaluator.request import ANSWERS_NAME, ModelRequest, NotOursError, Request
+from components.evaluator.results import results
 from components.evaluator.slices import column_of
 from components.evaluator.tally import Judged, Tally, check_shapes, least_of
 from components.model_gate.answers import least
@@ -81,6 +81,23 @@ def test_batches_and_parts_that_were_counted_elsewhere_add_up_to_the_same():
         assert found.keys() == expected.keys()
         for key, each in expected.items():
             assert found[key] == pytest.approx(each, nan_ok=True)
+
+
+def test_values_that_are_no_number_are_one_slice_however_many_batches_they_stand_in():
+    asked = request("precision")
+
+    def counted():
+        tally = Tally(asked)
+        for _ in range(2):
+            fractions = [float("nan"), -0.0, 0.0]
+            column = column_of("text", np.arange(5), np.array([0, 0, 0, 1, 2]), fractions)
+            tally.add({"text": column}, [Judged(LABELS[:, None], ANSWERS[:, None])])
+        return tally
+
+    tally = counted()
+    tally.merge(pickle.loads(pickle.dumps(counted())))  # noqa: S301
+    rows = {str(key): each["example_count"] for key, each in values(asked, tally).items()}
+    assert rows == {"()": 20, "(('text', nan),)": 12, "(('text', 0.0),)": 8}
 
 
 def test_labels_and_answers_are_told_of_beside_the_metrics():
