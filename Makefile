@@ -40,7 +40,7 @@ MUTMUT := PYTHONPATH=$(CURDIR)/.cache/mutmut CI=1 nice $(PYTHON) -m mutmut
 
 mutants: setup ## Which changes of the rules that decide no unit test notices; make mutants ONLY='pipeline.local.plan*'
 	@$(VENV)/bin/uv pip install --quiet --target .cache/mutmut --constraint requirements.lock mutmut==3.8.1
-	@$(MUTMUT) run --max-children $(JOBS) $(ONLY) && $(MUTMUT) results
+	@$(MUTMUT) run --max-children $(JOBS) $(ONLY) && $(MUTMUT) results | sed '/: not checked/d'
 
 setup: $(READY) ## A virtual environment in .venv with the locked packages
 
