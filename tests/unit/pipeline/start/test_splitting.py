@@ -1,6 +1,9 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from pipeline.start import splitting
 from pipeline.start.deciding import Role, decide
 from pipeline.start.facts import facts_of
 from pipeline.start.splitting import Split, decide_split, repeated_share
@@ -79,6 +82,43 @@ def test_dates_in_a_column_of_any_name_decide_where_rows_are_in_their_order(turn
     assert _split(day=mixed, x=NOISE)[1].by["time"] == "day", "a name says it, too"
 
 
+def test_rows_of_one_day_are_in_their_order():
+    weeks = [DAYS[row // 7] for row in range(ROWS)]
+    assert _split(seen=weeks, x=NOISE)[1].by["time"] == "seen"
+    assert _split(seen=weeks[::-1], x=NOISE)[1].by["time"] == "seen"
+
+
+def test_split_by_time_begins_with_a_day():
+    times = [f"{day} 10:20:30" for day in DAYS]
+    assert _split(day=times, x=NOISE)[1].by["starts"]["eval"] == "2022-08-24"
+
+
+def test_dates_behind_which_labels_moved_leave_it_to_the_next_column():
+    label = np.array(["no", "no", "yes"] * 200 + ["yes", "yes", "no"] * 100, dtype=object)
+    mixed = [DAYS[row * 401 % ROWS] for row in range(ROWS)]
+    assert _split(label=label, day=DAYS, sold_at=mixed, x=NOISE)[1].by["time"] == "sold_at"
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_one"),
+    [
+        ({}, True),
+        ({"kind": "text", "words": 1.9}, True),
+        ({"kind": "float"}, False),
+        ({"missing": 1}, False),
+        ({"distinct": 8}, False),
+        ({"kind": "text", "words": 2.0}, False),
+    ],
+)
+def test_an_id_is_whole_or_text_of_one_word_and_different_in_every_row(changes, is_one):
+    facts = SimpleNamespace(
+        **{"kind": "int", "missing": 0, "distinct": 9, "rows": 9, "words": 0.0, **changes}
+    )
+    column = SimpleNamespace(facts=facts)
+    plan = SimpleNamespace(with_role=lambda role: [column] if role is Role.LEFT_OUT else [])
+    assert splitting._identity(plan) is (column if is_one else None)
+
+
 def test_one_row_in_a_hundred_may_be_out_of_order():
     swapped = list(DAYS)
     for row in range(0, 8 * 50, 50):
@@ -137,7 +177,14 @@ def test_number_to_predict_may_move_by_one_deviation(later, decides):
 
 
 def test_later_rows_need_two_classes_that_earlier_ones_have():
-    assert "time" not in _split(label=np.array(["no", "yes"] * 300 + ["no"] * 300), day=DAYS, x=NOISE)[1].by
+    mostly = ["no"] * 9 + ["yes"]
+    assert "time" not in _split(label=np.array(mostly * 60 + ["no"] * 300), day=DAYS, x=NOISE)[1].by
+    unknown = np.array(mostly * 60 + ["no", None] * 150, dtype=object)
+    assert "time" not in _split(label=unknown, day=DAYS, x=NOISE)[1].by
+    new = np.array(["no", "yes"] * 448 + ["maybe"] * 4)
+    assert "time" not in _split(label=new, task="multiclass", day=DAYS, x=NOISE)[1].by
+    gone = np.array([*["zero"] * 10, *["no", "yes"] * 445])
+    assert _split(label=gone, task="multiclass", day=DAYS, x=NOISE)[1].by["time"] == "day"
     gaps = np.array(["no", "yes", None] * 300, dtype=object)
     assert _split(label=gaps, day=DAYS, x=NOISE)[1].by["time"] == "day"
 

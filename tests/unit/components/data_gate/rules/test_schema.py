@@ -78,6 +78,9 @@ def test_value_that_the_statistics_do_not_list_is_told_in_the_words_of_tfdv(spli
 def test_what_the_schema_says_nothing_about_is_told_in_the_words_of_tfdv(split, kind, schema):
     found = find([anomaly("x", kind)], {"train": split(pay={"Pcard": 9})}, schema=schema)
     assert [finding.what for finding in found] == IN_WORDS_OF_TFDV
+    there = {"train": split(pay={"Pcard": 9})}
+    found = find([anomaly("pay", TEXTS)], there, schema=[replace(PAYMENT, domain=None)])
+    assert [finding.what for finding in found] == IN_WORDS_OF_TFDV
 
 
 def test_split_without_the_column_is_passed_over(split):
