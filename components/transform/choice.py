@@ -25,15 +25,16 @@ def why_stock(
 
     Args:
         runner: Beam's, by its name.
-        workers: processes or threads that Beam's runner is asked for, >= 1.
+        workers: processes or threads that Beam's runner is asked for; 0: one a core.
         examples: for each artifact its URI, the format of its payload and that of its files.
         outputs: keys of the artifacts that are wanted.
         parameters: the node's.
     """
     if runner != LOCAL_RUNNER:
         return f"the work is {runner}'s"
-    if workers > 1:
-        return f"Beam is asked for {workers} workers"
+    if workers != 1:
+        asked = f"{workers} workers" if workers else "as many workers as there are cores"
+        return f"Beam is asked for {asked}"
     if len(examples) != 1:
         return f"there are {len(examples)} artifacts of examples"
     for uri, payload, files in examples:

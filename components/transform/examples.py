@@ -45,21 +45,24 @@ class Columns:
         specs: dict[str, Any] = self._adapter.OriginalTypeSpecs()
         return specs
 
-    def batches(self, files: Sequence[str]) -> Iterator[dict[str, Any]]:
-        """The rows of some files, in their order: tensors by column."""
-        for records in read(files):
+    def batches(self, files: Sequence[str], most_rows: int = BATCH_ROWS) -> Iterator[dict[str, Any]]:
+        """The rows of some files, in their order: tensors by column, about as many at once as wanted."""
+        for records in read(files, most_rows):
             yield self._adapter.ToBatchTensors(self._decoder.DecodeBatch(records), produce_eager_tensors=True)
 
 
-def read(files: Sequence[str]) -> Iterator[list[bytes]]:
+def read(files: Sequence[str], most_rows: int = BATCH_ROWS) -> Iterator[list[bytes]]:
     """The records of compressed files, many at a time, in their order."""
     records: list[bytes] = []
     size = 0
-    data = tf.data.TFRecordDataset(list(files), "GZIP", _READ_BYTES).batch(_READ_ROWS).prefetch(4)
-    for some in data.as_numpy_iterator():
+    data = tf.data.TFRecordDataset(list(files), "GZIP", _READ_BYTES)
+    # What is read ahead of large ones, such as images, is to be a few only.
+    first = sum(map(len, data.take(1).as_numpy_iterator()))
+    together = max(1, min(_READ_ROWS, most_rows, BATCH_BYTES // max(first, 1)))
+    for some in data.batch(together).prefetch(4).as_numpy_iterator():
         records += some.tolist()
         size += sum(map(len, records[-len(some) :]))
-        if len(records) >= BATCH_ROWS or size >= BATCH_BYTES:
+        if len(records) >= most_rows or size >= BATCH_BYTES:
             yield records
             records, size = [], 0
     if records:

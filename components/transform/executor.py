@@ -60,7 +60,7 @@ class Executor(tfx_executor.Executor):  # type: ignore[misc]
         examples = input_dict[standard_component_specs.EXAMPLES_KEY]
         return why_stock(
             runner=options.view_as(StandardOptions).runner or StandardOptions.DEFAULT_RUNNER,
-            workers=options.view_as(DirectOptions).direct_num_workers or 1,
+            workers=options.view_as(DirectOptions).direct_num_workers,
             examples=[
                 (
                     each.uri,

@@ -1,6 +1,7 @@
 """The finished graph over files of examples, in large batches."""
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -11,8 +12,10 @@ from tfx.dsl.io import fileio
 
 from components.counting import counted
 from components.progress import report as tell
-from components.transform.examples import Columns, Encoder, write
+from components.transform.examples import BATCH_ROWS, Columns, Encoder, write
 from components.transform.failed_rows import told_in_words
+
+_OUTPUT_BYTES = 64 << 20
 
 
 class Finished:
@@ -29,6 +32,7 @@ class Finished:
         self._loader.finalize(set(columns.specs), set(self._loader.structured_outputs))
         described = metadata_io.read_metadata(f"{folder}/{tft.TFTransformOutput.TRANSFORMED_METADATA_DIR}")
         self._encoder = Encoder(described.schema)
+        self._most_rows = _most_rows(self._loader.structured_outputs.values())
 
     def materialize(self, files: Sequence[str], prefix: str) -> None:
         """Transforms a split: each file of examples becomes one of transformed ones, in its order.
@@ -42,10 +46,17 @@ class Finished:
             write(f"{prefix}-{number:05d}-of-{len(files):05d}.gz", self._transformed(file))
 
     def _transformed(self, file: str) -> Iterator[list[bytes]]:
-        for batch in told(self._columns.batches([file]), "transformed"):
+        for batch in told(self._columns.batches([file], self._most_rows), "transformed"):
             with told_in_words(tf.errors.OpError):
                 features = self._loader.apply_transform_model(batch)
             yield from self._encoder.encode(features)
+
+
+def _most_rows(outputs: Iterable[Any]) -> int:
+    """Rows of a batch whose dense outputs take `_OUTPUT_BYTES` at most: one image's pixels are many."""
+    dense = [one for one in outputs if isinstance(one, tf.Tensor) and one.shape.rank]
+    row: int = sum(one.dtype.size * math.prod(size or 1 for size in one.shape[1:]) for one in dense)
+    return max(1, min(BATCH_ROWS, _OUTPUT_BYTES // max(row, 1)))
 
 
 def told(batches: Iterator[dict[str, Any]], what: str) -> Iterator[dict[str, Any]]:

@@ -16,6 +16,8 @@ from tensorflow_transform import analyzer_nodes, analyzers, tf_utils
 from tensorflow_transform.beam import analyzer_impls, beam_nodes
 from tensorflow_transform.beam import impl as beam_impl
 
+from components.errors import ComponentError
+
 _Ordering = analyzers._VocabOrderingType
 Values = list[Any]
 
@@ -275,13 +277,29 @@ def _write_vocabulary(operation: Any, inputs: Sequence[Values], folder: str) -> 
     path = f"{folder}/{operation.vocab_filename}"
     if operation.file_format == "tfrecord_gzip":
         path += ".tfrecord.gz"
+    before = _content(path)
+    if operation.file_format == "tfrecord_gzip":
         with tf.io.TFRecordWriter(path, tf.io.TFRecordOptions(compression_type="GZIP")) as writer:
             for line in lines:
                 writer.write(line)
     else:
         with tf.io.gfile.GFile(path, "wb") as file:
             file.write(b"".join(line + b"\n" for line in lines))
+    # TFX's own executor keeps whichever was written last, for both.
+    if before not in (None, _content(path)):
+        raise ComponentError(
+            f"preprocessing_fn names two different vocabularies {operation.vocab_filename}",
+            hint="give each its own vocab_filename",
+        )
     return np.array(path)
+
+
+def _content(path: str) -> bytes | None:
+    if not tf.io.gfile.exists(path):
+        return None
+    with tf.io.gfile.GFile(path, "rb") as file:
+        content: bytes = file.read()
+    return content
 
 
 _EVALUATORS: Mapping[type, Callable[..., Sequence[Values]]] = {

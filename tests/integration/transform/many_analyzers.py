@@ -28,6 +28,7 @@ def preprocessing_fn(inputs):
         "bucket_per_key": tft.bucketize_per_key(flat, key=key, num_buckets=3),
         "interpolated": tft.apply_buckets_with_interpolation(amount, tft.quantiles(amount, 4, 0.01)),
         "codes": tft.compute_and_apply_vocabulary(words, top_k=4, num_oov_buckets=2, vocab_filename="words"),
+        "top": tft.compute_and_apply_vocabulary(inputs["count"], top_k=3, num_oov_buckets=1),
         "code": tft.compute_and_apply_vocabulary(text, default_value=-1),
         "hashed": tft.hash_strings(text, 7),
         "known": known.lookup(text),
@@ -39,3 +40,9 @@ def preprocessing_fn(inputs):
         "words": words,
         "text": given,
     }
+
+
+def one_name_for_two(inputs):
+    tft.vocabulary(inputs["key"], vocab_filename="same")
+    tft.vocabulary(inputs["words"], vocab_filename="same")
+    return {"amount": inputs["amount"]}

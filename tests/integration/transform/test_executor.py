@@ -184,6 +184,29 @@ def test_rows_are_the_same_to_the_last_bits_where_the_graph_is(both, made, tmp_p
             assert_near(one, other, relative=1e-6, absolute=1e-6)
 
 
+def test_two_vocabularies_of_one_name_are_refused(made, project, tmp_path, monkeypatch):
+    """TFX's own executor looks both columns up in whichever was written last."""
+    from components.errors import ComponentError
+    from components.transform.executor import Executor
+
+    monkeypatch.syspath_prepend(project / "tests/integration/transform")
+    with pytest.raises(ComponentError, match="names two different vocabularies same"):
+        transform(Executor, made, tmp_path, preprocessing_fn="many_analyzers.one_name_for_two")
+    assert files(tmp_path) == []
+
+
+def test_batches_are_as_small_as_wide_outputs_and_large_records_want_them(made):
+    import tensorflow as tf
+
+    from components.transform.examples import read
+    from components.transform.materialize import _most_rows
+
+    assert _most_rows([tf.zeros([1, 1])]) == 16_384
+    assert _most_rows([tf.zeros([1, 1024, 1024]), tf.zeros([1, 1024, 1024])]) == 8
+    paths = sorted(map(str, (made / "examples/Split-train").iterdir()))
+    assert [len(some) for some in read(paths, 200)] == [200, 199]
+
+
 def values(example, name):
     feature = example.features.feature.get(name)
     kind = feature and feature.WhichOneof("kind")

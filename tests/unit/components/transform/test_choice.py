@@ -28,6 +28,7 @@ def test_ours_does_what_a_workload_asks_for():
     [
         ({"runner": "FlinkRunner"}, "the work is FlinkRunner's"),
         ({"workers": 4}, "Beam is asked for 4 workers"),
+        ({"workers": 0}, "Beam is asked for as many workers as there are cores"),
         ({"examples": OURS["examples"] * 2}, "there are 2 artifacts of examples"),
         ({"examples": [("gs://it/examples", "FORMAT_TF_EXAMPLE", "tfrecords_gzip")]}, "lie in a bucket"),
         ({"examples": [("/it", "FORMAT_PROTO", "tfrecords_gzip")]}, "are FORMAT_PROTO in tfrecords_gzip"),
