@@ -4,6 +4,7 @@ import contextlib
 import functools
 import importlib.util
 import io
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -17,6 +18,7 @@ from pipeline.local.server import Server
 from pipeline.local.warm import Warm
 from pipeline.root import PROJECT_ROOT
 
+_TASK_SERVER = "pipeline.cloud.task_server"
 _TESTS = str(Path(__file__).resolve().parent.parent)
 
 
@@ -71,6 +73,10 @@ def forked_servers(warm: Callable[[], Warm]) -> Iterator[None]:
 
     @functools.wraps(original)
     def begin(self: Server, *arguments: Any, **options: Any) -> None:
+        if options.get("module") == _TASK_SERVER:
+            given = options["environment"]
+            path = os.pathsep.join([given["PYTHONPATH"], str(Path(__file__).parent)])
+            options |= {"module": "staged_server", "environment": {**given, "PYTHONPATH": path}}
         original(self, *arguments, **{**options, "warm": options.get("warm") or warm()})
 
     with pytest.MonkeyPatch.context() as patch:

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from called import called
+from called import called, forked_servers
 from watched import Finished, run_watched
 
 
@@ -27,10 +27,14 @@ def cloud_runner(project):
 
 
 @pytest.fixture(scope="session")
-def cloud_here(project):
-    """As `cloud_runner`, but called in this process, which imports TFX once for all that it compiles."""
+def cloud_here(project, request):
+    """As `cloud_runner`, but called in this process, which imports TFX once for all that it compiles.
+
+    The tasks of a rehearsal are forked from the warm process.
+    """
 
     def call(*args: str, cwd: Path = project, **environment: str) -> Finished:
-        return called("cloud_runner", *args, cwd=cwd, environment={"CI": "true", **environment})
+        with forked_servers(lambda: request.getfixturevalue("warm")):
+            return called("cloud_runner", *args, cwd=cwd, environment={"CI": "true", **environment})
 
     return call

@@ -14,7 +14,7 @@ ROWS = 4_000
 PIPELINE = "tfx.examples.chicago_taxi_pipeline.taxi_pipeline_native_keras:_create_pipeline"
 
 
-def test_stock_taxi_example_is_rehearsed_and_pushes(cloud_runner, tmp_path):
+def test_stock_taxi_example_is_rehearsed_and_pushes(cloud_here, tmp_path):
     [package] = importlib.util.find_spec("tfx").submodule_search_locations
     example = Path(package, "examples", "chicago_taxi_pipeline")
     (tmp_path / "data").mkdir()
@@ -27,7 +27,7 @@ def test_stock_taxi_example_is_rehearsed_and_pushes(cloud_runner, tmp_path):
     }
     arguments = [item for key, value in settings.items() for item in ("--set", f"{key}={value}")]
     output = tmp_path / "output"
-    finished = cloud_runner("rehearse", "--pipeline", PIPELINE, *arguments, "--output", str(output))
+    finished = cloud_here("rehearse", "--pipeline", PIPELINE, *arguments, "--output", str(output))
     assert finished.returncode == 0, finished.stderr
     [run] = (output / "rehearsal" / "runs").glob("*/run.json")
     record = json.loads(run.read_text())
