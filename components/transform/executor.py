@@ -15,6 +15,7 @@ from tfx.proto import example_gen_pb2
 from tfx.types import artifact_utils, standard_component_specs
 from tfx.utils import io_utils
 
+from components.errors import ComponentError
 from components.transform.analysis import analyze
 from components.transform.choice import why_stock
 from components.transform.examples import Columns
@@ -131,4 +132,10 @@ def _write_graph(function: Callable[..., Any], schema: Any, files: Sequence[str]
 
 def _files(examples: Sequence[Any], split: str) -> list[str]:
     (folder,) = artifact_utils.get_split_uris(examples, split)
-    return sorted(fileio.glob(io_utils.all_files_pattern(folder)))
+    files = sorted(fileio.glob(io_utils.all_files_pattern(folder)))
+    if not files:
+        raise ComponentError(
+            f"the split {split!r} has no file of examples in {folder}",
+            hint="what made the examples writes one file at least for each split, also where it has no row",
+        )
+    return files

@@ -11,29 +11,36 @@ from pathlib import Path
 from typing import Any
 
 FLOORS: Mapping[str, float] = {
-    "components": 76,
-    "components.data_gate": 83,
-    "components.data_profile": 64,
-    "components.ingest": 90,
-    "components.model_gate": 70,
-    "components.predictor": 77,
-    "components.preflight": 69,
-    "components.pusher": 52,
-    "components.reference_models": 48,
-    "components.saved_model": 58,
-    "components.serving": 87,
-    "components.serving_check": 25,
-    "components.trainer": 70,
-    "pipeline": 79,
-    "pipeline.cloud": 63,
-    "pipeline.config": 98,
-    "pipeline.local": 70,
-    "pipeline.report": 96,
-    "pipeline.start": 97,
-    "pipeline.testing": 34,
-    "schemas": 0,
+    "components": 92,
+    "components.data_gate": 94,
+    "components.data_profile": 91,
+    "components.evaluator": 93,
+    "components.ingest": 95,
+    "components.model_gate": 94,
+    "components.predictor": 94,
+    "components.preflight": 68,
+    "components.pusher": 94,
+    "components.reference_models": 64,
+    "components.saved_model": 89,
+    "components.serving": 94,
+    "components.serving_check": 67,
+    "components.trainer": 88,
+    "components.transform": 92,
+    "pipeline": 89,
+    "pipeline.cloud": 90,
+    "pipeline.config": 95,
+    "pipeline.local": 92,
+    "pipeline.report": 95,
+    "pipeline.start": 94,
+    "pipeline.testing": 95,
+    "schemas": 80,
 }
-"""Package -> the least share in percent; the longest name that holds a module is the module's."""
+"""Package -> the least share in percent; the longest name that holds a module is the module's.
+
+Each lies some three points below what was measured, for processes that a test kills tell nothing of what
+they ran. What lies far below 90 runs where nothing is counted: the preflight's compiler and torch in Pythons
+of their own, the serving check's client in one that knows no package of ours.
+"""
 
 
 def package_of(module: str, floors: Mapping[str, float]) -> str:

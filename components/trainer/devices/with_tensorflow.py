@@ -108,6 +108,9 @@ def open_cpu(hosts: Hosts, *, devices: int) -> Devices:
     tf.config.threading.set_intra_op_parallelism_threads(cores)
     strategy = None
     if devices > 1:
+        # Each device's part of a step waits in a thread for those of the others. TensorFlow has one such
+        # thread a core; where the cores are fewer than the devices, steps were seen to stand still.
+        tf.config.threading.set_inter_op_parallelism_threads(cores + 2 * devices)
         cpu = tf.config.list_physical_devices("CPU")[0]
         tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * devices)
         strategy = tf.distribute.MirroredStrategy([f"/cpu:{number}" for number in range(devices)])

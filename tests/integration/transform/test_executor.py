@@ -195,6 +195,18 @@ def test_two_vocabularies_of_one_name_are_refused(made, project, tmp_path, monke
     assert files(tmp_path) == []
 
 
+def test_split_without_a_file_is_refused(tmp_path):
+    from components.errors import ComponentError
+    from components.transform.executor import _files
+
+    examples = artifact("Examples", tmp_path, split_names='["train", "eval"]')
+    (tmp_path / "Split-train").mkdir()
+    (tmp_path / "Split-train" / "rows-00000-of-00001.gz").touch()
+    assert len(_files([examples], "train")) == 1
+    with pytest.raises(ComponentError, match="the split 'eval' has no file of examples"):
+        _files([examples], "eval")
+
+
 def test_batches_are_as_small_as_wide_outputs_and_large_records_want_them(made):
     import tensorflow as tf
 
