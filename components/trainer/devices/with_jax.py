@@ -1,5 +1,6 @@
 """JAX devices through keras.distribution: one, data parallel, or model parallel, on one host or several."""
 
+import atexit
 import math
 import os
 import re
@@ -44,6 +45,10 @@ def open_devices(kind: Kind, hosts: Hosts, settings: ComputeSettings) -> Devices
         if hosts.count > 1:
             jax.distributed.initialize(hosts.coordinator, hosts.count, hosts.index)
         names = keras.distribution.list_devices(_JAX_KINDS[kind])
+        if hosts.count > 1:
+            # At the end of a process JAX closes the devices, and with them the lines to the other hosts. One
+            # that was still sending then waited for ever; so before that, all wait for each other.
+            atexit.register(jax.distributed.shutdown)
     except Exception as error:
         raise ComponentError(f"JAX cannot use the {kind.upper()}: {str(error).splitlines()[0]}") from error
     shared = settings.model_parallel
