@@ -2,9 +2,11 @@
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -96,7 +98,7 @@ def test_what_keras_cannot_do_on_several_tensorflow_devices_is_refused(train):
 def train_on_two_hosts(job, tmp_path, jax_python):
     """Carries out the job, changed, on two hosts; returns the folder of host 0 and both outputs."""
 
-    def call(name, *, code=0, **changes):
+    def once(name, **changes):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             address = f"127.0.0.1:{free.getsockname()[1]}"
@@ -116,10 +118,30 @@ def train_on_two_hosts(job, tmp_path, jax_python):
             command = [jax_python, "-m", "components.trainer.train", str(file)]
             processes.append(subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, text=True))
         try:
-            outputs = [process.communicate(timeout=200)[0] for process in processes]
+            return processes, [process.communicate(timeout=90)[0] for process in processes]
         finally:
             for process in processes:
                 process.kill()
+                process.wait()
+
+    # JAX's collectives between hosts on CPUs stand still at times, one host still sending what the others
+    # have: about once in four where hosts are cut into devices. Judged here is what they compute.
+    def call(name, *, code=0, **changes):
+        kept, before = Path(changes.get("checkpoint_dir", tmp_path / "none")), tmp_path / f"{name}-before"
+        if kept.exists():
+            shutil.copytree(kept, before)
+        for _ in range(4):
+            try:
+                processes, outputs = once(name, **changes)
+                break
+            except subprocess.TimeoutExpired:
+                for host in range(2):
+                    shutil.rmtree(tmp_path / f"{name}-{host}")
+                if kept.exists():
+                    shutil.rmtree(kept)
+                    shutil.copytree(before, kept)
+        else:
+            pytest.fail("both hosts stood still four times")
         assert [process.returncode for process in processes] == [code, code], outputs
         assert not (tmp_path / f"{name}-1" / "result.json").exists()  # host 0 writes
         return tmp_path / f"{name}-0", outputs
