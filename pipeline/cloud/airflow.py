@@ -6,8 +6,8 @@ from pathlib import Path
 from pipeline.cloud.airflow_dag import Place, dag_id, dag_text
 from pipeline.config import WorkloadConfig
 from pipeline.errors import UsageError
+from pipeline.local.graphs import find_graph
 from pipeline.local.invocation import DEFAULT_OUTPUT
-from pipeline.local.planning import find_graph
 from pipeline.local.request import workload_file, workload_request
 from pipeline.root import PROJECT_ROOT
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from pipeline.cloud.parity import Comparison, compare_outputs
+from pipeline.local.graphs import plan_kept
 from pipeline.local.history import History
 from pipeline.local.invocation import command
-from pipeline.local.planning import plan_kept
 from pipeline.local.record import RunRecord
 from pipeline.local.request import Request
 

@@ -7,9 +7,10 @@ from typing import Any
 from pipeline.cloud.job import Job, executor_of, producers_of, tasks_of
 from pipeline.cloud.service import JobState, TaskState
 from pipeline.local.documents import typed
+from pipeline.local.durations import seconds
 from pipeline.local.outcome import GATE_STOPPED, NODE_FAILED, complete_outcome, exit_code
 from pipeline.local.record import Artifact, NodeRecord, RunRecord
-from pipeline.local.wording import metrics_line, seconds
+from pipeline.local.wording import metrics_line
 
 DONE = 0
 # How services tell the exit code of a container: Vertex AI, Kubernetes, and Kubeflow's launcher in Go.

@@ -19,8 +19,8 @@ from pipeline.cloud.rehearsal_target import rehearsal_target
 from pipeline.cloud.rehearsed import EXIT_HANDLER, STATUS_FILE
 from pipeline.errors import PipelineError
 from pipeline.fingerprint import Fingerprint
+from pipeline.local.display import RunDisplay
 from pipeline.local.engine import Engine
-from pipeline.local.execution import RunDisplay
 from pipeline.local.graph import Graph
 from pipeline.local.history import History
 from pipeline.local.lock import locked

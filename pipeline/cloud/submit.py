@@ -11,7 +11,7 @@ from pipeline.cloud.service import JobState, Service, Submitted
 from pipeline.cloud.target import Target
 from pipeline.config import WorkloadConfig
 from pipeline.errors import PipelineError
-from pipeline.local.execution import RunDisplay
+from pipeline.local.display import RunDisplay
 from pipeline.local.history import new_run_id
 from pipeline.local.printable import printable
 from pipeline.local.progress import stderr_display

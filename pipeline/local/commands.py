@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pipeline.errors import PipelineError, UsageError
+from pipeline.local.durations import seconds
 from pipeline.local.history import History
 from pipeline.local.invocation import command
 from pipeline.local.lock import is_locked
@@ -21,7 +22,6 @@ from pipeline.local.wording import (
     metrics_line,
     node_line,
     rollback_line,
-    seconds,
     step_lines,
     steps_go_on,
     stop_hints,
@@ -175,7 +175,7 @@ def _execute(asked: "Request", resumed: RunRecord | None = None) -> int:
 
 def plan(asked: "Request") -> Planned:
     """Decides what would run, and why."""
-    from pipeline.local.planning import plan_only
+    from pipeline.local.graphs import plan_only
 
     history = History(asked.output)
     decided = plan_only(asked, history)

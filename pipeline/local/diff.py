@@ -10,8 +10,8 @@ from typing import Any
 from pipeline.errors import PipelineError
 from pipeline.fingerprint import Fingerprint
 from pipeline.local.documents import DocumentError, read_document
+from pipeline.local.durations import seconds
 from pipeline.local.record import NodeRecord, RunRecord
-from pipeline.local.wording import seconds
 
 Prints = Mapping[str, Fingerprint]
 

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any, Self, Unpack
 
 from pipeline.errors import PipelineError, UsageError
+from pipeline.local.durations import seconds
 from pipeline.local.outcome import read_stops, read_verdict
 from pipeline.local.record import NodeRecord, RunRecord, RunState, file_name
 from pipeline.local.request import Options, Request, pipeline_request, workload_request
 from pipeline.local.warm import Warm
-from pipeline.local.wording import seconds, summary
+from pipeline.local.wording import summary
 
 
 class RunFailedError(PipelineError):

@@ -10,11 +10,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from pipeline.errors import PipelineError
 from pipeline.fingerprint import Fingerprint
 from pipeline.local.attempt import Attempt, backoff_s
+from pipeline.local.display import Display
 from pipeline.local.failure import describe_exit
 from pipeline.local.graph import Graph, Node, ready
 from pipeline.local.history import History, result_of
@@ -35,16 +36,6 @@ _STAGGER_S = 0.1
 # How often a node is started again that left on somebody else's SIGTERM, its state kept; that is no retry.
 _MAX_PREEMPTIONS = 20
 _UNMET = "its condition was not met"
-
-
-class Display(Protocol):
-    """What the engine tells while it works."""
-
-    def changed(self, record: RunRecord, node: NodeRecord) -> None:
-        """A node went to another state."""
-
-    def tick(self, record: RunRecord, progress: Mapping[str, str]) -> None:
-        """Time passed; `progress` holds a few words for each running node that told some."""
 
 
 @dataclass

@@ -2,22 +2,16 @@
 
 import functools
 import time
-from collections.abc import Callable, Mapping
-from typing import Protocol
+from collections.abc import Callable
 
 from pipeline.errors import PipelineError, of_the_machine
-from pipeline.local.engine import Display, Engine
+from pipeline.local.display import RunDisplay
+from pipeline.local.engine import Engine
+from pipeline.local.graphs import check_nodes, compile_graph, known_graph
 from pipeline.local.history import History, result_of
 from pipeline.local.kept_files import kept_files
 from pipeline.local.lock import check_store, working
-from pipeline.local.planning import (
-    Plan,
-    check_nodes,
-    compile_graph,
-    is_current,
-    known_graph,
-    make_plan,
-)
+from pipeline.local.planning import Plan, is_current, make_plan
 from pipeline.local.processes import default_jobs, end_leftovers
 from pipeline.local.record import NodeRecord, RunRecord
 from pipeline.local.request import IR_NAME, Request
@@ -30,25 +24,6 @@ from pipeline.local.wording import DONE_BEFORE
 
 # How many earlier runs are looked at for the time that a node took: what none of them ran has no estimate.
 _RUNS_FOR_EXPECTATION = 50
-
-
-class RunDisplay(Display, Protocol):
-    """What a run tells, from the first line to the last."""
-
-    def begins(self, record: RunRecord) -> None:
-        """The run has an id; nothing is imported yet."""
-
-    def planned(self, record: RunRecord, expected_s: Mapping[str, float]) -> None:
-        """It is decided what runs; `expected_s` holds each node's time in the latest run that ran it."""
-
-    def waiting(self, record: RunRecord, what: str) -> None:
-        """Time passes before nodes can start, e.g. while TFX is imported."""
-
-    def ends(self, record: RunRecord) -> None:
-        """The run is over."""
-
-    def close(self) -> None:
-        """Nothing more will be told; also called when the run ended in an error."""
 
 
 def execute(

@@ -12,11 +12,12 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.local.execution import RunDisplay
+from pipeline.local.display import RunDisplay
+from pipeline.local.durations import seconds
 from pipeline.local.outcome import read_stops, read_verdict, read_verdicts
 from pipeline.local.printable import printable
 from pipeline.local.record import NodeRecord, RunRecord
-from pipeline.local.wording import MARKS, node_line, seconds, summary
+from pipeline.local.wording import MARKS, node_line, summary
 
 # A log is never silent for longer; CI systems end jobs that are.
 _LOG_SILENCE_S = 25.0

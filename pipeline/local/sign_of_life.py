@@ -7,8 +7,8 @@ import threading
 import time
 from collections.abc import Iterator
 
+from pipeline.local.durations import seconds
 from pipeline.local.printable import printable
-from pipeline.local.wording import seconds
 
 # People wonder after five seconds, and CI systems end what is silent for longer than they like.
 TERMINAL_SILENCE_S, LOG_SILENCE_S = 4.0, 25.0

@@ -13,16 +13,18 @@ from pathlib import Path
 
 from pipeline.errors import PipelineError, UsageError
 from pipeline.local.diff import read_fingerprints
+from pipeline.local.display import RunDisplay
 from pipeline.local.documents import DocumentError, read_document
 from pipeline.local.engine import Engine
-from pipeline.local.execution import RunDisplay, is_all_known, prepare
+from pipeline.local.execution import is_all_known, prepare
 from pipeline.local.graph import Graph
+from pipeline.local.graphs import compile_graph
 from pipeline.local.history import History
 from pipeline.local.invocation import command
 from pipeline.local.lock import check_store, locked, working
 from pipeline.local.outcome import GATE_STOPPED, NODE_FAILED, withhold
 from pipeline.local.plan import Decision
-from pipeline.local.planning import Plan, compile_graph, is_current
+from pipeline.local.planning import Plan, is_current
 from pipeline.local.processes import end_leftovers
 from pipeline.local.record import Failure, NodeRecord, RunRecord, file_name, write_json
 from pipeline.local.request import Request

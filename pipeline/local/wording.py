@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from components.counting import counted
+from pipeline.local.durations import seconds
 from pipeline.local.invocation import DEFAULT_OUTPUT, command
 from pipeline.local.record import OVERRIDES, WHY, NodeRecord, RunRecord
 from pipeline.local.verdict_table import SHOWN_CHECKS, check_table
@@ -27,15 +28,6 @@ MARKS = {
 _SHOWN_SLICES = 12
 _SHOWN_STOP_LINES = 12
 _SHOWN_FINDINGS = 3
-
-
-def seconds(value: float) -> str:
-    """A duration with its unit: `0.4 s`, `36 s`, `2 min 5 s`."""
-    if value < 10:
-        return f"{value:.1f} s"
-    if value < 120:
-        return f"{value:.0f} s"
-    return f"{value // 60:.0f} min {value % 60:.0f} s"
 
 
 def metrics_line(metrics: dict[str, float]) -> str:

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 from pipeline.local.diff import SECTIONS, Change, Difference
+from pipeline.local.durations import seconds
 from pipeline.local.record import RunRecord
-from pipeline.local.wording import MARKS, seconds
+from pipeline.local.wording import MARKS
 from pipeline.report.head import is_better, one_line
 from pipeline.report.index import MARK_OF
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from components.model_gate.metrics import METRICS
+from pipeline.local.durations import seconds
 from pipeline.local.outcome import read_stops, read_verdict
 from pipeline.local.record import OVERRIDES, RunRecord
-from pipeline.local.wording import metrics_line, rollback_line, seconds, summary
+from pipeline.local.wording import metrics_line, rollback_line, summary
 
 COUNT = "example_count"
 """How many rows a metric was measured on, as the Evaluator calls it."""

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from pipeline.local.durations import seconds
 from pipeline.local.record import RunRecord
-from pipeline.local.wording import MARKS, seconds
+from pipeline.local.wording import MARKS
 from pipeline.report.head import COUNT, one_line
 
 WIDTH_PX, HEIGHT_PX = 200.0, 40.0

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.fingerprint import Fingerprint
+from pipeline.local.durations import seconds
 from pipeline.local.printable import plain_log
 from pipeline.local.record import Failure, NodeRecord, RunRecord
-from pipeline.local.wording import MARKS, seconds
+from pipeline.local.wording import MARKS
 
 _LOG_BYTES = 3_000
 _FAILED_LOG_BYTES = 4_000

@@ -12,9 +12,10 @@ import jinja2
 import markupsafe
 
 from pipeline.local.diff import Difference
+from pipeline.local.durations import seconds
 from pipeline.local.printable import printable
 from pipeline.local.record import RunRecord
-from pipeline.local.wording import MARKS, seconds
+from pipeline.local.wording import MARKS
 from pipeline.report import graph_layout
 from pipeline.report.answers import SIDE_PX
 from pipeline.report.data import REFERENCE, shown_splits

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pipeline.local.durations import seconds
 from pipeline.local.preflight_results import last, of_run
 from pipeline.local.record import RunRecord
-from pipeline.local.wording import seconds
 from pipeline.report.head import Fact
 
 _GIB = 2**30

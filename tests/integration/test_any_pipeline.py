@@ -11,9 +11,9 @@ from pipeline.cloud.commands import rehearse_request
 from pipeline.errors import UsageError
 from pipeline.local import run
 from pipeline.local.gc import collect
+from pipeline.local.graphs import compile_graph
 from pipeline.local.history import History
 from pipeline.local.node_fingerprints import fingerprint_nodes
-from pipeline.local.planning import compile_graph
 from pipeline.local.request import pipeline_request
 from pipeline.local.server import Server
 from pipeline.root import PROJECT_ROOT

@@ -77,6 +77,7 @@ REASONS = {
         "pipeline.explanation",
         "pipeline.ingest_options",
         "pipeline.local.artifact_folders",
+        "pipeline.local.display",
         "pipeline.local.signals",
         "pipeline.local.store_facts",
         "pipeline.metadata_text",

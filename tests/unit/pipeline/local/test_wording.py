@@ -9,15 +9,7 @@ import pytest
 from pipeline.local import commands
 from pipeline.local.progress import LineDisplay, TableDisplay, choose_display
 from pipeline.local.record import WHY, NodeRecord, RunRecord
-from pipeline.local.wording import (
-    DONE_BEFORE,
-    again_command,
-    node_line,
-    seconds,
-    step_lines,
-    summary,
-    training_lines,
-)
+from pipeline.local.wording import DONE_BEFORE, again_command, node_line, step_lines, summary, training_lines
 
 
 def record(state="complete", **values):
@@ -31,21 +23,6 @@ def record(state="complete", **values):
 
 def text(run):
     return "\n".join(summary(run))
-
-
-@pytest.mark.parametrize(
-    ("value", "words"),
-    [
-        (0.04, "0.0 s"),
-        (9.94, "9.9 s"),
-        (36.4, "36 s"),
-        (119.4, "119 s"),
-        (125, "2 min 5 s"),
-        (3600, "60 min 0 s"),
-    ],
-)
-def test_duration_carries_its_unit(value, words):
-    assert seconds(value) == words
 
 
 def test_what_a_gate_found_and_let_pass_is_said_by_the_run_that_looked():
