@@ -27,7 +27,7 @@ ENV PATH=/opt/venv/bin:/usr/local/bin:/usr/bin:/bin \
 COPY --from=packages /opt/venv /opt/venv
 WORKDIR /opt/slipway
 COPY . ./
-RUN PYTHONDONTWRITEBYTECODE='' python -m compileall -q pipeline components schemas workloads && \
+RUN PYTHONDONTWRITEBYTECODE='' python -m compileall -q pipeline components schemas slipway workloads && \
     useradd --uid 10001 --home-dir /tmp --no-create-home slipway
 USER 10001
 CMD ["python", "cloud_runner.py", "--help"]
@@ -54,7 +54,7 @@ WORKDIR /opt/slipway
 COPY requirements-tpu-tensorflow.lock setup.sh ./
 RUN bash setup.sh /opt/venv requirements-tpu-tensorflow.lock && rm -rf ~/.cache
 COPY . ./
-RUN PYTHONDONTWRITEBYTECODE='' python -m compileall -q pipeline components schemas workloads && \
+RUN PYTHONDONTWRITEBYTECODE='' python -m compileall -q pipeline components schemas slipway workloads && \
     useradd --uid 10001 --home-dir /tmp --no-create-home slipway
 USER 10001
 CMD ["python", "-m", "components.trainer.remote.worker"]

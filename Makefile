@@ -122,7 +122,7 @@ image-check: setup ## The steps of the image's build in a clean folder, where th
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
 		$(PYTHON) -m pipeline.cloud.image "$$folder/slipway" && cd "$$folder/slipway" && \
 		bash setup.sh "$$folder/venv" requirements-image.lock && \
-		"$$folder/venv/bin/python" -m compileall -q pipeline components schemas workloads && \
+		"$$folder/venv/bin/python" -m compileall -q pipeline components schemas slipway workloads && \
 		TF_USE_LEGACY_KERAS=0 "$$folder/venv/bin/python" -c 'import pipeline.cloud.container, pipeline.cloud.compile' && \
 		"$$folder/venv/bin/python" cloud_runner.py --help >/dev/null && \
 		echo "the image's steps work here; its packages take $$(du -sh "$$folder/venv" | cut -f1)"

@@ -57,7 +57,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from components.ingest.source import resolve_source
 
 PROJECT = Path(__file__).resolve().parent.parent
-PARTS = ("pipeline", "components", "schemas", "workloads", "local_runner.py", "pyproject.toml")
+PARTS = ("pipeline", "components", "schemas", "slipway", "workloads", "local_runner.py", "pyproject.toml")
 SETS = {
     "iris": datasets.load_iris,
     "wine": datasets.load_wine,
@@ -105,7 +105,9 @@ def main() -> None:
         for part in PARTS:
             source = PROJECT / part
             if source.is_dir():
-                shutil.copytree(source, project / part, ignore=shutil.ignore_patterns("__pycache__"))
+                shutil.copytree(
+                    source, project / part, symlinks=True, ignore=shutil.ignore_patterns("__pycache__")
+                )
             else:
                 shutil.copy(source, project / part)
         print(_line(project, options.names[0], options), flush=True)

@@ -22,8 +22,8 @@ from typing import Any
 # What belongs to the pipeline; a model that needs one of these cannot be served.
 REFUSED = frozenset(
     {
-        "apache_beam", "components", "pipeline", "tensorflow_data_validation", "tensorflow_model_analysis",
-        "tensorflow_transform", "tfx", "tfx_bsl", "workloads",
+        "apache_beam", "components", "pipeline", "slipway", "tensorflow_data_validation",
+        "tensorflow_model_analysis", "tensorflow_transform", "tfx", "tfx_bsl", "workloads",
     }
 )  # fmt: skip
 # How an empty cell of a column that may be empty is written in `serve_raw`; see components/trainer/export.py.

@@ -10,11 +10,10 @@ from typing import Any, NotRequired, TypedDict
 
 from components.errors import ComponentError, GateStopError, SlipwayError
 from components.missing_key import missing_key
-from pipeline.root import PROJECT_ROOT
 
 # Our own code: its frames say less than the user's, those of the engine nothing at all.
-_ENGINE = PROJECT_ROOT / "pipeline"
-_COMPONENTS = PROJECT_ROOT / "components"
+_ENGINE = Path(__file__).parents[1]
+_COMPONENTS = _ENGINE.parent / "components"
 _INSTALLED = tuple(
     Path(folder)
     for folder in {*site.getsitepackages(), *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib"))}

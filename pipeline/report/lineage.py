@@ -9,6 +9,8 @@ from pipeline.local.record import RunRecord
 from pipeline.local.wording import run_command
 
 _SHOWN_FILES = 60
+# As modules are imported; in records of earlier versions without `slipway`.
+_OUR_FILES = ("slipway/", "components/", "pipeline/")
 
 
 @dataclass(frozen=True)
@@ -48,9 +50,7 @@ def lineage(record: RunRecord, prints: Mapping[str, Fingerprint]) -> Lineage | N
         command=run_command(record),
         data=data[:_SHOWN_FILES],
         code_digest=hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest() if code else "",
-        code=tuple(entry for entry in code if not entry[0].startswith(("components/", "pipeline/")))[
-            :_SHOWN_FILES
-        ],
+        code=tuple(entry for entry in code if not entry[0].startswith(_OUR_FILES))[:_SHOWN_FILES],
         code_files=len(code),
         stack=stack,
     )

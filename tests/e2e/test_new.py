@@ -21,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 
 pytestmark = pytest.mark.slow
 
-PARTS = ("pipeline", "components", "schemas", "workloads", "local_runner.py", "pyproject.toml")
+PARTS = ("pipeline", "components", "schemas", "slipway", "workloads", "local_runner.py", "pyproject.toml")
 
 
 ASK = """
@@ -51,7 +51,9 @@ def copy(tmp_path_factory, project):
     folder = tmp_path_factory.mktemp("new")
     for part in PARTS:
         if (project / part).is_dir():
-            shutil.copytree(project / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(
+                project / part, folder / part, symlinks=True, ignore=shutil.ignore_patterns("__pycache__")
+            )
         else:
             shutil.copy(project / part, folder / part)
     return folder

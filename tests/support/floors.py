@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from touched import dotted
+
 FLOORS: Mapping[str, float] = {
     "components": 92,
     "components.data_gate": 94,
@@ -70,8 +72,7 @@ def shares(report: Mapping[str, Any], floors: Mapping[str, float]) -> dict[str, 
     done: dict[str, int] = {}
     there: dict[str, int] = {}
     for file, found in report["files"].items():
-        module = ".".join(Path(file).with_suffix("").parts).removesuffix(".__init__")
-        package, counts = package_of(module, floors), found["summary"]
+        package, counts = package_of(dotted(Path(file)), floors), found["summary"]
         done[package] = done.get(package, 0) + counts["covered_lines"] + counts["covered_branches"]
         there[package] = there.get(package, 0) + counts["num_statements"] + counts["num_branches"]
     return {package: 100 * done[package] / total for package, total in there.items() if total}

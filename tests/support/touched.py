@@ -87,7 +87,7 @@ def touched(
 
 def above(file: Path, modules: Mapping[Path, frozenset[str]]) -> list[Path]:
     """The modules that import a module."""
-    return [each for each, names in modules.items() if _dotted(file) in names]
+    return [each for each, names in modules.items() if dotted(file) in names]
 
 
 def seen_by(file: Path, tests: Mapping[Path, frozenset[str]]) -> list[Path]:
@@ -96,7 +96,12 @@ def seen_by(file: Path, tests: Mapping[Path, frozenset[str]]) -> list[Path]:
     return own + others
 
 
-def _dotted(file: Path) -> str:
+def dotted(file: Path) -> str:
+    """The name that a module is imported by.
+
+    Args:
+        file: relative to the root.
+    """
     parts = file.with_suffix("").parts
     return ".".join(parts[2:] if parts[:2] == ("tests", "support") else parts).removesuffix(".__init__")
 
@@ -105,7 +110,7 @@ def _of_module(file: Path, tests: Mapping[Path, frozenset[str]]) -> tuple[list[P
     """The mirror of a module, and the other tests that import it."""
     mirror = _UNIT / file.parent / f"test_{file.stem}.py"
     own = [mirror] if mirror in tests else []
-    return own, [test for test, names in tests.items() if _dotted(file) in names and test != mirror]
+    return own, [test for test, names in tests.items() if dotted(file) in names and test != mirror]
 
 
 def unit_tests(root: Path) -> dict[Path, frozenset[str]]:

@@ -1,7 +1,7 @@
 """Each module has unit tests, or a reason here why it has none."""
 
 import pytest
-from touched import above, own_modules, seen_by, unit_tests
+from touched import above, dotted, own_modules, seen_by, unit_tests
 
 REASONS = {
     "talks with a service: tests/integration/ has a double of that on loopback": (
@@ -178,10 +178,6 @@ def tests(project):
 @pytest.fixture(scope="module")
 def modules(project):
     return own_modules(project)
-
-
-def dotted(file):
-    return ".".join(file.with_suffix("").parts)
 
 
 def test_each_module_has_unit_tests_or_one_reason_why_not(tests, modules):
