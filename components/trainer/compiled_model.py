@@ -81,7 +81,7 @@ def scale_learning_rate(
         The factor.
     """
     factor = learning_rate_factor(
-        settings.scale,  # type: ignore[arg-type]
+        settings.scale,
         batch_size=batch_size,
         base_batch_size=settings.base_batch_size,
     )

@@ -21,6 +21,7 @@ from tensorflow.python.framework.convert_to_constants import convert_variables_t
 
 from components.errors import ComponentError
 from components.trainer.features import Feature
+from components.trainer.settings.export import ExportKind
 
 REPORT_FILE = "exports.json"
 CALIBRATION_ROWS = 500
@@ -54,7 +55,7 @@ class Trained:
     labels: npt.NDArray[Any]
 
 
-def write_exports(trained: Trained, kinds: Sequence[str], folder: str) -> dict[str, Any]:
+def write_exports(trained: Trained, kinds: Sequence[ExportKind], folder: str) -> dict[str, Any]:
     """Writes each kind into the folder, and beside them `exports.json`: their sizes and what they cost.
 
     Args:
@@ -208,7 +209,7 @@ def _keras_int8(trained: Trained) -> tuple[str, bytes, Predict]:
         return name, Path(folder, name).read_bytes(), _keras_predict(model)
 
 
-KINDS: dict[str, Callable[[Trained], tuple[str, bytes, Predict]]] = {
+KINDS: dict[ExportKind, Callable[[Trained], tuple[str, bytes, Predict]]] = {
     "litert": lambda trained: _litert(trained, "model.tflite", calibrated=False, quantized=False),
     "litert_dynamic": lambda trained: _litert(
         trained, "model_dynamic.tflite", calibrated=False, quantized=True

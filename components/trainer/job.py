@@ -6,11 +6,12 @@ interpreter, on another machine, so it holds plain values and paths only.
 
 import hashlib
 import json
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from components.errors import ComponentError
+from components.settings import broken_rule, setting
 from components.trainer.features import Feature
 from components.trainer.settings.blow_up import BlowUpSettings
 from components.trainer.settings.checkpoint import CheckpointSettings
@@ -49,9 +50,6 @@ class TrainingJob:
         model: dotted path of a function `build_model(features, hyperparameters)` that returns a compiled
             `keras.Model`.
         hyperparameters: handed to that function; JSON values.
-        batch_size: examples a step, over all replicas; >= 1.
-        epochs: passes over the training examples; >= 1.
-        seed: of weights, dropout and shuffling; >= 0.
         output_dir: an existing folder for the weights, the history and the result.
         checkpoint_dir: where checkpoints are kept and gone on from, an existing folder or gs://...; None:
             neither.
@@ -75,9 +73,9 @@ class TrainingJob:
     label: str
     model: str
     hyperparameters: dict[str, Any]
-    batch_size: int
-    epochs: int
-    seed: int
+    batch_size: int = setting(MISSING, "Examples per training step.", ge=1)
+    epochs: int = setting(MISSING, "Passes over the training split.", ge=1)
+    seed: int = setting(MISSING, "Seed of the weights and of the order of the examples.", ge=0, lt=2**31)
     output_dir: str
     checkpoint_dir: str | None = None
     log_dir: str | None = None
@@ -91,8 +89,9 @@ class TrainingJob:
     watch: WatchSettings = field(default_factory=WatchSettings)
 
     def __post_init__(self) -> None:
-        for name, lowest in (("batch_size", 1), ("epochs", 1), ("seed", 0)):
-            _require_integer(name, getattr(self, name), lowest)
+        for each in fields(self):
+            if each.metadata and (rule := broken_rule(getattr(self, each.name), each)):
+                raise ComponentError(f"{each.name} ({getattr(self, each.name)!r}) {rule}")
         if not self.train_files:
             raise ComponentError(
                 "the training job names no train_files", hint="the train split of the examples is empty"
@@ -191,9 +190,3 @@ class TrainingJob:
             return cls.from_json(path.read_text(encoding="utf-8"))
         except FileNotFoundError as error:
             raise ComponentError(f"there is no training job {path}") from error
-
-
-def _require_integer(name: str, value: object, lowest: int) -> None:
-    """Refuses what is not a whole number >= `lowest`; True and False are not numbers here."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < lowest:
-        raise ComponentError(f"{name} ({value!r}) must be a whole number >= {lowest}")

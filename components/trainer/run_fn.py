@@ -24,6 +24,7 @@ from components.trainer.carrying_out import Elsewhere, carry_out, checkpoint_dir
 from components.trainer.export import ServedModel, require_tensorflow_backend
 from components.trainer.job import HISTORY_FILE, RESULT_FILE, WEIGHTS_FILE, TrainingJob
 from components.trainer.job_layout import first_rows, lay_out, read_settings, tuned_values
+from components.trainer.settings.export import ExportKind
 from components.trainer.trained_model import JOB_FILE, load_weights
 from components.trainer.user_model import build_model, describe
 
@@ -93,7 +94,7 @@ def run_fn(fn_args: Any) -> None:
 
 
 def _write_exports(
-    job: TrainingJob, model: Any, kinds: Sequence[str], serving_model_dir: str
+    job: TrainingJob, model: Any, kinds: Sequence[ExportKind], serving_model_dir: str
 ) -> list[dict[str, Any]]:
     """Smaller forms of the model, beside the folder that is served: what serves reads that one only.
 

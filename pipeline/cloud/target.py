@@ -203,7 +203,7 @@ def _train(config: WorkloadConfig, root: str) -> TrainConfig:
     train = config.train
     if train.checkpoint.folder is not None:
         return train
-    checkpoint = train.checkpoint.model_copy(update={"folder": f"{root}/checkpoints/{config.name}"})
+    checkpoint = replace(train.checkpoint, folder=f"{root}/checkpoints/{config.name}")
     return train.model_copy(update={"checkpoint": checkpoint})
 
 

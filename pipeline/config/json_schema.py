@@ -4,11 +4,11 @@ python -m pipeline.config.json_schema          writes schemas/workload.schema.js
 """
 
 import json
-from collections.abc import Container
-from typing import Any
+from collections.abc import Callable, Container
+from typing import Any, cast
 
 from pydantic.json_schema import GenerateJsonSchema
-from pydantic_core.core_schema import DictSchema
+from pydantic_core.core_schema import DataclassSchema, DictSchema, WithDefaultSchema
 
 from pipeline.config.layers import NOT_IN_A_PROFILE
 from pipeline.config.workload import WorkloadConfig
@@ -21,7 +21,7 @@ _SUFFIX = "InProfile"
 
 
 class _Generator(GenerateJsonSchema):
-    """Without the titles that only repeat the keys, and strict where a mapping's keys have a pattern."""
+    """Without what only repeats keys or speaks to programmers, and strict where keys have a pattern."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002  (its base decides the name)
         return False
@@ -29,6 +29,15 @@ class _Generator(GenerateJsonSchema):
     def dict_schema(self, schema: DictSchema) -> dict[str, Any]:
         described = super().dict_schema(schema)
         return {**described, "additionalProperties": False} if "patternProperties" in described else described
+
+    def dataclass_schema(self, schema: DataclassSchema) -> dict[str, Any]:
+        described = super().dataclass_schema(schema)
+        return {**described, "description": described["description"].partition("\n")[0]}
+
+    def get_default_value(self, schema: WithDefaultSchema) -> Any:
+        if schema.get("default_factory") is None:
+            return super().get_default_value(schema)
+        return cast(Callable[[], Any], schema["default_factory"])()  # a dataclass makes each mapping anew
 
 
 def workload_schema() -> dict[str, Any]:

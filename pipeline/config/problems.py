@@ -2,9 +2,9 @@
 
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from types import UnionType
-from typing import Any, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, TypeGuard, Union, cast, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
@@ -13,6 +13,9 @@ from pydantic_core import ErrorDetails
 from pipeline.config.layers import Layer, Layers
 from pipeline.config.safe_yaml import KeyPath, shown, shown_key
 from pipeline.errors import ConfigError
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 MAX_PROBLEMS = 10
 # A secret pasted where the name of a variable belongs must not reach the terminal or a log.
@@ -44,7 +47,10 @@ _TYPE_WORDS = {
     "tuple_type": "a list, as [a, b]",
     "dict_type": "keys with values, as {key: value}",
     "model_type": "keys with values, as {key: value}",
+    "dataclass_type": "keys with values, as {key: value}",
 }
+# As pydantic calls a key that a model does not know, or a component's settings.
+_UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
 _BOUND_WORDS = {
     "greater_than_equal": ("at least", "ge"),
     "greater_than": ("above", "gt"),
@@ -151,7 +157,7 @@ def _problem(
     is_key = path[-1:] == ("[key]",)
     path = path[:-1] if is_key else path
     rule = detail.get("ctx", {}).get("error")
-    if kind == "extra_forbidden":
+    if kind in _UNKNOWN:
         # To look for the nearest name is dear, and for a problem that is only counted nobody reads it.
         words = _unknown_key(model, path) if is_shown else "unknown key"
         return problem_at(path, words, layers, echo=False)
@@ -175,7 +181,7 @@ def _is_short(detail: ErrorDetails) -> bool:
 def _unknown_key(model: type[BaseModel], path: KeyPath) -> str:
     key = str(path[-1])
     parent = _annotation_at(model, path[:-1])
-    siblings = list(_fields(parent)) if _is_model(parent) else []
+    siblings = list(_fields(parent)) if _is_section(parent) else []
     elsewhere = {dotted.rpartition(".")[2]: dotted for dotted in _dotted_keys(model)}
     other = next((name for name in [_OTHER_NAMES.get(key, "")] if name in siblings), "")
     similar = difflib.get_close_matches(key, elsewhere, n=1, cutoff=_ELSEWHERE_CUTOFF)
@@ -232,24 +238,28 @@ def _as_written(value: object, text: str) -> str:
     return shown(value) if isinstance(value, str) or not text else text
 
 
-def _is_model(annotation: Any) -> bool:
-    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+def _is_section(annotation: Any) -> TypeGuard[type]:
+    """Whether keys stand there: a model's, or those of a component's settings."""
+    return isinstance(annotation, type) and (issubclass(annotation, BaseModel) or is_dataclass(annotation))
 
 
-def _fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
-    return {field.alias or name: field for name, field in model.model_fields.items()}
+def _fields(section: type) -> dict[str, FieldInfo]:
+    if issubclass(section, BaseModel):
+        return {field.alias or name: field for name, field in section.model_fields.items()}
+    found: Any = fields(cast("type[DataclassInstance]", section))
+    return {each.name: FieldInfo.from_annotated_attribute(each.type, each) for each in found}
 
 
 def _field_at(model: type[BaseModel], path: KeyPath) -> FieldInfo | None:
     parent = _annotation_at(model, path[:-1])
-    return _fields(parent).get(str(path[-1])) if _is_model(parent) else None
+    return _fields(parent).get(str(path[-1])) if _is_section(parent) else None
 
 
 def _annotation_at(model: type[BaseModel], path: KeyPath) -> Any:
     """What may stand at a key path: a model, a dict type or the type of a scalar; None for an unknown key."""
     annotation: Any = model
     for key in path:
-        if _is_model(annotation):
+        if _is_section(annotation):
             field = _fields(annotation).get(str(key))
             annotation = field.annotation if field else None
         elif get_origin(annotation) is dict:
@@ -266,5 +276,5 @@ def _dotted_keys(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
     for name in _fields(model):
         yield prefix + name
         inner = _annotation_at(model, (name,))
-        if _is_model(inner):
+        if _is_section(inner):
             yield from _dotted_keys(inner, f"{prefix}{name}.")

@@ -1,8 +1,10 @@
 """What every section of the workload file is made of: its base, and the types of its values."""
 
-from typing import Annotated, Any
+from dataclasses import MISSING, fields
+from typing import Annotated, Any, TypeVar, cast
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetCoreSchemaHandler
+from pydantic_core.core_schema import CoreSchema, DataclassSchema
 
 from components.home import at_home
 
@@ -70,6 +72,35 @@ Texts = Annotated[tuple[Text, ...], Field(strict=False)]
 Letter = Annotated[str, Field(pattern=_LETTER)]
 Moment = Annotated[int | float | str, Field(union_mode="left_to_right")]
 Slices = Annotated[tuple[Slice, ...], Field(strict=False)]
+
+
+class _WrittenAsKeys:
+    """Lets keys with values stand for a dataclass; strictly, pydantic would take its instances only."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        schema = handler(source)
+        cast(DataclassSchema, handler.resolve_ref_schema(schema))["strict"] = False
+        return schema
+
+
+_Settings = TypeVar("_Settings")
+# A section that is a component's own settings: its keys are the fields of that dataclass.
+SettingsOf = Annotated[_Settings, _WrittenAsKeys()]
+
+
+def setting_of(component: type, name: str, **rules: Any) -> Any:
+    """The field of one setting of a component: its default, bounds and description.
+
+    Args:
+        component: a dataclass of `components.settings.setting`.
+        name: of the setting.
+        rules: arguments of `pydantic.Field` that are other here.
+    """
+    setting = next(each for each in fields(component) if each.name == name)
+    made = setting.default_factory
+    default = setting.default if made is MISSING else made()
+    known = {} if default is MISSING else {"default": default}
+    return Field(**{**known, **setting.metadata, **rules})
 
 
 def without_default(schema: dict[str, Any]) -> None:

@@ -1,19 +1,36 @@
 """The workload file's `transform` and `train`: from raw columns to a trained model."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
 from pydantic import Field, JsonValue, field_validator, model_validator
 
+from components.trainer.job import TrainingJob
+from components.trainer.settings.blow_up import BlowUpSettings
+from components.trainer.settings.checkpoint import CheckpointSettings
+from components.trainer.settings.compute import Axis, Backend, ComputeSettings, Device
+from components.trainer.settings.early_stopping import EarlyStoppingSettings
+from components.trainer.settings.export import QUANTIZED, ExportKind
+from components.trainer.settings.input import InputSettings
+from components.trainer.settings.step import LearningRateSettings, Precision, StepSettings, XlaUse
+from components.trainer.settings.watch import WatchSettings
 from pipeline.config.problems import KeyRuleError
-from pipeline.config.section import Column, DottedPath, Section, StepRange, Text, Texts, without_default
-from pipeline.config.train_loop import BlowUpConfig, CheckpointConfig, EarlyStoppingConfig, Exports
+from pipeline.config.section import (
+    Column,
+    DottedPath,
+    Section,
+    SettingsOf,
+    StepRange,
+    Text,
+    Texts,
+    setting_of,
+    without_default,
+)
 
 # YAML has lists only; everything inside them stays strict.
-Axes = Annotated[tuple[Literal["batch", "model"] | None, ...], Field(strict=False, min_length=1)]
+Axes = Annotated[tuple[Axis | None, ...], Field(strict=False, min_length=1)]
+Exports = Annotated[tuple[ExportKind, ...], Field(strict=False)]
 
 _BOOSTED_TREES = "components.trainer.models.boosted_trees.build_model"
-# Exports in which each weight becomes int8.
-_QUANTIZED = ("litert_dynamic", "litert_int8")
 
 ImageShape = Annotated[
     tuple[Annotated[int, Field(ge=1)], ...], Field(strict=False, min_length=2, max_length=3)
@@ -40,35 +57,6 @@ class TransformConfig(Section):
     )
 
 
-class LearningRateConfig(Section):
-    """How the model's learning rate follows the global batch."""
-
-    scale: Literal["none", "linear", "sqrt"] = Field(
-        default="none",
-        description="The rate is multiplied by (batch_size x accumulate_steps / base_batch_size), its square "
-        "root, or not.",
-    )
-    base_batch_size: int = Field(
-        default=256, ge=1, description="The batch size that the model's own learning rate was chosen for."
-    )
-    warmup_steps: int = Field(
-        default=0, ge=0, description="Updates over which the learning rate rises from 0 to its value."
-    )
-
-
-class InputConfig(Section):
-    """Where the parsed examples are kept while a training runs over them."""
-
-    cache: Literal["auto", "memory", "file", "none"] = Field(
-        default="auto",
-        description="file: parsed once into a mapped file; none: read anew in every epoch; auto: in memory "
-        "where they fit, else none.",
-    )
-    shuffle_rows: int = Field(
-        default=65536, ge=1, description="Examples shuffled at a time without a cache; with one, all are."
-    )
-
-
 class TrainConfig(Section):
     """What is trained, and for how long."""
 
@@ -79,23 +67,16 @@ class TrainConfig(Section):
     hyperparameters: dict[Text, JsonValue] = Field(
         default={}, description="Free names and values that are handed to the model function."
     )
-    batch_size: int = Field(default=256, ge=1, description="Examples per training step.")
-    epochs: int = Field(default=10, ge=1, description="Passes over the training split.")
-    seed: int = Field(
-        default=42, ge=0, lt=2**31, description="Seed of the weights and of the order of the examples."
-    )
-    backend: Literal["tensorflow", "jax", "torch"] = Field(
-        default="tensorflow", description="What Keras computes with while it trains; serving is TensorFlow."
-    )
+    batch_size: int = setting_of(TrainingJob, "batch_size", default=256)
+    epochs: int = setting_of(TrainingJob, "epochs", default=10)
+    seed: int = setting_of(TrainingJob, "seed", default=42)
+    backend: Backend = setting_of(ComputeSettings, "backend")
     interpreter: Text | None = Field(
         default=None,
         description="Path of the Python that trains, relative to the project; null: the one that runs this.",
         examples=[".venv-jax/bin/python"],
     )
-    device: Literal["auto", "cpu", "gpu", "tpu"] = Field(
-        default="auto",
-        description="What to train on; auto: a TPU where there is one, else a GPU, else the CPU.",
-    )
+    device: Device = setting_of(ComputeSettings, "device")
     tpu: str = Field(
         default="",
         description="The TPU slice that a cloud run trains on, where device is tpu.",
@@ -106,36 +87,16 @@ class TrainConfig(Section):
         description="Whether the step is compiled for the slice before it is trained, where device is tpu; "
         "the run stops where it does not compile or does not fit.",
     )
-    tpu_address: str = Field(
-        default="",
-        description="Name or grpc:// address of the TPU, or local; empty: as the environment says.",
-    )
-    cpu_devices: int = Field(
-        default=1, ge=1, description="Devices that the CPU is cut into, to rehearse several without them."
-    )
-    model_parallel: int = Field(
-        default=1, ge=1, description="Devices that hold one copy of the model together (jax only)."
-    )
-    layout: dict[Text, Axes] = Field(
-        default={},
-        description="Pattern of a whole variable path to the axis that divides each of its dimensions: null, "
-        "batch or model.",
-        examples=[{".*dense.*kernel": [None, "model"]}],
-    )
-    precision: Literal["auto", "float32", "mixed_bfloat16", "mixed_float16"] = Field(
-        default="auto", description="Keras dtype policy; auto: mixed_bfloat16 on a TPU, float32 elsewhere."
-    )
-    xla: Literal["auto", "always", "never"] = Field(
-        default="auto", description="Whether TensorFlow compiles the step with XLA; auto: where it helps."
-    )
-    steps_per_execution: int | None = Field(
-        default=None, ge=1, description="Steps in one call of the compiled function; null: chosen."
-    )
-    accumulate_steps: int = Field(
-        default=1, ge=1, description="Steps whose gradients are averaged into one update of the weights."
-    )
-    learning_rate: LearningRateConfig = Field(
-        default=LearningRateConfig(), description="How the learning rate follows the batch size."
+    tpu_address: str = setting_of(ComputeSettings, "tpu_address")
+    cpu_devices: int = setting_of(ComputeSettings, "cpu_devices")
+    model_parallel: int = setting_of(ComputeSettings, "model_parallel")
+    layout: dict[Text, Axes] = setting_of(ComputeSettings, "layout")
+    precision: Precision = setting_of(StepSettings, "precision")
+    xla: XlaUse = setting_of(StepSettings, "xla")
+    steps_per_execution: int | None = setting_of(StepSettings, "steps_per_execution")
+    accumulate_steps: int = setting_of(StepSettings, "accumulate_steps")
+    learning_rate: SettingsOf[LearningRateSettings] = Field(
+        default=LearningRateSettings(), description="How the learning rate follows the batch size."
     )
     images: dict[Text, ImageShape] = Field(
         default={},
@@ -143,8 +104,8 @@ class TrainConfig(Section):
         "(components.trainer.pixels.raw_pixels).",
         examples=[{"image": [28, 28, 1]}],
     )
-    input: InputConfig = Field(
-        default=InputConfig(), description="Where the parsed examples are kept between epochs."
+    input: SettingsOf[InputSettings] = Field(
+        default=InputSettings(), description="Where the parsed examples are kept between epochs."
     )
     exports: Exports = Field(
         default=(),
@@ -152,23 +113,17 @@ class TrainConfig(Section):
         "litert_int8, keras_int8.",
         examples=[["litert_int8"]],
     )
-    checkpoint: CheckpointConfig = Field(
-        default=CheckpointConfig(), description="When the training keeps its state, to go on from."
+    checkpoint: SettingsOf[CheckpointSettings] = Field(
+        default=CheckpointSettings(), description="When the training keeps its state, to go on from."
     )
-    early_stopping: EarlyStoppingConfig = Field(
-        default=EarlyStoppingConfig(), description="When the training stops before its last epoch."
+    early_stopping: SettingsOf[EarlyStoppingSettings] = Field(
+        default=EarlyStoppingSettings(), description="When the training stops before its last epoch."
     )
-    blow_up: BlowUpConfig = Field(
-        default=BlowUpConfig(), description="What is done when the loss is no number any more, or too high."
+    blow_up: SettingsOf[BlowUpSettings] = Field(
+        default=BlowUpSettings(), description="What is done when the loss is no number any more, or too high."
     )
-    tensorboard: bool = Field(
-        default=True, description="Whether scalars for TensorBoard are written, every 100 steps."
-    )
-    profile_steps: StepRange | None = Field(
-        default=None,
-        description="FIRST:LAST, steps counted from 1 that are profiled for TensorBoard; null: none.",
-        examples=["10:20"],
-    )
+    tensorboard: bool = setting_of(WatchSettings, "tensorboard")
+    profile_steps: StepRange | None = setting_of(WatchSettings, "profile_steps")
 
     @field_validator("profile_steps")
     @classmethod
@@ -182,7 +137,7 @@ class TrainConfig(Section):
     @model_validator(mode="after")
     def _trees_stay_as_they_are(self) -> Self:
         for index, kind in enumerate(self.exports if self.model == _BOOSTED_TREES else ()):
-            if kind in _QUANTIZED:
+            if kind in QUANTIZED:
                 raise KeyRuleError(
                     "boosted trees hold infinite thresholds, and int8 has none; litert leaves weights as "
                     "they are, keras_int8 those of layers that it does not know",

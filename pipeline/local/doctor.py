@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from components.errors import ComponentError
 from components.trainer.devices.contact import require_reachable
@@ -23,11 +23,11 @@ from components.trainer.devices.evidence import LOOKED_FOR, Evidence, find_evide
 from components.trainer.devices.hosts import find_hosts
 from components.trainer.devices.machine import cpu_has_bfloat16, usable_cores
 from components.trainer.input.plan import available_memory_bytes
+from components.trainer.settings.compute import Backend
 from pipeline.beam_engine import engine_programs, engine_remedy
 from pipeline.root import PROJECT_ROOT
 
 PACKAGES = ("tfx", "tensorflow", "keras", "apache-beam", "tensorflow-transform", "numpy")
-BACKENDS = ("tensorflow", "jax", "torch")
 MIN_FREE_DISK_BYTES = 5 * 2**30
 MIN_FREE_MEMORY_BYTES = 3 * 2**30
 _ASK_LIMIT_S, _DEEP_LIMIT_S = 5.0, 60.0
@@ -165,7 +165,7 @@ def _interpreters(*, deep: bool) -> Iterator[Finding]:
         found = ", ".join(f"{each} {version}" for each, version in backends.items()) or "no backend"
         yield Finding(group="interpreters that train", name=name, state="ok", found=f"{python}: {found}")
         if deep:
-            yield from _uses(name, python, [each for each in BACKENDS if each in backends])
+            yield from _uses(name, python, [each for each in get_args(Backend) if each in backends])
 
 
 def _uses(name: str, python: Path, backends: Sequence[str]) -> Iterator[Finding]:

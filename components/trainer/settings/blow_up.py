@@ -3,30 +3,24 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from components.errors import ComponentError
+from components.settings import setting
 from components.trainer.settings.group import SettingsGroup
 
 
 @dataclass(frozen=True, kw_only=True)
 class BlowUpSettings(SettingsGroup):
-    """The workload's `train.blow_up`.
+    """What is done when the loss is no number any more, or too high.
 
     Source of the rule: TensorFlow Model Garden's `TrainerConfig`, `loss_upper_bound` and
-    `recovery_max_trials`.
-
-    Attributes:
-        loss_limit: the mean loss of an epoch so far must not exceed it; None: it need only be finite.
-        trials: how often the training goes back to its newest checkpoint, and on from there with the
-            examples in another order, before it stops; >= 0.
+    `recovery_max_trials`. Each trial takes the examples in another order.
     """
 
     key: ClassVar[str] = "blow_up"
     section: ClassVar[str] = "blow_up"
 
-    loss_limit: float | None = None
-    trials: int = 0
-
-    def __post_init__(self) -> None:
-        self.require_integer("trials", 0)
-        if self.loss_limit is not None and not isinstance(self.loss_limit, int | float):
-            raise ComponentError(f"train.blow_up.loss_limit ({self.loss_limit!r}) must be a number")
+    loss_limit: float | None = setting(
+        None, "The mean loss of an epoch must not exceed it; null: it need only be finite."
+    )
+    trials: int = setting(
+        0, "How often the training goes back to its newest checkpoint before it stops.", ge=0
+    )

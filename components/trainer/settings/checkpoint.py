@@ -1,47 +1,41 @@
 """When a training keeps its state, how many states stay, and which is the best."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
-from components.errors import ComponentError
+from components.settings import setting
 from components.trainer.settings.group import SettingsGroup
 
-GOALS = ("min", "max")
+Goal = Literal["min", "max"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class CheckpointSettings(SettingsGroup):
-    """The workload's `train.checkpoint`.
+    """When a training keeps its state; at the end of an epoch it always does.
 
-    Attributes:
-        steps: a checkpoint after every so many steps, >= 1; None: at the end of an epoch only.
-        minutes: a checkpoint when the last one is so old, > 0; None: at the end of an epoch only.
-        keep: how many of the newest stay, >= 1.
-        folder: where they lie, a path or gs://...; a subfolder a training. None: where the engine keeps them.
-        best_metric: the checkpoint of the epoch with the best one stays too; a metric of the eval split
-            begins with "val_". A training without that metric has no best.
-        best_goal: "min" or "max".
-        serve_best: whether the best epoch's weights are exported instead of the last one's.
+    A metric of the eval split begins with "val_"; a training without `best_metric` has no best epoch.
     """
 
     key: ClassVar[str] = "checkpoint"
     section: ClassVar[str] = "checkpoint"
 
-    steps: int | None = None
-    minutes: float | None = 10.0
-    keep: int = 2
-    folder: str | None = None
-    best_metric: str = "val_loss"
-    best_goal: str = "min"
-    serve_best: bool = False
-
-    def __post_init__(self) -> None:
-        if self.steps is not None:
-            self.require_integer("steps", 1)
-        self.require_integer("keep", 1)
-        self.require_choice("best_goal", GOALS)
-        if self.minutes is not None and not self.minutes > 0:
-            raise ComponentError(f"train.checkpoint.minutes ({self.minutes!r}) must be above 0")
+    steps: int | None = setting(
+        None, "A checkpoint after every so many steps; null: at the end of epochs.", ge=1
+    )
+    minutes: float | None = setting(
+        10.0, "A checkpoint when the last one is so many minutes old; null: never.", gt=0
+    )
+    keep: int = setting(2, "How many of the newest checkpoints stay.", ge=1)
+    folder: str | None = setting(
+        None, "Where checkpoints lie, a path or gs://...; null: where the engine keeps them.", min_length=1
+    )
+    best_metric: str = setting(
+        "val_loss", "The metric that decides which epoch's checkpoint stays as the best.", min_length=1
+    )
+    best_goal: Goal = setting("min", "Whether a low or a high best_metric is good.")
+    serve_best: bool = setting(
+        False, "Whether the best epoch's weights are exported instead of the last one's."
+    )
 
     def is_better(self, value: float, best: float | None) -> bool:
         """Whether a metric's value beats the best one so far; not a number never does."""

@@ -1,29 +1,21 @@
 """Where and with what a training computes."""
 
 import re
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, get_args
 
 from components.errors import ComponentError
+from components.settings import setting
 from components.trainer.settings.group import SettingsGroup
 
-DEVICES = ("auto", "cpu", "gpu", "tpu")
-BACKENDS = ("tensorflow", "jax", "torch")
-AXES = (None, "batch", "model")
+Device = Literal["auto", "cpu", "gpu", "tpu"]
+Backend = Literal["tensorflow", "jax", "torch"]
+Axis = Literal["batch", "model"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ComputeSettings(SettingsGroup):
     """Keys of the workload's `train` that say what computes.
-
-    Attributes:
-        device: "auto" takes a TPU, else a GPU, else the CPU; another one is taken or the training fails.
-        backend: of Keras.
-        tpu_address: name or address of the TPU, "local" for one in this machine; "": as the environment says.
-        cpu_devices: how many devices the CPU is cut into, to rehearse on; >= 1.
-        model_parallel: how many devices hold one copy of the model together; >= 1, more with JAX only.
-        layout: pattern of a whole variable path to the axis that each of its dimensions is divided along:
-            None, "batch" or "model".
 
     Raises:
         ComponentError: a value breaks one of these rules.
@@ -31,18 +23,26 @@ class ComputeSettings(SettingsGroup):
 
     key: ClassVar[str] = "compute"
 
-    device: str = "auto"
-    backend: str = "tensorflow"
-    tpu_address: str = ""
-    cpu_devices: int = 1
-    model_parallel: int = 1
-    layout: dict[str, tuple[str | None, ...]] = field(default_factory=dict)
+    device: Device = setting(
+        "auto", "What to train on; auto: a TPU where there is one, else a GPU, else the CPU."
+    )
+    backend: Backend = setting(
+        "tensorflow", "What Keras computes with while it trains; serving is TensorFlow."
+    )
+    tpu_address: str = setting(
+        "", "Name or grpc:// address of the TPU, or local; empty: as the environment says."
+    )
+    cpu_devices: int = setting(1, "Devices that the CPU is cut into, to rehearse several without them.", ge=1)
+    model_parallel: int = setting(1, "Devices that hold one copy of the model together (jax only).", ge=1)
+    layout: dict[str, tuple[Axis | None, ...]] = setting(
+        {},
+        "Pattern of a whole variable path to the axis that divides each of its dimensions: null, batch or "
+        "model.",
+        examples=[{".*dense.*kernel": [None, "model"]}],
+    )
 
     def __post_init__(self) -> None:
-        self.require_choice("device", DEVICES)
-        self.require_choice("backend", BACKENDS)
-        self.require_integer("cpu_devices", 1)
-        self.require_integer("model_parallel", 1)
+        super().__post_init__()
         if not isinstance(self.layout, dict):
             raise ComponentError(f"train.layout must map patterns to axes, not {self.layout!r}")
         # From JSON the axes come as lists; frozen as they are, that is the one way in.
@@ -56,12 +56,12 @@ class ComputeSettings(SettingsGroup):
             )
 
 
-def _axes(pattern: str, axes: Any) -> tuple[str | None, ...]:
+def _axes(pattern: str, axes: Any) -> tuple[Axis | None, ...]:
     try:
         re.compile(pattern)
     except re.error as error:
         raise ComponentError(f"train.layout: {pattern!r} is not a regular expression: {error}") from error
-    if not isinstance(axes, list | tuple) or any(axis not in AXES for axis in axes):
+    if not isinstance(axes, list | tuple) or any(axis not in (None, *get_args(Axis)) for axis in axes):
         raise ComponentError(
             f"train.layout: {pattern!r} must list null, batch or model for each dimension, not {axes!r}"
         )

@@ -5,19 +5,29 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Self
 
 from components.errors import ComponentError
+from components.settings import broken_rule
 
 
 @dataclass(frozen=True, kw_only=True)
 class SettingsGroup:
-    """A base for frozen dataclasses of JSON values; a subclass checks its values in `__post_init__`.
+    """A base for frozen dataclasses of `components.settings.setting`, checked by their types and bounds.
 
     Attributes:
         key: the name of the group in the job, for messages.
         section: the name of the section in the workload's `train`; "" where its keys stand there directly.
+
+    Raises:
+        ComponentError: a value breaks a rule of its setting.
     """
 
     key: ClassVar[str] = ""
     section: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if rule := broken_rule(value, each):
+                raise ComponentError(f"{self._shown(each.name)} ({value!r}) {rule}")
 
     def to_json(self) -> dict[str, Any]:
         """Returns the settings as plain values; `from_json` reads them back."""
@@ -42,18 +52,6 @@ class SettingsGroup:
                 f"{sorted(found - known)}"
             )
         return cls(**values)
-
-    def require_choice(self, name: str, choices: tuple[str, ...]) -> None:
-        """Refuses a value that is none of `choices`."""
-        value = getattr(self, name)
-        if value not in choices:
-            raise ComponentError(f"{self._shown(name)} ({value!r}) is none of {', '.join(choices)}")
-
-    def require_integer(self, name: str, lowest: int) -> None:
-        """Refuses what is not a whole number >= `lowest`; True and False are not numbers here."""
-        value = getattr(self, name)
-        if not isinstance(value, int) or isinstance(value, bool) or value < lowest:
-            raise ComponentError(f"{self._shown(name)} ({value!r}) must be a whole number >= {lowest}")
 
     def _shown(self, name: str) -> str:
         """The setting as the workload file calls it."""

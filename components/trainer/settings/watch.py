@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from components.errors import ComponentError
+from components.settings import setting
 from components.trainer.settings.group import SettingsGroup
 
 _STEPS = re.compile(r"(\d+):(\d+)")
@@ -12,19 +13,19 @@ _STEPS = re.compile(r"(\d+):(\d+)")
 
 @dataclass(frozen=True, kw_only=True)
 class WatchSettings(SettingsGroup):
-    """Keys of the workload's `train` that say what is recorded.
-
-    Attributes:
-        tensorboard: whether scalars are written for TensorBoard.
-        profile_steps: "FIRST:LAST", the steps, counted from 1, that are profiled; None: none.
-    """
+    """Keys of the workload's `train` that say what is recorded."""
 
     key: ClassVar[str] = "watch"
 
-    tensorboard: bool = True
-    profile_steps: str | None = None
+    tensorboard: bool = setting(True, "Whether scalars for TensorBoard are written, every 100 steps.")
+    profile_steps: str | None = setting(
+        None,
+        "FIRST:LAST, steps counted from 1 that are profiled for TensorBoard; null: none.",
+        examples=["10:20"],
+    )
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _ = self.profiled
 
     @property

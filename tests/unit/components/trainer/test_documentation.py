@@ -68,8 +68,8 @@ def test_every_key_that_is_named_exists(rows, project):
     sections = {
         f"{key}.{name}"
         for key, section in (
-            ("input", "InputConfig"),
-            ("checkpoint", "CheckpointConfig"),
+            ("input", "InputSettings"),
+            ("checkpoint", "CheckpointSettings"),
             ("data", "DataConfig"),
         )
         for name in definitions[section]["properties"]

@@ -1,0 +1,7 @@
+"""The smaller forms of a model that can be written beside it."""
+
+from typing import Literal
+
+ExportKind = Literal["litert", "litert_dynamic", "litert_int8", "keras_int8"]
+QUANTIZED: tuple[ExportKind, ...] = ("litert_dynamic", "litert_int8")
+"""Those in which each weight becomes int8."""
