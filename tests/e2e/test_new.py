@@ -19,26 +19,19 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from components.python_process import ForkedProcess
+
 pytestmark = pytest.mark.slow
 
 PARTS = ("pipeline", "components", "schemas", "slipway", "workloads", "local_runner.py", "pyproject.toml")
 
 
-ASK = """
-import json, sys
-from pathlib import Path
-import tensorflow as tf
-raw = tf.saved_model.load(sys.argv[1]).signatures["serve_raw"]
-files = tf.constant([[Path(name).read_bytes()] for name in sys.argv[2:]])
-print(json.dumps(tf.argmax(raw(image=files)["outputs"], axis=1).numpy().tolist()))
-"""
-
-
 COMMANDS = """
 import json, sys
 from called import called, forked_servers
-from pipeline.local import Warm
-with Warm() as warm, forked_servers(lambda: warm):
+from warmed import lent
+warm = lent(*map(int, sys.argv[1:]))
+with forked_servers(lambda: warm):
     for line in sys.stdin:
         done = called("local_runner", *json.loads(line))
         print(json.dumps([done.returncode, done.stdout, done.stderr]), flush=True)
@@ -60,12 +53,18 @@ def copy(tmp_path_factory, project):
 
 
 @pytest.fixture(scope="module")
-def here(copy, project):
-    """Gives commands to the copy's local_runner.py, all in one process there: it imports TFX once."""
-    path = os.pathsep.join([str(copy), str(project / "tests/support")])
+def path(copy, project):
+    """Where the copy's processes import from: the copy, and what forks them."""
+    return os.pathsep.join([str(copy), str(project / "tests/support")])
+
+
+@pytest.fixture(scope="module")
+def here(copy, path, warm):
+    """Gives commands to the copy's local_runner.py, all in one process there; its runs are forked."""
+    line = warm._line.fileno()
     with subprocess.Popen(
-        [sys.executable, "-P", "-c", COMMANDS], cwd=copy, env={**os.environ, "PYTHONPATH": path},
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        [sys.executable, "-P", "-c", COMMANDS, str(line), str(warm.pid)], cwd=copy, pass_fds=[line],
+        env={**os.environ, "PYTHONPATH": path}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
 
         def call(*words):
@@ -77,15 +76,6 @@ def here(copy, project):
 
         yield call
         process.stdin.close()
-
-
-def _call(copy, *words):
-    done = subprocess.run(
-        [sys.executable, *words], cwd=copy, capture_output=True, text=True, timeout=300, check=False,
-        env={**os.environ, "PYTHONPATH": str(copy)},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 @pytest.mark.filterwarnings("ignore:scipy.optimize:DeprecationWarning")  # scikit-learn's own call of it
@@ -118,7 +108,10 @@ def test_a_table_becomes_a_pushed_model_without_an_edit(copy, here):
     assert run["metrics"]["sparse_categorical_accuracy"] >= peer.mean() - 0.04
 
 
+@pytest.mark.filterwarnings("default")  # TensorFlow's own imports warn
 def test_folders_of_images_become_a_pushed_model_without_an_edit(copy, here, project):
+    import tensorflow as tf
+
     with np.load(project / "workloads/digits/digits.npz") as arrays:
         images = np.concatenate([arrays["x_train"], arrays["x_test"]])
         classes = np.concatenate([arrays["y_train"], arrays["y_test"]])
@@ -131,8 +124,8 @@ def test_folders_of_images_become_a_pushed_model_without_an_edit(copy, here, pro
     told = here("new", "shapes", "--data", "shapes")
     assert "1,797 images of 10 classes." in told
     assert f"1 image cannot be read: digit {digit}/broken.png" in told
-    # What is served is asked below, in a process of its own.
-    here("run", "shapes", "--set", "evaluate.serving=null")
+    # What is served is asked below; in a clean process, the table's model is. Sixteen of 26 epochs will do.
+    here("run", "shapes", "--set", "evaluate.serving=null", "--set", "train.epochs=16")
     run = json.loads(here("show", "--json"))
     assert run["pushed"], "the model is pushed"
     assert run["metrics"]["sparse_categorical_accuracy"] >= 0.95
@@ -140,9 +133,12 @@ def test_folders_of_images_become_a_pushed_model_without_an_edit(copy, here, pro
     assert manifest["classes"] == [f"digit {digit}" for digit in range(10)]
     # What is served takes the files as they are.
     asked = [file for file in sorted((copy / "shapes").rglob("*.png"))[::18] if file.stem != "broken"]
-    served = _call(copy, "-c", ASK, run["pushed"]["path"], *map(str, asked))
-    answers = json.loads(served.splitlines()[-1])
-    right = [manifest["classes"][code] == file.parent.name for code, file in zip(answers, asked, strict=True)]
+    served = tf.saved_model.load(run["pushed"]["path"]).signatures["serve_raw"]
+    answers = served(image=tf.constant([[file.read_bytes()] for file in asked]))["outputs"].numpy()
+    right = [
+        manifest["classes"][code] == file.parent.name
+        for code, file in zip(answers.argmax(axis=1), asked, strict=True)
+    ]
     assert np.mean(right) >= 0.9
 
 
@@ -162,8 +158,11 @@ def test_an_npz_becomes_a_model_in_fewer_epochs_than_it_is_given(copy, here, pro
     assert result["metrics"]["val_accuracy"] >= 0.85
 
 
-def test_each_workload_brings_tests_that_pass(copy, here, project):
-    """Those of an npz, and, in one process with them, those of the workloads above where these were begun."""
+def test_each_workload_brings_tests_that_pass(copy, here, path, project, warm):
+    """Those of an npz, and, in one process with them, those of the workloads above where these were begun.
+
+    It has imported TFX; that such tests bear the warnings of its imports is seen in test_own_parts.py.
+    """
     with np.load(project / "workloads/digits/digits.npz") as arrays:
         images, is_high = arrays["x_train"][:300] / 255, arrays["y_train"][:300] > 4
     np.savez(copy / "two.npz", x_train=images, y_train=is_high)
@@ -171,7 +170,11 @@ def test_each_workload_brings_tests_that_pass(copy, here, project):
     # Those of the other npz are the same, and what was begun on the terminal was for its questions.
     others = {"test_fractions", "test_steps"}
     begun = [path for path in (copy / "tests/unit/workloads").glob("test_*.py") if path.stem not in others]
-    told = _call(copy, "-m", "pytest", "-q", *map(str, begun))
+    environment = {**os.environ, "PYTHONPATH": path}
+    process = ForkedProcess(warm._line, "staged_tests", ["-q", *map(str, begun)], environment)
+    with process.stdout as stdout:
+        told = stdout.read()
+    assert process.wait() == 0, told
     tests = sum(path.read_text(encoding="utf-8").count("\ndef test_") for path in begun)
     assert f"{tests} passed" in told
 

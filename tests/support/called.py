@@ -18,8 +18,11 @@ from pipeline.local.server import Server
 from pipeline.local.warm import Warm
 from pipeline.root import PROJECT_ROOT
 
-_TASK_SERVER = "pipeline.cloud.task_server"
 _TESTS = str(Path(__file__).resolve().parent.parent)
+# What stands for a server where the warm process has imported another copy of its modules.
+_STAGED = {"pipeline.cloud.task_server": "staged_server"}
+if Path(_TESTS).parent != PROJECT_ROOT:  # called in a copy of the project
+    _STAGED["pipeline.local.fork_server"] = "staged_run"
 
 
 @functools.cache
@@ -73,10 +76,10 @@ def forked_servers(warm: Callable[[], Warm]) -> Iterator[None]:
 
     @functools.wraps(original)
     def begin(self: Server, *arguments: Any, **options: Any) -> None:
-        if options.get("module") == _TASK_SERVER:
-            given = options["environment"]
+        if staged := _STAGED.get(options.get("module", "pipeline.local.fork_server")):
+            given = options.get("environment") or os.environ
             path = os.pathsep.join([given["PYTHONPATH"], str(Path(__file__).parent)])
-            options |= {"module": "staged_server", "environment": {**given, "PYTHONPATH": path}}
+            options |= {"module": staged, "environment": {**given, "PYTHONPATH": path}}
         original(self, *arguments, **{**options, "warm": options.get("warm") or warm()})
 
     with pytest.MonkeyPatch.context() as patch:

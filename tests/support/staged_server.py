@@ -8,14 +8,19 @@ _PROJECT = Path(__file__).resolve().parents[2]
 _OURS = frozenset({"pipeline", "components", "schemas", "slipway", "workloads"})
 
 
-def main(arguments: list[str]) -> None:
-    """As `python -m pipeline.cloud.task_server` in the copy, which is the first folder of PYTHONPATH."""
+def import_from_copy() -> None:
+    """Goes to the copy of the project, the first folder of PYTHONPATH, and imports from there alone."""
     staged = os.environ["PYTHONPATH"].partition(os.pathsep)[0]
     os.chdir(staged)
     for name in [name for name in sys.modules if name.partition(".")[0] in _OURS]:
         del sys.modules[name]
     here = {str(_PROJECT), *(path for path in sys.path if path.startswith(f"{_PROJECT / 'tests'}/"))}
     sys.path[:] = [staged, *(path for path in sys.path if path not in {*here, staged})]
+
+
+def main(arguments: list[str]) -> None:
+    """As `python -m pipeline.cloud.task_server` in the copy."""
+    import_from_copy()
     from pipeline.cloud.task_server import TaskServer
     from pipeline.local.fork_server import main as serve
 

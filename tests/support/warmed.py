@@ -46,16 +46,16 @@ def start_warmed(
     )
 
 
-def main(line: int, pid: int, words: Sequence[str]) -> None:
-    """Runs the command."""
-    sys.path[0] = str(PROJECT)
-    import local_runner
-    from pipeline.local.server import Server
+def lent(line: int, pid: int) -> "Warm":
+    """Another process's warm one.
+
+    Args:
+        line: the descriptor of the line to it, which this process was given.
+        pid: its process id.
+    """
     from pipeline.local.warm import Warm
 
     class Lent(Warm):
-        """Another process's warm one."""
-
         def __init__(self) -> None:
             self._line = socket.socket(fileno=line)
 
@@ -64,10 +64,19 @@ def main(line: int, pid: int, words: Sequence[str]) -> None:
             return pid
 
     os.set_inheritable(line, False)
-    original, lent = Server.__init__, Lent()
+    return Lent()
+
+
+def main(line: int, pid: int, words: Sequence[str]) -> None:
+    """Runs the command."""
+    sys.path[0] = str(PROJECT)
+    import local_runner
+    from pipeline.local.server import Server
+
+    original, warm = Server.__init__, lent(line, pid)
 
     def begin(self: Server, *arguments: Any, **options: Any) -> None:
-        original(self, *arguments, **{**options, "warm": lent})
+        original(self, *arguments, **{**options, "warm": warm})
 
     Server.__init__ = begin  # type: ignore[method-assign]
     sys.argv = ["local_runner.py", *words]
