@@ -111,7 +111,7 @@ class CheckpointFolder:
         self._keep = keep
 
     def begin_attempt(self, now: float) -> Attempts:
-        """Counts one more attempt at the training.
+        """Counts one more attempt at the training, and removes what an earlier one has left half written.
 
         Args:
             now: the time, seconds since 1970.
@@ -119,6 +119,8 @@ class CheckpointFolder:
         Raises:
             ComponentError: that could not be written.
         """
+        # Here and not where files are read: the other hosts of a training read while this one writes.
+        self._files.remove_unfinished()
         before = Attempts(began_at=now, count=0)
         if _ATTEMPTS in self._files.names():
             try:

@@ -27,6 +27,9 @@ class Storage(Protocol):
     def remove(self, name: str) -> None:
         """Removes a file; nothing where there is none."""
 
+    def remove_unfinished(self) -> None:
+        """Removes what was begun and never finished. Only for the one who writes: it may be in the middle."""
+
 
 def storage(location: str) -> Storage:
     """The storage of a folder.
@@ -44,12 +47,8 @@ class DiskStorage:
         self._folder = folder
 
     def names(self) -> list[str]:
-        """The files that are there; those that were never finished are removed first."""
-        found = [file.name for file in self._folder.iterdir()]
-        for name in found:
-            if name.startswith(_UNFINISHED):
-                self.remove(name)
-        return [name for name in found if not name.startswith(_UNFINISHED)]
+        """The files that are there; those that are not finished are left out."""
+        return [name for name in self._all_names() if not name.startswith(_UNFINISHED)]
 
     def read(self, name: str) -> bytes:
         """The content of a file; an OSError where there is none."""
@@ -72,6 +71,15 @@ class DiskStorage:
     def remove(self, name: str) -> None:
         """Removes a file; nothing where there is none."""
         (self._folder / name).unlink(missing_ok=True)
+
+    def remove_unfinished(self) -> None:
+        """Removes what a process that was killed has left half written."""
+        for name in self._all_names():
+            if name.startswith(_UNFINISHED):
+                self.remove(name)
+
+    def _all_names(self) -> list[str]:
+        return [file.name for file in self._folder.iterdir()]
 
 
 class ObjectStorage:
@@ -112,6 +120,9 @@ class ObjectStorage:
                 self._tf.io.gfile.remove(f"{self._location}/{name}")
             except self._tf.errors.NotFoundError:
                 return
+
+    def remove_unfinished(self) -> None:
+        """Nothing: an object is there whole or not at all."""
 
 
 @contextmanager

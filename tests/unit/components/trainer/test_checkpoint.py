@@ -72,10 +72,25 @@ def test_newest_checkpoint_comes_back_as_it_went(folder):
     assert problems == []
 
 
-def test_two_checkpoints_are_kept_and_nothing_else(folder, files, tmp_path):
-    (tmp_path / "unfinished.step-000000020.npz").write_text("killed here")
+def test_two_checkpoints_are_kept_and_nothing_else(folder, tmp_path):
     folder.save(checkpoint(4))
     assert sorted(path.name for path in tmp_path.iterdir()) == step_files(15, 20)
+
+
+def test_attempt_removes_what_one_that_was_killed_has_left_half_written(folder, files, tmp_path):
+    (tmp_path / "unfinished.step-000000020.npz").write_text("killed here")
+    assert sorted(files.names()) == step_files(10, 15)
+    folder.begin_attempt(100.0)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["attempts.json", *step_files(10, 15)]
+
+
+def test_host_that_reads_leaves_alone_what_another_is_writing(folder, files):
+    def write_while_another_reads(file):
+        assert same(CheckpointFolder(files, job="job 1").newest()[0], checkpoint(3))
+        file.write(b"written")
+
+    files.write("step-000000020.npz", write_while_another_reads)
+    assert files.read("step-000000020.npz") == b"written"
 
 
 def test_best_checkpoint_stays_beside_the_newest_and_comes_back(files):
@@ -189,3 +204,4 @@ def test_object_store_keeps_checkpoints_as_a_disk_does():
     files.remove("step-000000015.npz")
     with pytest.raises(FileNotFoundError):
         files.read("step-000000015.npz")
+    assert folder.begin_attempt(100.0).count == 1
