@@ -45,6 +45,7 @@ from components.errors import SlipwayError
 from components.kept_state import PREEMPTED_EXIT_CODE
 from components.trainer.devices.devices import Devices
 from components.trainer.devices.opening import open_devices
+from components.trainer.devices.with_jax import is_one_of_several_hosts, leave
 from components.trainer.events import emit
 from components.trainer.fitting import fit_at_once
 from components.trainer.global_batch import (
@@ -91,7 +92,9 @@ def main(arguments: list[str] | None = None, *, tell: Callable[..., None] = emit
         return 1
     except Exception as error:  # the user's code may raise anything; the traceback goes to the log
         traceback.print_exc()
-        tell("failed", message=describe(error, job.model) if job else str(error), hint="")
+        # A sum fails where another host has ended; that one's own words are in its log.
+        hint = "if another host failed first, its log says why" if is_one_of_several_hosts() else ""
+        tell("failed", message=describe(error, job.model) if job else str(error), hint=hint)
         return 1
     return 0
 
@@ -278,4 +281,4 @@ def _end_with_parent(parent_pid: int) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

@@ -4,8 +4,10 @@ import atexit
 import math
 import os
 import re
+import sys
+import threading
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from components.accelerators import hide_accelerators
 from components.errors import ComponentError
@@ -18,6 +20,8 @@ from components.trainer.settings.compute import ComputeSettings
 BATCH_AXIS, MODEL_AXIS = "batch", "model"
 _PLATFORMS: dict[Kind, str] = {"tpu": "tpu", "gpu": "cuda", "cpu": "cpu"}
 _JAX_KINDS: dict[Kind, str] = {"tpu": "tpu", "gpu": "gpu", "cpu": "cpu"}
+PARTING_LIMIT_S = 5.0
+"""How long a host that has failed waits for the others, which may be about to say the same."""
 
 
 def open_devices(kind: Kind, hosts: Hosts, settings: ComputeSettings) -> Devices:
@@ -46,8 +50,8 @@ def open_devices(kind: Kind, hosts: Hosts, settings: ComputeSettings) -> Devices
             jax.distributed.initialize(hosts.coordinator, hosts.count, hosts.index)
         names = keras.distribution.list_devices(_JAX_KINDS[kind])
         if hosts.count > 1:
-            # At the end of a process JAX closes the devices, and with them the lines to the other hosts. One
-            # that was still sending then waited for ever; so before that, all wait for each other.
+            # At its own exit JAX closes the devices, and with them the lines to the other hosts, before it
+            # waits for those; a host that is still at its last sum would lose it. So wait first.
             atexit.register(jax.distributed.shutdown)
     except Exception as error:
         raise ComponentError(f"JAX cannot use the {kind.upper()}: {str(error).splitlines()[0]}") from error
@@ -76,6 +80,32 @@ def open_devices(kind: Kind, hosts: Hosts, settings: ComputeSettings) -> Devices
         least=_least if hosts.count > 1 else int,
         check=lambda model: require_layout(model, settings.layout) if shared > 1 else "",
     )
+
+
+def is_one_of_several_hosts() -> bool:
+    """Whether this process has opened devices together with other hosts."""
+    jax = sys.modules.get("jax")
+    return jax is not None and bool(jax.distributed.is_initialized())
+
+
+def leave(code: int) -> NoReturn:
+    """Ends this process; if it has failed and is one of several hosts, without waiting for them for long.
+
+    At exit JAX waits five minutes for the other hosts. Those wait in a sum for the one that has failed, until
+    it is gone: then their sum fails on a CPU, and JAX ends them in any case, at once where host 0 is gone,
+    and after 100 s without a sign of life from another.
+
+    Args:
+        code: 0: all went well, and the hosts wait for each other.
+    """
+    if code and is_one_of_several_hosts():
+        parting = threading.Thread(target=sys.modules["jax"].distributed.shutdown, daemon=True)
+        parting.start()
+        parting.join(PARTING_LIMIT_S)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def require_layout(model: Any, layout: Mapping[str, tuple[str | None, ...]]) -> str:

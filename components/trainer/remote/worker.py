@@ -16,6 +16,7 @@ from typing import Any
 from components.trainer import train
 from components.trainer.checkpoint_storage import Storage, storage
 from components.trainer.devices.hosts import find_hosts
+from components.trainer.devices.with_jax import leave
 from components.trainer.events import emit
 from components.trainer.job import HISTORY_FILE, RESULT_FILE, WEIGHTS_FILE, TrainingJob
 
@@ -59,4 +60,4 @@ def _write(files: Storage, name: str, content: bytes) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    leave(main(sys.argv[1:]))

@@ -14,6 +14,8 @@ from components.trainer.process import TrainingProcess
 from components.trainer.settings.compute import ComputeSettings
 
 MODEL = """
+    import os
+
     import keras
 
     class Printed(keras.layers.Layer):
@@ -23,6 +25,8 @@ MODEL = """
             return tf.ensure_shape(tf.py_function(lambda each: each, [values], tf.float32), values.shape)
 
     def build_model(features, hyperparameters):
+        if os.environ.get("KERAS_DISTRIBUTION_PROCESS_ID") in hyperparameters.get("failing_hosts", ()):
+            raise ValueError("no model on this host")
         inputs = {name: keras.Input(feature.shape, name=name) for name, feature in features.items()}
         hidden = keras.layers.Dense(32, activation="relu", name="wide")(inputs["x"])
         if hyperparameters.get("normalised"):

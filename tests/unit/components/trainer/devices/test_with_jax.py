@@ -2,11 +2,13 @@
 
 import os
 import sys
+import threading
 from types import SimpleNamespace
 
 import pytest
 
 from components.errors import ComponentError
+from components.trainer.devices import with_jax
 from components.trainer.devices.hosts import Hosts
 from components.trainer.devices.with_jax import open_devices
 from components.trainer.settings.compute import ComputeSettings
@@ -44,3 +46,45 @@ def test_cpu_is_opened_after_a_gpu_that_could_not_be():
     with pytest.raises(ComponentError, match="cannot use the GPU: Unable to initialize backend 'cuda'"):
         open_devices("gpu", Hosts(), settings)
     assert open_devices("cpu", Hosts(), settings).kind == "cpu"
+
+
+class EndedError(Exception):
+    """In the place of the end of the process."""
+
+
+@pytest.fixture
+def hosts(jax, monkeypatch):
+    """Several hosts that JAX has brought together; the other one is not at its end yet."""
+    other_ends, waited_for = threading.Event(), []
+
+    def shutdown():
+        waited_for.append("the other host")
+        other_ends.wait(60)
+
+    def end(code):
+        raise EndedError(code)
+
+    sys.modules["jax"].distributed = SimpleNamespace(is_initialized=lambda: True, shutdown=shutdown)
+    monkeypatch.setattr(with_jax.os, "_exit", end)
+    monkeypatch.setattr(with_jax, "PARTING_LIMIT_S", 0.01)
+    yield waited_for
+    other_ends.set()
+
+
+def test_host_that_has_failed_does_not_wait_for_the_others_for_long(hosts):
+    with pytest.raises(EndedError, match="138"):
+        with_jax.leave(138)
+    assert hosts == ["the other host"]
+
+
+def test_host_that_has_not_failed_leaves_the_waiting_to_the_exit(hosts):
+    with pytest.raises(SystemExit, match="0"):
+        with_jax.leave(0)
+    assert hosts == []
+
+
+def test_process_that_is_the_only_host_just_ends(monkeypatch):
+    monkeypatch.delitem(sys.modules, "jax", raising=False)
+    assert not with_jax.is_one_of_several_hosts()
+    with pytest.raises(SystemExit, match="1"):
+        with_jax.leave(1)
