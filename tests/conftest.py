@@ -275,11 +275,12 @@ def report_run(tmp_path: Path) -> Callable[..., "RunRecord"]:
     from pipeline.fingerprint import Fingerprint
     from pipeline.local.history import History
     from pipeline.local.record import NodeRecord
+    from pipeline.runs.target import Asked, WorkloadRun
 
     def make(text: str = "plain", state: str = "failed") -> "RunRecord":
         history = History(tmp_path)
         config = json.dumps({"transform": {"classes": [text, text]}})
-        target = {"workload": text, "output": str(tmp_path), "target": {"config": config}}
+        target = Asked(workload=text, output=tmp_path, target=WorkloadRun(config=config))
         record = history.new_run(text, target)
         record.nodes = [
             NodeRecord("first" + text, type=text, state="complete", why=text, started_s=0.0, wall_s=2.0),

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pipeline.cloud.airflow_dag import Place, dag_id, dag_text
-from pipeline.config import WorkloadConfig
 from pipeline.errors import UsageError
 from pipeline.local.graphs import find_graph
 from pipeline.local.invocation import DEFAULT_OUTPUT
@@ -33,7 +32,7 @@ def write_dag(
     request = workload_request(
         workload, sets=sets, profile=profile, output=DEFAULT_OUTPUT.absolute(), beam_args=()
     )
-    config = WorkloadConfig.model_validate_json(request.target["config"])
+    config = request.workload_run.settings
     name = dag_id(config, profile)
     words = [_known_there(workload_file(workload))]
     words += ["--profile", profile] if profile else []

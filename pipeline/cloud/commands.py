@@ -118,12 +118,12 @@ def rehearse_request(request: Request, **how: Unpack[How]) -> int:
         UsageError: kfp is not installed, or the pipeline cannot run in containers; the message says why.
     """
     require_kfp()
-    if "config" in request.target and request.beam_args:
+    if request.is_workload and request.beam_args:
         raise UsageError(
             f"--beam {request.beam_args[0]}: a workload is rehearsed with Beam's direct runner, as it is.",
             hint="leave --beam out; it is for --pipeline",
         )
-    if "config" in request.target and (runner := request.beam_runner) != "direct":
+    if request.is_workload and (runner := request.beam_runner) != "direct":
         print(f"Beam's steps are rehearsed with its direct runner, not with {runner}.", file=sys.stderr)
     from pipeline.cloud.compare import compare_with_local
     from pipeline.cloud.rehearsal import rehearse

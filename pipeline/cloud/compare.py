@@ -9,6 +9,7 @@ from pipeline.local.history import History
 from pipeline.local.invocation import command
 from pipeline.local.record import RunRecord
 from pipeline.local.request import Request
+from pipeline.runs.target import ModuleRun
 
 
 @dataclass
@@ -73,15 +74,15 @@ def compare_with_local(request: Request, rehearsal: RunRecord) -> Compared:
 
 def _is_of(run: RunRecord, request: Request) -> bool:
     """Whether a local run is of what was rehearsed; that of a `--pipeline` has the pipeline's own name."""
-    return request.workload in (run.workload, run.target.get("workload"))
+    return request.workload in (run.workload, run.target.workload)
 
 
 def _words(request: Request) -> Iterator[str]:
     """What to give `run` so that it runs the same."""
-    if "pipeline" not in request.target:
+    if not isinstance(request.target, ModuleRun):
         yield request.workload
         return
-    yield from ("--pipeline", request.target["pipeline"])
+    yield from ("--pipeline", request.target.pipeline)
     for name, value in request.parameters.items():
         yield from ("--set", f"{name}={value}")
     for arg in request.beam_args:

@@ -1,7 +1,6 @@
 """From a workload to a job for Vertex AI Pipelines and Kubeflow, through TFX's own compiler. Imports TFX."""
 
 import importlib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from pipeline.cloud.target import Target
 from pipeline.dag import build_pipeline
 from pipeline.errors import UsageError
 from pipeline.local.targets import load_pipeline
+from pipeline.runs.target import ImageModuleRun
 
 
 def compile_job(target: Target) -> Job:
@@ -48,12 +48,8 @@ def compile_job(target: Target) -> Job:
     return complete(job, target.config, root=target.root)
 
 
-def compile_other(target: Mapping[str, Any]) -> Job:
+def compile_other(target: ImageModuleRun) -> Job:
     """Compiles any TFX pipeline, to be rehearsed; its containers run TFX's own entry point.
-
-    Args:
-        target: `pipeline`, `folder` and `output` as in `pipeline.local.targets.load_pipeline`; `parameters`
-            by name, `image`, `root`, and `serving`: the folder that TFX's Pusher pushes into.
 
     Returns:
         The JSON of a PipelineJob.
@@ -62,19 +58,19 @@ def compile_other(target: Mapping[str, Any]) -> Job:
         UsageError: there is no such pipeline, it holds what TFX cannot compile for Kubeflow, pushes to where
             only it knows, or its Beam steps would listen on the network.
     """
-    module = target["pipeline"].partition(":")[0].rpartition(".")[2]
+    module = target.pipeline.partition(":")[0].rpartition(".")[2]
     # What a function may ask for; the service takes no underscores in it.
     known = {"pipeline_name": module.replace("_", "-").lower()}
-    pipeline, parameters = load_pipeline(target, {**known, **target["parameters"]})
-    job = mend(_compiled(pipeline, name=target["pipeline"], image=target["image"]), root=target["root"])
-    redirect_pushes(job, folder=target["serving"])
-    wanted = completed_args(pipeline.beam_pipeline_args, target["beam_args"])
+    pipeline, parameters = load_pipeline(target, {**known, **target.parameters})
+    job = mend(_compiled(pipeline, name=target.pipeline, image=target.image), root=target.root)
+    redirect_pushes(job, folder=target.serving)
+    wanted = completed_args(pipeline.beam_pipeline_args, target.beam_args)
     for _, container in container_tasks(job["pipelineSpec"]):
         for part in (container, container.get("lifecycle", {}).get("preCacheCheck", {})):
             # An executor hands on to Beam what it does not know itself, and so does the driver.
             part.setdefault("args", []).extend(wanted)
     job["runtimeConfig"]["parameterValues"] = {
-        name: value for name, value in parameters.items() if name in target["parameters"]
+        name: value for name, value in parameters.items() if name in target.parameters
     }
     return job
 

@@ -33,6 +33,7 @@ from pipeline.local.run_end import INTERRUPTED, is_refused, way_on
 from pipeline.local.server import Server
 from pipeline.local.temporary import remove_left, temporary_folder
 from pipeline.local.warm import KERAS_VARIABLES
+from pipeline.runs.target import Asked, ImageModuleRun, ImageRun, Order
 
 # What a container gets from the service and not from its image: who it is, and how it reaches the world.
 _FROM_OUTSIDE = (
@@ -82,7 +83,7 @@ def rehearse(
         end_leftovers(output / "runs")
         remove_left(output / "runs")
         record = history.new_run(
-            request.workload, {**target, "output": str(output), "again": again}, run_id=run_id
+            request.workload, Asked(target=target, output=output, again=again), run_id=run_id
         )
         record.overrides = dict(request.overrides)
         history.save(record)
@@ -113,12 +114,13 @@ def rehearse(
 
 
 def _run(
-    target: Mapping[str, Any], history: History, record: RunRecord, display: RunDisplay, jobs: int
+    target: ImageRun | ImageModuleRun, history: History, record: RunRecord, display: RunDisplay, jobs: int
 ) -> bool:
     """Compiles and runs; True when the user interrupted."""
     folder = history.folder(record.run_id)
     staged = history.output / _STAGED
-    own = () if "pipeline" not in target else tuple(KERAS_VARIABLES)
+    is_ours = isinstance(target, ImageRun)
+    own = () if is_ours else tuple(KERAS_VARIABLES)
     environment = container_environment(os.environ, staged=staged, own=own)
     with (
         temporary_folder(folder) as temporary,
@@ -128,12 +130,11 @@ def _run(
             module="pipeline.cloud.task_server",
             folder=staged,
             environment=environment,
-            is_ours="pipeline" not in target,
+            is_ours=is_ours,
         ) as server,
     ):
         tick = functools.partial(display.waiting, record, "importing TFX")
-        values = {"target": {**target, "runs": str(folder.parent)}, "run_id": record.run_id}
-        graph = server.compile(values, tick=tick)
+        graph = server.compile(Order(target=target, run_id=record.run_id, folder=folder), tick=tick)
 
         def engine(part: Graph, part_record: RunRecord) -> Engine:
             return Engine(

@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from pipeline.cloud.image import Image
 from pipeline.cloud.target import Target
 from pipeline.cloud.tpu_slices import tpu_slice
-from pipeline.config import BeamConfig, WorkloadConfig
+from pipeline.config import BeamConfig
 from pipeline.local.request import Request
+from pipeline.runs.target import ImageModuleRun, ImageRun, ModuleRun
 
 WITHOUT_IMAGE = "slipway:rehearsed"
 """Stands for the image where the workload names none: a rehearsal needs its files only."""
@@ -16,8 +16,8 @@ WITHOUT_IMAGE = "slipway:rehearsed"
 
 def rehearsal_target(
     request: Request, image: Image, *, output: Path, staged: Path, root: str | None
-) -> dict[str, Any]:
-    """What the task server compiles, as plain data.
+) -> ImageRun | ImageModuleRun:
+    """What the task server compiles.
 
     Args:
         request: a workload, or another pipeline.
@@ -26,28 +26,25 @@ def rehearsal_target(
         staged: where the image's files are.
         root: folder for the artifacts, on gs:// or here; None: in `output`.
 
-    Returns:
-        As `Target.to_json`; for another pipeline as `compile.compile_other` takes it.
-
     Raises:
         ConfigError: the workload cannot run in containers.
     """
     name = request.workload.replace(":", ".")
     root = (root or str(output / "artifacts" / name)).rstrip("/")
-    if "pipeline" in request.target:
+    if isinstance(request.target, ModuleRun):
         # What lies in the project is found only as far as it is in the image.
-        is_ours = Path(request.target["folder"]) == image.root
-        return {
-            **request.target,
-            "folder": str(staged) if is_ours else request.target["folder"],
-            "output": str(output),
-            "parameters": dict(request.parameters),
-            "image": WITHOUT_IMAGE,
-            "root": root,
-            "serving": str(output / "serving" / name),
-            "beam_args": list(request.beam_args),
-        }
-    config = WorkloadConfig.model_validate_json(request.target["config"])
+        is_ours = Path(request.target.folder) == image.root
+        return ImageModuleRun(
+            pipeline=request.target.pipeline,
+            folder=str(staged) if is_ours else request.target.folder,
+            output=output,
+            parameters=request.parameters,
+            image=WITHOUT_IMAGE,
+            root=root,
+            serving=str(output / "serving" / name),
+            beam_args=request.beam_args,
+        )
+    config = request.workload_run.settings
     target = Target.at(
         request,
         image,
@@ -55,7 +52,7 @@ def rehearsal_target(
         root=root,
         destination=str(output / "serving" / name),
     )
-    return _trained_here(_with_beam_here(target), image).to_json()
+    return _trained_here(_with_beam_here(target), image).image_run
 
 
 def _with_beam_here(target: Target) -> Target:

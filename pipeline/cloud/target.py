@@ -17,6 +17,7 @@ from pipeline.config.train import TrainConfig
 from pipeline.errors import ConfigError
 from pipeline.ingest_options import source_patterns
 from pipeline.local.request import Request
+from pipeline.runs.target import ImageRun
 
 
 @dataclass(frozen=True)
@@ -48,30 +49,22 @@ class Target:
                 images[pool["containerSpec"]["imageUri"]] = IMAGE_TARGETS[self.config.train.backend]
         return images
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain data for another process; `from_json` reads it back."""
-        return {
-            "config": self.config.model_dump_json(by_alias=True),
-            "source": [self.source[0], dict(self.source[1])],
-            "image": self.image,
-            "root": self.root,
-            "overrides": dict(self.overrides),
-            "training_job": self.training_job,
-        }
+    @property
+    def image_run(self) -> ImageRun:
+        """The same for another process, and for the record of a rehearsal."""
+        return ImageRun(
+            config=self.config.model_dump_json(by_alias=True),
+            source=(self.source[0], dict(self.source[1])),
+            image=self.image,
+            root=self.root,
+            overrides=dict(self.overrides),
+            training_job=dict(self.training_job) if self.training_job is not None else None,
+        )
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Reads what `to_json` wrote."""
-        directory, patterns = data["source"]
-        config = WorkloadConfig.model_validate_json(data["config"])
-        return cls(
-            config,
-            (directory, patterns),
-            image=data["image"],
-            root=data["root"],
-            overrides=data["overrides"],
-            training_job=data["training_job"],
-        )
+    def of_run(cls, run: ImageRun) -> Self:
+        """What `image_run` gave."""
+        return cls(run.settings, run.source, run.image, run.root, run.overrides, run.training_job)
 
     @classmethod
     def of(cls, request: Request, image: Image, *, is_sent: bool = False) -> Self:
@@ -86,7 +79,7 @@ class Target:
             ConfigError: settings are missing, data or schema are on this machine only, or no machine can
                 train as asked; everything that was found.
         """
-        config = WorkloadConfig.model_validate_json(request.target["config"])
+        config = request.workload_run.settings
         needed = needed_to_run(config)
         if is_sent:
             needed += needed_by_service(config)
@@ -122,7 +115,7 @@ class Target:
         Raises:
             ConfigError: the first of what `of` finds wrong in the workload.
         """
-        config = WorkloadConfig.model_validate_json(request.target["config"])
+        config = request.workload_run.settings
         _refuse_interpreter_here(config)
         _refuse_named_span(config)
         return cls(
@@ -208,9 +201,9 @@ def _train(config: WorkloadConfig, root: str) -> TrainConfig:
 
 
 def _source(request: Request, config: WorkloadConfig, image: Image) -> tuple[str, Mapping[str, str]]:
-    source: Mapping[str, Any] = request.target["source"]
-    if config.data.query is not None or source["directory"].startswith(GS):
-        return source["directory"], source["patterns"]
+    source = request.workload_run.source
+    if config.data.query is not None or source.directory.startswith(GS):
+        return source.directory, source.patterns
     try:
         found = resolve_sources(source_patterns(config.data), root=image.root, file_format=config.data.format)
     except SourceError as error:  # gone since the request was checked
@@ -218,10 +211,10 @@ def _source(request: Request, config: WorkloadConfig, image: Image) -> tuple[str
     for file in found.files:
         if image.path_of(file) is None:
             raise _not_in_image("data.source", str(file))
-    directory = image.path_of(Path(source["directory"]))
+    directory = image.path_of(Path(source.directory))
     if directory is None:
-        raise _not_in_image("data.source", source["directory"])
-    return directory, source["patterns"]
+        raise _not_in_image("data.source", source.directory)
+    return directory, source.patterns
 
 
 def _not_in_image(key: str, path: str) -> ConfigError:

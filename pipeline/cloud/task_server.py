@@ -17,6 +17,7 @@ from components.pusher.provenance import RUN_VARIABLE
 from pipeline.local import fork_server
 from pipeline.local.fork_server import ForkServer
 from pipeline.local.node_process import NodeProcess
+from pipeline.runs.target import ImageModuleRun, ImageRun, Order
 
 
 class TaskProcess(NodeProcess):
@@ -35,7 +36,7 @@ class TaskServer(ForkServer):
 
     node_process = TaskProcess
 
-    def load(self, message: dict[str, Any]) -> Any:
+    def load(self, order: Order) -> Any:
         """Compiles the job, as `cloud_runner.py compile` does, and makes it one for this machine."""
         from pipeline.beam_options import run_in_process_by_default
         from pipeline.cloud.compile import compile_job, compile_other
@@ -50,19 +51,23 @@ class TaskServer(ForkServer):
         from pipeline.local.beam_answers import keep_beams_answers
         from pipeline.local.listeners import bind_to_loopback
 
-        runs, run_id = Path(message["target"]["runs"]), message["run_id"]
-        target = message["target"]
-        job = compile_other(target) if "pipeline" in target else compile_job(Target.from_json(target))
-        check_containers(job["pipelineSpec"], image=target["image"])
+        target = order.target
+        if isinstance(target, ImageModuleRun):
+            job = compile_other(target)
+        elif isinstance(target, ImageRun):
+            job = compile_job(Target.of_run(target))
+        else:
+            raise UsageError(f"{type(target).__name__} is no target of a rehearsal.")
+        check_containers(job["pipelineSpec"], image=target.image)
         text = to_text(job)
-        (runs / run_id / "job.json").write_text(text, encoding="utf-8")
+        (order.folder / "job.json").write_text(text, encoding="utf-8")
         job = json.loads(on_this_machine(text, staged=Path.cwd()))
         if wrong := list(check_wiring(job["pipelineSpec"])):
             raise UsageError(f"the service would refuse the job: {'; '.join(wrong)}")
         keep_beams_answers()
         bind_to_loopback()
         run_in_process_by_default()
-        return Rehearsed(job=job, run_id=run_id, runs=runs, files=TfxFiles())
+        return Rehearsed(job=job, run_id=order.run_id, runs=order.folder.parent, files=TfxFiles())
 
 
 def main(arguments: Sequence[str]) -> None:

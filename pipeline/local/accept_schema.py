@@ -1,7 +1,6 @@
 """Takes the edits that a run's data gate proposed over into the schema file, after showing them."""
 
 import difflib
-import json
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -50,12 +49,12 @@ def propose(record: RunRecord) -> Proposal:
     edits = list(dict.fromkeys(_edits(record)))
     if not edits:
         raise UsageError(f"Run {record.run_id} proposed no edit of a schema.")
-    schema = json.loads(record.target["target"]["config"])["schema"]
-    if schema is None:
+    settings = record.target.settings
+    if settings is None or settings.schema is None:
         raise UsageError(
             f"The schema of {record.workload} is inferred from its data: there is no file to edit."
         )
-    path = Path(schema)
+    path = Path(settings.schema)
     try:
         before = path.read_bytes().decode("utf-8")
         after = apply_edits(before, edits)

@@ -113,9 +113,9 @@ def resume(name: str | None, *, output: Path, jobs: int | None) -> int:
     if record.state == "stopped":
         hint = again_command(record) if any(node.is_stop for node in record.nodes) else ""
         raise UsageError(f"Run {record.run_id} is {record.state}: there is nothing to resume.", hint=hint)
-    if "again" in record.target:
-        raise UsageError(f"{record.run_id} is a rehearsal: it starts anew.", hint=record.target["again"])
-    return _execute(again(record.target, jobs=jobs), record)
+    if record.target.again:
+        raise UsageError(f"{record.run_id} is a rehearsal: it starts anew.", hint=record.target.again)
+    return _execute(again(record, jobs=jobs), record)
 
 
 def _tell(*lines: str) -> None:
@@ -201,15 +201,8 @@ def _warn_of_damage(history: History) -> None:
 def find(name: str | None, output: Path) -> RunRecord:
     """One run by its id or the start of it; the latest without a name."""
     record = _as_it_is(History(output.absolute()).find(name), output)
-    record.target = _lying_in(output.absolute(), record.target)
+    record.target = record.target.lying_in(record.output)
     return record
-
-
-def _lying_in(output: Path, target: Mapping[str, Any]) -> dict[str, Any]:
-    """What was run, with the folder where its record lies now: it may have been moved, or copied."""
-    moved = {"output": str(output)} if "output" in target else {}
-    inner = {"target": _lying_in(output, target["target"])} if "target" in target else {}
-    return {**target, **moved, **inner}
 
 
 def _as_it_is(record: RunRecord, output: Path) -> RunRecord:

@@ -17,6 +17,7 @@ from tfx.proto.orchestration import executable_spec_pb2, pipeline_pb2
 
 from components.ingest.spans import at_span
 from pipeline.beam_engine import completed_args
+from pipeline.errors import UsageError
 from pipeline.fingerprint import flatten_params
 from pipeline.local.graph import Graph, Node
 from pipeline.local.named_files import named_code, named_files
@@ -25,6 +26,7 @@ from pipeline.local.placeholders import unforeseen
 from pipeline.local.targets import load_pipeline
 from pipeline.local.user_modules import package_user_modules
 from pipeline.metadata_store import connection_config, prepare_server, sqlite_file
+from pipeline.runs.target import IR_NAME, ImageRun, IrRun, Order
 from schemas.artifacts import DataVerdict, PreflightReport
 
 RESOLVER = "tfx.dsl.components.common.resolver.Resolver"
@@ -81,32 +83,27 @@ class Compiled:
         return runner_utils.extract_custom_driver_spec(self.deployment, node_id)
 
 
-def compile_target(
-    target: Mapping[str, Any], *, run_id: str, parameters: Mapping[str, str], beam_args: Sequence[str]
-) -> Compiled:
+def compile_target(order: Order) -> Compiled:
     """Builds a pipeline, or reads one that was handed over, and compiles it for one run.
-
-    Args:
-        target: as in `targets.load_pipeline`; or `{"ir": file, "output": folder}`, a file that
-            `handover.to_ir` gave the content of.
-        run_id: stands for the pipeline run in the metadata store.
-        parameters: runtime parameters by name, as text.
-        beam_args: more options for every Beam component.
 
     Raises:
         ConfigError: a Beam engine would listen on the network; see `beam_ports.without_ports`.
         UsageError: there is no such pipeline; a runtime parameter is unknown, lacks a value or has one of the
             wrong type; the pipeline holds another, or its metadata store cannot be used.
     """
-    if "ir" in target:
-        ir, rest = pipeline_pb2.Pipeline.FromString(Path(target["ir"]).read_bytes()), parameters
-        packed = target.get("module_files", {})
+    target = order.target
+    if isinstance(target, ImageRun):
+        raise UsageError("A workload with the paths of an image is compiled for a service only.")
+    if isinstance(target, IrRun):
+        serialized = (order.folder / IR_NAME).read_bytes()
+        ir, rest = pipeline_pb2.Pipeline.FromString(serialized), order.parameters
+        packed: Mapping[str, str] = target.module_files
     else:
-        pipeline, rest = load_pipeline(target, parameters)
+        pipeline, rest = load_pipeline(target, order.parameters)
         packed = package_user_modules(pipeline)
         ir = compiler.Compiler().compile(pipeline)
-    fill_parameters(ir, run_id=run_id, values=rest)
-    return _complete(ir, output=Path(target["output"]), beam_args=beam_args, packed=packed)
+    fill_parameters(ir, run_id=order.run_id, values=rest)
+    return _complete(ir, output=target.output, beam_args=order.beam_args, packed=packed)
 
 
 def _complete(

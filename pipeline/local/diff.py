@@ -12,6 +12,7 @@ from pipeline.fingerprint import Fingerprint
 from pipeline.local.documents import DocumentError, read_document
 from pipeline.local.durations import seconds
 from pipeline.local.record import NodeRecord, RunRecord
+from pipeline.runs.target import Origin
 
 Prints = Mapping[str, Fingerprint]
 
@@ -212,9 +213,9 @@ _NOT_OPTIONS = frozenset({"workload", "target", "output", "origin"})
 
 def _options(run: RunRecord) -> dict[str, Any]:
     # The settings that a workload came from are told among the parameters; its file and profile only here.
-    origin = run.target.get("origin") or {}
-    told = {key: value for key, value in run.target.items() if key not in _NOT_OPTIONS}
-    told |= {"workload file": origin.get("path"), "profile": origin.get("profile")}
+    origin = run.target.origin or Origin()
+    told = {key: value for key, value in run.target.to_json().items() if key not in _NOT_OPTIONS}
+    told |= {"workload file": origin.path or None, "profile": origin.profile}
     # What is not set is left out: an option that an earlier version did not know makes no difference.
     return {key: json.dumps(value) for key, value in told.items() if value not in (None, False, {}, [])}
 

@@ -53,13 +53,37 @@ def read_document(kind: type[T], path: Path) -> T:
     raise DocumentError(f"{path} cannot be read: {why}")
 
 
+def typed_text(kind: type[T], text: str) -> T:
+    """The JSON document in a text, as `typed` gives it.
+
+    Raises:
+        DocumentError: says what is wrong with it.
+    """
+    try:
+        return typed(kind, json.loads(text))
+    except (ValueError, RecursionError) as error:
+        raise DocumentError(f"the text is no JSON: {error}") from error
+
+
+def plain(document: Any) -> Any:
+    """A document as data for JSON, which `typed` reads back. Pure."""
+    if is_dataclass(document) and not isinstance(document, type):
+        return {each.name: plain(getattr(document, each.name)) for each in fields(document)}
+    if isinstance(document, Mapping):
+        return {key: plain(value) for key, value in document.items()}
+    if isinstance(document, (list, tuple)):
+        return [plain(value) for value in document]
+    return str(document) if isinstance(document, Path) else document
+
+
 def typed(kind: type[T], value: Any) -> T:
     """A document as what it says of itself, checked to the last field. Pure.
 
     Args:
         kind: a dataclass, a TypedDict, a plain type, or what `list`, `dict`, `tuple`, `Literal` and unions
             make of them; `Annotated[type, kind]` is read as that kind. Keys that a dataclass does not know
-            are left out: a later version wrote them.
+            are left out: a later version wrote them. Of a union's dataclasses it is the first whose needed
+            keys are there. A dataclass with `from_document` has its keys brought by it to its fields' names.
         value: plain data, as JSON gives it.
 
     Raises:
@@ -117,6 +141,9 @@ def _reader(kind: Any) -> _Reader:
         return _list_reader(kind, origin, _reader(arguments[0]))
     if origin in (dict, Mapping):
         return _mapping_reader(kind, _reader(arguments[1]))
+    if kind is Path:
+        text = _reader(str)
+        return lambda value: Path(text(value))
     # True is a number for Python alone, and JSON writes 1.0 as 1.
     fits: tuple[type, ...] = (float, int) if kind is float else (kind,)
     return _plain_reader(kind, lambda value: type(value) in fits)
@@ -137,12 +164,19 @@ def _plain_reader(kind: Any, fits: Callable[[Any], bool]) -> _Reader:
 
 def _dataclass_reader(kind: Any) -> _Reader:
     readers = {name: _reader(hint) for name, hint in _hints(kind).items()}
-    needed = [f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING]
+    needed = _needed(kind)
+    from_document = getattr(kind, "from_document", _as_it_is)
 
     def read(value: Any) -> Any:
+        if isinstance(value, dict):
+            value = from_document(value)
         return kind(**_items(kind, value, readers, needed, keeps_others=False))
 
     return read
+
+
+def _needed(kind: Any) -> list[str]:
+    return [f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING]
 
 
 def _keys_reader(kind: Any) -> _Reader:
@@ -218,12 +252,17 @@ def _item(reader: _Reader, value: Any, place: int) -> Any:
 def _union_reader(kind: Any, choices: Sequence[Any]) -> _Reader:
     readers = [_reader(choice) for choice in choices if choice is not types.NoneType]
     may_be_none = len(readers) < len(choices)
+    dataclasses = [cast(Any, choice) for choice in choices if is_dataclass(choice)]
+    told_apart = [({*_needed(choice)}, _reader(choice)) for choice in dataclasses]
 
     def read(value: Any) -> Any:
         if value is None and may_be_none:
             return None
         if len(readers) == 1:  # its own error says more
             return readers[0](value)
+        for needed, reader in told_apart:
+            if isinstance(value, dict) and needed <= value.keys():
+                return reader(value)
         for reader in readers:
             with contextlib.suppress(_MisfitError):
                 return reader(value)
@@ -236,7 +275,7 @@ def _named(kind: Any) -> str:
     if get_origin(kind) is Literal:
         return f"one of {', '.join(map(str, get_args(kind)))}"
     base = get_origin(kind) or kind
-    names = {str: "text", bool: "true or false", int: "a whole number", float: "a number"}
+    names = {str: "text", Path: "text", bool: "true or false", int: "a whole number", float: "a number"}
     names |= {list: "a list", tuple: "a list"}
     is_mapping = base in (dict, Mapping) or is_dataclass(base) or is_typeddict(base)
     return names.get(base, "a mapping" if is_mapping else str(kind))

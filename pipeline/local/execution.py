@@ -14,13 +14,14 @@ from pipeline.local.lock import check_store, working
 from pipeline.local.planning import Plan, is_current, make_plan
 from pipeline.local.processes import default_jobs, end_leftovers
 from pipeline.local.record import NodeRecord, RunRecord
-from pipeline.local.request import IR_NAME, Request
+from pipeline.local.request import Request
 from pipeline.local.run_end import close, end, give_up
 from pipeline.local.server import Server
 from pipeline.local.signals import answered_by, raise_interrupt
 from pipeline.local.temporary import remove_left, temporary_folder
 from pipeline.local.warm import Warm
 from pipeline.local.wording import DONE_BEFORE
+from pipeline.runs.target import IR_NAME
 
 # How many earlier runs are looked at for the time that a node took: what none of them ran has no estimate.
 _RUNS_FOR_EXPECTATION = 50
@@ -55,7 +56,7 @@ def execute(
         record = (
             _continued(resumed)
             if resumed
-            else history.new_run(request.workload, request.to_json(), run_id=run_id)
+            else history.new_run(request.workload, request.asked, run_id=run_id)
         )
         record.overrides = dict(request.overrides)
         if request.ir is not None:

@@ -3,7 +3,7 @@
 Started by the engine (server.py) as `python -m pipeline.local.fork_server FD PARENT_PID`; they talk over a
 socket pair (channel.py):
 
-    engine -> server    compile {target, run_id, parameters, beam_args}; settle {runs}; reuse {sources};
+    engine -> server    compile, an `Order`; settle {runs}; reuse {sources};
                         published {run_ids}; start {node, attempt, log, progress, state};
                         signal {node, signum}
     server -> engine    graph {graph}; settled; reused {results}; published {results};
@@ -32,12 +32,14 @@ from typing import Any, NoReturn
 from components.accelerators import share_gpus
 from components.errors import SlipwayError
 from pipeline.local.channel import Channel
+from pipeline.local.documents import typed
 from pipeline.local.failure import describe_exception
 from pipeline.local.module_forks import ModuleForks
 from pipeline.local.node_process import NodeProcess
 from pipeline.local.processes import adopt_orphans, children, die_with_parent, signal_group
 from pipeline.local.store_turns import take_turns
 from pipeline.local.targets import check_target
+from pipeline.runs.target import Order
 
 # getrusage(2) counts ru_maxrss in KiB on Linux.
 _RSS_UNIT_BYTES = 1024
@@ -104,16 +106,16 @@ class ForkServer:
 
     def _compile(self, message: dict[str, Any]) -> None:
         try:
-            self._compiled = self.load(message)
+            self._compiled = self.load(typed(Order, message))
         except (Exception, SystemExit) as error:  # user code may raise anything
             self._refuse(error)
             return
         self._to_import = self._compiled.executor_modules()
         self._channel.send({"event": "graph", "graph": self._compiled.graph.to_json()})
 
-    def load(self, message: dict[str, Any]) -> Any:
+    def load(self, order: Order) -> Any:
         """Compiles what is asked for: something with `graph` and `executor_modules()`, for `node_process`."""
-        check_target(message["target"])
+        check_target(order.target)
 
         from pipeline.beam_options import run_in_process_by_default
         from pipeline.local.beam_answers import keep_beams_answers
@@ -126,7 +128,7 @@ class ForkServer:
         keep_beams_answers()
         bind_to_loopback()
         run_in_process_by_default()
-        compiled = with_found(compile_target(**message))
+        compiled = with_found(compile_target(order))
         if compiled.graph.store:
             take_turns(importlib.import_module("ml_metadata").MetadataStore)
         return compiled

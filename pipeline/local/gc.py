@@ -88,7 +88,9 @@ def find_unneeded(output: Path, *, keep: int) -> Sweep:
     runs = list(history.runs())
     if not runs:
         raise UsageError(f"{output} holds no run yet.", hint=command("run", output=output))
-    places = _Places(output, frozenset(str(run.target.get("output", output)) for run in runs))
+    places = _Places(
+        output, frozenset(str(run.target.output) for run in runs if run.target.output.is_absolute())
+    )
     kept = kept_runs(runs, keep=keep, exists=places.exists)
     keys = {node.key for run in runs if run.run_id in kept for node in run.nodes}
     entries = list(_entries(output / "cache"))

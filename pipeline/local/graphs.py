@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from pipeline.config import NodeConfig
 from pipeline.fingerprint import canonical_json, source_closure
+from pipeline.local.documents import plain
 from pipeline.local.graph import Graph
 from pipeline.local.history import History
 from pipeline.local.lock import check_undamaged
@@ -16,6 +16,7 @@ from pipeline.local.request import Request
 from pipeline.local.server import Server
 from pipeline.local.sign_of_life import sign_of_life
 from pipeline.root import PROJECT_ROOT
+from pipeline.runs.target import NodeLimits
 
 
 def plan_only(request: Request, history: History) -> Plan:
@@ -59,7 +60,7 @@ def check_nodes(request: Request, history: History) -> None:
         UsageError: as `Graph.select`.
     """
     names = {name for name in (request.start, request.end) if name is not None}
-    if not names or "config" not in request.target:
+    if not names or not request.is_workload:
         return
     graph = known_graph(request, history)
     if graph is None:
@@ -76,7 +77,7 @@ def known_graph(request: Request, history: History) -> Graph | None:
 
     Only a workload's graph can be known without compiling: what builds another pipeline may read anything.
     """
-    if "config" not in request.target:
+    if not request.is_workload:
         return None
     graph = history.recall_graph(_graph_key(request))
     return _with_limits(graph, request.nodes) if graph else None
@@ -85,8 +86,8 @@ def known_graph(request: Request, history: History) -> Graph | None:
 def _graph_key(request: Request) -> str:
     builders = ("pipeline.dag.build_pipeline", "pipeline.local.compile.compile_target")
     parts = {
-        "target": dict(request.target),
-        "parameters": dict(request.parameters),
+        "target": plain(request.target),
+        "parameters": request.parameters,
         "beam_args": list(request.beam_args),
         "code": source_closure(builders, root=PROJECT_ROOT),
         "stack": dict(stack_versions()),
@@ -94,7 +95,7 @@ def _graph_key(request: Request) -> str:
     return "graph-" + hashlib.sha256(canonical_json(parts).encode()).hexdigest()
 
 
-def _with_limits(graph: Graph, limits: Mapping[str, NodeConfig]) -> Graph:
+def _with_limits(graph: Graph, limits: Mapping[str, NodeLimits]) -> Graph:
     for node_id in limits:
         graph[node_id]  # refuses a name that is no node's
     nodes = (
@@ -125,13 +126,7 @@ def compile_graph(
         run_id: what the run is called in the metadata store.
         tick: as in `Server.compile`, which also says what this raises.
     """
-    values = {
-        "target": request.target_in(folder),
-        "run_id": run_id,
-        "parameters": dict(request.parameters),
-        "beam_args": list(request.beam_args),
-    }
-    graph = server.compile(values, tick=tick)
-    if "config" in request.target:
+    graph = server.compile(request.order(run_id=run_id, folder=folder), tick=tick)
+    if request.is_workload:
         history.remember(_graph_key(request), graph.to_json())
     return _with_limits(graph, request.nodes)

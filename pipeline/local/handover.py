@@ -16,6 +16,7 @@ from pipeline.local.request import Options, Request
 from pipeline.local.targets import built
 from pipeline.local.user_modules import package_user_modules
 from pipeline.metadata_store import URL_VARIABLE
+from pipeline.runs.target import IrRun
 
 
 def object_request(
@@ -45,12 +46,12 @@ def object_request(
     ir = compiler.Compiler().compile(made)
     return Request(
         workload=ir.pipeline_info.id,
-        target={
-            "ir": True,
-            "import_from": [str(folder) for folder in import_folders()],
-            "output": str(output),
-            "module_files": packed,
-        },
+        target=IrRun(
+            ir=True,
+            import_from=tuple(str(folder) for folder in import_folders()),
+            output=output,
+            module_files=dict(packed),
+        ),
         output=output,
         parameters={key: str(value) for key, value in rest.items()},
         beam_args=tuple(beam_args),

@@ -19,6 +19,7 @@ from pipeline.local.documents import DocumentError, read_document
 from pipeline.local.graph import Graph
 from pipeline.local.invocation import command
 from pipeline.local.record import NodeRecord, Result, RunRecord, verdict_path, write_json
+from pipeline.runs.target import NOTHING, Asked
 
 # Work that is no run takes seconds: a folder of it that is older was left by one that was killed.
 _SCRATCH_LIMIT_S = 3600.0
@@ -89,12 +90,12 @@ class History:
         names = os.listdir(self._runs) if self._runs.is_dir() else []  # noqa: PTH208
         return new_run_id(after=max(names, default=""))
 
-    def new_run(self, workload: str, target: dict[str, Any], *, run_id: str = "") -> RunRecord:
+    def new_run(self, workload: str, target: Asked = NOTHING, *, run_id: str = "") -> RunRecord:
         """Makes the folder of a new run.
 
         Args:
             workload: the pipeline's name.
-            target: what is run.
+            target: what is asked for.
             run_id: the id to take unless it is taken; empty: a new one.
         """
         while True:
@@ -105,7 +106,7 @@ class History:
                 run_id = ""
                 continue
             (self.folder(run_id) / "logs").mkdir()
-            return RunRecord(run_id=run_id, workload=workload, target=target)
+            return RunRecord(run_id=run_id, workload=workload, target=target, output=self.output)
 
     def save(self, record: RunRecord) -> None:
         """Writes `run.json`."""
@@ -168,7 +169,7 @@ class History:
             # A run that died before its first record has none; it has nothing to tell either.
             return None
         try:
-            return _own_record(path)
+            return _own_record(path, self.output)
         except DocumentError as error:
             self.damaged[path.parent.name] = error
             return None
@@ -293,9 +294,10 @@ class History:
         return self._cache / "digests.json"
 
 
-def _own_record(path: Path) -> RunRecord:
+def _own_record(path: Path, output: Path) -> RunRecord:
     """The record of the run whose folder it lies in: files are written to the folder of the id's name."""
     record = read_document(RunRecord, path)
+    record.output = output
     if record.run_id != path.parent.name:
         raise DocumentError(f"{path} cannot be read: run_id is {record.run_id!r}, not its folder's name")
     return record

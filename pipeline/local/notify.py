@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pipeline.local.outcome import read_stops, read_verdict
@@ -25,14 +25,15 @@ def notify(record: RunRecord) -> Iterator[str]:
     Yields:
         What went wrong with it, a line each; never the webhook's address.
     """
-    config = _config(record)
-    if not config or record.state not in config["when"]:
+    settings = record.target.settings
+    config = settings.notify if settings else None
+    if config is None or record.state not in config.when:
         return
     told = message(record)
-    if config["command"]:
-        yield from _command(config["command"], told)
-    if config["webhook_env"]:
-        yield from _webhook(config["webhook_env"], told)
+    if config.command:
+        yield from _command(config.command, told)
+    if config.webhook_env:
+        yield from _webhook(config.webhook_env, told)
 
 
 def message(record: RunRecord) -> dict[str, Any]:
@@ -52,14 +53,7 @@ def message(record: RunRecord) -> dict[str, Any]:
     }
 
 
-def _config(record: RunRecord) -> Mapping[str, Any] | None:
-    """The `notify` that the run was begun with; a pipeline without a workload file has none."""
-    written = record.target.get("target", {}).get("config")
-    found: Mapping[str, Any] | None = json.loads(written).get("notify") if written else None
-    return found
-
-
-def _command(command: list[str], told: Mapping[str, Any]) -> Iterator[str]:
+def _command(command: Sequence[str], told: Mapping[str, Any]) -> Iterator[str]:
     try:
         done = subprocess.run(
             command, input=json.dumps(told), text=True, timeout=COMMAND_LIMIT_S, check=False

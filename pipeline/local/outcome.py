@@ -96,12 +96,10 @@ def read_verdict(record: RunRecord) -> dict[str, Any]:
 
 def read_stops(record: RunRecord) -> dict[str, dict[str, Any]]:
     """The verdict of each node that is a gate and stopped the run, by node id; empty where one is lost."""
-    folder = Path(record.target.get("output", "output")) / "runs" / record.run_id
     stops = {}
     for node in record.nodes:
         if node.is_stop:
-            path = verdict_path(folder, node.id)
-            stops[node.id] = _read(path)
+            stops[node.id] = _read(verdict_path(record.folder, node.id))
     return stops
 
 

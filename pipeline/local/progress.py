@@ -4,7 +4,6 @@ import os
 import sys
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TextIO
 
 from rich.console import Console
@@ -221,6 +220,6 @@ def stderr_display() -> RunDisplay:
 def _heading(record: RunRecord) -> str:
     """Which run this is; of the first in its folder also where: it may be another one than was meant."""
     line = f"{record.workload}: {'resumes' if record.resumed else 'run'} {record.run_id}"
-    runs = Path(record.target.get("output", ""), "runs")
+    runs = record.folder.parent
     is_first = runs.is_dir() and [path.name for path in runs.iterdir()] == [record.run_id]
     return f"{line} (the first in {runs.parent})" if is_first and not record.resumed else line

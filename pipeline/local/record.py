@@ -3,12 +3,14 @@
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal, NotRequired, Self, TypedDict
+from typing import Any, Literal, NotRequired, Self, TypedDict
 
-from pipeline.local.documents import typed
+from pipeline.local.documents import plain, typed
+from pipeline.local.invocation import DEFAULT_OUTPUT
+from pipeline.runs.target import NOTHING, Asked
 
 NodeState = Literal["waiting", "running", "complete", "cached", "failed", "skipped"]
 RunState = Literal["running", "complete", "failed", "stopped", "interrupted", "killed"]
@@ -51,19 +53,6 @@ class Rollback(TypedDict):
     instead_of: NotRequired[int]
     by: NotRequired[str]
     reason: NotRequired[str]
-
-
-class Target(TypedDict, total=False):
-    """What every reader of a record takes for granted of the target, whose other keys are its own."""
-
-    output: str
-    target: dict[str, Any]
-    origin: dict[str, Any] | None
-    again: str
-    start: str | None
-    end: str | None
-    parameters: dict[str, str]
-    beam_args: list[str]
 
 
 class Result(TypedDict):
@@ -151,13 +140,15 @@ class RunRecord:
         reference: what the data that passed its gate before this run's own depended on; see
             `plan.reference_key`.
         baseline: what the latest blessed model before this run's own depended on; see `plan.baseline_key`.
-        target: what was run, so that `resume` can run it again.
+        target: what was asked for, so that `resume` can run it again.
         resumed: how often the run was resumed.
         rollback: `{version, instead_of, by, reason}` where it is none of the pipeline but a rollback, which
             has no nodes; else empty. What it published stands in `pushed`.
         in_steps: whether another program, such as Airflow, runs its nodes; see `pipeline.local.steps`.
         airflow: Airflow's command that begins such a run, to which overrides are added as JSON; empty where
             Airflow does not run its nodes.
+        output: the folder that its record lies in, in `runs/RUN_ID/`; it is not part of the record, which
+            may have been moved, or copied.
     """
 
     run_id: str
@@ -175,11 +166,17 @@ class RunRecord:
     overrides: dict[str, str] = field(default_factory=dict)
     reference: str = ""
     baseline: str = ""
-    target: Annotated[dict[str, Any], Target] = field(default_factory=dict)
+    target: Asked = NOTHING
     resumed: int = 0
     rollback: Rollback = field(default_factory=lambda: Rollback())
     in_steps: bool = False
     airflow: str = ""
+    output: Path = DEFAULT_OUTPUT
+
+    @property
+    def folder(self) -> Path:
+        """The run's own folder: `run.json`, `events.jsonl`, `logs/`, `verdicts/`."""
+        return self.output / "runs" / self.run_id
 
     def node(self, node_id: str) -> NodeRecord:
         """The record of one node; a KeyError if the run has none of that name."""
@@ -190,7 +187,9 @@ class RunRecord:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for `run.json`."""
-        return asdict(self)
+        document: dict[str, Any] = plain(self) | {"target": self.target.to_json()}
+        del document["output"]
+        return document
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:

@@ -5,27 +5,34 @@ import itertools
 import os
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self, TypedDict, Unpack
+from typing import Self, TypedDict, Unpack, cast
 
 from components.errors import ComponentError
 from components.ingest.csv_heads import check_heads
 from components.ingest.source import SourceError, Sources, resolve_sources
 from components.ingest.spans import at_span, span_number
 from pipeline.beam_engine import beam_args, check_engine
-from pipeline.config import DataConfig, NodeConfig, WorkloadConfig, load_workload
+from pipeline.config import DataConfig, WorkloadConfig, load_workload
 from pipeline.errors import ConfigError, UsageError
 from pipeline.gate_settings import judges_age
 from pipeline.import_folders import import_folders
 from pipeline.ingest_options import ingest_options, source_patterns
-from pipeline.local.record import OVERRIDES, WHY
+from pipeline.local.record import OVERRIDES, WHY, RunRecord
 from pipeline.metadata_store import server_of
 from pipeline.root import PROJECT_ROOT
-
-# What the IR of a pipeline that was handed over is called in the folder of its run.
-IR_NAME = "pipeline.pb"
+from pipeline.runs.target import (
+    Asked,
+    ModuleRun,
+    NodeLimits,
+    Order,
+    Origin,
+    Source,
+    Target,
+    WorkloadRun,
+)
 
 
 class Options(TypedDict, total=False):
@@ -38,62 +45,53 @@ class Options(TypedDict, total=False):
     fail_fast: bool
 
 
-@dataclass(frozen=True)
-class Request:
-    """What to run and how.
+@dataclass(frozen=True, kw_only=True)
+class Request(Asked):
+    """What to run and how; see `Asked`.
 
     Attributes:
-        workload: the pipeline's name.
-        target: what the fork server builds; see `targets.load_pipeline`.
-        output: the folder for everything the run writes, absolute.
-        nodes: retries and limits by node id.
-        parameters: runtime parameters of the pipeline by name.
-        beam_args: options for every Beam component.
-        origin: the workload file, `--set`s and profile that the target was made of; None for `--pipeline`.
-        overrides: for this run only, the reason to pass a gate whatever it finds, by a key of `OVERRIDES`.
-        start: run this node and what follows, cached or not; None: all that is not cached.
-        end: stop after this node; None: go to the end.
-        no_cache: run every node.
-        jobs: nodes at once, >= 1; None: from the machine.
-        fail_fast: a failure ends the nodes beside it.
+        target: what is compiled, and how it was made.
         ir: a pipeline that was compiled elsewhere, serialized; kept in the folder of its run.
     """
 
-    workload: str
-    target: Mapping[str, Any]
-    output: Path
-    nodes: Mapping[str, NodeConfig] = field(default_factory=dict)
-    parameters: Mapping[str, str] = field(default_factory=dict)
-    beam_args: tuple[str, ...] = ()
-    origin: Mapping[str, Any] | None = None
-    overrides: Mapping[str, str] = field(default_factory=dict)
-    start: str | None = None
-    end: str | None = None
-    no_cache: bool = False
-    jobs: int | None = None
-    fail_fast: bool = False
+    target: Target
     ir: bytes | None = field(default=None, repr=False)
+
+    @property
+    def asked(self) -> Asked:
+        """What the run's record keeps of it."""
+        return Asked(**{each.name: getattr(self, each.name) for each in fields(Asked)})
 
     @property
     def is_workload(self) -> bool:
         """Whether it is a workload of this project, and not a pipeline of the user's own."""
-        return "config" in self.target
+        return isinstance(self.target, WorkloadRun)
+
+    @property
+    def workload_run(self) -> WorkloadRun:
+        """The target of a workload; only where `is_workload`."""
+        return cast(WorkloadRun, self.target)
 
     @property
     def code_roots(self) -> tuple[Path, ...]:
         """The folders that user code is imported from, the project's first: all that is not installed."""
-        named = self.target.get("import_from", [self.target.get("folder", PROJECT_ROOT)])
-        folders = dict.fromkeys((PROJECT_ROOT, *map(Path, named), *import_folders()))
+        folders = dict.fromkeys((PROJECT_ROOT, *map(Path, self.target.import_from), *import_folders()))
         return tuple(folder for folder in folders if folder.is_dir())
 
-    def target_in(self, run_folder: Path) -> dict[str, Any]:
-        """The target for the fork server.
+    def order(self, *, run_id: str, folder: Path) -> Order:
+        """What the fork server compiles.
 
         Args:
-            run_folder: of the run that it is built for; holds the IR where one was handed over.
+            run_id: what the run is called in the metadata store.
+            folder: of the run; holds the IR where one was handed over.
         """
-        ir = {"ir": str(run_folder / IR_NAME)} if "ir" in self.target else {}
-        return {**self.target, **ir}
+        return Order(
+            target=self.target,
+            run_id=run_id,
+            folder=folder,
+            parameters=self.parameters,
+            beam_args=self.beam_args,
+        )
 
     def store_file(self, compiled: str) -> Path | None:
         """The SQLite file of the metadata store that the run's results are in; None where it is on a server.
@@ -102,7 +100,7 @@ class Request:
             compiled: what the compiled pipeline names, see `Graph.store`: a store of its own, maybe. A
                 workload's may be another by now, as the environment can name it.
         """
-        if "config" in self.target:
+        if self.is_workload:
             is_here = server_of(self._config.metadata, os.environ) is None
             return self.output / "metadata.db" if is_here else None
         return Path(compiled) if compiled else None
@@ -118,7 +116,7 @@ class Request:
         Raises:
             ConfigError: as `beam_engine.check_engine`.
         """
-        config = self._config if "config" in self.target else None
+        config = self._config if self.is_workload else None
         own = beam_args(config.beam, config.cloud) if config else []
         check_engine([*own, *self.beam_args])
 
@@ -131,7 +129,7 @@ class Request:
             ConfigError: names the directory, and what is wrong there.
             UsageError: this machine has no working credentials for the endpoint.
         """
-        if "config" not in self.target or self.end not in (None, "Pusher"):
+        if not self.is_workload or self.end not in (None, "Pusher"):
             return
         from components.pusher.destination import find_unwritable
 
@@ -147,35 +145,22 @@ class Request:
 
     @property
     def _config(self) -> WorkloadConfig:
-        return WorkloadConfig.model_validate_json(self.target["config"])
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data, kept in the run's record so that `resume` asks for the same."""
-        limits = {node_id: limit.model_dump() for node_id, limit in self.nodes.items()}
-        plain = {key: getattr(self, key) for key in self.__dataclass_fields__ if key != "ir"}
-        return {**plain, "output": str(self.output), "nodes": limits, "beam_args": list(self.beam_args)}
+        return self.workload_run.settings
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Reads what `to_json` wrote.
+    def of(cls, record: RunRecord) -> Self:
+        """What a run was asked to do, in the folder where its record lies now.
 
         Raises:
-            UsageError: it is something else; names what is amiss.
+            UsageError: the record does not say what was run.
         """
-        try:
-            return cls(
-                **{
-                    **data,
-                    "output": Path(data["output"]),
-                    "nodes": {key: NodeConfig(**limit) for key, limit in data["nodes"].items()},
-                    "beam_args": tuple(data["beam_args"]),
-                }
-            )
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
+        asked = record.target.lying_in(record.output)
+        if asked.target is None:
             raise UsageError(
-                f"The record of the run does not say what was run: {type(error).__name__}: {error}.",
+                f"The record of run {record.run_id} does not say what was run.",
                 hint="begin a new run; what is finished stays cached",
-            ) from error
+            )
+        return cls(**{each.name: getattr(asked, each.name) for each in fields(Asked)})
 
 
 def _check_credentials() -> None:
@@ -232,21 +217,21 @@ def workload_request(
         raise ConfigError(error.message, hint=error.hint) from error
     if columns:
         _check_columns(config, columns)
-    target = {
-        "config": config.model_dump_json(by_alias=True),
-        "source": {"directory": source.directory, "patterns": source.patterns},
-        "output": str(output),
-        "overrides": overrides,
+    target = WorkloadRun(
+        config=config.model_dump_json(by_alias=True),
+        source=Source(source.directory, dict(source.patterns)),
+        output=output,
+        overrides=overrides,
         # A verdict about the age of data does not outlive the day.
-        "today": datetime.now(UTC).date().isoformat() if judges_age(config) else "",
-    }
+        today=datetime.now(UTC).date().isoformat() if judges_age(config) else "",
+    )
     return Request(
         workload=config.name,
         target=target,
         output=output,
-        nodes=dict(config.nodes),
+        nodes={node_id: NodeLimits(**limit.model_dump()) for node_id, limit in config.nodes.items()},
         beam_args=tuple(beam_args),
-        origin={"path": str(found.absolute()), "sets": list(sets), "profile": profile},
+        origin=Origin(str(found.absolute()), tuple(sets), profile),
         overrides=overrides,
         **options,
     )
@@ -261,25 +246,26 @@ def _files_taken(data: DataConfig, source: Sources) -> Sequence[Path]:
     return resolve_sources(patterns, root=PROJECT_ROOT, file_format=data.format).files
 
 
-def again(data: Mapping[str, Any], *, jobs: int | None) -> Request:
+def again(record: RunRecord, *, jobs: int | None) -> Request:
     """The request of an earlier run, with its workload file as it is now.
 
     A run fails because something is wrong; what was corrected in the file since then is to count.
 
     Args:
-        data: what `Request.to_json` gave.
+        record: the run's.
         jobs: nodes at once, this time.
 
     Raises:
         ConfigError: the workload file is wrong now.
+        UsageError: the record does not say what was run.
     """
-    request = Request.from_json({**data, "jobs": jobs})
+    request = replace(Request.of(record), jobs=jobs)
     if request.origin is None:
         return request
     now = workload_request(
-        Path(request.origin["path"]),
-        sets=request.origin["sets"],
-        profile=request.origin["profile"],
+        Path(request.origin.path),
+        sets=request.origin.sets,
+        profile=request.origin.profile,
         output=request.output,
         beam_args=request.beam_args,
         overrides=request.overrides,
@@ -347,7 +333,7 @@ def pipeline_request(
         parameters[key] = value
     return Request(
         workload=name,
-        target={"pipeline": name, "folder": str(Path.cwd()), "output": str(output)},
+        target=ModuleRun(pipeline=name, folder=str(Path.cwd()), output=output),
         output=output,
         parameters=parameters,
         beam_args=tuple(beam_args),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pipeline.local.plan import makes_model
 from pipeline.local.record import RunRecord
+from pipeline.runs.target import WorkloadRun
 
 
 def kept_runs(runs: Sequence[RunRecord], *, keep: int, exists: Callable[[str], bool]) -> dict[str, str]:
@@ -64,7 +65,8 @@ def _latest_makers(runs: Iterable[RunRecord]) -> dict[str, RunRecord]:
     """
     latest: dict[str, tuple[int, RunRecord]] = {}
     for run in runs:
-        if "config" in run.target.get("target", {}) or not any(node.type == "Resolver" for node in run.nodes):
+        is_workload = isinstance(run.target.target, WorkloadRun)
+        if is_workload or not any(node.type == "Resolver" for node in run.nodes):
             continue
         for node in run.nodes:
             if node.execution_id is not None and node.execution_id > latest.get(node.id, (0, run))[0]:

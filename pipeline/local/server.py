@@ -16,10 +16,12 @@ from components.python_process import ForkedProcess
 from pipeline.errors import PipelineError, UsageError
 from pipeline.local import attempt
 from pipeline.local.channel import Channel
+from pipeline.local.documents import plain
 from pipeline.local.graph import Graph
 from pipeline.local.processes import RUN_VARIABLE, end_leftovers, is_stopped
 from pipeline.local.warm import KERAS_VARIABLES, Warm
 from pipeline.root import PROJECT_ROOT
+from pipeline.runs.target import Order
 
 # Importing TFX takes 6 s on an idle machine of 2 cores; a hundredfold is no longer slow but stuck.
 _ANSWER_LIMIT_S = 600.0
@@ -166,18 +168,18 @@ class Server:
                 f"{attempt.STOPPED_LIMIT_S:g} s and not continued."
             )
 
-    def compile(self, values: Mapping[str, Any], *, tick: Callable[[], None]) -> Graph:
+    def compile(self, order: Order, *, tick: Callable[[], None]) -> Graph:
         """Has the pipeline built and compiled.
 
         Args:
-            values: `{target, run_id, parameters, beam_args}`.
+            order: what is compiled.
             tick: called a few times a second while waiting.
 
         Raises:
             UsageError: there is no such pipeline, or it cannot be run here.
             RefusedError: the pipeline's own code raised; the message is that code's.
         """
-        self.send("compile", **values)
+        self.send("compile", **plain(order))
         answer = self._wait_for("graph", tick)
         return Graph.from_json(answer["graph"])
 

@@ -61,7 +61,7 @@ def begin(request: Request, *, display: RunDisplay, airflow: str = "", warm: War
     run_id = history.new_run_id()
     with working(request.output, request.workload, run_id=run_id, in_steps=True):
         check_store(request.output / "metadata.db")
-        record = history.new_run(request.workload, request.to_json(), run_id=run_id)
+        record = history.new_run(request.workload, request.asked, run_id=run_id)
         record.overrides, record.in_steps, record.airflow = dict(request.overrides), True, airflow
         history.save(record)
         display.begins(record)
@@ -109,7 +109,7 @@ def run_node(
         PipelineError: a node before it is not done.
     """
     history = SharedHistory(output, node_id)
-    request = Request.from_json(_of_steps(history, run_id).target)
+    request = Request.of(_of_steps(history, run_id))
     with working(output, request.workload, run_id=run_id, in_steps=True):
         record = _of_steps(history, run_id)
         entry = _entry(record, node_id)

@@ -4,58 +4,58 @@ import importlib.util
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import UsageError
 from pipeline.local.arguments import arguments
 from pipeline.root import PROJECT_ROOT
+from pipeline.runs.target import IrRun, ModuleRun, Target, WorkloadRun
+
+if TYPE_CHECKING:
+    from tfx.orchestration.pipeline import Pipeline
 
 OUR_NAMES = ("pipeline", "components", "schemas", "local_runner", "cloud_runner")
 """Top-level names that are Slipway's own in the processes that build and run a pipeline."""
 
 
-def check_target(target: Mapping[str, Any]) -> None:
+def check_target(target: Target) -> None:
     """Makes the user's modules importable; refuses a wrong name before TFX is imported, which takes seconds.
-
-    Args:
-        target: as in `load_pipeline`, or `{"ir": file, "import_from": folders, "output": folder}`.
 
     Raises:
         UsageError: there is no such module, or nothing of that name in it.
     """
-    if "pipeline" in target:
-        find(target["pipeline"], folder=target["folder"])
-    sys.path += [folder for folder in target.get("import_from", ()) if folder not in sys.path]
+    if isinstance(target, ModuleRun):
+        find(target.pipeline, folder=target.folder)
+    elif isinstance(target, IrRun):
+        sys.path += [folder for folder in target.import_from if folder not in sys.path]
 
 
-def load_pipeline(target: Mapping[str, Any], parameters: Mapping[str, str]) -> tuple[Any, dict[str, str]]:
+def load_pipeline(
+    target: WorkloadRun | ModuleRun, parameters: Mapping[str, str]
+) -> tuple["Pipeline", dict[str, str]]:
     """Builds the pipeline. Imports TFX, unless there is nothing to build: runs in the fork server only.
 
     Args:
-        target: `{"config": JSON of a WorkloadConfig, "source": {"directory", "patterns"}, "output": folder,
-            "overrides": {name: reason}, "today": date or empty}`
-            or `{"pipeline": "module:function", "folder": to import it from, "output": folder}`.
+        target: what is built.
         parameters: values by name, for the arguments that the function takes; see `arguments`.
 
     Returns:
-        A `tfx.orchestration.pipeline.Pipeline`, and the parameters that the function did not take.
+        The pipeline, and the parameters that the function did not take.
 
     Raises:
         UsageError: the module or the function does not exist, lacks arguments, or gives no pipeline.
     """
-    if "pipeline" in target:
-        found = find(target["pipeline"], folder=target["folder"])
-        output = Path(target["output"])
-        return built(found, name=target["pipeline"], output=output, parameters=parameters)
-    from pipeline.config import WorkloadConfig
+    if isinstance(target, ModuleRun):
+        found = find(target.pipeline, folder=target.folder)
+        return built(found, name=target.pipeline, output=target.output, parameters=parameters)
     from pipeline.dag import build_pipeline
 
     pipeline = build_pipeline(
-        config=WorkloadConfig.model_validate_json(target["config"]),
-        data=(target["source"]["directory"], target["source"]["patterns"]),
-        output=Path(target["output"]),
-        overrides=target["overrides"],
-        today=target["today"],
+        config=target.settings,
+        data=(target.source.directory, target.source.patterns),
+        output=target.output,
+        overrides=target.overrides,
+        today=target.today,
     )
     return pipeline, dict(parameters)
 

@@ -259,7 +259,7 @@ def _record(
 ) -> str:
     """Keeps a rollback among the runs; says why not where that fails, which undoes nothing."""
     try:
-        record = history.new_run(target.papers.get("workload", ""), {})
+        record = history.new_run(target.papers.get("workload", ""))
         record.state, record.exit_code, record.wall_s = "complete", 0, time.monotonic() - began
         record.metrics = dict(target.papers.get("metrics", {}))
         record.pushed = {"version": str(done.published.version), "path": done.published.address}

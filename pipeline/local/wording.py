@@ -9,9 +9,10 @@ from typing import Any
 
 from components.counting import counted
 from pipeline.local.durations import seconds
-from pipeline.local.invocation import DEFAULT_OUTPUT, command
+from pipeline.local.invocation import command
 from pipeline.local.record import OVERRIDES, WHY, NodeRecord, RunRecord
 from pipeline.local.verdict_table import SHOWN_CHECKS, check_table
+from pipeline.runs.target import IrRun, ModuleRun, OfWorkload
 
 # Why a resumed run does not run a node again.
 DONE_BEFORE = "done before the run was resumed"
@@ -170,10 +171,10 @@ def _failed_node(record: RunRecord, node: NodeRecord) -> Iterator[str]:
     if error.get("hint"):
         yield f"    hint: {error['hint']}"
     elif node.type == "Evaluator" and _has_baseline(record) and not _is_rehearsal(record):
-        clear = command("baseline", *_workload_words(record), "--clear", output=_output(record))
+        clear = command("baseline", *_workload_words(record), "--clear", output=record.output)
         yield "    It also asks the last blessed model; one trained on other columns cannot answer:"
         yield f"    hint: {clear}"
-    yield f"    log: {record.target.get('output', 'output')}/runs/{record.run_id}/{node.log}"
+    yield f"    log: {record.folder / node.log}"
 
 
 def step_lines(record: RunRecord, node_id: str, *, stops: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
@@ -217,7 +218,7 @@ def _not_blessed(record: RunRecord, verdict: Mapping[str, Any], width: int | Non
     room = None if width is None else width - 2
     lines = check_table(verdict.get("checks", ()), limit=SHOWN_CHECKS, width=room)
     yield from (f"  {line}" for line in lines)
-    if record.target.get("origin") or "config" in record.target:  # a workload, run or rehearsed
+    if isinstance(record.target.target, OfWorkload):
         yield f"hint: {again_command(record, bless=WHY)}   # blesses it, on the record"
 
 
@@ -247,7 +248,7 @@ def again_command(record: RunRecord, **overrides: str) -> str:
         return f"{record.airflow} {shlex.quote(json.dumps(overrides, ensure_ascii=False))}"
     options = [word for name, why in overrides.items() for word in (OVERRIDES[name], why)]
     if _is_rehearsal(record):
-        return " ".join([record.target["again"], *map(shlex.quote, options)])
+        return " ".join([record.target.again, *map(shlex.quote, options)])
     return _begin_command(record, *(("step", "begin") if record.in_steps else ("run",)), options=options)
 
 
@@ -257,14 +258,14 @@ def run_command(record: RunRecord) -> str:
 
 
 def _begin_command(record: RunRecord, *verb: str, options: Sequence[str] = ()) -> str:
-    origin = record.target.get("origin") or {}
+    asked, origin = record.target, record.target.origin
     words = _workload_words(record)
-    own = record.target.get("target", {}).get("pipeline")
-    words += ["--pipeline", own] if own else []
-    given = [f"{key}={value}" for key, value in record.target.get("parameters", {}).items()]
-    words += [word for item in origin.get("sets", given) for word in ("--set", item)]
-    words += ["--profile", origin["profile"]] if origin.get("profile") else []
-    return command(*verb, *words, *options, output=_output(record))
+    if isinstance(asked.target, ModuleRun) and not asked.again:
+        words += ["--pipeline", asked.target.pipeline]
+    given = [f"{key}={value}" for key, value in asked.parameters.items()]
+    words += [word for item in (origin.sets if origin else given) for word in ("--set", item)]
+    words += ["--profile", origin.profile] if origin and origin.profile else []
+    return command(*verb, *words, *options, output=record.output)
 
 
 def steps_go_on(record: RunRecord, *node_ids: str) -> str:
@@ -272,12 +273,11 @@ def steps_go_on(record: RunRecord, *node_ids: str) -> str:
     if record.airflow:
         return "when it is mended, clear the failed task in Airflow, with those behind it: the run goes on"
     failed = node_ids or [node.id for node in record.nodes if node.state == "failed"] or ["NODE"]
-    output = _output(record)
-    return " && ".join(command("step", "node", record.run_id, each, output=output) for each in failed)
+    return " && ".join(command("step", "node", record.run_id, each, output=record.output) for each in failed)
 
 
 def _is_rehearsal(record: RunRecord) -> bool:
-    return "again" in record.target
+    return bool(record.target.again)
 
 
 def _work_line(record: RunRecord) -> str:
@@ -303,7 +303,7 @@ def _next_step(record: RunRecord) -> str:
 
 def _workload_words(record: RunRecord) -> list[str]:
     """The workload file as an argument; none for a pipeline of the user's own."""
-    path = Path((record.target.get("origin") or {}).get("path", ""))
+    path = Path(record.target.origin.path if record.target.origin else "")
     if not path.name:
         return []
     return [os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)]
@@ -312,10 +312,6 @@ def _workload_words(record: RunRecord) -> list[str]:
 def _has_baseline(record: RunRecord) -> bool:
     resolved = (made for node in record.nodes if node.is_resolver for made in node.outputs.values())
     return any(artifact["type"] == "Model" for made in resolved for artifact in made)
-
-
-def _output(record: RunRecord) -> Path:
-    return Path(record.target.get("output", DEFAULT_OUTPUT))
 
 
 def _count(record: RunRecord, *states: str) -> int:
@@ -328,7 +324,7 @@ def _nodes(count: int) -> str:
 
 def resume_command(record: RunRecord) -> str:
     """The command that goes on with a run; of a rehearsal, the one that began it: it starts anew."""
-    return str(record.target.get("again") or _command(record, "resume"))
+    return record.target.again or _command(record, "resume")
 
 
 def go_on_hints(record: RunRecord) -> Iterator[str]:
@@ -337,7 +333,7 @@ def go_on_hints(record: RunRecord) -> Iterator[str]:
     `resume` reads the workload file anew but keeps what `--set` laid over it: where such a value may be what
     failed, the command that began the run stands beside it, to be pasted with another one.
     """
-    sets = (record.target.get("origin") or {}).get("sets")
+    sets = record.target.origin.sets if record.target.origin else ()
     start = next(filter(None, (node.failure.get("start") for node in record.nodes)), "")
     if record.state == "failed" and start and _can_begin(record):
         run = _as_before(record, start=start)
@@ -345,24 +341,24 @@ def go_on_hints(record: RunRecord) -> Iterator[str]:
     elif record.state != "failed" or not sets or _is_rehearsal(record):
         yield f"hint: {resume_command(record)}"
     else:
-        run = _as_before(record, start=record.target.get("start"))
+        run = _as_before(record, start=record.target.start)
         yield f"hint: {run}   # to change a --set in it; what is finished is kept"
         yield f"hint: {resume_command(record)}   # keeps --set as it was"
 
 
 def _can_begin(record: RunRecord) -> bool:
     """Whether `run` begins such a run: no rehearsal, and no pipeline that another program handed over."""
-    return not _is_rehearsal(record) and "ir" not in record.target.get("target", {})
+    return not _is_rehearsal(record) and not isinstance(record.target.target, IrRun)
 
 
 def _as_before(record: RunRecord, *, start: str | None) -> str:
     """The command that began the run, with `--from START`."""
     options = [word for name, why in record.overrides.items() for word in (OVERRIDES[name], why)]
-    for option, node_id in (("--from", start), ("--to", record.target.get("end"))):
+    for option, node_id in (("--from", start), ("--to", record.target.end)):
         options += [option, node_id] if node_id else []
-    options += [word for argument in record.target.get("beam_args", ()) for word in ("--beam", argument)]
+    options += [word for argument in record.target.beam_args for word in ("--beam", argument)]
     return _begin_command(record, "run", options=options)
 
 
 def _command(record: RunRecord, name: str) -> str:
-    return command(name, record.run_id, output=Path(record.target.get("output", DEFAULT_OUTPUT)))
+    return command(name, record.run_id, output=record.output)

@@ -3,16 +3,14 @@
 Reads the schema with the messages' own package: TensorFlow Transform takes seconds to import.
 """
 
-import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import schema_pb2
 
 from pipeline.local.record import RunRecord
 from pipeline.report.artifacts import folders, read_bytes, read_json
+from pipeline.runs.target import KeptSettings
 
 
 def class_names(record: RunRecord) -> tuple[str, ...]:
@@ -27,13 +25,10 @@ def class_names(record: RunRecord) -> tuple[str, ...]:
     Raises:
         OSError, ValueError: a file of the TransformGraph cannot be read.
     """
-    # A rehearsal of a cloud run keeps the workload where another run keeps what was run.
-    written = record.target.get("target", record.target).get("config")
-    config: Mapping[str, Any] = json.loads(written) if written else {}
-    transform = config.get("transform", {})
-    if transform.get("classes"):
-        return tuple(transform["classes"])
-    label, raw_label = transform.get("label", ""), config.get("data", {}).get("label", "")
+    settings = record.target.settings or KeptSettings()
+    if settings.transform.classes:
+        return settings.transform.classes
+    label, raw_label = settings.transform.label, settings.data.label
     for folder in folders(record, "TransformGraph"):
         if label and (names := _vocabulary(folder, label, (label, raw_label))):
             return names

@@ -17,6 +17,7 @@ from pipeline.local.node_fingerprints import fingerprint_nodes
 from pipeline.local.request import pipeline_request
 from pipeline.local.server import Server
 from pipeline.root import PROJECT_ROOT
+from pipeline.runs.target import ImageModuleRun, Order
 
 pytestmark = pytest.mark.slow
 
@@ -158,18 +159,23 @@ def refusals(place, tmp_path, warm):
     def compile_each(asked):
         with History(tmp_path).scratch() as folder:
             (folder / "r").mkdir()
-            target = {"folder": str(TOYS), "output": str(tmp_path), "runs": str(folder), "image": "i:1"}
-            target |= {"root": str(tmp_path), "serving": str(tmp_path), "beam_args": []}
+            place = str(tmp_path)
             module = "pipeline.cloud.task_server"
             server = Server(folder, temporary=folder / "tmp", warm=warm, module=module, is_ours=False)
             with server:
                 for name, parameters in asked.items():
-                    own = {
-                        "pipeline": f"foreign_pipelines:{name.partition(' ')[0]}",
-                        "parameters": parameters,
-                    }
+                    target = ImageModuleRun(
+                        pipeline=f"foreign_pipelines:{name.partition(' ')[0]}",
+                        folder=str(TOYS),
+                        output=tmp_path,
+                        parameters=parameters,
+                        image="i:1",
+                        root=place,
+                        serving=place,
+                    )
+                    order = Order(target=target, run_id="r", folder=folder / "r")
                     try:
-                        server.compile({"target": target | own, "run_id": "r"}, tick=lambda: None)
+                        server.compile(order, tick=lambda: None)
                         yield name.partition(" ")[2] or name, ""
                     except UsageError as error:
                         yield name.partition(" ")[2] or name, error.message

@@ -44,7 +44,7 @@ def output(tmp_path):
         [judged] = store.put_artifacts([blessing])
         links = [types.Attribution(context_id=contexts[workload], artifact_id=a) for a in (model, judged)]
         store.put_attributions_and_associations(links, [])
-        run = history.new_run(workload, {}, run_id=f"run-{number}")
+        run = history.new_run(workload, run_id=f"run-{number}")
         made = {"uri": f"blessing-{number}", "type": "ModelBlessing", "properties": {"blessed": 1}}
         run.nodes = [NodeRecord("ModelGate", type="ModelGate", outputs={"blessing": [made]})]
         run.blessed, run.state = True, "complete"

@@ -1,5 +1,7 @@
 """The workload's `beam` reaches every Beam node: of a local run, and of a compiled job."""
 
+from dataclasses import replace
+
 import pytest
 
 pytestmark = pytest.mark.slow
@@ -26,7 +28,8 @@ def requested(project, tmp_path):
 def local_args(request, *more):
     from pipeline.local.compile import compile_target
 
-    compiled = compile_target(request.target, run_id="r", parameters={}, beam_args=more)
+    order = replace(request.order(run_id="r", folder=request.output), beam_args=more)
+    compiled = compile_target(order)
     specs = {node: compiled.executor_spec(node) for node in compiled.graph.ids}
     return {
         node: list(spec.beam_pipeline_args)

@@ -31,7 +31,7 @@ def compiled(project, tmp_path_factory):
         output = tmp_path_factory.mktemp("output")
         path = project / "workloads/taxi/workload.yaml"
         request = workload_request(path, sets=sets, profile=None, output=output, beam_args=())
-        return compile_target(request.target, run_id="r", parameters={}, beam_args=())
+        return compile_target(request.order(run_id="r", folder=output))
 
     return call
 

@@ -235,7 +235,7 @@ def test_numbers_that_a_model_answers_reach_the_page_of_the_run(tmp_path, judged
     blessing = judged(tmp_path / "evaluation", metrics=metrics, mean_absolute_error={"max": 2000.0})
     made = {"uri": blessing.uri, "type": "ModelBlessing", "properties": {"blessed": 1}}
     gate = NodeRecord("ModelGate", type="ModelGate", state="complete", outputs={"blessing": [made]})
-    record = RunRecord("run-1", "numbers", state="complete", nodes=[gate], target={"output": str(tmp_path)})
+    record = RunRecord("run-1", "numbers", state="complete", nodes=[gate], output=tmp_path)
 
     text = write_page(record, tmp_path, tmp_path / "page.html").read_text(encoding="utf-8")
 

@@ -18,6 +18,7 @@ from pipeline.local.diff import compare
 from pipeline.local.history import History
 from pipeline.local.record import NodeRecord, RunRecord
 from pipeline.report.page import write_difference, write_index, write_page
+from pipeline.runs.target import Asked, WorkloadRun
 
 pytestmark = pytest.mark.external
 
@@ -94,7 +95,7 @@ def visit(chromium, tmp_path_factory):
 def make_run(output: Path, name: str) -> RunRecord:
     """A failed run with long and hostile names in it."""
     history = History(output)
-    record = history.new_run(name, {"output": str(output)})
+    record = history.new_run(name)
     made = [{"uri": f"/{LONG}", "type": name, "properties": {name: LONG}}]
     record.nodes = [
         NodeRecord("A", state="complete", started_s=0.0, wall_s=2.0, outputs={"made": made}, why=name),
@@ -237,7 +238,8 @@ def test_the_checker_would_tell_of_a_faint_text_and_a_button_without_a_name(viol
 def with_many_classes(record: RunRecord) -> RunRecord:
     """The same with a model of twenty classes whose names are long, and trials of many hyperparameters."""
     names = [f"class {number} of a name_that_goes_on_and_on" for number in range(20)]
-    record.target["target"] = {"config": json.dumps({"transform": {"classes": names}})}
+    config = json.dumps({"transform": {"classes": names}})
+    record.target = Asked(target=WorkloadRun(config=config))
     [made] = record.nodes[0].outputs["ModelBlessing"]
     verdict, trials = (Path(made["uri"]) / name for name in ("verdict.json", "tuner_results.json"))
     cells = [[label, answer, 1234] for label in range(20) for answer in range(20)]

@@ -18,7 +18,7 @@ def run(in_process, watcher, warm):
 
     def call(name="", *, resumed=None, sets=()):
         request = (
-            again(resumed.target, jobs=None)
+            again(resumed, jobs=None)
             if resumed
             else pipeline_request(f"toy_pipeline:{name}", sets=sets, output=in_process.output, beam_args=[])
         )

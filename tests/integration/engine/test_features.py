@@ -11,6 +11,7 @@ from pipeline.local.execution import execute
 from pipeline.local.history import History
 from pipeline.local.request import pipeline_request
 from pipeline.local.server import RefusedError, Server
+from pipeline.runs.target import Order
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_engine")]
 
@@ -86,9 +87,9 @@ def test_what_cannot_be_compiled_is_refused_in_words(in_process, tmp_path):
             ("features", {"count": "many"}, "--set count=many: must be a whole number"),
         ):
             request = request_for(name, in_process)
-            values = {"target": dict(request.target), "run_id": "r", "parameters": sets, "beam_args": []}
+            order = Order(target=request.target, run_id="r", parameters=sets)
             with pytest.raises(UsageError, match=message) as refused:
-                server.compile(values, tick=lambda: None)
+                server.compile(order, tick=lambda: None)
             # Where the pipeline's own code raised, the log has more to tell.
             assert isinstance(refused.value, RefusedError) == (name in ("broken", "leaves"))
 
@@ -111,9 +112,9 @@ def test_what_the_store_lost_is_not_reused_nor_what_follows(in_process, watcher)
     ids = [node.id for node in record.nodes]
     executions = {node.id: node.execution_id for node in record.nodes}
     request = request_for("chain", in_process)
-    values = {"target": dict(request.target), "run_id": "later", "parameters": {}, "beam_args": []}
+    order = Order(target=request.target, run_id="later")
     with History(in_process.output).scratch() as folder, Server(folder, temporary=folder / "tmp") as server:
-        server.compile(values, tick=lambda: None)
+        server.compile(order, tick=lambda: None)
         sources = {n.id: {"execution_id": n.execution_id, "outputs": n.outputs} for n in record.nodes}
         lost = {**sources["Node3"], "execution_id": 10**6}
         assert list(server.reuse({**sources, "Node3": lost}, tick=lambda: None)) == ids[:3]

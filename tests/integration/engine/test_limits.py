@@ -4,15 +4,16 @@ import os
 import signal
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from pipeline.config import NodeConfig
 from pipeline.local import attempt
 from pipeline.local.execution import execute
 from pipeline.local.processes import children
 from pipeline.local.request import pipeline_request
+from pipeline.runs.target import NodeLimits
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_engine")]
 
@@ -37,13 +38,8 @@ def test_limits_and_retries(in_process, watcher, quick):
 
     watcher.on_change = wake
     request = pipeline_request("toy_pipeline:limits", sets=[], output=in_process.output, beam_args=[], jobs=5)
-    limits = {"Hang": NodeConfig(timeout_s=4.0), "KilledOnce": NodeConfig(retries=1, backoff_s=0.1)}
-    record = execute(
-        type(request).from_json(
-            {**request.to_json(), "nodes": {k: v.model_dump() for k, v in limits.items()}}
-        ),
-        display=watcher,
-    )
+    limits = {"Hang": NodeLimits(timeout_s=4.0), "KilledOnce": NodeLimits(retries=1, backoff_s=0.1)}
+    record = execute(replace(request, nodes=limits), display=watcher)
     states = {node.id: (node.state, node.attempts) for node in record.nodes}
     assert states == {
         "Once": ("complete", 2),

@@ -35,7 +35,7 @@ def complete(project, tmp_path):
 def output(tmp_path):
     folder = tmp_path / "runs" / "20260101-000000-abcd"
     folder.mkdir(parents=True)
-    record = RunRecord(run_id=folder.name, workload="digits", target={}, started_at="")
+    record = RunRecord(run_id=folder.name, workload="digits", started_at="")
     nodes = [{"id": each} for each in ("Ingest", "Transform", "Trainer")]
     (folder / "run.json").write_text(json.dumps({**record.to_json(), "nodes": nodes}), encoding="utf-8")
     (tmp_path / "runs" / "20260102-000000-dead").mkdir()

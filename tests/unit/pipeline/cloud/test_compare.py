@@ -23,7 +23,7 @@ def request_for(tmp_path):
 def test_pipeline_of_the_users_own_is_found_under_the_name_it_has_itself(request_for, tmp_path, monkeypatch):
     asked = request_for()
     history = History(tmp_path)
-    record = history.new_run(asked.workload, asked.to_json())
+    record = history.new_run(asked.workload, asked.asked)
     record.workload = "penguin"  # as its own function calls it
     history.save(record)
     here, there = tmp_path / "here", tmp_path / "there"

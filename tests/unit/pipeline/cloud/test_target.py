@@ -110,7 +110,7 @@ def test_training_on_a_tpu_becomes_a_job_of_its_own_with_the_one_python_of_its_i
         "machineType": "ct5lp-hightpu-8t", "tpuTopology": "2x4"
     }  # fmt: skip
     assert made.config.train.interpreter is None
-    assert Target.from_json(made.to_json()) == made
+    assert Target.of_run(made.image_run) == made
 
 
 def test_training_on_a_tpu_without_a_root_on_gs_is_refused(target):

@@ -8,6 +8,7 @@ from components.data_gate.finding import Edit, Finding
 from pipeline.errors import PipelineError, UsageError
 from pipeline.local.accept_schema import accept, propose
 from pipeline.local.record import NodeRecord, RunRecord, verdict_path
+from pipeline.runs.target import Asked, WorkloadRun
 
 SCHEMA = """# by hand
 feature {
@@ -30,9 +31,9 @@ def stopped(tmp_path):
     def call(*edits, schema=SCHEMA):
         path = tmp_path / "taxi.pbtxt"
         path.write_text(schema, encoding="utf-8")
-        target = {"output": str(tmp_path), "target": {"config": json.dumps({"schema": str(path)})}}
+        target = Asked(target=WorkloadRun(config=json.dumps({"schema": str(path)})))
         node = NodeRecord("DataGate", state="failed", is_stop=True)
-        record = RunRecord("run-1", "taxi", nodes=[node], target=target)
+        record = RunRecord("run-1", "taxi", nodes=[node], target=target, output=tmp_path)
         kept = verdict_path(tmp_path / "runs" / "run-1", "DataGate")
         kept.parent.mkdir(parents=True, exist_ok=True)
         finding = Finding("domain", "pay", (), "", edits=edits).to_json()
@@ -116,6 +117,6 @@ def test_windows_line_ends_and_foreign_letters_stay(stopped):
 
 def test_workload_with_an_inferred_schema_has_no_file(stopped):
     record, _ = stopped(PCARD)
-    record.target["target"]["config"] = json.dumps({"schema": None})
+    record.target = Asked(target=WorkloadRun(config=json.dumps({"schema": None})))
     with pytest.raises(UsageError, match="inferred"):
         propose(record)

@@ -9,13 +9,14 @@ from pipeline.local import commands
 from pipeline.local.history import History
 from pipeline.local.lock import locked
 from pipeline.local.record import NodeRecord
+from pipeline.runs.target import Asked, ModuleRun
 
 
 @pytest.fixture
 def begun(tmp_path):
     """A run that wrote its record 0.2 s after its start, and has gone on for 95 s."""
     history = History(tmp_path)
-    record = history.new_run("taxi", {})
+    record = history.new_run("taxi")
     record.wall_s, record.nodes = 0.2, [NodeRecord("Trainer", state="running")]
     history.save(record)
     history.note_alive(record.run_id, 61.0)
@@ -82,14 +83,12 @@ def test_damaged_record_is_told_beside_the_runs_that_can_be_listed(begun, tmp_pa
 def test_run_in_a_folder_that_was_moved_keeps_its_verdicts_and_names_the_folder_as_it_is(begun, tmp_path):
     begun.state, begun.target = (
         "stopped",
-        {"output": "/gone", "target": {"output": "/gone", "pipeline": "a:b"}},
+        Asked(output=Path("/gone"), target=ModuleRun(output=Path("/gone"), pipeline="a:b")),
     )
     begun.nodes = [NodeRecord("DataGate", state="failed", is_stop=True, error={"message": "drift"})]
     History(tmp_path).save(begun)
     History(tmp_path).keep_verdict(begun.run_id, "DataGate", {"message": "drift", "lines": ["fare: 0.4"]})
     found = commands.find(None, tmp_path)
-    assert found.target == {
-        "output": str(tmp_path), "target": {"output": str(tmp_path), "pipeline": "a:b"},
-    }  # fmt: skip
+    assert found.target == Asked(output=tmp_path, target=ModuleRun(output=tmp_path, pipeline="a:b"))
     assert "    fare: 0.4" in commands.show_text(found).splitlines()
-    assert History(tmp_path).find(None).target["output"] == "/gone"
+    assert History(tmp_path).find(None).target.output == Path("/gone")

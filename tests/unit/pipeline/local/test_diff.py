@@ -2,6 +2,8 @@
 
 import json
 import math
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +12,7 @@ from pipeline.fingerprint import Fingerprint
 from pipeline.local.diff import SECTIONS, compare, read_fingerprints
 from pipeline.local.history import History
 from pipeline.local.record import NodeRecord, RunRecord
+from pipeline.runs.target import Asked, Origin
 
 PARTS = {
     "SchemaGen": {
@@ -197,15 +200,15 @@ def test_node_of_another_component_is_told_once():
 
 
 def test_options_of_the_command_are_told():
-    old = run(target={"output": "/a", "end": None, "jobs": None})
-    new = run("new", target={"output": "/b", "end": "Trainer"})
+    old = run(target=Asked(output=Path("/a")))
+    new = run("new", target=Asked(output=Path("/b"), end="Trainer"))
     assert changes(difference(old, new)) == [("options", "end", None, '"Trainer"')]
 
 
 def test_of_where_the_settings_came_from_the_profile_is_told_and_nothing_twice():
-    origin = {"path": "workloads/taxi/workload.yaml", "sets": [], "profile": None}
-    old = run(target={"origin": origin})
-    new = run("new", target={"origin": {**origin, "sets": ["train.batch_size=1"], "profile": "dev"}})
+    origin = Origin("workloads/taxi/workload.yaml")
+    old = run(target=Asked(origin=origin))
+    new = run("new", target=Asked(origin=replace(origin, sets=("train.batch_size=1",), profile="dev")))
 
     assert changes(difference(old, new)) == [("options", "profile", None, '"dev"')]
 
@@ -239,7 +242,7 @@ def test_run_without_fingerprints_says_what_is_not_compared():
 
 def test_kept_fingerprints_are_read_back(tmp_path):
     history = History(tmp_path)
-    record = history.new_run("taxi", {})
+    record = history.new_run("taxi")
     assert read_fingerprints(history.folder(record.run_id)) is None
     history.save_fingerprints(record.run_id, prints())
     assert read_fingerprints(history.folder(record.run_id)) == prints()

@@ -1,12 +1,14 @@
 """Documents on disk: read as what they should be, or refused with the field that is not."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 import pytest
 
-from pipeline.local.documents import DocumentError, read_document, typed
+from pipeline.local.documents import DocumentError, plain, read_document, typed, typed_text
 
 
 class Part(TypedDict):
@@ -71,3 +73,50 @@ def test_file_is_named_with_what_is_wrong_in_it(tmp_path):
     path.mkdir()
     with pytest.raises(DocumentError, match=rf"{path} cannot be read: Is a directory"):
         read_document(Whole, path)
+
+
+@dataclass(frozen=True)
+class File:
+    path: Path
+    size: int = 0
+
+
+@dataclass(frozen=True)
+class Table:
+    name: str
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Listed:
+    first: File | Table | None
+
+    @staticmethod
+    def from_document(document):
+        return document if "first" in document else {"first": document}
+
+
+def test_what_is_made_plain_comes_back_as_it_was():
+    for listed in (Listed(File(Path("/a"))), Listed(Table("t", ("x", "y"))), Listed(None)):
+        assert typed_text(Listed, json.dumps(plain(listed))) == listed
+    assert plain(Listed(File(Path("/a")))) == {"first": {"path": "/a", "size": 0}}
+
+
+def test_kind_of_a_union_is_told_by_its_needed_keys_and_its_field_that_does_not_fit_is_named():
+    for value, words in (
+        ({"path": 1}, "first.path is 1, where text belongs"),
+        ({"name": "t", "columns": [1]}, "first.columns[0] is 1, where text belongs"),
+        ({"other": 1}, 'first is {"other": 1}, where '),
+    ):
+        with pytest.raises(DocumentError) as raised:
+            typed(Listed, {"first": value})
+        assert raised.value.message.startswith(words)
+
+
+def test_document_of_an_earlier_form_is_brought_to_the_names_of_the_fields():
+    assert typed(Listed, {"name": "t"}) == Listed(Table("t"))
+
+
+def test_text_that_is_no_json_is_refused():
+    with pytest.raises(DocumentError, match="the text is no JSON"):
+        typed_text(Listed, "{")

@@ -112,7 +112,7 @@ def begin(tmp_path, monkeypatch):
 
     def call(answers, *, nodes=(A, B), decisions=(), jobs=1, **options):
         server, history = Server(answers), History(tmp_path)
-        record = history.new_run("toy", {"output": str(tmp_path)})
+        record = history.new_run("toy")
         record.nodes = [NodeRecord(node.id, node.type, upstream=list(node.upstream)) for node in nodes]
         prints = {}
         for node in nodes:

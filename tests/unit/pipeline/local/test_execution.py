@@ -19,7 +19,7 @@ def test_a_page_that_cannot_be_written_is_one_line_and_the_run_ends_as_it_has(tm
 
     monkeypatch.setattr(page, "write_page", fails)
     history = History(tmp_path)
-    record = history.new_run("taxi", {})
+    record = history.new_run("taxi")
 
     execution.close(history, record, began=0.0, interrupted=False)
 
@@ -32,7 +32,7 @@ def test_a_page_that_cannot_be_written_is_one_line_and_the_run_ends_as_it_has(tm
 @pytest.mark.parametrize("interrupted", [True, False])
 def test_a_run_leaves_its_page(tmp_path, capsys, interrupted):
     history = History(tmp_path)
-    record = history.new_run("taxi", {"output": str(tmp_path)})
+    record = history.new_run("taxi")
 
     execution.close(history, record, began=0.0, interrupted=interrupted)
 

@@ -19,6 +19,7 @@ from pipeline.local.plan import baseline_key
 from pipeline.local.record import NodeRecord, RunRecord
 from pipeline.local.retention import kept_runs
 from pipeline.local.sweep import Removal, Sweep
+from pipeline.runs.target import Asked, ModuleRun, WorkloadRun
 
 # Of ML Metadata's tables what gc reads; two types of contexts, and those of artifacts.
 TABLES = """
@@ -102,7 +103,7 @@ class Folder:
             workload=workload,
             state=state,
             started_at=f"2026-11-2{number // 10}T00:00:0{number % 10}+00:00",
-            target={"output": str(self.path), "target": {"config": "{}"}},
+            target=Asked(target=WorkloadRun(config="{}"), output=self.path),
             **facts,
         )
         (self.history.folder(record.run_id) / "logs").mkdir(parents=True)
@@ -300,7 +301,7 @@ def test_latest_verdict_about_each_span_stays_to_be_compared_with(folder, store)
 def test_resolver_of_a_pipeline_of_the_users_own_finds_the_latest_model(folder):
     runs = [folder.run(i, seed=i % 2, trains=i < 2) for i in range(3)]
     for run in runs:  # the third took the first one's model
-        run.target = {"output": str(folder.path), "target": {"pipeline": "m:f"}}
+        run.target = Asked(target=ModuleRun(pipeline="m:f"), output=folder.path)
         run.nodes.append(NodeRecord("Latest", type="Resolver", state="complete"))
         run.nodes[0].execution_id = 1 + int(run.nodes[0].outputs["model"][0]["uri"].rpartition("/")[2])
         folder.history.save(run)

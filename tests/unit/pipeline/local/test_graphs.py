@@ -14,6 +14,7 @@ from pipeline.local.node_fingerprints import fingerprint_nodes
 from pipeline.local.progress import SilentDisplay
 from pipeline.local.record import NodeRecord
 from pipeline.local.request import workload_request
+from pipeline.runs.target import ModuleRun
 
 GRAPH = Graph("taxi", (Node("Ingest", "Ingest", ()), Node("Trainer", "Trainer", ("Ingest",))))
 
@@ -39,7 +40,7 @@ def compiles(monkeypatch):
 
 def _run_of(output):
     history = History(output)
-    record = history.new_run("taxi", {})
+    record = history.new_run("taxi")
     record.nodes = [NodeRecord(node_id, state="complete") for node_id in GRAPH.ids]
     history.save(record)
 
@@ -72,7 +73,7 @@ def test_a_name_that_the_latest_run_does_not_have_is_looked_up_and_told(asked, c
 
 def test_without_names_nothing_is_looked_up(asked, compiles):
     check_nodes(asked, History(asked.output))
-    check_nodes(replace(asked, start="Any", target={"pipeline": "my:pipeline"}), History(asked.output))
+    check_nodes(replace(asked, start="Any", target=ModuleRun(pipeline="my:pipeline")), History(asked.output))
     assert compiles == []
 
 

@@ -15,7 +15,7 @@ def history(tmp_path):
 
 
 def finished(history, workload="taxi", **states):
-    record = history.new_run(workload, {})
+    record = history.new_run(workload)
     record.nodes = [NodeRecord(node_id, state=state) for node_id, state in states.items()]
     history.save(record)
     return record
@@ -29,7 +29,7 @@ def test_run_is_read_back_as_it_was_saved(history):
 
 
 def test_two_runs_of_the_same_second_have_two_names(history):
-    assert len({history.new_run("taxi", {}).run_id for _ in range(20)}) == 20
+    assert len({history.new_run("taxi").run_id for _ in range(20)}) == 20
 
 
 def test_latest_run_is_found_without_a_name_and_by_the_start_of_its_id(history):
@@ -133,7 +133,7 @@ def test_last_fingerprint_of_a_node_is_that_of_the_run_that_completed_it(history
     old, new = Fingerprint({"code:a.py": "1"}), Fingerprint({"code:a.py": "2"})
     first = finished(history, Ingest="complete", Trainer="complete")
     history.save_fingerprints(first.run_id, {"Ingest": old, "Trainer": old})
-    second = history.new_run("taxi", {})
+    second = history.new_run("taxi")
     second.run_id = "9" + second.run_id  # later than the first, whatever the clock says
     history.folder(second.run_id).mkdir()
     second.nodes = [NodeRecord("Ingest", state="complete"), NodeRecord("Trainer", state="failed")]
@@ -199,7 +199,7 @@ def test_note_that_is_no_result_is_none(history):
 
 
 def test_run_after_one_of_a_clock_that_was_fast_is_the_latest(history):
-    fast = history.new_run("taxi", {}, run_id="20990101-235959-abcd")
+    fast = history.new_run("taxi", run_id="20990101-235959-abcd")
     history.save(fast)
     record = finished(history)
     assert record.run_id.startswith("20990102-000000-")
@@ -207,7 +207,7 @@ def test_run_after_one_of_a_clock_that_was_fast_is_the_latest(history):
 
 
 def test_folder_that_is_no_run_does_not_name_the_next_one(history):
-    history.new_run("taxi", {}, run_id="zzz")
+    history.new_run("taxi", run_id="zzz")
     assert history.new_run_id()[:2] == "20"
 
 

@@ -12,6 +12,7 @@ import pytest
 from pipeline.local import notify as module
 from pipeline.local.notify import message, notify
 from pipeline.local.record import RunRecord
+from pipeline.runs.target import Asked, ModuleRun, WorkloadRun
 
 PATH = "B024/whole-path-is-secret"
 
@@ -20,7 +21,7 @@ def _record(state="complete", **config):
     record = RunRecord(run_id="20261121-050000-abcd", workload="taxi", started_at="2026-11-21T05:00:00Z")
     record.state, record.exit_code = state, 0
     given = {"when": ["complete", "failed", "stopped"], "command": [], "webhook_env": None, **config}
-    record.target = {"target": {"config": json.dumps({"notify": given})}}
+    record.target = Asked(target=WorkloadRun(config=json.dumps({"notify": given})))
     return record
 
 
@@ -111,7 +112,7 @@ def test_ends_that_nobody_asked_for_are_not_told(hook):
 
 def test_a_pipeline_without_a_workload_tells_nobody():
     record = _record()
-    record.target = {"target": {"module": "mine"}}
+    record.target = Asked(target=ModuleRun(pipeline="mine:make"))
     assert list(notify(record)) == []
 
 

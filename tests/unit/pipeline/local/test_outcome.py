@@ -147,7 +147,7 @@ def test_verdict_of_a_gate_that_stopped_is_read_from_the_runs_folder(tmp_path):
         NodeRecord("Gate", state="failed", is_stop=True),
         NodeRecord("Lost", state="failed", is_stop=True),
     ]
-    record = RunRecord("run-1", "taxi", nodes=nodes, target={"output": str(tmp_path)})
+    record = RunRecord("run-1", "taxi", nodes=nodes, output=tmp_path)
     path = verdict_path(tmp_path / "runs/run-1", "Gate")
     path.parent.mkdir(parents=True)
     path.write_text('{"lines": ["tips: 3 rows"]}', encoding="utf-8")

@@ -38,7 +38,7 @@ def test_what_a_node_took_that_failed_is_read_whole_in_the_next_plan(asked, stat
     history.remember(
         key, result_of(NodeRecord("Ingest", outputs=outputs), "run-0", files=kept_files(outputs))
     )
-    record = history.new_run("taxi", {})
+    record = history.new_run("taxi")
     record.nodes = [NodeRecord("Ingest", state="complete"), NodeRecord("Trainer", state=state)]
     history.save(record)
     data.write_bytes(b"1X345")

@@ -53,7 +53,7 @@ def asked(monkeypatch):
 def preflight(project, tmp_path):
     """Asks about the taxi workload, of which a run has transformed its data."""
     history = History(tmp_path)
-    record = history.new_run("taxi", {"output": str(tmp_path)})
+    record = history.new_run("taxi")
     for name in ("graph/transformed_metadata", "examples/Split-train"):
         (tmp_path / name).mkdir(parents=True)
     (tmp_path / "graph/transformed_metadata/schema.pbtxt").write_text(SCHEMA, encoding="utf-8")

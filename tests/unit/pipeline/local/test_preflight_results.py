@@ -37,4 +37,4 @@ def test_result_of_a_run_that_it_stopped_is_in_the_verdict_that_was_kept(tmp_pat
     path.write_text(json.dumps({"message": "no", "preflight": DOCUMENT}), encoding="utf-8")
     node = NodeRecord("Preflight", state="failed", is_stop=True)
 
-    assert of_run(RunRecord("r", "taxi", nodes=[node], target={"output": str(tmp_path)})) == DOCUMENT
+    assert of_run(RunRecord("r", "taxi", nodes=[node], output=tmp_path)) == DOCUMENT

@@ -1,5 +1,6 @@
 """What a run is asked to do."""
 
+import json
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -8,7 +9,8 @@ import pytest
 from components import google_credentials
 from components.errors import ComponentError
 from pipeline.errors import ConfigError, UsageError
-from pipeline.local.record import WHY
+from pipeline.local.documents import DocumentError
+from pipeline.local.record import WHY, RunRecord
 from pipeline.local.request import Request, again, pipeline_request, workload_request
 
 
@@ -24,11 +26,18 @@ def request_for(project, tmp_path):
     return call
 
 
-def test_override_travels_with_its_reason_and_survives_a_resume(request_for):
+def recorded(asked, output):
+    """The run's record, as it is read back."""
+    record = RunRecord.from_json({"run_id": "r", "workload": "taxi", "target": json.loads(json.dumps(asked))})
+    record.output = output
+    return record
+
+
+def test_override_travels_with_its_reason_and_survives_a_resume(request_for, tmp_path):
     made = request_for(accept_data=" seen with the owner ")
     assert made.overrides == {"accept_data": "seen with the owner"}
-    assert made.target["overrides"] == made.overrides
-    resumed = again(made.to_json(), jobs=None)
+    assert made.target.overrides == made.overrides
+    resumed = again(recorded(made.asked.to_json(), tmp_path), jobs=None)
     assert (resumed.overrides, resumed.target) == (made.overrides, made.target)
 
 
@@ -52,10 +61,10 @@ def test_the_words_that_stand_for_the_reason_in_a_hint_are_none(request_for, rea
     assert refused.value.hint == 'write it, as --accept-data "checked with the data\'s owner on Monday"'
 
 
-def test_request_recorded_before_there_were_overrides_is_read(request_for):
-    data = request_for().to_json()
-    del data["overrides"]
-    assert Request.from_json(data).overrides == {}
+def test_request_recorded_before_there_were_overrides_is_read(request_for, tmp_path):
+    data = request_for().asked.to_json()
+    del data["overrides"], data["target"]["overrides"]
+    assert Request.of(recorded(data, tmp_path)) == request_for()
 
 
 @pytest.mark.parametrize(
@@ -155,9 +164,21 @@ def test_results_are_looked_up_in_the_store_that_the_pipeline_names(
 
 
 @pytest.mark.parametrize(
-    "change", [{"output": 7}, {"nodes": [1]}, {"nodes": {"A": {"retries": "x"}}}, {"odd": 1}]
+    ("change", "words"),
+    [
+        ({"output": 7}, "target.output is 7, where text belongs"),
+        ({"nodes": [1]}, "target.nodes is [1], where a mapping belongs"),
+        ({"nodes": {"A": {"retries": "x"}}}, 'target.nodes.A.retries is "x", where a whole number belongs'),
+        ({"target": {"config": 1}}, "target.target.config is 1, where text belongs"),
+    ],
 )
-def test_record_that_does_not_say_what_was_run_is_refused_in_words(request_for, change):
-    for data in ({}, {**request_for().to_json(), **change}):
-        with pytest.raises(UsageError, match="does not say what was run"):
-            again(data, jobs=None)
+def test_record_that_does_not_say_what_was_run_is_refused_in_words(request_for, tmp_path, change, words):
+    with pytest.raises(DocumentError) as refused:
+        recorded({**request_for().asked.to_json(), **change}, tmp_path)
+    assert refused.value.message == words
+
+
+@pytest.mark.parametrize("asked", [{}, {"target": {"of a later version": 1}}])
+def test_run_of_which_nobody_knows_what_it_was_is_not_gone_on_with(tmp_path, asked):
+    with pytest.raises(UsageError, match="The record of run r does not say what was run"):
+        again(recorded(asked, tmp_path), jobs=None)

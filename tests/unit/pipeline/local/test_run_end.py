@@ -15,7 +15,7 @@ def history(tmp_path):
 
 @pytest.fixture
 def record(history):
-    run = history.new_run("taxi", {"output": str(history.output)})
+    run = history.new_run("taxi")
     history.save(run)
     return run
 

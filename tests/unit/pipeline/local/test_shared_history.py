@@ -13,7 +13,7 @@ from pipeline.local.shared_history import SharedHistory
 def run(tmp_path):
     """A run of two nodes."""
     history = History(tmp_path)
-    record = history.new_run("taxi", {})
+    record = history.new_run("taxi")
     record.nodes = [NodeRecord(id="A"), NodeRecord(id="B")]
     history.save(record)
     return record

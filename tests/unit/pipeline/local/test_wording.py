@@ -3,6 +3,8 @@
 import io
 import json
 import re
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +12,7 @@ from pipeline.local import commands
 from pipeline.local.progress import LineDisplay, TableDisplay, choose_display
 from pipeline.local.record import WHY, NodeRecord, RunRecord
 from pipeline.local.wording import DONE_BEFORE, again_command, node_line, step_lines, summary, training_lines
+from pipeline.runs.target import NOTHING, Asked, ImageRun, IrRun, ModuleRun, Origin, WorkloadRun
 
 
 def record(state="complete", **values):
@@ -17,7 +20,7 @@ def record(state="complete", **values):
         NodeRecord("Ingest", state="cached", why="cached from run-0"),
         NodeRecord("Trainer", state="complete", wall_s=8.04, why="first run"),
     ]
-    values = {"target": {"output": "/data/output"}, **values}
+    values = {"output": Path("/data/output"), **values}
     return RunRecord("run-1", "taxi", state=state, wall_s=36.4, nodes=nodes, **values)
 
 
@@ -98,8 +101,8 @@ def test_refused_model_beside_one_that_was_pushed_is_told_after_it():
 def stopped():
     run = record("stopped")
     run.nodes[1] = NodeRecord("DataGate", state="failed", is_stop=True, error={"message": "2 findings"})
-    origin = {"path": "/work/churn/workload.yaml", "sets": ["train.epochs=1"], "profile": "dev"}
-    run.target["origin"] = origin
+    origin = Origin("/work/churn/workload.yaml", ("train.epochs=1",), "dev")
+    run.target = Asked(target=WorkloadRun(config="{}"), origin=origin)
     return run
 
 
@@ -144,15 +147,15 @@ def test_gate_that_stops_in_steps_of_another_program_names_the_step_that_begins_
 
 
 def test_gate_that_stops_in_a_rehearsal_names_the_rehearsal_that_passes_it(stopped):
-    del stopped.target["origin"]
-    stopped.target |= {"again": "python cloud_runner.py rehearse churn", "config": "{}"}
+    rehearsed = ImageRun(config="{}", source=("", {}), image="i:1", root="/")
+    stopped.target = Asked(target=rehearsed, again="python cloud_runner.py rehearse churn")
     said = list(summary(stopped, stops=STOP))
     assert said[-1] == (
         "hint: python cloud_runner.py rehearse churn --accept-data 'why it is right'   "
         "# lets it pass once, on the record"
     )
     assert not any("local_runner.py" in line for line in said)
-    refused = record("stopped", blessed=False, target={**stopped.target})
+    refused = record("stopped", blessed=False, target=stopped.target)
     assert "hint: python cloud_runner.py rehearse churn --bless 'why it is right'" in text(refused)
 
 
@@ -190,21 +193,20 @@ def test_failure_names_node_cause_place_log_and_the_command_to_go_on():
 
 def test_failure_that_resume_would_meet_again_names_the_command_that_starts_earlier():
     error = {"message": "it changed", "hint": "train again", "where": "", "start": "Trainer"}
-    origin = {"path": "/work/churn/workload.yaml", "sets": [], "profile": None}
-    run = record("failed", target={"output": "/data/output", "origin": origin})
+    run = record("failed", target=Asked(origin=Origin("/work/churn/workload.yaml")))
     run.nodes.append(NodeRecord("Pusher", state="failed", error=error))
     run_command = "python local_runner.py run /work/churn/workload.yaml --from Trainer --output /data/output"
     last = text(run).splitlines()[-1]
     assert last == f"hint: {run_command}   # resume would meet the same: made anew from Trainer on"
-    run.target = {"output": "/data/output", "target": {"pipeline": "pkg:make"}, "parameters": {"a": "1"}}
+    run.target = Asked(target=ModuleRun(pipeline="pkg:make"), parameters={"a": "1"})
     assert "run --pipeline pkg:make --set a=1 --from Trainer" in text(run).splitlines()[-1]
-    run.target["target"] = {"ir": "pipeline.pb"}
+    run.target = Asked(target=IrRun(ir=True))
     assert "resume run-1" in text(run).splitlines()[-1]
 
 
 def test_failed_run_with_set_also_names_the_command_to_run_with_another_value():
-    origin = {"path": "/work/churn/workload.yaml", "sets": ["train.batch_size=999999"], "profile": "dev"}
-    target = {"output": "/data/output", "origin": origin, "end": "Trainer", "beam_args": ["--a=1"]}
+    origin = Origin("/work/churn/workload.yaml", ("train.batch_size=999999",), "dev")
+    target = Asked(origin=origin, end="Trainer", beam_args=("--a=1",))
     run = record("failed", target=target, overrides={"accept_data": "seen"})
     run.nodes[1].state = "failed"
     again, resume = text(run).splitlines()[-2:]
@@ -220,11 +222,11 @@ def test_failed_run_with_set_also_names_the_command_to_run_with_another_value():
 
 
 def test_resume_is_all_there_is_to_do_where_no_set_or_no_failure_was():
-    origin = {"path": "/work/churn/workload.yaml", "sets": [], "profile": None}
-    failed = record("failed", target={"output": "/data/output", "origin": origin})
+    origin = Origin("/work/churn/workload.yaml")
+    failed = record("failed", target=Asked(origin=origin))
     failed.nodes[1].state = "failed"
-    origin = {**origin, "sets": ["train.epochs=3"]}
-    interrupted = record("interrupted", target={"output": "/data/output", "origin": origin})
+    origin = replace(origin, sets=("train.epochs=3",))
+    interrupted = record("interrupted", target=Asked(origin=origin))
     for run in (failed, interrupted):
         hints = [line for line in text(run).splitlines() if line.startswith("hint: ")]
         assert hints == ["hint: python local_runner.py resume run-1 --output /data/output"]
@@ -360,7 +362,8 @@ def test_resumed_run_counts_what_it_did_itself():
 def test_refused_model_is_shown_as_a_table_with_the_command_that_blesses_it():
     reasons = ["auc 0.71, needs at least 0.94", "auc 0.5 on pay=Cash, needs at least 0.8"]
     run = record("stopped", blessed=False, blessing_reasons=reasons)
-    run.target["origin"] = {"path": "/work/churn/workload.yaml", "sets": [], "profile": None}
+    origin = Origin("/work/churn/workload.yaml")
+    run.target = Asked(target=WorkloadRun(config="{}"), origin=origin)
     check = {"metric": "auc", "slice": "overall", "required": "at least 0.94", "got": 0.71, "passed": False}
     passed = [{**check, "passed": True, "slice": f"pay={number}"} for number in range(60)]
     said = list(summary(run, verdict={"checks": [*passed, check], "warnings": ["m 1, needs above 2"]}))
@@ -379,9 +382,9 @@ def test_evaluator_that_fails_beside_a_baseline_names_how_to_retire_it():
     error = {"message": "InvalidArgumentError: Feature: company is required", "hint": "", "where": ""}
     run.nodes.append(NodeRecord("Evaluator", type="Evaluator", state="failed", error=error))
     assert "    hint: python local_runner.py baseline --clear --output /data/output" in summary(run)
-    run.target["again"] = "python cloud_runner.py rehearse taxi"
+    run.target = Asked(again="python cloud_runner.py rehearse taxi")
     assert "baseline --clear" not in text(run)  # a rehearsal has a baseline of its own
-    del run.target["again"]
+    run.target = NOTHING
     run.nodes[2].outputs = {}
     assert "baseline --clear" not in text(run)
 
@@ -397,7 +400,7 @@ def test_tuned_values_and_smaller_forms_are_told_one_a_line():
 
 def test_first_run_in_a_folder_says_where_and_the_next_does_not(tmp_path):
     said = io.StringIO()
-    run = record(target={"output": str(tmp_path)})
+    run = record(output=tmp_path)
     (tmp_path / "runs" / "run-1").mkdir(parents=True)
     LineDisplay(said).begins(run)
     (tmp_path / "runs" / "run-0").mkdir()

@@ -5,6 +5,7 @@ import pytest
 from pipeline.local.record import NodeRecord, RunRecord
 from pipeline.report.class_names import class_names
 from pipeline.report.page import write_page
+from pipeline.runs.target import NOTHING, Asked, WorkloadRun
 
 SCHEMA = """feature {{
   name: "{name}" type: INT
@@ -13,7 +14,7 @@ SCHEMA = """feature {{
 
 
 def run_of(**config) -> RunRecord:
-    target = {"target": {"config": json.dumps(config)}} if config else {}
+    target = Asked(target=WorkloadRun(config=json.dumps(config))) if config else NOTHING
     return RunRecord("run-1", "animals", target=target)
 
 
@@ -38,7 +39,8 @@ def test_the_workload_names_its_classes():
 
 def test_so_does_the_workload_of_a_rehearsal():
     config = json.dumps({"transform": {"classes": ["stays", "leaves"]}})
-    assert class_names(RunRecord("run-1", "animals", target={"config": config})) == ("stays", "leaves")
+    document = {"run_id": "run-1", "workload": "animals", "target": {"config": config, "again": "rehearse"}}
+    assert class_names(RunRecord.from_json(document)) == ("stays", "leaves")
 
 
 @pytest.mark.parametrize("vocabulary", ["kind", "raw kind"])
@@ -62,7 +64,7 @@ def test_nobody_knows_the_names(record):
 
 def test_a_damaged_schema_costs_the_names_and_not_the_model(report_run, tmp_path):
     record = report_run()
-    record.target["target"] = with_vocabulary(tmp_path / "graph").target["target"]
+    record.target = with_vocabulary(tmp_path / "graph").target
     graph = {"uri": str(tmp_path / "graph"), "type": "TransformGraph", "properties": {}}
     record.nodes[0].outputs["transform_graph"] = [graph]
     (tmp_path / "graph" / "transformed_metadata" / "schema.pbtxt").write_text("feature {{", encoding="utf-8")

@@ -150,7 +150,7 @@ def test_infinite_values_have_no_chart():
 
 def test_findings_of_a_gate_that_stopped_the_run_are_told(tmp_path):
     history = History(tmp_path)
-    record = history.new_run("taxi", {"output": str(tmp_path)})
+    record = history.new_run("taxi")
     record.nodes = [NodeRecord("DataGate", type="DataGate", state="failed", is_stop=True)]
     findings = [{"feature": "tips", "what": "strange"}] * 120
     history.keep_verdict(
@@ -172,7 +172,7 @@ def test_the_quarantine_is_told(tmp_path):
         "first_rejected": [{"line": 3, "reason": "no number"}],
     }
     (folder / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
-    record = History(tmp_path).new_run("taxi", {"output": str(tmp_path)})
+    record = History(tmp_path).new_run("taxi")
     artifact = {"uri": str(folder), "type": "schemas.Quarantine", "properties": {}}
     record.nodes = [NodeRecord("Ingest", state="complete", outputs={"quarantine": [artifact]})]
 
@@ -186,7 +186,7 @@ def test_the_quarantine_is_told(tmp_path):
 
 
 def test_a_run_without_data_tells_nothing(tmp_path):
-    assert data(History(tmp_path).new_run("taxi", {"output": str(tmp_path)})) is None
+    assert data(History(tmp_path).new_run("taxi")) is None
 
 
 def keep_statistics(folder, statistics):
@@ -197,7 +197,7 @@ def keep_statistics(folder, statistics):
 
 def run_with_statistics(tmp_path):
     history = History(tmp_path)
-    record = history.new_run("taxi", {"output": str(tmp_path)})
+    record = history.new_run("taxi")
     keep_statistics(tmp_path / "now" / "Split-train", texts("c", {"a": 3, "b": 1}, rows=4))
     artifact = {"uri": str(tmp_path / "now"), "type": "ExampleStatistics", "properties": {}}
     record.nodes = [NodeRecord("StatisticsGen", state="complete", outputs={"statistics": [artifact]})]

@@ -21,7 +21,7 @@ def runs(tmp_path):
         history = History(tmp_path)
         made = []
         for value in (1, 2):
-            record = history.new_run(text, {"output": str(tmp_path)})
+            record = history.new_run(text)
             record.nodes = [NodeRecord("Trainer" + text, state="complete", wall_s=10.0 * value)]
             record.state, record.metrics = "complete", {"auc": 0.9 + value / 100, text: float(value)}
             prints = {"Trainer" + text: Fingerprint({f"param:{text}": text * 99 + str(value)})}

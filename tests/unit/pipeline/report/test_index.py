@@ -11,7 +11,7 @@ from pipeline.report.page import write_index, write_page
 def make(tmp_path, count: int, workload: str = "taxi"):
     history = History(tmp_path)
     for at in range(count):
-        record = history.new_run(workload, {"output": str(tmp_path)}, run_id=f"20260101-0000{at:04}")
+        record = history.new_run(workload, run_id=f"20260101-0000{at:04}")
         record.state, record.metrics, record.wall_s = "complete", {"auc": at / count}, 10.0 + at
         record.nodes = [NodeRecord("Trainer", state="complete" if at % 2 else "cached")]
         history.save(record)

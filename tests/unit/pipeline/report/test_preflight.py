@@ -63,7 +63,7 @@ def test_a_slice_that_was_not_compiled_has_no_numbers(example):
 
 
 def test_the_runs_own_goes_before_the_last_of_the_command(example, tmp_path):
-    record = History(tmp_path).new_run("taxi", {"output": str(tmp_path)})
+    record = History(tmp_path).new_run("taxi")
     assert preflight(record, tmp_path) is None
 
     keep(tmp_path, example)

@@ -44,7 +44,7 @@ def trained(tmp_path):
     }
     for name, content in files.items():
         (tmp_path / name).write_text(json.dumps(content), encoding="utf-8")
-    record = History(tmp_path).new_run("taxi", {"output": str(tmp_path)})
+    record = History(tmp_path).new_run("taxi")
     outputs = {t: [{"uri": str(tmp_path), "type": t, "properties": {}}] for t in ("ModelRun", "TunerResults")}
     record.nodes = [NodeRecord("Trainer", state="complete", outputs=outputs)]
     return record
@@ -64,7 +64,7 @@ def test_the_files_of_the_trainer_and_the_tuner_are_read(trained):
 
 
 def test_a_run_without_training_tells_nothing(tmp_path):
-    assert training(History(tmp_path).new_run("taxi", {})) is None
+    assert training(History(tmp_path).new_run("taxi")) is None
 
 
 def test_lineage_tells_data_code_and_versions_apart(trained):
