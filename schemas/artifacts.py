@@ -11,7 +11,7 @@ class Quarantine(Artifact):
 
     The folder holds `rows-*.jsonl` (one JSON object a row: file, line, offset, column, reason, detail, and
     the content as `raw` or `raw_base64`) and `summary.json` (rows in, out by split, rejected by reason, what
-    is read otherwise than written by column, and the digest of the input). Custom properties: `rows_in`,
+    is read differently than written by column, and the digest of the input). Custom properties: `rows_in`,
     `rows_out`, `rows_rejected` and `digest`.
     """
 

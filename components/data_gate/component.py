@@ -84,7 +84,8 @@ def DataGate(  # noqa: N802 (component constructors are nouns)
     del day
     if reference_span >= 0 and reference is None:
         raise ComponentError(
-            f"data_gate.reference names span {reference_span}, of which no data has passed this gate yet",
+            f"data_gate.reference names span {reference_span}, "
+            "but no data of that span has passed this gate yet",
             hint="run that span first, with data_gate.reference=none",
         )
     splits = decode_split_names(statistics.split_names)

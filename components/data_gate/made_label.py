@@ -43,7 +43,7 @@ def made_label(records: Sequence[bytes], *, preprocessing_fn: str, label: str, s
             )
             return _answers(graph, inputs, outputs[label], records, spec)
     except Exception as error:  # whatever is wrong in the user's function, Transform tells it
-        _log.warning("the label %s was not looked at: %s", label, error)
+        _log.warning("the label %s was not checked: %s", label, error)
         return None
 
 

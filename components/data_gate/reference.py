@@ -57,7 +57,7 @@ def read_statistics(folder: str) -> Statistics:
     """
     if not fileio.exists(folder):
         raise ComponentError(
-            f"{folder} is not there, and data_gate names it as a folder of statistics",
+            f"{folder} does not exist, and data_gate names it as a folder of statistics",
             hint="name the folder of an artifact of StatisticsGen",
         )
     found = (name.strip("/") for name in fileio.listdir(folder) if name.startswith("Split-"))

@@ -16,7 +16,7 @@ class Distribution:
     """A cumulative distribution, as the polyline through some of its points.
 
     Attributes:
-        points: values, ascending; one that many rows share stands there twice.
+        points: values, ascending; one that many rows share appears twice.
         below: share of the values at or below each point, 0 to 1, ascending.
     """
 

@@ -223,9 +223,9 @@ def _work(inputs: Mapping[str, Any], outputs: Mapping[str, Any], properties: Map
 def _files(examples: Sequence[Any], splits: Sequence[str]) -> list[str]:
     for artifact in examples:
         if examples_utils.get_payload_format(artifact) not in _FORMATS:
-            raise NotOursError("its examples are no tf.Examples")
+            raise NotOursError("its examples are not tf.Examples")
         if examples_utils.get_file_format(artifact) not in ("", None, "tfrecords_gzip", "tfrecords"):
-            raise NotOursError("its examples are in no TFRecord files")
+            raise NotOursError("its examples are not in TFRecord files")
     folders = [uri for split in splits for uri in artifact_utils.get_split_uris(examples, split)]
     return sorted(file for folder in folders for file in fileio.glob(io_utils.all_files_pattern(folder)))
 

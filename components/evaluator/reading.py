@@ -106,7 +106,7 @@ class _Model:
         self.columns = [name for name in columns if name in transformed]
         for name, spec in (*transformed.items(), *answers.items()):
             if name in {request.label, output, *self.columns} and not isinstance(spec, tf.TensorSpec):
-                raise NotOursError(f"{name} is no dense tensor")
+                raise NotOursError(f"{name} is not a dense tensor")
         if not _is_number(answers[output].dtype):
             raise NotOursError(f"the model answers {answers[output].dtype.name}")
         if not _is_number(transformed[request.label].dtype):
@@ -130,7 +130,7 @@ class _Model:
                 # Of a baseline the engine tells the command that clears it.
                 hint=""
                 if self._is_baseline
-                else "look at transform.preprocessing_fn, which reads these columns",
+                else "check transform.preprocessing_fn, which reads these columns",
             ) from error
         rows = int(batch.shape[0])
         arrays = {name: tensor.numpy() for name, tensor in found.items()}

@@ -39,8 +39,8 @@ def results(request: Request, tally: Tally) -> dict[SliceKey, Values]:
         if model.lost:
             raise ComponentError(
                 f"the {asked.name or 'candidate'} model answers NaN to {model.lost:,} of {tally.total:,} "
-                "rows of the eval split, and auc cannot be computed of that",
-                hint="look at what the model divides by or takes the logarithm of",
+                "rows of the eval split, so auc cannot be computed",
+                hint="check what the model divides by or takes the logarithm of",
             )
     tally.labels.compact()
     for model in tally.models:

@@ -70,7 +70,7 @@ def shares(labels: Array) -> Floats:
         raise ComponentError(
             f"a label of the eval split is {labels[outside][0]:g}, and a metric that counts positives needs "
             "labels from 0 to 1",
-            hint="choose other metrics in evaluate.metrics, or look at transform.label",
+            hint="choose other metrics in evaluate.metrics, or check transform.label",
         )
     return found
 
@@ -80,7 +80,7 @@ def _outside(labels: Array, classes: int) -> ComponentError:
     bad = wanted[~((wanted >= 0) & (wanted < classes))]
     return ComponentError(
         f"a label of the eval split is {bad[0]:g}, and the model has {classes} classes, 0 to {classes - 1}",
-        hint="look at transform.label, and at the number of outputs of the model",
+        hint="check transform.label, and the number of outputs of the model",
     )
 
 

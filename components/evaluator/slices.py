@@ -113,7 +113,7 @@ def check_number(keys: Sequence[SliceKey]) -> None:
     columns, number = max(by_columns.items(), key=lambda item: item[1])
     raise ComponentError(
         f"evaluate.slices: the values of {' with '.join(columns)} make more than {MOST_SLICES:,} slices "
-        f"({number:,} so far), and that is the most of an evaluation",
+        f"({number:,} so far), the most an evaluation may have",
         hint="slice by a column with fewer values, such as ranges of them; without a limit, and row by row: "
         "beam.stock_nodes: [Evaluator]",
     )
@@ -140,6 +140,6 @@ def _text(name: str, value: bytes) -> str:
         return value.decode()
     except UnicodeDecodeError as error:
         raise ComponentError(
-            f"evaluate.slices: {name} holds {value!r}, which is not UTF-8, so no slice can be called by it",
-            hint="slice by another column, or have the text written as UTF-8",
+            f"evaluate.slices: {name} holds {value!r}, which is not UTF-8, so no slice can be named after it",
+            hint="slice by another column, or write the text as UTF-8",
         ) from error

@@ -105,5 +105,5 @@ def check_columns(names: Sized, limits: Limits, *, of: str) -> None:
     if len(names) > limits.columns:
         raise FileError(
             f"{of} has {len(names):,} columns, {limits.exceeded('columns')}",
-            hint="name those that are needed in data.columns, or raise data.limits.columns",
+            hint="name the columns you need in data.columns, or raise data.limits.columns",
         )

@@ -8,11 +8,11 @@ from typing import Any
 from components.counting import counted
 from components.ingest.float32_fit import WHOLE_UP_TO
 
-TO_ZERO = "nearer to 0 than a 32-bit fraction can be"
+TO_ZERO = "closer to 0 than a 32-bit fraction can hold"
 ROUNDED = f"beyond {WHOLE_UP_TO:,}"
 _ENDINGS = {
     TO_ZERO: "read as 0",
-    ROUNDED: "rounded to 32-bit fractions, so that different ones may become equal",
+    ROUNDED: "rounded to 32-bit fractions, so different values may become equal",
 }
 _SHOWN_LETTERS = 30
 

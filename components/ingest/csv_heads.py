@@ -101,9 +101,9 @@ def _checked_header(file: Path, dialect: tuple[str, str | None]) -> tuple[str, .
     if problem := names_problem(header):
         raise SourceError(f"{shown(file)}: {problem[0]}", hint=problem[1])
     if len(first_row) != len(header):
-        hint = "quote values that hold the delimiter, and end no line with it; see data.delimiter"
+        hint = "quote values that contain the delimiter, and do not end lines with it; see data.delimiter"
         if len(header) == 1:
-            hint = "the line of column names must be the first: take out what stands above it"
+            hint = "the column names must be the first line: remove what is above it"
         raise SourceError(
             f"{shown(file)}: the first row has {counted(len(first_row), 'value')}, "
             f"the header {counted(len(header), 'name')}",
@@ -133,7 +133,8 @@ def _head(file: Path) -> tuple[str, bool]:
         line = head.count(b"\n", 0, error.start) + 1
         raise SourceError(
             f"{shown(file)} is not UTF-8 text (line {line})",
-            hint="set data.encoding, as latin-1 or utf-16; compressed files must be named .gz, .bz2 or .zst",
+            hint="set data.encoding, for example latin-1 or utf-16; compressed files must be named .gz, .bz2 "
+            "or .zst",
         ) from error
     if "\0" in text:
         raise SourceError(
@@ -162,6 +163,6 @@ def _other_header(file: Path, header: tuple[str, ...], first: Path, columns: tup
     has = "no further column" if found is None else repr(found)
     other = "no further column" if expected is None else repr(expected)
     return SourceError(
-        f"{shown(file)} has another header than {shown(first)}: column {index + 1} is {has}, not {other}",
+        f"{shown(file)} has a different header from {shown(first)}: column {index + 1} is {has}, not {other}",
         hint="all files of a source need the same columns in the same order",
     )

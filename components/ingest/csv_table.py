@@ -70,10 +70,10 @@ def other_columns(file: str, found: Sequence[str], expected: Sequence[str]) -> F
     missing = [name for name in expected if name not in there]
     more = [name for name in found if name not in wanted]
     words = [f"it lacks {', '.join(map(repr, missing))}"] if missing else []
-    words += [f"it has also {', '.join(map(repr, more))}"] if more else []
-    difference = " and ".join(words) or "they are in another order"
+    words += [f"it also has {', '.join(map(repr, more))}"] if more else []
+    difference = " and ".join(words) or "they are in a different order"
     return FileError(
-        f"{file} has other columns than the files beside it: {difference}",
+        f"{file} has different columns from the files beside it: {difference}",
         hint="all files of a source need the same columns in the same order; name a narrower data.source",
     )
 
@@ -152,7 +152,7 @@ class _Table:
         if not isinstance(rows, list) or len(rows) != 1:
             why = rows if isinstance(rows, str) else "its first line is too long"
             raise FileError(
-                f"{self._file.name} has no header that can be read: {why}",
+                f"{self._file.name} has no readable header: {why}",
                 hint="a CSV begins with a line of column names; unpack compressed files or name them .gz",
             )
         return with_index(rows[0])

@@ -37,7 +37,7 @@ class FileDigest:
         size, modified = _stamp(file)
         if (size, modified) != (self.size_bytes, self.modified_ns):
             raise FileError(
-                f"{file.name} was changed while it was read", hint="run again when nothing writes to it"
+                f"{file.name} was changed while it was read", hint="run again once nothing is writing to it"
             )
 
 
@@ -72,7 +72,7 @@ def _stamp(file: InputFile) -> tuple[int, int]:
         status = os.stat(file.path)  # noqa: PTH116  (folders of images: a Path for each doubles the time)
     except FileNotFoundError as error:
         raise FileError(
-            f"{file.name} was deleted while it was read", hint="run again when nothing writes to it"
+            f"{file.name} was deleted while it was read", hint="run again once nothing is writing to it"
         ) from error
     except OSError as error:
         raise FileError(f"{file.name} cannot be read: {error.strerror}") from error

@@ -12,7 +12,7 @@ from components.ingest.limits import TOO_LONG
 from components.ingest.options import Options
 from components.ingest.tfrecord import BrokenRecord, read_records
 
-_OTHER = "it has other fields, as a SequenceExample has, or is no message at all"
+_OTHER = "it has other fields, like a SequenceExample, or is not a protobuf message"
 
 
 def infer(file: InputFile, options: Options, known: Columns) -> dict[str, ColumnType]:  # noqa: ARG001
@@ -98,5 +98,6 @@ def _finder(records: list[bytes], offsets: list[int]) -> Callable[[int], Place]:
 def _cut(file: InputFile, item: BrokenRecord) -> FileError:
     return FileError(
         f"{file.name} cannot be read from byte {item.offset} on: {item.reason}",
-        hint="it is no TFRecord file, or damaged there; compressed files must be named .gz, .bz2 or .zst",
+        hint="it is not a TFRecord file, or is damaged there; compressed files must be named .gz, "
+        ".bz2 or .zst",
     )

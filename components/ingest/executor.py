@@ -285,7 +285,7 @@ def _finish(report: Report, splits: Mapping[str, str], quarantine: Any, options:
     quarantine.set_string_custom_property("digest", summary["digest"])
     left_out = f", {tally.unlabelled:,} left out without a label" if tally.unlabelled else ""
     otherwise = len(summary["notes"])
-    read_otherwise = f", {counted(otherwise, 'column')} read otherwise than written" if otherwise else ""
+    read_otherwise = f", {counted(otherwise, 'column')} read differently than written" if otherwise else ""
     tell(f"{counted(tally.rows_in, 'row')}, {tally.rejected:,} in quarantine{left_out}{read_otherwise}")
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 INDEX = "(index)"
 """What a first column without a name is called: the rows' index, as pandas' `to_csv` writes it."""
 INDEX_TOLD = (
-    "the first column has no name, so it is taken for the rows' index, and is no feature; name it in "
-    f"data.columns as {INDEX!r} where it is one, or as data.split_by.key where it decides over the split"
+    "the first column has no name, so it is taken as the row index and is not a feature; to make it one, "
+    f"name it in data.columns as {INDEX!r}, or in data.split_by.key to split by it"
 )
 _NUMBER = re.compile(r"-?\d*\.?\d+")
 
@@ -31,7 +31,7 @@ def names_problem(names: Sequence[str]) -> tuple[str, str] | None:
     places: dict[str, int] = {}
     for index, name in enumerate(names):
         if not name.strip():
-            remedy = "name it in the header; only the first may have none, and is the rows' index"
+            remedy = "name it in the header; only the first may be unnamed, as the row index"
             return f"column {index + 1} has no name", remedy
         if places.setdefault(name, index) < index:
             remedy = "rename one of them; only one would be read"

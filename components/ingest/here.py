@@ -53,7 +53,7 @@ def run_tasks(
     try:
         return _run(tasks, options, known, workers, infer_by=guess)
     except GuessError:
-        tell("types change further down: reading all rows for them first")
+        tell("types change further down: reading all rows first to find them")
         clear()
         return _run(tasks, options, known, workers, infer_by=options)
 
@@ -98,7 +98,7 @@ def _run(
     except WorkerDiedError as error:
         raise ComponentError(
             f"one of the {workers} processes of Ingest died",
-            hint="if for want of memory (dmesg | tail), run with --beam=--direct_num_workers=1",
+            hint="if it ran out of memory (see dmesg | tail), run with --beam=--direct_num_workers=1",
         ) from error
     return report
 

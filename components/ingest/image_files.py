@@ -77,7 +77,7 @@ def find_problem(data: bytes, *, name: str, limits: Limits) -> tuple[str, str] |
         except UnidentifiedImageError:
             if kind := other_image(data):
                 return _UNREADABLE, f"{kind}; {_remedy(name)}"
-            return _UNREADABLE, f"{no_image(data)}, no image" if no_image(data) else "of no known format"
+            return _UNREADABLE, f"{no_image(data)}, not an image" if no_image(data) else "of no known format"
         except MemoryError:
             raise
         except Exception as error:  # of any kind, over bytes that somebody made up
@@ -101,7 +101,7 @@ def _problem_of(image: ImageFile, data: bytes, name: str, limits: Limits) -> tup
         return _UNREADABLE, f"{other}; {_remedy(name)}"
     image.load()
     if kind == "GIF" and image.getextrema()[1] >= gif_colours(data):
-        return _UNREADABLE, "a pixel of a colour that it does not name"
+        return _UNREADABLE, "a pixel whose colour is not in its palette"
     return None
 
 

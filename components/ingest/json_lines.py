@@ -35,7 +35,7 @@ _WRONG_TYPE = {
     ColumnType.INT: "not a whole number",
     ColumnType.FLOAT: "not a number",
 }
-_FLAT = 'write each value under a key of its own: {"address_city": ...}, not {"address": {"city": ...}}'
+_FLAT = 'write each value under its own key: {"address_city": ...}, not {"address": {"city": ...}}'
 
 
 def infer(file: InputFile, options: Options, known: Columns) -> dict[str, ColumnType]:
@@ -117,7 +117,7 @@ def _too_many_keys(file: InputFile, row: Row, limits: Limits) -> FileError:
     return FileError(
         f"{file.name} has {limits.exceeded('columns')} different keys, such as {next(reversed(row))!r}",
         hint='a key is a column, so write what varies as a value: {"id": "a7", "value": 1}, not {"a7": 1}; '
-        "or name the keys that are needed in data.columns, or raise data.limits.columns",
+        "or name the keys you need in data.columns, or raise data.limits.columns",
     )
 
 
@@ -127,7 +127,7 @@ def _no_row(file: InputFile, first: Reject | None) -> FileError:
             f"{file.name} holds no JSON object", hint='each line must be one object: {"name": value, ...}'
         )
     return FileError(
-        f"{file.name} holds no object that can be a row; the first: {describe(file.name, first)}",
+        f"{file.name} holds no object that can be read as a row; the first: {describe(file.name, first)}",
         hint=_FLAT if first.reason == "nested JSON" else "correct these lines",
     )
 
@@ -151,7 +151,7 @@ def _check_begin(file: InputFile, raw: bytes) -> None:
         what = "one JSON array" if is_array else "JSON objects over several lines each"
         each = "'.[]'" if is_array else "."
         raise FileError(
-            f"{file.name} holds {what}; JSON Lines are an object a line",
+            f"{file.name} holds {what}; JSON Lines need one object per line",
             hint=f"jq -c {each} {shlex.quote(file.name)} > rows.jsonl",
         )
 

@@ -179,7 +179,7 @@ def _check_size(
 ) -> None:
     """Refuses an array that is not as large as its header says, with a ValueError in words."""
     if info.compress_type not in _METHODS:
-        raise ValueError(f"{name} is packed by method {info.compress_type}, which numpy does not write")
+        raise ValueError(f"{name} is compressed by method {info.compress_type}, which numpy does not write")
     there = info.file_size - header_bytes
     if dtype.kind in "buif" and (min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != there):
         raise ValueError(f"the header of {name} says {shape} of {dtype}, and {there:,} bytes follow")
@@ -216,5 +216,5 @@ def _opened(file: InputFile) -> zipfile.ZipFile:
 def _damaged(file: InputFile, error: Exception) -> FileError:
     words = str(error).partition("\n")[0][:_MOST_WORDS]
     return FileError(
-        f"{file.name} is no npz that can be read: {words}", hint="write it again with numpy.savez"
+        f"{file.name} is not a readable npz file: {words}", hint="write it again with numpy.savez"
     )

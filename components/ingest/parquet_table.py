@@ -58,7 +58,7 @@ def infer(file: InputFile, options: Options, known: Columns) -> dict[str, Column
             raise FileError(
                 f"{file.name}: column {name!r} is nested ({types[name]}); an example holds plain "
                 "values and lists of them",
-                hint="flatten it before, or choose the other columns with data.columns",
+                hint="flatten it first, or choose the other columns with data.columns",
             )
         if kind == ColumnType.TEXT and name in options.numbers:
             kind = ColumnType.FLOAT
@@ -73,7 +73,7 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
     if set(names) != set(columns):
         missing, more = sorted(set(columns) - set(names)), sorted(set(names) - set(columns))
         raise FileError(
-            f"{file.name} has other columns than the files beside it: lacks {missing}, has also {more}",
+            f"{file.name} has different columns from the files beside it: lacks {missing}, also has {more}",
             hint="all files of a source need the same columns; choose some with data.columns",
         )
     read_rows = 0
@@ -170,6 +170,6 @@ def _damaged(file: InputFile, error: Exception, *, after: int) -> FileError:
     words = str(error).partition("\n")[0][:200]
     where = f" after row {after}" if after else ""
     return FileError(
-        f"{file.name} is no Parquet that can be read{where}: {words}",
-        hint="write it again; a Parquet file ends with its table of contents, so a part of one is nothing",
+        f"{file.name} is not a readable Parquet file{where}: {words}",
+        hint="write it again; a Parquet file ends with its metadata, so a partial one cannot be read",
     )

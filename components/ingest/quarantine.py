@@ -169,15 +169,15 @@ def check_tally(tally: Tally, *, max_bad_share: float) -> None:
         raise ComponentError(
             f"{counted(tally.rows_in, 'row')} read, but {out:,} written, {tally.rejected:,} rejected and "
             f"{tally.unlabelled:,} left out",
-            hint="this is a mistake in components.ingest; please report it with the files",
+            hint="this is a bug in components.ingest; please report it with the files",
         )
     if tally.bad_share > max_bad_share:
         counts = ", ".join(f"{count} {reason}" for reason, count in tally.reasons.most_common())
-        are = "is no example" if tally.rejected == 1 else "are no examples"
         raise BadRowsError(
-            f"{tally.rejected:,} of {counted(tally.rows_in, 'row')} ({tally.bad_share:.2%}) {are}, more than "
-            f"data.max_bad_share ({max_bad_share:.2%}): {counts}; first: {'; '.join(tally.first)}",
+            f"{tally.rejected:,} of {counted(tally.rows_in, 'row')} ({tally.bad_share:.2%}) could not be "
+            f"read, more than data.max_bad_share ({max_bad_share:.2%}): {counts}; "
+            f"first: {'; '.join(tally.first)}",
             hint="correct these rows, check data.delimiter and data.encoding, or raise data.max_bad_share",
         )
     if not tally.rows_in:
-        raise NoRowsError("no row is in there", hint="a table needs rows below its header")
+        raise NoRowsError("it has no rows", hint="a table needs rows below its header")

@@ -197,7 +197,7 @@ def _found(source: str, path: Path, file_format: str) -> Source:
     # TFX joins directory and pattern to one glob, in which '\\' hides the character behind it.
     if _GLOB_OR_ESCAPE.search(str(found.directory)) or "\\" in found.pattern:
         raise SourceError(
-            f"{shown(source)}: TFX takes the path {shown(found.directory / found.pattern)} for a pattern",
+            f"{shown(source)}: TFX reads the path {shown(found.directory / found.pattern)} for a pattern",
             hint="rename what has '*', '?', '[' or '\\' in its name; only data.source may be a glob",
         )
     return found
@@ -214,7 +214,7 @@ def _find(source: str, path: Path, file_format: str) -> Source:
     if path.exists():
         raise SourceError(
             f"{shown(source)} is a pipe or a device: a source is read more than once",
-            hint="write what comes from it into a file first, as: cat PIPE > data.csv",
+            hint="write its content to a file first: cat PIPE > data.csv",
         )
     globbed = next((i for i, part in enumerate(path.parts) if _GLOB_CHARACTERS.search(part)), None)
     if globbed is None:
@@ -225,7 +225,7 @@ def _find(source: str, path: Path, file_format: str) -> Source:
     pattern = "/".join(path.parts[globbed:])
     if "**" in pattern:
         raise SourceError(
-            f"{shown(source)}: '**' is not taken", hint="write one '*' for each level of folders"
+            f"{shown(source)}: '**' is not supported", hint="write one '*' for each level of folders"
         )
     if not directory.is_dir():
         raise SourceError(

@@ -37,7 +37,7 @@ def span_number(span: int | str) -> int:
     """
     number = span if isinstance(span, int) else (date.fromisoformat(span) - _EPOCH).days
     if number < 0:
-        raise ValueError(f"the span {span} lies before the first one")
+        raise ValueError(f"the span {span} is before the first one")
     return number
 
 

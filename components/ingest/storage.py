@@ -25,7 +25,7 @@ GS = "gs://"
 _GLOB = re.compile(r"[*?\[]")
 _TIMEOUT_S = 60.0  # of one request; the client retries those that fail for a passing reason
 _RETRY_S = 300.0
-_QUIET = "run again when nothing writes there"
+_QUIET = "run again once nothing is writing there"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +74,7 @@ def fetched(file: StoredFile) -> Iterator[InputFile]:
     except MemoryError as error:
         raise FileError(
             f"this machine ran out of memory while it read {file.name}",
-            hint="one process takes less than several, beam.options: {direct_num_workers: 1}, and smaller "
-            "rows less than large ones, see data.limits",
+            hint="use one process, beam.options: {direct_num_workers: 1}, or smaller rows, see data.limits",
         ) from error
 
 
@@ -121,9 +120,7 @@ def _check_on_disk(file: StoredFile) -> None:
     except FileNotFoundError as error:
         raise FileError(f"{file.name} was deleted after it was listed", hint=_QUIET) from error
     except OSError as error:
-        raise FileError(
-            f"{file.name} cannot be read: {error.strerror}", hint="check the disk that it lies on"
-        ) from error
+        raise FileError(f"{file.name} cannot be read: {error.strerror}", hint="check its disk") from error
     if (status.st_size, status.st_mtime_ns) != (file.size_bytes, file.generation):
         raise FileError(f"{file.name} was replaced or written to after it was listed", hint=_QUIET)
 
@@ -131,7 +128,7 @@ def _check_on_disk(file: StoredFile) -> None:
 def _denied(path: str) -> FileError:
     return FileError(
         f"{path}: permission denied",
-        hint=f"let user {os.geteuid()} read it (chmod, chown), or run as one who may",
+        hint=f"let user {os.geteuid()} read it (chmod, chown), or run as a user who may",
     )
 
 
@@ -190,7 +187,7 @@ def _download(file: StoredFile, path: Path) -> None:
         ) from error
     except DataCorruption as error:
         raise FileError(
-            f"{file.name} did not arrive as it is stored: its checksum differs", hint="run again"
+            f"{file.name} was corrupted on the way: its checksum differs", hint="run again"
         ) from error
     except (GoogleAPIError, GoogleAuthError, OSError) as error:
         raise _refused(file.name, error) from error

@@ -108,11 +108,11 @@ def conclude(
     if not baseline_metrics:
         held.append("no earlier blessed model to compare with")
     if bless and not failed:
-        notes = (*notes, "--bless was not needed: nothing was found that would have refused the model")
+        notes = (*notes, "--bless was not needed: nothing would have refused the model")
     overridden = bool(failed and bless)
     reasons = failed or tuple(held)
     if overridden:
-        reasons = (f'by hand, "{bless}", although: {"; ".join(failed)}',)
+        reasons = (f'by hand, "{bless}", despite: {"; ".join(failed)}',)
     return Verdict(
         blessed=not failed or overridden,
         reasons=reasons,

@@ -131,7 +131,7 @@ def _not_there(thresholds: Mapping[str, Mapping[str, Limits]], slices: Mapping[s
 
 def _checks(metric: str, limits: Limits, name: str, at: Measured) -> list[Check]:
     got = at.metrics.get(metric)
-    sure = "" if limits.confidence is None else f", {100 * limits.confidence:g} % sure"
+    sure = "" if limits.confidence is None else f" with {100 * limits.confidence:g} % confidence"
     low, high = (got, got)
     if got is not None and limits.confidence is not None and got == got:
         low, high = bounds(metric, got, at, limits.confidence)
@@ -180,5 +180,5 @@ def _against_baseline(metric: str, limits: Limits, name: str, at: Measured) -> l
     ours = (got, *bounds(metric, got, at, limits.confidence))
     theirs = (baseline, *bounds(metric, baseline, at, limits.confidence))
     worse_by = least_difference(theirs, ours) if falls else least_difference(ours, theirs)
-    note = f"chance explains no more than a part: worse by at least {worse_by:.4g}"
-    return [(f"{required} but for chance, {100 * limits.confidence:g} %", worse_by <= allowed, note)]
+    note = f"beyond chance: worse by at least {worse_by:.4g}"
+    return [(f"{required}, allowing for chance, {100 * limits.confidence:g} %", worse_by <= allowed, note)]

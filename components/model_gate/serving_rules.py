@@ -49,11 +49,11 @@ def serving_checks(
     failures = {each["stage"]: each["error"] for each in report["failed"]}
     if report["crash"] or "loading" in failures:
         said = f"cannot be loaded: {failures['loading']}" if "loading" in failures else report["crash"]
-        checks = [_said("loads and answers", "loads and answers where only TensorFlow is", said)]
+        checks = [_said("loads and answers", "loads and answers with TensorFlow alone", said)]
         if "loading" in failures or "parity" not in report:
             return checks
     else:
-        checks = [_said("loads and answers", "loads and answers where only TensorFlow is", "")]
+        checks = [_said("loads and answers", "loads and answers with TensorFlow alone", "")]
     checks.append(_said("signatures", "has the promised signatures", _signature_words(report)))
     if "serving_default" in report["missing_signatures"]:
         return checks
@@ -69,7 +69,7 @@ def _signature_words(report: Mapping[str, Any]) -> str:
     return (
         "; ".join(filter(None, parts))
         .replace("serve_raw missing", "serve_raw does not take")
-        .replace("serve_raw unexpected", "serve_raw takes, though no request carries it,")
+        .replace("serve_raw unexpected", "serve_raw takes, but no request has,")
     )
 
 
@@ -94,7 +94,12 @@ def _answer_checks(report: Mapping[str, Any], failures: Mapping[str, str]) -> li
 def _parity_checks(report: Mapping[str, Any], failures: Mapping[str, str], tolerance: float) -> list[Check]:
     kinds = (
         ("real", "parity", "answers as training does", _features_apart(report, tolerance)),
-        ("alone", "alone", "one row answered as in a batch", "the transform or the model looks at the batch"),
+        (
+            "alone",
+            "alone",
+            "one row answered as in a batch",
+            "the transform or the model depends on the batch",
+        ),
         ("raw", "raw", "serve_raw answers as serving_default", "a column is read differently"),
     )
     checks = []
@@ -112,7 +117,7 @@ def _parity_checks(report: Mapping[str, Any], failures: Mapping[str, str], toler
                     got=apart if math.isfinite(apart) else None,
                     baseline=None,
                     passed=apart <= tolerance,
-                    found="" if math.isfinite(apart) else "a number against none, or another shape",
+                    found="" if math.isfinite(apart) else "a number in only one of them, or different shapes",
                     note=note,
                 )
             )
@@ -124,7 +129,7 @@ def _parity_checks(report: Mapping[str, Any], failures: Mapping[str, str], toler
 def _features_apart(report: Mapping[str, Any], tolerance: float) -> str:
     apart = {n: float(d["largest"]) for n, d in report["features"].items() if float(d["largest"]) > tolerance}
     if not apart:
-        return "the transformed features agree, so it is the model: weights, or what training leaves out"
+        return "the transformed features agree, so it is the model: weights, or a step that training skips"
     named = [f"{name} by {value:.3g}" for name, value in list(apart.items())[:_NAMED]]
     more = f" and {len(apart) - _NAMED} more" if len(apart) > _NAMED else ""
     return f"the transform differs in {', '.join(named)}{more}"
@@ -143,7 +148,7 @@ def _fit_checks(report: Mapping[str, Any], metrics: Sequence[str]) -> list[Check
             baseline=None,
             passed=False,
             unit="output" if report["outputs"] == 1 else "outputs",
-            note="the value of this metric says nothing about such a model; choose another",
+            note="this metric says nothing about such a model; choose another",
         )
         for name in wrong
     ]

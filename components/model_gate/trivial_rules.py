@@ -52,7 +52,7 @@ def trivial_checks(
         return [], ["the labels' statistics are not known, so nothing was compared with a trivial model"]
     if labels.classes < 2:
         only = f"is always {class_name(labels.majority, classes)}"
-        note = "the eval split tells nothing about a model; look at data.split and transform.label"
+        note = "the eval split says nothing about a model; check data.split and transform.label"
         return [Check("label", OVERALL, "more than one value", None, None, False, found=only, note=note)], []
     found = [check for name in metrics if (check := _beats(name, overall, labels, classes))]
     checks = [
@@ -110,7 +110,7 @@ def _beats(name: str, at: Measured, labels: LabelStatistics, classes: Sequence[s
             return None  # one value for several classes is an average of areas; its chance is not known here
         positives = round(labels.positives)
         limit = auc_of_chance(positives, round(labels.rows) - positives, confidence=CONFIDENCE)
-        required = f"above {limit:.4g}, what chance reaches in {100 * CONFIDENCE:g} of 100"
+        required = f"above {limit:.4g}, which chance stays below in {100 * CONFIDENCE:g} of 100"
         return Check(name, OVERALL, required, got, None, got is not None and got > limit)
     low = high = got
     if got is not None and got == got:

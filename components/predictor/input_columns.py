@@ -60,9 +60,9 @@ class InputColumns:
         rule = "a file must have each column that the model was trained on; rename the columns of the file"
         never_empty = [name for name in missing if name in self.needed]
         if not never_empty:
-            return f"{rule}, or, where it is not known for any row, add the column and leave it empty"
+            return f"{rule}, or, if it is unknown for every row, add the column and leave it empty"
         more = len(missing) > len(never_empty)
-        others = "; add another that is not known for any row and leave it empty" if more else ""
+        others = "; add any other that is unknown for every row, and leave it empty" if more else ""
         return f"{rule}: no row may lack {_shown(never_empty)}{others}"
 
 

@@ -75,7 +75,7 @@ def ask(
         ComponentError: the model cannot be built, or libtpu does not know the slice.
     """
     if question.slice.generation and question.slice.devices % question.model_parallel:
-        return Unanswered("its devices cannot be divided so")
+        return Unanswered("its devices cannot be divided that way")
     paths = dict.fromkeys([str(PROJECT_ROOT), *map(str, import_roots)])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "TF_CPP_MIN_LOG_LEVEL": "2"}
     with tempfile.TemporaryDirectory(prefix="preflight-") as folder:
@@ -95,7 +95,7 @@ def ask(
     try:
         values = json.loads(last)
     except ValueError:
-        words = (done.stderr.strip().splitlines() or ["without a word"])[-1]
+        words = (done.stderr.strip().splitlines() or ["without a message"])[-1]
         return Unanswered(f"the compiling process ended with {done.returncode}: {words[:300]}")
     if "failed" in values:
         raise ComponentError(f"{question.slice.name}: {values['failed']}", hint=values["hint"])

@@ -35,7 +35,7 @@ def _backend(case: Case) -> Iterator[Finding]:
         yield Finding(
             rule="backend",
             severity="note",
-            message="train.backend is tensorflow, and nothing was compiled: that this model trains on "
+            message="train.backend is tensorflow, and nothing was compiled: whether this model trains on "
             f"{name} was not checked",
             remedy="a compiler checks the same model with Keras on JAX; --set train.backend=jax trains that",
         )
@@ -44,7 +44,7 @@ def _backend(case: Case) -> Iterator[Finding]:
             rule="backend",
             severity="note",
             message="train.backend is tensorflow; what was compiled is the same model with Keras on JAX",
-            remedy="--set train.backend=jax, the way that was checked",
+            remedy="--set train.backend=jax, which is what was checked",
         )
 
 
@@ -61,7 +61,7 @@ def _compiler(case: Case) -> Iterator[Finding]:
         yield Finding(
             rule="not_compiled",
             severity="note",
-            message=f"{case.question.slice.name}: {reason}, so nothing is known of it",
+            message=f"{case.question.slice.name}: {reason}, so nothing is known about it",
             remedy=remedy,
         )
 
@@ -73,7 +73,7 @@ def _fast(case: Case) -> Iterator[Finding]:
             severity="note",
             message="compiled with the compiler's least effort (--fast): this is not the program that would "
             "be trained: it needs more memory, and its times and costs are not those of the other",
-            remedy="ask without --fast before you pay",
+            remedy="run without --fast before you pay",
         )
 
 
@@ -130,7 +130,8 @@ def _precision(case: Case) -> Iterator[Finding]:
         yield Finding(
             rule="float64",
             severity="error",
-            message=f"{', '.join(wide[:5])}: float64, which no TPU has and JAX makes float32 of in silence",
+            message=f"{', '.join(wide[:5])}: float64, which no TPU supports and JAX silently converts to "
+            "float32",
             remedy="give these layers dtype float32",
         )
 
@@ -150,7 +151,7 @@ def _compiles(case: Case) -> Iterator[Finding]:
         return
     needed = f"{step.peak_bytes / GIB:.2f} GiB" if step.peak_bytes else "more"
     fits = case.answer.fits_batch
-    fully = "ask without --fast, which needs less memory; " if case.answer.is_fast else ""
+    fully = "run without --fast, which needs less memory; " if case.answer.is_fast else ""
     larger = "a slice with more devices or memory, train.accumulate_steps, or train.model_parallel"
     yield Finding(
         rule="does_not_fit",
@@ -168,7 +169,7 @@ def _callbacks(case: Case) -> Iterator[Finding]:
             rule="callback",
             severity="error" if "debug" not in callback else "warning",
             message=f"the step calls back to the host: {callback}",
-            remedy="compute it with keras.ops, or before the training; take prints out",
+            remedy="compute it with keras.ops, or before the training; remove prints",
         )
 
 
@@ -181,8 +182,8 @@ def _padding(case: Case) -> Iterator[Finding]:
             rule="padding",
             severity="warning",
             message=f"layer {waste.layer}: {waste.units} units are padded to a multiple of {chip.unit}, "
-            f"{waste.share:.0%} of its operations and {waste.memory_share:.0%} of its weights' memory in "
-            f"vain; it has {waste.model_share:.0%} of the model's operations",
+            f"which wastes {waste.share:.0%} of its operations and {waste.memory_share:.0%} of its weights' "
+            f"memory; it has {waste.model_share:.0%} of the model's operations",
             remedy=f"{waste.better} units cost the matrix unit no more",
         )
 
@@ -192,9 +193,9 @@ def _too_small(case: Case) -> Iterator[Finding]:
         yield Finding(
             rule="too_small",
             severity="note",
-            message=f"the step's own work takes about {case.step_s * 1e6:.1f} µs, less than starting and "
-            "feeding a step takes: its real time is not what is estimated here",
-            remedy="a larger batch, or a CPU: a TPU gains nothing with so small a model",
+            message=f"the step's own work takes about {case.step_s * 1e6:.1f} µs, less than it takes to "
+            "start and feed a step: its real time will differ from this estimate",
+            remedy="a larger batch, or a CPU: a TPU gains nothing on a model this small",
         )
 
 

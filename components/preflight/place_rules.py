@@ -10,9 +10,9 @@ are about 100 MB each. Source: MaxText, guide to data input, for 100 MB; the lim
 NEEDED = {"jax": ("jax", "libtpu"), "tensorflow": ("tensorflow-tpu", "libtpu")}
 """What the Python of a training on a TPU must have, by backend."""
 RUNTIME_REMEDIES = {
-    "jax": "--set train.interpreter=.venv-tpu/bin/python, which `make tpu-compiler` makes; on Vertex AI the "
-    "image of `make image TARGET=training-tpu` trains",
-    "tensorflow": "on Vertex AI the image of `make image TARGET=training-tpu-tensorflow` trains; elsewhere a "
+    "jax": "--set train.interpreter=.venv-tpu/bin/python, which `make tpu-compiler` makes; on Vertex AI "
+    "use the image of `make image TARGET=training-tpu`",
+    "tensorflow": "on Vertex AI use the image of `make image TARGET=training-tpu-tensorflow`; elsewhere a "
     "Python with the packages of requirements-tpu-tensorflow.lock",
 }
 _CONTINENTS = {"us": "us", "nam": "us", "eu": "europe", "eur": "europe", "asia": "asia"}
@@ -58,8 +58,8 @@ def _region(case: Case) -> Iterator[Finding]:
             yield Finding(
                 rule="region",
                 severity="warning",
-                message=f"{address} lies in {region}, the slice is asked for in {case.tpu_region}: what is "
-                "read goes from one region to the other, which is slow and costs money",
+                message=f"{address} is in {region}, but the slice is requested in {case.tpu_region}: "
+                "data is read across regions, which is slow and costs money",
                 remedy=f"a bucket in {case.tpu_region}, or a slice in {region.lower()}",
             )
 
@@ -75,12 +75,12 @@ def _runtime(case: Case) -> Iterator[Finding]:
     needed = NEEDED.get(case.backend, ())
     missing = [name for name in needed if case.runtime is not None and name not in case.runtime]
     if missing:
-        python = case.training_interpreter or "that of the pipeline"
+        python = case.training_interpreter or "the pipeline's own"
         yield Finding(
             rule="runtime",
             severity="note",
-            message=f"the Python of the training, {python}, has no {' and no '.join(missing)}: on a TPU's "
-            "own machine this training would not start",
+            message=f"the training's Python, {python}, lacks {' and '.join(missing)}: on a TPU's own "
+            "machine this training would not start",
             remedy=RUNTIME_REMEDIES[case.backend],
         )
 

@@ -12,8 +12,8 @@ from components.preflight.case import STOPPING, Finding
 
 FORMAT = 1
 WARNING = (
-    "Times and costs are estimates that no hardware has confirmed; prices that are not yours are as others "
-    "quoted them, not checked: docs/tpu.md."
+    "Times and costs are estimates that no hardware has confirmed; prices that you did not set are as "
+    "others quoted them, not checked: docs/tpu.md."
 )
 
 

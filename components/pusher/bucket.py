@@ -293,7 +293,7 @@ class Folder:
         except queue.Empty:
             raise ComponentError(
                 f"{self.address} did not answer within {FIRST_ANSWER_S:.0f} s.",
-                hint="look at the network, and at: gcloud auth application-default print-access-token",
+                hint="check the network, and: gcloud auth application-default print-access-token",
             ) from None
         if error is not None:
             raise error
@@ -324,12 +324,10 @@ class Folder:
                 hint=f"gcloud storage buckets create {GS}{self._name}, or correct push.destination",
             )
         if isinstance(error, DataCorruption):
-            return ComponentError(
-                f"{self.address}: an object did not arrive as it is stored.", hint="try again"
-            )
+            return ComponentError(f"{self.address}: an object was corrupted on the way.", hint="try again")
         return ComponentError(
             f"{self.address} cannot be used: {type(error).__name__}: {said}",
-            hint="when it answers again, go on with the run",
+            hint="when it answers again, resume the run",
         )
 
 

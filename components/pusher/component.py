@@ -122,9 +122,7 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
 
 
 def _check(blessing: ModelBlessing, folder: Path, model: Model) -> None:
-    again = (
-        "let the gate judge again: run from it (--from ModelGate), or where that is not to be had, uncached"
-    )
+    again = "let the gate judge again: run from it (--from ModelGate), or else without the cache"
     if not (folder / "BLESSED").is_file():
         raise ComponentError(
             f"{blessing.uri} is recorded as a blessing, but holds no file BLESSED; nothing is pushed.",
@@ -132,7 +130,7 @@ def _check(blessing: ModelBlessing, folder: Path, model: Model) -> None:
         )
     judged = blessing.get_string_custom_property("current_model")
     if judged != model.uri:
-        judged = judged or "no model that it names"
+        judged = judged or "a model that it does not name"
         raise ComponentError(
             f"{blessing.uri} is about {judged}, not {model.uri}; nothing is pushed.",
             hint=again,

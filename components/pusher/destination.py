@@ -35,10 +35,10 @@ def find_unwritable(base: str) -> str:
         while not there.exists():
             there = there.parent
         if not there.is_dir():
-            return f"{there} is no directory"
+            return f"{there} is not a directory"
         tempfile.TemporaryFile(dir=there).close()
     except OSError as error:
-        return f"{there} takes no files: {error.strerror}"
+        return f"{there} cannot be written to: {error.strerror}"
     return ""
 
 

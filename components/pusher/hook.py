@@ -35,7 +35,7 @@ def run_hook(
         "SLIPWAY_WORKLOAD": workload,
     }
     pushed = f"version {published.version} is pushed, but push.hook"
-    again = "mend it, then go on with the run"
+    again = "fix it, then resume the run"
     try:
         # Nothing to read from: a command that asks something would wait for ever.
         finished = subprocess.run(

@@ -15,8 +15,8 @@ from components.saved_model.digest import CARD, MANIFEST, PICTURE, combined_dige
 SAVED_MODEL = "saved_model.pb"
 """The file that makes a folder a model: with it a server begins to load."""
 
-NO_MANIFEST = f"it has no {MANIFEST} that can be read"
-CHANGED = f"{{name}} is not what its {MANIFEST} says"
+NO_MANIFEST = f"it has no readable {MANIFEST}"
+CHANGED = f"{{name}} does not match its {MANIFEST}"
 
 _FORMAT = 1
 
@@ -150,7 +150,7 @@ def model_contents(folder: Path) -> tuple[list[str], dict[str, int]]:
     if SAVED_MODEL not in sizes:
         raise ComponentError(
             f"{folder} holds no {SAVED_MODEL}, so no server can load it.",
-            hint="train again: run from there (--from Trainer), or where that is not to be had, uncached",
+            hint="train again: run from there (--from Trainer), or else without the cache",
         )
     return folders, sizes
 
@@ -180,7 +180,7 @@ def contents(folder: Path) -> tuple[list[str], dict[str, int]]:
             if path.is_symlink() or not (path.is_dir() or path.is_file()):
                 raise ComponentError(
                     f"{path} is a link or a special file; a model is made of files and folders.",
-                    hint="put a copy of what it stands for in its place",
+                    hint="replace it with a copy of its target",
                 )
             if path.is_dir():
                 folders.append(relative)

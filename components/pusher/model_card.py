@@ -56,7 +56,7 @@ def _data(papers: Mapping[str, Any]) -> Iterator[str]:
         "span": data.get("span"),
         "rows read": data.get("rows_in"),
         "rows by split": ", ".join(f"{name} {rows}" for name, rows in rows_out.items()),
-        "rows left out for want of a label": data.get("unlabelled") or None,
+        "rows left out for lack of a label": data.get("unlabelled") or None,
         "rows rejected": rejected if data.get("rows_in") else None,
         "digest": data.get("digest"),
         "schema's digest": _mapping(papers.get("schema")).get("digest"),
@@ -79,7 +79,7 @@ def _metrics(papers: Mapping[str, Any]) -> Iterator[str]:
         return
     yield "## Metrics"
     yield ""
-    yield "| metric | this model | the one before |"
+    yield "| metric | this model | the previous one |"
     yield "| --- | --- | --- |"
     for name, value in metrics.items():
         yield f"| {_text(name)} | {value:.4g} | {f'{before[name]:.4g}' if name in before else ''} |"
@@ -100,7 +100,7 @@ def _chart(papers: Mapping[str, Any]) -> Iterator[str]:
     yield from chart.lines()
     yield "~~~~"
     if chart.left_out:
-        yield f"and {chart.left_out} slices more; manifest.json has them all."
+        yield f"and {chart.left_out} more slices; manifest.json has them all."
 
 
 def _exports(papers: Mapping[str, Any]) -> Iterator[str]:
@@ -113,7 +113,7 @@ def _exports(papers: Mapping[str, Any]) -> Iterator[str]:
     yield "## Smaller forms"
     yield ""
     rows = _text(report.get("rows", "?"))
-    yield f"The part after the transform, measured on {rows} rows; in brackets the difference to the model:"
+    yield f"The part after the transform, measured on {rows} rows; in brackets the difference from the model:"
     yield ""
     yield f"| form | kB | {' | '.join(map(_text, metrics))} |"
     yield f"| --- | --- |{' --- |' * len(metrics)}"
@@ -127,16 +127,16 @@ def _exports(papers: Mapping[str, Any]) -> Iterator[str]:
 def _limits(papers: Mapping[str, Any]) -> Iterator[str]:
     yield "## Limits"
     yield ""
-    yield "- Known only for data like the above; the metrics say nothing of other sources or times."
+    yield "- Valid only for data like the above; the metrics say nothing about other sources or times."
     gate = _mapping(papers.get("gate"))
     for reason in _list(gate.get("reasons")):
         yield f"- The gate said: {_text(reason)}."
     for override in _list(gate.get("overrides")):
-        yield f"- **Passed against the gate**: {_text(_worded(override))}"
+        yield f"- **Passed despite the gate**: {_text(_worded(override))}"
     for override in _list(_mapping(papers.get("data_gate")).get("overrides")):
-        yield f"- **The data passed against its gate**: {_text(_worded(override))}"
+        yield f"- **The data passed despite its gate**: {_text(_worded(override))}"
     if not _mapping(papers.get("slices")).keys() - {"overall"}:
-        yield "- Not looked at by slice: it may be worse for some groups than overall."
+        yield "- Not evaluated by slice: it may be worse for some groups than overall."
 
 
 def _call(papers: Mapping[str, Any]) -> Iterator[str]:
@@ -159,7 +159,7 @@ def _call(papers: Mapping[str, Any]) -> Iterator[str]:
     body = json.dumps({"signature_name": "serve_raw", "instances": [example]})
     path = f"http://127.0.0.1:8501/v1/models/{papers.get('workload') or 'NAME'}:predict"
     command = f"curl -d {shlex.quote(body)} {shlex.quote(path)}"
-    yield "With a server of TF Serving's REST API on this machine (values of your own in place of these):"
+    yield "With a server of TF Serving's REST API on this machine (replace the values with your own):"
     yield ""
     yield "~~~~sh"
     yield command.replace("~~~~", "")

@@ -161,7 +161,7 @@ def _newest(base: Path) -> tuple[int, Path] | None:
     real = Path(os.path.realpath(path))
     if not real.is_relative_to(os.path.realpath(base)):
         raise ComponentError(
-            f"{path} is a link out of {base}, to {real}; nobody can vouch for what lies there.",
+            f"{path} is a link out of {base}, to {real}; its content cannot be verified.",
             hint=f"remove the link: rm {path}",
         )
     return version, path
@@ -224,8 +224,8 @@ def _errors_named(base: Path) -> Iterator[None]:
         yield
     except OSError as error:
         where = f" ({error.filename})" if error.filename and str(error.filename) != str(base) else ""
-        remedy = _REMEDIES.get(error.errno or 0, "see to the disk")
+        remedy = _REMEDIES.get(error.errno or 0, "check the disk")
         raise ComponentError(
             f"The model cannot be published to {base}{where}: {error.strerror or error}.",
-            hint=f"{remedy}, then go on with the run",
+            hint=f"{remedy}, then resume the run",
         ) from error

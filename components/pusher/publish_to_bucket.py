@@ -80,7 +80,7 @@ def publish_to_bucket(model_folder: Path, *, base: str, papers: Mapping[str, Any
         with contextlib.closing(Folder(base, writer=secrets.token_hex(16))) as folder:
             return _publish(folder, model_folder, sizes, papers)
     except OSError as error:
-        raise ComponentError(f"{model_folder} cannot be read: {error}.", hint="see to the disk") from error
+        raise ComponentError(f"{model_folder} cannot be read: {error}.", hint="check the disk") from error
 
 
 def _publish(
@@ -149,7 +149,7 @@ def verify_in_bucket(folder: Folder, version: int) -> str:
         return problem
     for name, entry in manifest.files.items():
         if hashlib.sha256(folder.read(seen[name])).hexdigest() != entry.sha256:
-            return f"{name} is not what its {MANIFEST} says"
+            return f"{name} does not match its {MANIFEST}"
     return ""
 
 
@@ -212,7 +212,7 @@ def _write(folder: Folder, version: int, files: Mapping[str, _File]) -> None:
         strange = (wrong or sorted(there.keys() - places.keys()))[0]
         raise ComponentError(
             f"{folder.address}/{strange} is not what was uploaded; version {version} is not published.",
-            hint="push again; if it stays so, see who else writes there",
+            hint="push again; if it happens again, find out who else writes there",
         )
     staged = there[_staged(version)]
     folder.copy(staged, f"{version}/{SAVED_MODEL}")

@@ -54,5 +54,5 @@ def next_version(taken: Iterable[int], *, base: str) -> int:
     """
     version = max(int(time.time()), max(taken, default=0) + 1)
     if version > LARGEST_VERSION:
-        raise ComponentError(f"{base} holds the largest version there can be.", hint="rename it")
+        raise ComponentError(f"{base} holds the largest possible version.", hint="rename it")
     return version

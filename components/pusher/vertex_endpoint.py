@@ -103,7 +103,7 @@ class VertexEndpoint:
             raise ComponentError(
                 f"{name} is {found.artifact_uri}, not {published.address}; version {published.version} is "
                 "pushed, but not deployed.",
-                hint="remove that model from the registry, then go on with the run",
+                hint="remove that model from the registry, then resume the run",
             )
         return name
 
@@ -197,7 +197,7 @@ class VertexEndpoint:
         from google.api_core.exceptions import Forbidden, GoogleAPIError, Unauthorized
         from google.auth.exceptions import GoogleAuthError
 
-        again = "then go on with the run"
+        again = "then resume the run"
         try:
             yield
         except (Forbidden, Unauthorized) as error:

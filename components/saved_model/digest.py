@@ -42,7 +42,7 @@ def require_unchanged(model: str, digest: str, *, earlier: Mapping[str, str]) ->
         if was not in ("", digest):
             raise ComponentError(
                 f"{model} changed after it was {done}: the SHA-256 over its files was {was[:12]}, and is "
-                f"{digest[:12]} now. What changed it is not known; it is neither blessed nor pushed.",
-                hint="train again: run from there (--from Trainer), or where that is not to be had, uncached",
+                f"{digest[:12]} now. It is not known what changed it; it is neither blessed nor pushed.",
+                hint="train again: run from there (--from Trainer), or else without the cache",
                 start="Trainer",
             )

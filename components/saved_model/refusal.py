@@ -20,11 +20,11 @@ def in_words(message: str) -> str:
         fields = found.groupdict()
         count = int(fields.get("found") or 0)
         if not count:
-            return f"{fields['name']} has no value, and the model needs one in every row"
+            return f"{fields['name']} has no value, but the model needs one in every row"
         needed = fields["needed"] or "1"
-        return f"{fields['name']} has {count} values, and the model needs {needed} in every row"
+        return f"{fields['name']} has {count} values, but the model needs {needed} in every row"
     if found := _TYPE.search(message):
         holds = _TYPES.get(found["found"], "another type")
         needs = _TYPES.get(found["needed"], found["needed"])
-        return f"{found['name']} holds {holds}, and the model needs {needs}"
+        return f"{found['name']} holds {holds}, but the model needs {needs}"
     return message

@@ -155,4 +155,4 @@ class LiveModel:
         self._refused[version] = _Refused(self._clock() + pause_s, pause_s, told)
         if before is None or before.told != told:
             _log.debug("Version %d cannot be served.", version, exc_info=True)
-            self._tell(f"Not serving version {version}, to be tried again: {told}")
+            self._tell(f"Not serving version {version}, will retry: {told}")

@@ -59,7 +59,7 @@ class ModelServer(ThreadingHTTPServer):
     def __init__(self, *, name: str, host: str, port: int, token: str = "") -> None:
         if not token and not is_loopback(host):
             raise ComponentError(
-                f"{host} can be reached from other machines, and nothing asks them who they are.",
+                f"{host} can be reached from other machines, and they would not be authenticated.",
                 hint="set SLIPWAY_SERVE_TOKEN to a secret that clients send as Authorization: Bearer ...",
             )
         self.name, self.token = name, token
@@ -138,9 +138,7 @@ class _Handler(BaseHTTPRequestHandler):
         # Python takes any white space between the parts of the first line, also beyond ASCII.
         is_odd = self.requestline.split() != self.requestline.split(" ")
         if self._lines.is_malformed or twice or is_odd:
-            self.send_error(
-                400, f"The header {twice[0]} stands there twice." if twice else "Malformed request."
-            )
+            self.send_error(400, f"The header {twice[0]} appears twice." if twice else "Malformed request.")
             return False
         return True
 

@@ -214,7 +214,7 @@ def _numbers(name: str, value: Any, dtype: str) -> Array:
     with np.errstate(over="ignore"):
         typed = found.astype(_FLOATS.get(dtype, dtype))
     if dtype in _FLOATS and (np.isinf(typed) & np.isfinite(found)).any():
-        raise RequestError(f"Input {name!r} holds a number beyond what a {dtype} can be.")
+        raise RequestError(f"Input {name!r} holds a number that {dtype} cannot hold.")
     return typed
 
 
@@ -225,7 +225,7 @@ def _in_range(found: Array, dtype: str) -> bool:
 
 def _null(name: str, dtype: str) -> RequestError:
     remedy = f"; an empty cell is {_EMPTY_CELLS[dtype]}" if dtype in _EMPTY_CELLS else ""
-    return RequestError(f"Input {name!r} holds null, which is no {dtype}{remedy}.")
+    return RequestError(f"Input {name!r} holds null, not {dtype}{remedy}.")
 
 
 def _kinds(value: Any) -> set[type]:

@@ -29,7 +29,7 @@ def read_rows(files: Iterable[str], *, rows: int, seed: int = 1) -> list[bytes]:
             break
     if not found:
         raise ComponentError(
-            "the eval split holds no example to ask the model about", hint="look at data.split"
+            "the eval split has no example to query the model with", hint="look at data.split"
         )
     drawn = random.Random(seed)  # noqa: S311 (a sample, no secret)
     return drawn.sample(found, min(rows, len(found)))

@@ -31,22 +31,22 @@ def why_stock(
         parameters: the node's.
     """
     if runner != LOCAL_RUNNER:
-        return f"the work is {runner}'s"
+        return f"the runner is {runner}"
     if workers != 1:
-        asked = f"{workers} workers" if workers else "as many workers as there are cores"
-        return f"Beam is asked for {asked}"
+        asked = f"{workers} workers" if workers else "one worker per core"
+        return f"Beam is set to {asked}"
     if len(examples) != 1:
         return f"there are {len(examples)} artifacts of examples"
     for uri, payload, files in examples:
         if "://" in uri:
-            return "the examples lie in a bucket"
+            return "the examples are in a bucket"
         if (payload, files) != (_EXAMPLES, _FILES):
             return f"the examples are {payload} in {files}"
     if not parameters.get("disable_statistics"):
-        return "statistics are wanted"
+        return "statistics are requested"
     for key in ("analyzer_cache", "updated_analyzer_cache"):
         if key in outputs:
-            return "a cache of the analysis is wanted"
+            return "an analyzer cache is requested"
     if parameters.get("force_tf_compat_v1"):
         return "force_tf_compat_v1 is set"
     if further := sorted(name for name, value in parameters.items() if value and name not in _KNOWN):

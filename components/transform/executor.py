@@ -45,7 +45,7 @@ class Executor(tfx_executor.Executor):  # type: ignore[misc]
             try:
                 self._transform(input_dict, output_dict, exec_properties)
             except UnknownOperationError as unknown:
-                why = f"ours has no {unknown}"
+                why = f"ours does not support {unknown}"
             else:
                 return
         logging.info("Transform runs TFX's own executor: %s", why)
@@ -136,6 +136,6 @@ def _files(examples: Sequence[Any], split: str) -> list[str]:
     if not files:
         raise ComponentError(
             f"the split {split!r} has no file of examples in {folder}",
-            hint="what made the examples writes one file at least for each split, also where it has no row",
+            hint="write at least one file for each split, even if it has no rows",
         )
     return files

@@ -29,7 +29,7 @@ def told_in_words(errors: type[Exception]) -> Iterator[None]:
         sentence, place = in_words(str(error))
         raise ComponentError(
             f"preprocessing_fn fails at some rows: {sentence}" + (f" ({place})" if place else ""),
-            hint="make it take such values, or keep them out of the data",
+            hint="make it handle such values, or remove them from the data",
         ) from error
 
 

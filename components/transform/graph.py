@@ -168,7 +168,7 @@ def trace(function: Callable[..., Any], specs: Mapping[str, Any], *, temporary: 
         )
     if variables := graph.get_collection(tf.compat.v1.GraphKeys.TRAINABLE_VARIABLES):
         raise ComponentError(
-            f"preprocessing_fn makes {variables[0].name}, a variable to be trained; it holds constants only",
+            f"preprocessing_fn makes {variables[0].name}, a trainable variable; it may hold constants only",
             hint="train it in the model",
         )
     inputs = tf2_utils.get_structured_inputs_from_func_graph(graph)

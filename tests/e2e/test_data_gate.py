@@ -63,13 +63,13 @@ def test_new_category_stops_the_run_with_rows_and_remedy(stopped, place, local_r
     finished, run = stopped.finished, stopped.record
     assert finished.returncode == 3
     assert "Traceback" not in finished.stderr
-    assert 'hold "Voucher", which its domain lacks; limit 0' in finished.stderr
+    assert 'hold "Voucher", not in its domain; limit 0' in finished.stderr
     assert "rows: trips.csv line " in finished.stderr
     assert f'in {place.schema}: add "Voucher" to the domain of payment_type' in finished.stderr
     assert (run["state"], run["exit_code"]) == ("stopped", 3)
     assert run["nodes"][-1]["state"] == "skipped"
     shown = local_runner("show", run["run_id"], *place.output).stdout
-    assert 'hold "Voucher", which its domain lacks' in shown
+    assert 'hold "Voucher", not in its domain' in shown
 
 
 def test_accepted_once_it_passes_with_all_before_the_gate_cached(stopped, record, place, warm_runner):

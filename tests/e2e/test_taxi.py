@@ -334,7 +334,7 @@ def test_what_both_gates_refuse_passes_with_reasons_that_stand_in_run_verdict_an
     uri = gates["DataGate"]["outputs"]["verdict"][0]["uri"]
     accepted = json.loads(Path(uri, "verdict.json").read_text(encoding="utf-8"))
     assert (accepted["passed"], accepted["accepted"]) == (True, "a short month")
-    assert accepted["lines"][0] == "15,002 rows in all, needs 20,000"
+    assert accepted["lines"][0] == "15,002 rows in total, needs 20,000"
     manifest = json.loads(Path(record["pushed"]["path"], "manifest.json").read_text(encoding="utf-8"))
     assert manifest["gate"]["overrides"] == [blessed]
     assert manifest["data_gate"]["overrides"] == [{"reason": "a short month"}]

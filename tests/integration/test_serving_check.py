@@ -104,9 +104,9 @@ def test_wrong_model_is_stopped_for_each_of_its_faults(served, rows):
     report, found = reasons(served(wrong), rows, max_p99_ms=0.01)
     said = "\n".join(found)
     assert "1 of 300 answers are NaN or infinite" in said
-    assert "answers as training does a number against none" in said
+    assert "answers as training does a number in only one of them" in said
     assert "the transform differs in x_scaled by 0.99" in said
-    assert "the transform or the model looks at the batch" in said
+    assert "the transform or the model depends on the batch" in said
     assert "shop never seen before is refused with InvalidArgumentError" in said
     assert "n missing" not in said, "a row without a required column may be refused"
     assert "serving: p99 of 1 row" in said

@@ -7,8 +7,8 @@ from components.data_gate.statistics import Kind, Statistics
 
 _KINDS: dict[Kind, str] = {"int": "whole numbers", "float": "numbers", "text": "text"}
 _RETIRE = (
-    "if it is meant, the last blessed model cannot be evaluated on such rows: retire it as the baseline "
-    "(`baseline --clear`)"
+    "if this is intended, retire the last blessed model as the baseline (`baseline --clear`): it cannot be "
+    "evaluated on such rows"
 )
 
 
@@ -32,12 +32,12 @@ def find_changed_columns(
         if name in skip:
             continue
         if name not in now:
-            remedy = "put the column back; without it, what is made of it cannot be computed"
+            remedy = "put the column back; features made from it cannot be computed without it"
             yield Finding(
                 rule="columns",
                 feature=name,
                 splits=tuple(statistics),
-                what="the reference has this column, the data has not",
+                what="the reference has this column, the data does not",
                 remedy=f"{remedy}; {_RETIRE}" if is_blessed else remedy,
             )
         elif is_blessed and kind in _KINDS and now[name] in _KINDS and kind != now[name]:
@@ -46,7 +46,7 @@ def find_changed_columns(
                 feature=name,
                 splits=tuple(statistics),
                 what=f"it holds {_KINDS[now[name]]}, in the reference {_KINDS[kind]}",
-                remedy=f"bring the old kind back, or declare it in the schema; {_RETIRE}",
+                remedy=f"restore the old type, or declare the new one in the schema; {_RETIRE}",
                 query=RowQuery(name),
             )
 

@@ -102,7 +102,7 @@ def _texts_differ(
         measured=distance,
         limit=limit,
         key=key,
-        remedy=f"look why; if it is right, {raised(key, distance)}",
+        remedy=f"find out why; if it is right, {raised(key, distance)}",
         query=RowQuery(now.name, values=(risen,)),
     )
 
@@ -131,7 +131,7 @@ def _numbers_differ(
         measured=distance,
         limit=limit,
         key=key,
-        remedy=f"look why; if it is right, {raised(key, distance)}",
+        remedy=f"find out why; if it is right, {raised(key, distance)}",
         query=query,
     )
 
@@ -155,7 +155,7 @@ def _scaled(
         measured=factor,
         limit=limit,
         key=key,
-        remedy=f"bring them back to the old unit; if it is right, raise {key} above {needed:.3g}",
+        remedy=f"convert them back to the old unit; if it is right, raise {key} above {needed:.3g}",
         query=RowQuery(now.name),
     )
 

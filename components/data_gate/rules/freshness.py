@@ -42,7 +42,7 @@ def find_staleness(
     if newest_s is None:
         yield _finding(
             wanted.column,
-            "holds no time: seconds since 1970 or ISO 8601 dates are wanted",
+            "holds no time: it must hold seconds since 1970 or ISO 8601 dates",
             remedy=f"correct {SECTION}.freshness.column",
         )
         return
@@ -53,7 +53,7 @@ def find_staleness(
             f"the newest value, {_date(newest_s)}, lies in the future"
             f"{_counted_after(statistics, wanted.column, now_s + _AHEAD_S)}",
             query=_later_than(statistics, wanted.column, now_s + _AHEAD_S),
-            remedy="look whether it is in seconds since 1970, and at the clock that wrote it",
+            remedy="check that it is in seconds since 1970, and the clock that wrote it",
         )
         return
     age_days = max(now_s - newest_s, 0.0) / _DAY_S
@@ -64,7 +64,7 @@ def find_staleness(
             measured=age_days,
             limit=wanted.max_age_days,
             key=f"{SECTION}.freshness.max_age_days",
-            remedy=f"bring newer data, or raise {SECTION}.freshness.max_age_days",
+            remedy=f"provide newer data, or raise {SECTION}.freshness.max_age_days",
             query=latest,
         )
     before_s = newest(reference, wanted.column)
@@ -86,7 +86,7 @@ def _moved(newest_s: float, before_s: float, wanted: Freshness, elapsed_s: float
             measured=behind_days,
             limit=wanted.max_behind_days,
             key=f"{SECTION}.freshness.max_behind_days",
-            remedy=f"look whether this is the right file; else raise {SECTION}.freshness.max_behind_days",
+            remedy=f"check that this is the right file; otherwise raise {SECTION}.freshness.max_behind_days",
         )
     if elapsed_s is None:
         return
@@ -96,11 +96,11 @@ def _moved(newest_s: float, before_s: float, wanted: Freshness, elapsed_s: float
         yield _finding(
             wanted.column,
             f"the newest value went from {_date(before_s)} in the reference to {_date(newest_s)}, "
-            f"{_days(ahead_days)} more than went by since that was judged",
+            f"{_days(ahead_days)} more than have passed since it was judged",
             measured=ahead_days,
             limit=wanted.max_ahead_days,
             key=f"{SECTION}.freshness.max_ahead_days",
-            remedy="look whether the times were shifted; if earlier data is read faster than it was made, "
+            remedy="check whether the times were shifted; if you read a history faster than it was made, "
             f"raise {SECTION}.freshness.max_ahead_days above {ahead_days:,.0f}",
         )
 
@@ -116,12 +116,12 @@ def _median_fell(statistics: Statistics, reference: Statistics, wanted: Freshnes
         _, query = numbers_moved(fullest[0], fullest[1], there="")
         yield _finding(
             wanted.column,
-            f"half of the values are older than {_date(now[1])}, in the reference than {_date(then[0])}: "
-            f"{_days(behind_days)} earlier",
+            f"half of the values are older than {_date(now[1])}, in the reference older "
+            f"than {_date(then[0])}: {_days(behind_days)} earlier",
             measured=behind_days,
             limit=wanted.max_behind_days,
             key=f"{SECTION}.freshness.max_behind_days",
-            remedy="look whether times were shifted, or old rows came in again; else raise "
+            remedy="check whether times were shifted, or old rows came in again; otherwise raise "
             f"{SECTION}.freshness.max_behind_days above {behind_days:,.0f}",
             query=query,
         )

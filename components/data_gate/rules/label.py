@@ -53,9 +53,9 @@ def _missing(feature: FeatureStatistics, split: str, limit: float, is_needed: bo
     if feature.missing_share > limit:
         name = key("max_label_missing_share")
         others = (
-            "the schema gives the label a shape, and no row without it can be read"
+            "the schema gives the label a shape, so rows without it cannot be read"
             if is_needed
-            else f"a preprocessing_fn that copes with them allows {name} above {feature.missing_share:.4f}"
+            else f"if preprocessing_fn handles them, set {name} above {feature.missing_share:.4f}"
         )
         yield Finding(
             rule="label",
@@ -87,7 +87,7 @@ def _constant(label: str, found: dict[str, FeatureStatistics]) -> Finding:
         feature=label,
         splits=tuple(found),
         what=f"all {rows:,} labels are {value}: there is nothing to learn",
-        remedy="look at what fills this column, and at data.label",
+        remedy="check what fills this column, and data.label",
         query=RowQuery(label),
     )
 
@@ -125,7 +125,7 @@ def _shift(
         measured=distance,
         limit=limits.max_label_shift,
         key=name,
-        remedy=f"look why the labels moved; if it is right, {raised(name, distance)}",
+        remedy=f"find out why the labels shifted; if correct, {raised(name, distance)}",
         query=query,
     )
 

@@ -54,6 +54,6 @@ def find_label_noise(
         measured=measured,
         limit=limit,
         key=name,
-        remedy=f"look at where these labels come from; if they are right, raise {name} above {measured:.3f}",
+        remedy=f"check where these labels come from; if they are right, raise {name} above {measured:.3f}",
         query=query,
     )

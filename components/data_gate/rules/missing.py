@@ -64,7 +64,7 @@ def _below_schema(
         return None
     # Two decimals, rounded down: the next rows will not be exactly these.
     edit = Edit("set_presence", feature.name, number=int((1 - feature.missing_share) * 100) / 100)
-    words = f"fill them: the schema wants {percent(allowed.min_fraction)}"
+    words = f"fill them: the schema requires {percent(allowed.min_fraction)}"
     if not schema_file:
         return _finding(feature, split, 1 - allowed.min_fraction, "", words)
     words += f"; or in {schema_file}: set the presence of {feature.name} to min_fraction: {edit.number:g}"

@@ -38,10 +38,10 @@ def find_row_counts(statistics: Statistics, reference: Statistics, limits: Limit
             rule="rows",
             feature="",
             splits=(),
-            what=f"{counted(rows, 'row')} in all, needs {limits.min_rows:,}",
+            what=f"{counted(rows, 'row')} in total, needs {limits.min_rows:,}",
             measured=rows,
             key=key("min_rows"),
-            remedy=f"bring more rows, or lower {key('min_rows')}",
+            remedy=f"add rows, or lower {key('min_rows')}",
         )
     before = total_rows(reference)
     change = (rows - before) / before if before else 0.0
@@ -56,7 +56,7 @@ def find_row_counts(statistics: Statistics, reference: Statistics, limits: Limit
             measured=abs(change),
             limit=limits.max_row_change,
             key=key("max_row_change"),
-            remedy="look whether files are missing or there twice; if it is right, raise "
+            remedy="check whether files are missing or duplicated; if it is right, raise "
             f"{key('max_row_change')} above {abs(change):.2f}",
         )
 
@@ -86,7 +86,7 @@ def find_duplicates(
             measured=measured,
             limit=limits.max_duplicate_share,
             key=key("max_duplicate_share"),
-            remedy="look whether a file is there twice; if such rows are natural, raise "
+            remedy="check whether a file is there twice; if such rows are normal, raise "
             f"{key('max_duplicate_share')} above {measured:.2f}",
             query=RowQuery(next(iter(examples[0])), like=tuple(examples)) if examples else None,
         )

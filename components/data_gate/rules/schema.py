@@ -118,7 +118,7 @@ def _outside_domain(group: Sequence[Anomaly], context: Context) -> Finding | Non
         rule="domain",
         feature=name,
         splits=_splits(group),
-        what=f"{share(part, whole)} hold {quoted(values)}, which its domain lacks",
+        what=f"{share(part, whole)} hold {quoted(values)}, not in its domain",
         measured=measured,
         limit=limit,
         key=context.limits.key(name, "max_out_of_domain_share"),
@@ -192,11 +192,11 @@ def _other(group: Sequence[Anomaly], context: Context) -> Finding:
     # Of a column that is lost there are no rows, and what the data set lacks as a whole has no column.
     query = RowQuery(name) if name and kind != _LOST else None
     if kind == _LOST:
-        what = "the schema has this column, the data has not"
+        what = "the schema has this column, the data does not"
         edits = (Edit("deprecate", name),)
         remedy = _accept(f"mark {name} as DEPRECATED", context, "put the column back")
     elif kind == _NEW:
-        what = "the data has this column, the schema has not"
+        what = "the data has this column, the schema does not"
         found = _of_splits(group, context)
         edits = (Edit("add_feature", name, text=_type(found)),)
         remedy = _accept(

@@ -161,7 +161,7 @@ def require_two_values(labels: npt.NDArray[Any]) -> None:
     if len(np.unique(labels)) < 2:
         raise ComponentError(
             "the label is the same in every row of the train split: there is nothing to learn",
-            hint="look at data.split, and at what the label is made of",
+            hint="check data.split, and what the label is made from",
         )
 
 

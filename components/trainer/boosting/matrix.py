@@ -75,8 +75,8 @@ class Columns:
         for name, part in parts.items():
             if not np.isfinite(part).all():
                 raise ComponentError(
-                    f"the feature {name} has values that are no finite numbers",
-                    hint="fill them in preprocessing_fn; the trees see another feature that says where",
+                    f"the feature {name} has values that are not finite",
+                    hint="fill them in preprocessing_fn, and add a feature that says where",
                 )
         flat = [part.reshape(len(part), -1).astype(np.float32) for part in parts.values()]
         return np.concatenate(flat, axis=1)

@@ -46,7 +46,7 @@ def _require_known_shapes(layer: Any) -> None:
         return
     for tensor in tensors:
         if keras.backend.standardize_dtype(tensor.dtype) == "string":
-            raise _refused(layer, "it works on strings", "make whole numbers of them in preprocessing_fn")
+            raise _refused(layer, "it works on strings", "convert them to integers in preprocessing_fn")
         if None in tensor.shape[1:]:
             raise _refused(
                 layer,
@@ -89,7 +89,7 @@ def _compile_with_jax(layer: Any, inputs: Any, batch_size: int) -> None:
 
 def _refused(layer: Any, rule: str, remedy: str) -> ComponentError:
     return ComponentError(
-        f"no TPU computes the layer {layer.name!r} ({type(layer).__name__}): {rule}", hint=remedy
+        f"a TPU cannot compute the layer {layer.name!r} ({type(layer).__name__}): {rule}", hint=remedy
     )
 
 

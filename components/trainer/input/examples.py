@@ -142,7 +142,7 @@ def open_splits(job: TrainingJob, devices: Devices) -> tuple[Examples, Examples 
         return train, held
     if not isinstance(train, HeldExamples):
         raise ComponentError(
-            "train.early_stopping holds rows out of those in memory or in a file, and these are streamed",
+            "train.early_stopping needs rows in memory or in a file, but these are streamed",
             hint="set train.input.cache to file, or train.early_stopping.patience to null",
         )
     return train.held_out()

@@ -70,7 +70,7 @@ def build_model(features: Mapping[str, Feature], hyperparameters: Mapping[str, A
     if settings.held_out not in get_args(HeldOut):
         raise ComponentError(
             f"train.hyperparameters.held_out is {settings.held_out!r}, and must be 'rows' or 'blocks'",
-            hint="blocks where neighbouring rows are of one person or one time; else rows",
+            hint="blocks if neighbouring rows share a person or a time; otherwise rows",
         )
     outputs = outputs_of(settings.classes)
     columns = columns_with_texts(features, outputs)
@@ -154,7 +154,7 @@ def fit(model: keras.Model, rows: Rows, hyperparameters: Mapping[str, Any]) -> N
 def _words(grown: Grown) -> str:
     rounds = f"{grown.trees.n_iter_} rounds of boosted trees" if grown.trees is not None else ""
     if not grown.share:
-        return "a linear model, as no trees beside it predicted the rows held out better"
+        return "a linear model alone: trees beside it did not predict the held-out rows better"
     return rounds if grown.linear is None else f"{rounds}, {grown.share:.0%}, and a linear model"
 
 

@@ -45,7 +45,7 @@ def image_input(
     size = tuple(shape or feature.shape)
     if len(size) not in (2, 3) or math.prod(size) != math.prod(feature.shape):
         raise ComponentError(
-            f"feature {name} of shape {feature.shape} is no image of shape {size}",
+            f"feature {name} of shape {feature.shape} is not an image of shape {size}",
             hint="set train.hyperparameters.image_shape to [height, width] or [height, width, channels]",
         )
     if scale is None:

@@ -144,7 +144,9 @@ class VertexTraining:
             is_clear = 400 <= code < 500 or isinstance(cause, GoogleAuthError)
             raise ComponentError(
                 f"Vertex AI did not {what} the training job: {f'{code} ' if code else ''}{told}",
-                hint=_REMEDY if is_clear else f"look whether it runs, and cancel it there: {self.link}",
+                hint=_REMEDY
+                if is_clear
+                else f"check whether it is running, and cancel it there: {self.link}",
             ) from error
 
 

@@ -11,7 +11,7 @@ def test_folder_of_the_user_s_has_to_be_there_and_to_hold_statistics(tmp_path):
     from components.data_gate.reference import find_reference
 
     nowhere = str(tmp_path / "nowhere")
-    with pytest.raises(ComponentError, match="nowhere is not there, and data_gate names it as a folder of"):
+    with pytest.raises(ComponentError, match="nowhere does not exist, and data_gate names it as a folder of"):
         find_reference([(nowhere, nowhere)], digest="d")
     with pytest.raises(ComponentError, match="holds no statistics"):
         find_reference([(str(tmp_path), str(tmp_path))], digest="d")

@@ -108,7 +108,7 @@ def flip_labels(trips):
 SPOILED = {
     "a column dropped": (
         lambda trips: trips.drop(columns="trip_miles"),
-        ("schema", "trip_miles", "the schema has this column, the data has not"),
+        ("schema", "trip_miles", "the schema has this column, the data does not"),
     ),
     "a column emptied": (
         lambda trips: trips.assign(pickup_latitude=""),
@@ -128,7 +128,7 @@ SPOILED = {
     ),
     "a new category": (
         some("payment_type", 500, "Voucher"),
-        ("domain", "payment_type", 'hold "Voucher", which its domain lacks'),
+        ("domain", "payment_type", 'hold "Voucher", not in its domain'),
     ),
     "time shifted back": (
         each("trip_start_timestamp", lambda cell: str(int(cell) - 2 * 365 * 86_400)),
@@ -166,7 +166,7 @@ SPOILED = {
     ),
     "time shifted forward, still in the past": (
         each("trip_start_timestamp", lambda cell: str(int(cell) + 2 * 365 * 86_400)),
-        ("freshness", "trip_start_timestamp", "more than went by since that was judged"),
+        ("freshness", "trip_start_timestamp", "more than have passed since it was judged"),
     ),
     "a third of the times shifted back": (
         lambda trips: trips.assign(
@@ -254,7 +254,9 @@ def test_span_that_was_named_and_never_passed_is_no_silent_pass(gate):
     nothing = SimpleNamespace(
         **dict.fromkeys(("examples", "quarantine", "statistics", "schema", "anomalies"))
     )
-    with pytest.raises(ComponentError, match="names span 7, of which no data has passed this gate yet"):
+    with pytest.raises(
+        ComponentError, match="names span 7, but no data of that span has passed this gate yet"
+    ):
         gate(nothing, span=7)
 
 

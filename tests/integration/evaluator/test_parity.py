@@ -321,7 +321,7 @@ def test_what_is_wrong_with_rows_is_said_in_words(saved, evaluate, tmp_path, run
     row = {"whole": [1], "label": [1.0], "candidate": [0.5], "text": ["a"]}
     models = {"candidate": saved(tmp_path / "model", "candidate", outputs=1, labels=1)}
     for wrong, sentence in {
-        "candidate=nan": "the candidate model answers NaN to 1 of 2 rows of the eval split, and auc cannot",
+        "candidate=nan": "the candidate model answers NaN to 1 of 2 rows of the eval split, so auc cannot",
         "label=3": "a label of the eval split is 3, and a metric that counts positives needs labels from",
         "candidate=": "the candidate model refuses rows of the eval split: candidate has no value",
     }.items():
@@ -342,7 +342,7 @@ def test_baseline_of_other_columns_is_told_and_the_engine_s_own_hint_is_left_roo
     with pytest.raises(ComponentError) as told:
         evaluate(examples, config_of("binary", []), models)
     assert told.value.message == (
-        "the baseline model refuses rows of the eval split: baseline has no value, and the model needs one "
+        "the baseline model refuses rows of the eval split: baseline has no value, but the model needs one "
         "in every row"
     )
     assert told.value.hint == ""

@@ -230,7 +230,7 @@ def test_too_many_bad_rows_stop_the_run_with_counts_and_places(run, tmp_path):
     with pytest.raises(ComponentError) as caught:
         run(tmp_path, {"all": "a.csv"})
     limit = "more than data.max_bad_share (0.10%)"
-    assert f"2 of 3 rows (66.67%) are no examples, {limit}" in caught.value.message
+    assert f"2 of 3 rows (66.67%) could not be read, {limit}" in caught.value.message
     assert "1 too few fields, 1 too many fields" in caught.value.message
     assert "a.csv line 3: too few fields (1 fields, not 2): 3" in caught.value.message
 
@@ -350,6 +350,6 @@ def test_examples_in_zstd_are_read_by_the_reader_of_tfxs_components(run, tmp_pat
 def test_files_without_a_row_are_named(run, tmp_path):
     for name in "ab":
         (tmp_path / f"{name}.csv.gz").write_bytes(gzip.compress(b"n,s\n"))
-    with pytest.raises(ComponentError, match=r"/a\.csv\.gz and 1 more: no row is in there") as caught:
+    with pytest.raises(ComponentError, match=r"/a\.csv\.gz and 1 more: it has no rows") as caught:
         run(tmp_path, {"all": "*.gz"})
     assert caught.value.hint == "a table needs rows below its header"

@@ -93,7 +93,7 @@ def test_corrupted_object_is_never_taken(cloud, content):
     cloud.put("b", "d/1.csv", content)
     [file] = list_files("gs://b/d/1.csv")
     cloud.spoil("corrupt", times=20)
-    with pytest.raises(FileError, match="did not arrive as it is stored: its checksum differs"):
+    with pytest.raises(FileError, match="was corrupted on the way: its checksum differs"):
         read(file)
 
 
@@ -113,7 +113,7 @@ def test_object_replaced_while_it_is_read_is_not_mixed(cloud, content):
         FileError, match=r"gs://b/1\.csv was deleted or replaced after it was listed"
     ) as caught:
         read(file)
-    assert caught.value.hint == "run again when nothing writes there"
+    assert caught.value.hint == "run again once nothing is writing there"
 
 
 def test_object_deleted_after_it_was_listed_is_named(cloud):

@@ -325,7 +325,7 @@ def test_deployment_that_broke_off_is_completed_by_the_next(service, deploy, ste
     service.fail(step, 400)
     with pytest.raises(ComponentError, match="version 7 is pushed, but not deployed") as raised:
         deploy(7)
-    assert "go on with the run" in raised.value.hint
+    assert "resume the run" in raised.value.hint
     deploy(7)
     assert shares(service) == {"7": 100}
     assert len(service.models) == 1

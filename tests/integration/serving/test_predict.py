@@ -219,7 +219,7 @@ def test_names_that_are_not_those_of_the_answers_are_not_told(run, pushed, tmp_p
 def test_damaged_version_predicts_nothing(run, pushed, tmp_path):
     (pushed(3).path / "saved_model.pb").write_bytes(b"evil")
     (tmp_path / "in.csv").write_text("fare,company\n1,a\n", encoding="utf-8")
-    with pytest.raises(ComponentError, match=r"is not used: saved_model\.pb is not what"):
+    with pytest.raises(ComponentError, match=r"is not used: saved_model\.pb does not match"):
         run(tmp_path / "in.csv")
 
 

@@ -177,7 +177,7 @@ def test_model_that_no_tpu_computes_is_refused_before_training(job, tmp_path, tp
     changed = tpu(job, hyperparameters={"python": True})
     code, output = run_against_the_double(changed, tmp_path, TPU_NAME="local")
     assert code == 1
-    assert "no TPU computes the layer 'printed' (Printed)" in output
+    assert "a TPU cannot compute the layer 'printed' (Printed)" in output
     assert '"event": "start"' not in output
 
 
@@ -209,5 +209,7 @@ def test_models_that_come_along_pass_on_jax_and_a_shape_that_depends_on_values_d
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     longer, words = done.stdout.splitlines()
-    assert longer.startswith("no TPU computes the layer 'longer' (Longer): XLA does not compile it")
-    assert words.startswith("no TPU computes the layer 'words' (InputLayer): only the batch may be unknown")
+    assert longer.startswith("a TPU cannot compute the layer 'longer' (Longer): XLA does not compile it")
+    assert words.startswith(
+        "a TPU cannot compute the layer 'words' (InputLayer): only the batch may be unknown"
+    )

@@ -53,6 +53,6 @@ def test_too_many_slices_are_refused_with_the_columns_that_make_them(monkeypatch
     with pytest.raises(ComponentError) as told:
         check_number([(), (("hour", 1),), (("company", "a"), ("trip", 1)), (("company", "a"), ("trip", 2))])
     assert told.value.message == (
-        "evaluate.slices: the values of company with trip make more than 3 slices (2 so far), and that is "
-        "the most of an evaluation"
+        "evaluate.slices: the values of company with trip make more than 3 slices (2 so far), "
+        "the most an evaluation may have"
     )

@@ -263,9 +263,9 @@ def test_hundred_megabytes_on_one_line_take_little_memory_and_one_row(ingest, wr
         (b"\n\n", "is empty"),
         (b"a,a\n1,2\n", "two columns are named 'a' (1 and 2)"),
         (b"a,\n1,2\n", "column 2 has no name"),
-        (b"a\0b\n1\n", "has no header that can be read: a NUL byte"),
-        (b"\xff\x01\n1\n", "has no header that can be read: not valid text"),
-        (gzip.compress(b"a\n1\n", mtime=0), "has no header that can be read"),
+        (b"a\0b\n1\n", "has no readable header: a NUL byte"),
+        (b"\xff\x01\n1\n", "has no readable header: not valid text"),
+        (gzip.compress(b"a\n1\n", mtime=0), "has no readable header"),
     ],
 )
 def test_file_that_is_no_table_is_refused(ingest, write, content, message):
@@ -299,7 +299,7 @@ def test_header_alone_gives_no_rows(ingest, write):
 
 @pytest.mark.parametrize(
     ("header", "message"),
-    [("a", "lacks 'b'"), ("a,b,c", "lacks 'c'"), ("b,a", "in another order")],
+    [("a", "lacks 'b'"), ("a,b,c", "lacks 'c'"), ("b,a", "in a different order")],
 )
 def test_files_with_other_columns_are_refused(ingest, write, header, message):
     write("a,b\n1,2\n", "1.csv")

@@ -136,8 +136,8 @@ def test_notes_of_blocks_and_files_are_one_sentence_a_column(ingest, write):
     notes = ColumnNotes.from_json(json.loads(json.dumps(found.report.tally.to_json()["read_otherwise"])))
     assert notes.sentences() == {
         "phone": "1,001 values with + in front (as '+49151'), 1 value with spaces around (as '5 '), read as "
-        "numbers; 1 whole number beyond 16,777,216 (as '16777217'), rounded to 32-bit fractions, so that "
-        "different ones may become equal; to keep them as they are written, set data.types: {phone: text}"
+        "numbers; 1 whole number beyond 16,777,216 (as '16777217'), rounded to 32-bit fractions, so "
+        "different values may become equal; to keep them as they are written, set data.types: {phone: text}"
     }
 
 
@@ -237,7 +237,11 @@ def test_json_key_without_a_name_is_quarantined(ingest, write):
         ('[\n{"a": 1},\n{"a": 2}\n]\n', "holds one JSON array", "jq -c '.[]' "),
         ('[{"a": 1}, {"a": 2}]\n', "holds one JSON array", "jq -c '.[]' "),
         ('{\n "a": 1\n}\n', "holds JSON objects over several lines each", "jq -c . "),
-        ('{"a": {"b": 1}}\n' * 2, "holds no object that can be a row; the first: ", "a key of its own"),
+        (
+            '{"a": {"b": 1}}\n' * 2,
+            "holds no object that can be read as a row; the first: ",
+            "its own key",
+        ),
         ('{"a": %s}\n' % 2**64, "line 1: a whole number beyond 64 bits (key 'a')", "correct these lines"),
     ],
 )
@@ -292,7 +296,7 @@ def test_parquet_page_with_a_wrong_checksum_is_refused(ingest, tmp_path):
     pq.write_table(pa.table({"a": numbers}), path, **options)
     data = path.read_bytes()
     path.write_bytes(data.replace((1500).to_bytes(8, "little"), (1501).to_bytes(8, "little"), 1))
-    with pytest.raises(FileError, match="is no Parquet that can be read"):
+    with pytest.raises(FileError, match="is not a readable Parquet file"):
         ingest(path, format="parquet")
 
 
@@ -312,6 +316,6 @@ def test_messages_that_are_no_examples_are_quarantined(ingest, write):
     path = write(frame([example, sequence, inside, other]), "in.tfrecord")
     found = ingest(path, format="tfrecord", **ALL)
     assert found.rows == [{"n": [5]}]
-    assert [(r["reason"], "as a SequenceExample has" in r["detail"]) for r in found.rejects] == [
+    assert [(r["reason"], "like a SequenceExample" in r["detail"]) for r in found.rejects] == [
         ("not a tf.Example", True)
     ] * 3

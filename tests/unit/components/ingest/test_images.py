@@ -82,12 +82,12 @@ def test_another_kind_of_image_is_named_with_what_converts_it(kind, name):
     ],
 )
 def test_what_is_no_image_is_named(data, name):
-    assert problem(data) == ("unreadable image", f"{name}, no image")
+    assert problem(data) == ("unreadable image", f"{name}, not an image")
 
 
 def test_no_program_is_started_for_an_image(monkeypatch):
     monkeypatch.setattr(subprocess, "Popen", lambda *args, **_: pytest.fail(f"starts {args}"))
-    assert problem(saved(PICTURE, "EPS")) == ("unreadable image", "PostScript, no image")
+    assert problem(saved(PICTURE, "EPS")) == ("unreadable image", "PostScript, not an image")
 
 
 @pytest.mark.parametrize(

@@ -167,14 +167,14 @@ def test_nested_parquet_is_refused_by_name_and_chosen_columns_are_read(ingest, p
 def test_parquet_cut_short_or_none_at_all_is_refused(ingest, parquet, cut):
     path = parquet({"a": list(range(1000))})
     path.write_bytes(path.read_bytes()[:cut])
-    with pytest.raises(FileError, match=r"in\.parquet is no Parquet that can be read"):
+    with pytest.raises(FileError, match=r"in\.parquet is not a readable Parquet file"):
         ingest(path, format="parquet")
 
 
 def test_parquet_with_a_name_that_is_no_text_is_refused(ingest, parquet):
     path = parquet({"abcd": [1]})
     path.write_bytes(path.read_bytes().replace(b"abcd", b"ab\xffd"))
-    with pytest.raises(FileError, match=r"in\.parquet is no Parquet that can be read"):
+    with pytest.raises(FileError, match=r"in\.parquet is not a readable Parquet file"):
         ingest(path, format="parquet")
 
 
@@ -182,7 +182,7 @@ def test_parquet_files_with_other_columns_are_refused(ingest, parquet):
     parquet({"a": [1], "b": [2]}, "1.parquet")
     path = parquet({"a": [1]}, "2.parquet")
     with pytest.raises(
-        FileError, match=r"2\.parquet has other columns than the files beside it: lacks \['b'\]"
+        FileError, match=r"2\.parquet has different columns from the files beside it: lacks \['b'\]"
     ):
         ingest(path.parent / "*.parquet", format="parquet")
 
@@ -339,7 +339,7 @@ def test_arrays_that_are_no_images_with_classes_are_refused(ingest, npz, arrays,
 def test_npz_cut_short_is_refused(ingest, npz):
     path = npz(x_train=np.zeros((2, 2)), y_train=np.zeros(2))
     path.write_bytes(path.read_bytes()[:-30])
-    with pytest.raises(FileError, match="is no npz that can be read"):
+    with pytest.raises(FileError, match="is not a readable npz file"):
         ingest(path, format="npz")
 
 
@@ -349,7 +349,7 @@ def test_npz_that_zipfile_cannot_open_is_refused(ingest, npz, flag, message):
     content = bytearray(path.read_bytes())
     content[content.index(b"PK\x01\x02") + 8] |= flag  # of the first member, in the table of contents
     path.write_bytes(content)
-    with pytest.raises(FileError, match=rf"in\.npz is no npz that can be read: .*{message}"):
+    with pytest.raises(FileError, match=rf"in\.npz is not a readable npz file: .*{message}"):
         ingest(path, format="npz")
 
 
@@ -454,8 +454,8 @@ def test_harmed_file_is_rows_or_quarantined_or_refused(ingest, write, name, data
     [
         ("in.csv", "is empty"),
         ("in.jsonl", "holds no JSON object"),
-        ("in.parquet", "is no Parquet"),
-        ("in.npz", "is no npz"),
+        ("in.parquet", "is not a readable Parquet"),
+        ("in.npz", "is not a readable npz"),
     ],
 )
 def test_empty_file_of_any_format_is_refused(ingest, write, name, message):

@@ -114,7 +114,7 @@ def test_page_with_a_wrong_checksum_is_refused(ingest, parquet):
     )
     assert len(ingest(path, **ALL).rows) == 9
     path.write_bytes(path.read_bytes().replace(b"abcdefgh", b"abcdefgi", 1))
-    with pytest.raises(FileError, match=r"is no Parquet that can be read: .*CRC"):
+    with pytest.raises(FileError, match=r"is not a readable Parquet file: .*CRC"):
         ingest(path, **ALL)
 
 

@@ -348,7 +348,7 @@ def test_lost_row_is_never_accepted():
 
 
 def test_no_rows_at_all_are_refused():
-    with pytest.raises(ComponentError, match="no row is in there"):
+    with pytest.raises(ComponentError, match="it has no rows"):
         check_tally(Tally(), max_bad_share=1)
 
 
@@ -357,13 +357,13 @@ def test_too_many_bad_rows_are_counted_by_reason():
     with pytest.raises(BadRowsError) as caught:
         check_tally(tally, max_bad_share=0.2)
     assert caught.value.message == (
-        "3 of 10 rows (30.00%) are no examples, more than data.max_bad_share (20.00%): 2 y, 1 x; "
+        "3 of 10 rows (30.00%) could not be read, more than data.max_bad_share (20.00%): 2 y, 1 x; "
         "first: f line 3: y: raw"
     )
 
 
 def test_one_bad_row_is_told_in_the_singular():
-    with pytest.raises(BadRowsError, match=r"^1 of 10 rows \(10.00%\) is no example, more than"):
+    with pytest.raises(BadRowsError, match=r"^1 of 10 rows \(10.00%\) could not be read, more than"):
         check_tally(Tally(10, {"train": 9}, Counter({"x": 1}), ["f line 3: x: raw"]), max_bad_share=0)
 
 

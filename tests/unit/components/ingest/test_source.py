@@ -82,7 +82,7 @@ def test_name_that_tfx_would_take_for_a_pattern_is_refused(trips, name):
         ("data/*.parquet", "matches no file: no *.parquet in", "there are a.csv, b.csv, notes.txt"),
         ("nowhere/*.csv", "nowhere is not a folder", "looked for"),
         ("months", "matches no file: no *.csv in", "there are 2024-01, 2024-02"),
-        ("data/**/a.csv", "'**' is not taken", "one '*' for each level"),
+        ("data/**/a.csv", "'**' is not supported", "one '*' for each level"),
         ("gs://bucket/a.csv", "gs://bucket/a.csv is not on this machine", "copy it"),
         ("file:///etc/passwd", "is not on this machine", "copy it"),
         ("a\0b", "'a\\x00b' does not exist", "looked for"),
@@ -165,8 +165,8 @@ def test_columns_of_a_good_file_are_returned(trips):
         (b"miles\ttips\n1\t2\n", "has no column 'tips'", "separated by '\\t'"),
         (b"tips,miles,tips\n1,2,3\n", "two columns are named 'tips' (1 and 3)", "rename"),
         (b"0,1,0\n2,3,1\n", "two columns are named '0' (1 and 3)", "put a line with names above its rows"),
-        (b"# of 2021\nmiles,tips\n1,2\n", "has 2 values, the header 1 name", "take out what stands above"),
-        (b"tips,,miles\n1,2,3\n", "column 2 has no name", "only the first may have none"),
+        (b"# of 2021\nmiles,tips\n1,2\n", "has 2 values, the header 1 name", "remove what is above"),
+        (b"tips,,miles\n1,2,3\n", "column 2 has no name", "only the first may be unnamed"),
         (b"tips,miles\n1,2,3\n", "the first row has 3 values, the header 2 names", "quote"),
         (b"tips,caf\xe9\n1,2\n", "is not UTF-8 text (line 1)", "data.encoding"),
         (b"\x1f\x8b\x08\x00\x00", "is not UTF-8 text (line 1)", "data.encoding"),
@@ -216,7 +216,7 @@ def test_files_with_different_headers_are_refused(trips, header, difference):
     with pytest.raises(SourceError) as caught:
         check_csv(resolve_source("data", root=trips).files, label="tips")
     assert difference in caught.value.message
-    assert "b.csv has another header than" in caught.value.message
+    assert "b.csv has a different header from" in caught.value.message
 
 
 def test_only_the_head_of_a_large_file_is_read(tmp_path):

@@ -78,7 +78,7 @@ def test_file_that_is_another_than_the_listed_one_is_not_read(folder, change, me
     with pytest.raises(FileError, match=message) as caught, fetched(file):
         pass
     assert str(path) in caught.value.message
-    assert caught.value.hint == "run again when nothing writes there"
+    assert caught.value.hint == "run again once nothing is writing there"
 
 
 @CHANGES

@@ -133,19 +133,31 @@ def test_with_confidence_a_drop_counts_as_far_as_chance_does_not_explain_it(drop
     [
         (Limits(min=0.875), 0.9, "at least 0.875", True, ""),
         (Limits(max=0.875), 0.9, "at most 0.875", False, ""),
-        (Limits(min=0.875, confidence=0.9), 0.9, "at least 0.875, 90 % sure", True, "lower bound 0.8872"),
-        (Limits(max=0.95, confidence=0.9), 0.9, "at most 0.95, 90 % sure", True, "upper bound 0.9115"),
-        (Limits(min=0.5, confidence=0.9), None, "at least 0.5, 90 % sure", False, ""),
-        (Limits(max=0.5, confidence=0.9), None, "at most 0.5, 90 % sure", False, ""),
+        (
+            Limits(min=0.875, confidence=0.9),
+            0.9,
+            "at least 0.875 with 90 % confidence",
+            True,
+            "lower bound 0.8872",
+        ),
+        (
+            Limits(max=0.95, confidence=0.9),
+            0.9,
+            "at most 0.95 with 90 % confidence",
+            True,
+            "upper bound 0.9115",
+        ),
+        (Limits(min=0.5, confidence=0.9), None, "at least 0.5 with 90 % confidence", False, ""),
+        (Limits(max=0.5, confidence=0.9), None, "at most 0.5 with 90 % confidence", False, ""),
         (Limits(max_drop=0.25), 0.9, "at least 0.5 (baseline 0.75 less 0.25)", True, ""),
         (Limits(max_rise=0.25), 1.0, "at most 1 (baseline 0.75 plus 0.25)", True, ""),
         (Limits(max_drop=0.25), None, "at least 0.5 (baseline 0.75 less 0.25)", False, ""),
         (
             Limits(max_drop=0.25, confidence=0.9),
             0.4,
-            "at least 0.5 (baseline 0.75 less 0.25) but for chance, 90 %",
+            "at least 0.5 (baseline 0.75 less 0.25), allowing for chance, 90 %",
             False,
-            "chance explains no more than a part: worse by at least 0.3231",
+            "beyond chance: worse by at least 0.3231",
         ),
     ],
 )
@@ -160,8 +172,8 @@ def test_rise_that_chance_cannot_explain_is_told_whole_where_no_formula_is_known
     limits = {"mean_absolute_error": Limits(max_rise=0.25, confidence=0.95)}
     [reason] = judge(limits, {"mean_absolute_error": 1.0}, {"mean_absolute_error": 0.5}).reasons
     assert reason == (
-        "mean_absolute_error 1, needs at most 0.75 (baseline 0.5 plus 0.25) but for chance, 95 % "
-        "(chance explains no more than a part: worse by at least 0.5)"
+        "mean_absolute_error 1, needs at most 0.75 (baseline 0.5 plus 0.25), allowing for chance, 95 % "
+        "(beyond chance: worse by at least 0.5)"
     )
 
 
@@ -266,7 +278,7 @@ def test_hand_blesses_on_the_record_what_the_gate_refuses():
     assert found.overrides == (
         {"reason": "the old one is broken", "overridden": ["auc 0.5, needs at least 0.9"]},
     )
-    assert found.reasons == ('by hand, "the old one is broken", although: auc 0.5, needs at least 0.9',)
+    assert found.reasons == ('by hand, "the old one is broken", despite: auc 0.5, needs at least 0.9',)
 
 
 def test_hand_that_was_not_needed_overrides_nothing():

@@ -39,11 +39,11 @@ def reasons(limits=None, metrics=("auc",), **changes):
     return [] if verdict.blessed else list(verdict.reasons)
 
 
-ANSWERS, LOADS = "answers every row with a number", "loads and answers where only TensorFlow is"
+ANSWERS, LOADS = "answers every row with a number", "loads and answers with TensorFlow alone"
 APART_NOTES = {
-    "answers as training does": "the transformed features agree, so it is the model: weights, or what "
-    "training leaves out",
-    "one row answered as in a batch": "the transform or the model looks at the batch",
+    "answers as training does": "the transformed features agree, so it is the model: weights, or a step "
+    "that training skips",
+    "one row answered as in a batch": "the transform or the model depends on the batch",
     "serve_raw answers as serving_default": "a column is read differently",
 }
 
@@ -96,7 +96,7 @@ FAULTS = {
         (wrong(missing=["fare", "tips"]), "signatures serve_raw does not take fare, tips"),
         (
             {"missing_signatures": ["x"], **wrong(unexpected=["tips"])},
-            "signatures lacks x; serve_raw takes, though no request carries it, tips",
+            "signatures lacks x; serve_raw takes, but no request has, tips",
         ),
     ],
     ANSWERS: [
@@ -121,7 +121,7 @@ FAULTS = {
     ],
     f"at most 0.0001 apart ({APART_NOTES['answers as training does']})": [
         ({"parity": FAR}, "answers as training does 0.2"),
-        ({"parity": UNKNOWN}, "answers as training does a number against none, or another shape"),
+        ({"parity": UNKNOWN}, "answers as training does a number in only one of them, or different shapes"),
     ],
     "at most 8192 MiB": [({"memory_bytes": None}, "memory was not measured")],
 }
@@ -215,6 +215,6 @@ def test_slow_model_is_refused_with_its_time_and_the_limit():
     ],
 )
 def test_metric_must_fit_the_number_of_outputs(metric, outputs, found):
-    note = "the value of this metric says nothing about such a model; choose another"
+    note = "this metric says nothing about such a model; choose another"
     told = [] if found is None else [f"metric {metric} {found} ({note})"]
     assert reasons(metrics=[metric], outputs=outputs) == told

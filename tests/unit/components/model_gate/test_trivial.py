@@ -176,8 +176,8 @@ FEW = LabelStatistics.of_counts({0: 30, 1: 10})
     [
         (TAXI, "binary_accuracy", 0.9, "above 0.775 (always answering 0)", None),
         (TAXI, "binary_accuracy", 0.775, "above 0.775 (always answering 0)", ""),
-        (TAXI, "auc", 0.9, "above 0.536, what chance reaches in 95 of 100", None),
-        (TAXI, "auc", 0.53, "above 0.536, what chance reaches in 95 of 100", ""),
+        (TAXI, "auc", 0.9, "above 0.536, which chance stays below in 95 of 100", None),
+        (TAXI, "auc", 0.53, "above 0.536, which chance stays below in 95 of 100", ""),
         (TAXI, "mean_squared_error", 0.1, "below 0.1744 (always answering 0.225, the mean)", None),
         (TAXI, "mean_squared_error", 0.2, "below 0.1744 (always answering 0.225, the mean)", ""),
         (TAXI, "root_mean_squared_error", 0.1, "below 0.4176 (always answering 0.225, the mean)", None),
@@ -282,7 +282,7 @@ def test_threshold_that_a_constant_answer_meets_is_a_finding(metric, limits, fou
 
 def test_one_label_only_is_refused_for_nothing_can_be_learned_from_it():
     [refused] = check({"auc": 0.9}, labels=LabelStatistics.of_counts({0: 500}))
-    note = "the eval split tells nothing about a model; look at data.split and transform.label"
+    note = "the eval split says nothing about a model; check data.split and transform.label"
     assert refused == Check(
         "label", "overall", "more than one value", None, None, False, found="is always 0", note=note
     )

@@ -31,14 +31,14 @@ def test_column_that_may_be_empty_is_to_be_renamed_or_added_empty():
     assert error.message == "rows.csv lacks a column that the model needs: Area m² (nearest: Area m2)."
     assert error.hint == (
         "a file must have each column that the model was trained on; rename the columns of the file, "
-        "or, where it is not known for any row, add the column and leave it empty"
+        "or, if it is unknown for every row, add the column and leave it empty"
     )
 
 
 def test_column_that_no_row_may_lack_is_not_to_be_left_empty():
     assert COLUMNS.error("rows.csv", {"rooms": ""}).hint.endswith("of the file: no row may lack rooms")
     assert COLUMNS.error("rows.csv", {"rooms": "", "city": ""}).hint.endswith(
-        "no row may lack rooms; add another that is not known for any row and leave it empty"
+        "no row may lack rooms; add any other that is unknown for every row, and leave it empty"
     )
     assert list(COLUMNS.missing(())) == ["rooms", "Area m²", "city"]
 

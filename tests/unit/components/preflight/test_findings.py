@@ -25,7 +25,7 @@ def test_nothing_is_found_where_nothing_is_wrong(case):
         ({"precision": "mixed_float16"}, "float16", "warning", "auto"),
         ({"interpreter": ""}, "interpreter", "note", "make tpu-compiler"),
         ({"callbacks": ("pure_callback in lambda",)}, "callback", "error", "keras.ops"),
-        ({"callbacks": ("debug_callback",)}, "callback", "warning", "take prints out"),
+        ({"callbacks": ("debug_callback",)}, "callback", "warning", "remove prints"),
         ({"model_parallel": 3, "batch_size": 1024}, "model_parallel", "error", "divisor of 8"),
         (
             {"model_parallel": 2, "layout": {".*attention.*": (None, "model")}},
@@ -81,7 +81,7 @@ def test_a_fast_look_that_does_not_fit_is_to_be_asked_again_in_full(case):
     (refused, said) = findings(case(step=step, fits_batch=512, is_fast=True))
 
     assert (refused.rule, said.rule) == ("does_not_fit", "fast")
-    assert refused.remedy.startswith("ask without --fast")
+    assert refused.remedy.startswith("run without --fast")
     assert "train.batch_size: 512" in refused.remedy
 
 
@@ -90,7 +90,7 @@ def test_where_nothing_was_compiled_no_finding_says_that_something_was(case):
 
     found = {each.rule: each for each in findings(without_libtpu)}
 
-    assert found["backend"].message.endswith("that this model trains on v5e-8 was not checked")
+    assert found["backend"].message.endswith("whether this model trains on v5e-8 was not checked")
     assert "were not checked" in found["interpreter"].message
     told = " ".join(f"{each.message} {each.remedy}" for each in found.values())
     assert "what was compiled" not in told

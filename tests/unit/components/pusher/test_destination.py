@@ -14,8 +14,8 @@ def test_a_directory_that_can_be_made_or_is_there_takes_versions(tmp_path):
 @pytest.mark.parametrize("below", ["", "/a/b"])
 def test_a_file_is_no_directory_to_make_one_in(tmp_path, below):
     (tmp_path / "file").touch()
-    assert find_unwritable(f"{tmp_path}/file{below}") == f"{tmp_path}/file is no directory"
+    assert find_unwritable(f"{tmp_path}/file{below}") == f"{tmp_path}/file is not a directory"
 
 
 def test_a_file_system_that_takes_no_files_is_told_whatever_its_permissions_say():
-    assert find_unwritable("/proc/x").startswith("/proc takes no files: ")
+    assert find_unwritable("/proc/x").startswith("/proc cannot be written to: ")

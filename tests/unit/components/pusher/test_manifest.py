@@ -35,7 +35,7 @@ def test_picture_of_the_card_is_covered_and_no_part_of_the_model(tmp_path, versi
     again = publish(pictured.path, base=tmp_path / "other", papers=PAPERS)
     assert again.was_there
     (pictured.path / "metrics_by_slice.svg").write_text("<svg/>", encoding="utf-8")
-    assert verify(pictured.path) == "metrics_by_slice.svg is not what its manifest.json says"
+    assert verify(pictured.path) == "metrics_by_slice.svg does not match its manifest.json"
 
 
 def test_flipped_bit_in_any_byte_of_any_file_is_noticed(version):

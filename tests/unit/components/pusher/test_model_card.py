@@ -60,10 +60,10 @@ def test_card_has_purpose_data_metrics_limits_and_a_request():
     assert "Whether the tip exceeds 20% of the fare." in card
     assert "| auc | 0.95 | 0.94 |" in card
     assert "| rows rejected | 1 |" in card
-    assert "- **Passed against the gate**: by ann, reason trial" in card
+    assert "- **Passed despite the gate**: by ann, reason trial" in card
     assert "| the data gate | 1 finding in 4 rows |" in card
     assert "- fare: missing in 9% of the rows" in card
-    assert "- **The data passed against its gate**: reason the city told us" in card
+    assert "- **The data passed despite its gate**: reason the city told us" in card
 
 
 def test_bars_are_as_long_as_the_values_with_the_lowest_first():

@@ -332,7 +332,7 @@ def test_publisher_that_holds_the_base_too_long_is_told_of(model, base, monkeypa
         (errno.EROFS, "mount it writable, or choose another push.destination"),
         (errno.ENOTDIR, "choose another push.destination"),
         (errno.EEXIST, "choose another push.destination"),
-        (errno.EIO, "see to the disk"),
+        (errno.EIO, "check the disk"),
     ],
 )
 def test_error_of_the_system_is_told_with_the_place_the_cause_and_the_remedy(base, code, remedy):
@@ -341,7 +341,7 @@ def test_error_of_the_system_is_told_with_the_place_the_cause_and_the_remedy(bas
             raise OSError(code, os.strerror(code), *where)
         return str(error.value)
 
-    cause = f"{os.strerror(code)}.\nhint: {remedy}, then go on with the run"
+    cause = f"{os.strerror(code)}.\nhint: {remedy}, then resume the run"
     assert told("/other") == f"The model cannot be published to {base} (/other): {cause}"
     assert told(str(base)) == told() == f"The model cannot be published to {base}: {cause}"
 
@@ -350,7 +350,7 @@ def test_error_without_a_number_is_told_as_it_is(base):
     with pytest.raises(ComponentError) as error, publishing._errors_named(base):
         raise OSError("odd")
     assert str(error.value) == (
-        f"The model cannot be published to {base}: odd.\nhint: see to the disk, then go on with the run"
+        f"The model cannot be published to {base}: odd.\nhint: check the disk, then resume the run"
     )
 
 
@@ -405,7 +405,7 @@ def test_names_that_are_no_versions_are_passed_over(model, base, monkeypatch):
 
 def test_largest_version_is_the_end(model, base):
     (base / str(2**63 - 1)).mkdir(parents=True)
-    with pytest.raises(ComponentError, match="largest version"):
+    with pytest.raises(ComponentError, match="largest possible version"):
         publish(model, base=base)
 
 
@@ -416,7 +416,7 @@ def test_newest_version_that_links_out_of_the_base_is_refused(model, base, tmp_p
         publish(model, base=base)
     link = base / "99999999999"
     assert str(error.value) == (
-        f"{link} is a link out of {base}, to {tmp_path}; nobody can vouch for what lies there.\n"
+        f"{link} is a link out of {base}, to {tmp_path}; its content cannot be verified.\n"
         f"hint: remove the link: rm {link}"
     )
     assert not staged(base)

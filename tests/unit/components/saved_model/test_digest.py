@@ -43,7 +43,7 @@ def test_changed_model_is_refused_with_what_was_done_with_it_and_where_to_start_
         require_unchanged("/a/model/7", "f" * 64, earlier={"exported": "", "judged": "e" * 64})
     assert raised.value.message == (
         "/a/model/7 changed after it was judged: the SHA-256 over its files was eeeeeeeeeeee, and is "
-        "ffffffffffff now. What changed it is not known; it is neither blessed nor pushed."
+        "ffffffffffff now. It is not known what changed it; it is neither blessed nor pushed."
     )
     assert "--from Trainer" in raised.value.hint
     assert raised.value.start == "Trainer"

@@ -9,21 +9,21 @@ from components.saved_model.refusal import in_words
         (
             "Name: <unknown>, Key: sales, Index: 0.  Number of float values != expected.  Values size: 0 but "
             "output shape: [1]",
-            "sales has no value, and the model needs one in every row",
+            "sales has no value, but the model needs one in every row",
         ),
         (
             "Name: <unknown>, Key: Größe (cm), Index: 3.  Number of int64 values != expected.  Values size: "
             "2 but output shape: [1]",
-            "Größe (cm) has 2 values, and the model needs 1 in every row",
+            "Größe (cm) has 2 values, but the model needs 1 in every row",
         ),
         (
             "Name: <unknown>, Feature: fare (data type: float) is required but could not be found.",
-            "fare has no value, and the model needs one in every row",
+            "fare has no value, but the model needs one in every row",
         ),
         (
             "Name: <unknown>, Key: fare, Index: 0.  Data types don't match. Data type: string but expected "
             "type: float",
-            "fare holds text, and the model needs fractions",
+            "fare holds text, but the model needs fractions",
         ),
         ("indices[0] = 9 is not in [0, 4)", "indices[0] = 9 is not in [0, 4)"),
     ],

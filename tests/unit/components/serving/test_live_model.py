@@ -79,7 +79,7 @@ def test_pauses_double_up_to_the_longest_and_the_same_words_are_told_once(follow
     pauses = [later - earlier for earlier, later in pairwise(tried_at)]
     assert pauses[:4] == [2, 4, 8, 16]
     assert max(pauses) == LONGEST_PAUSE_S
-    assert live.told == ["Serving version 1.", "Not serving version 2, to be tried again: damaged"]
+    assert live.told == ["Serving version 1.", "Not serving version 2, will retry: damaged"]
 
 
 def test_version_that_is_gone_is_forgotten_and_tried_at_once_when_it_is_there_again(follow):

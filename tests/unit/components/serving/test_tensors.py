@@ -55,7 +55,7 @@ def test_columns_without_a_signature_are_told_which_one_takes_them(request_):
 
 
 def test_a_number_that_would_become_infinite_is_refused_and_infinity_taken():
-    with pytest.raises(RequestError, match="Input 'fare' holds a number beyond what a float can be"):
+    with pytest.raises(RequestError, match="Input 'fare' holds a number that float cannot hold"):
         parse_request(raw(fare=[1e39]), SIGNATURES)
     _, _, arrays = parse_request(raw(fare=[-math.inf]), SIGNATURES)
     assert np.isneginf(arrays["fare"]).all()
@@ -170,9 +170,9 @@ def test_texts_where_numbers_belong_are_refused_before_there_is_an_array(monkeyp
 @pytest.mark.parametrize(
     ("cell", "words"),
     [
-        ({"fare": [None]}, "'fare' holds null, which is no float; an empty cell is NaN"),
-        ({"hour": [None]}, "'hour' holds null, which is no int64; an empty cell is -9223372036854775808"),
-        ({"company": [None]}, "'company' holds null, which is no string; an empty cell is \"\""),
+        ({"fare": [None]}, "'fare' holds null, not float; an empty cell is NaN"),
+        ({"hour": [None]}, "'hour' holds null, not int64; an empty cell is -9223372036854775808"),
+        ({"company": [None]}, "'company' holds null, not string; an empty cell is \"\""),
     ],
 )
 def test_null_is_refused_with_what_stands_for_an_empty_cell(cell, words):

@@ -128,10 +128,10 @@ def test_flat_feature_is_an_image_once_its_shape_is_named():
     model = build("cnn", flat, image_shape=[8, 8, 3])
     assert model.output.shape == (None, 10)
     with pytest.raises(
-        ComponentError, match=r"feature image of shape \(192,\) is no image of shape \(192,\)"
+        ComponentError, match=r"feature image of shape \(192,\) is not an image of shape \(192,\)"
     ):
         build("cnn", flat)
-    with pytest.raises(ComponentError, match="is no image of shape"):
+    with pytest.raises(ComponentError, match="is not an image of shape"):
         build("residual", flat, image_shape=[8, 8])
 
 

@@ -51,7 +51,7 @@ def test_a_place_that_no_model_can_be_pushed_to_is_refused_before_anything_runs(
     sets = [f"push.destination={tmp_path / 'file'}"]
     request = workload_request(workload, sets=sets, profile=None, output=output, beam_args=())
 
-    with pytest.raises(ConfigError, match=r"push\.destination = .*file is no directory"):
+    with pytest.raises(ConfigError, match=r"push\.destination = .*file is not a directory"):
         begin(request, display=Mock())
 
     assert list(History(output).runs()) == []

@@ -103,7 +103,7 @@ def test_file_without_a_column_that_may_be_empty_is_refused_with_the_nearest_and
     assert error.message == (
         f"{tmp_path}/rows.csv lacks a column that the model needs: Area m² (nearest: Area m2)."
     )
-    assert error.hint.endswith("where it is not known for any row, add the column and leave it empty")
+    assert error.hint.endswith("if it is unknown for every row, add the column and leave it empty")
 
 
 def test_file_that_fits_another_workload_is_told_so_where_most_columns_are_missing(trained, tmp_path, saved):
@@ -137,7 +137,7 @@ def test_neither_the_label_nor_what_serving_leaves_out_is_asked_for(trained, tmp
     options = {"to": None, "version": None, "file_format": None, "beam_args": []}
     (newest,) = (tmp_path / "output/serving/toy").glob("[0-9][0-9]*")
     (newest / "saved_model.pb").write_bytes(b"damaged")  # what is refused next
-    with pytest.raises(SlipwayError, match=r"saved_model\.pb is not what"):
+    with pytest.raises(SlipwayError, match=r"saved_model\.pb does not match"):
         predict(make_config(), tmp_path / "output", source=str(whole), **options)
 
 

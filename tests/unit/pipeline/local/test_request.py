@@ -103,7 +103,7 @@ def test_a_place_that_takes_no_version_is_refused_before_the_training(pushing_to
     with pytest.raises(ConfigError) as refused:
         pushing_to(place).check_destination()
     assert refused.value.message == (
-        f"push.destination = {place}: no version can be written there; {tmp_path / 'file'} is no directory"
+        f"push.destination = {place}: no version can be written there; {tmp_path / 'file'} is not a directory"
     )
     assert "--set push.destination=DIRECTORY" in refused.value.hint
 

@@ -188,7 +188,7 @@ def test_rollback_to_what_is_live_or_not_there_is_refused(config, output, pushed
 def test_rollback_to_a_damaged_version_is_refused(config, output, base, pushed):
     first, _ = pushed("a", "b")
     (base / str(first) / "variables/variables.index").write_text("A" * 9, encoding="utf-8")
-    with pytest.raises(ComponentError, match=r"is not used: variables/variables\.index is not what"):
+    with pytest.raises(ComponentError, match=r"is not used: variables/variables\.index does not match"):
         rollback(config, output, to=None)
     assert live_model(base) == "b"
 
@@ -268,7 +268,7 @@ def test_verify_takes_a_version_or_all_of_a_base(base, pushed):
     (base / str(first) / "saved_model.pb").write_text("A", encoding="utf-8")
     [(address, problem)] = verify(f"{base}/{first}/")
     assert address == f"{base}/{first}"
-    assert problem == "saved_model.pb is not what its manifest.json says"
+    assert problem == "saved_model.pb does not match its manifest.json"
 
 
 def test_verify_of_a_relative_path_works_from_inside_the_base(base, pushed, monkeypatch):

@@ -373,7 +373,7 @@ def test_the_first_row_that_cannot_be_read_is_told_where_all_are_such(root):
         _begin(root, label="y")
     (root / "data.csv").write_text("a,y\n1,2\n", encoding="utf-8")
     (root / "data.jsonl").write_text('{"a": {"b": 1}}\n', encoding="utf-8")
-    with pytest.raises(UsageError, match="holds no object that can be a row") as refused:
+    with pytest.raises(UsageError, match="holds no object that can be read as a row") as refused:
         _begin(root, label="y", data="data.jsonl")
     assert "data.jsonl line 1: nested JSON" in refused.value.message
 

@@ -64,11 +64,11 @@ def test_changed_columns_are_told_whole(split):
             "columns",
             "miles",
             ("train",),
-            "the reference has this column, the data has not",
+            "the reference has this column, the data does not",
             remedy=(
-                "put the column back; without it, what is made of it cannot be computed; if it is "
-                "meant, the last blessed model cannot be evaluated on such rows: retire it as the "
-                "baseline (`baseline --clear`)"
+                "put the column back; features made from it cannot be computed without it; if this is "
+                "intended, retire the last blessed model as the baseline (`baseline --clear`): it cannot be "
+                "evaluated on such rows"
             ),
         )
     ]
@@ -77,8 +77,8 @@ def test_changed_columns_are_told_whole(split):
             "columns",
             "miles",
             ("train",),
-            "the reference has this column, the data has not",
-            remedy="put the column back; without it, what is made of it cannot be computed",
+            "the reference has this column, the data does not",
+            remedy="put the column back; features made from it cannot be computed without it",
         )
     ]
     assert changed(split, {"x": NUMBERS}, {"x": WHOLE}) == [
@@ -88,9 +88,9 @@ def test_changed_columns_are_told_whole(split):
             ("train",),
             "it holds numbers, in the reference whole numbers",
             remedy=(
-                "bring the old kind back, or declare it in the schema; if it is meant, the last "
-                "blessed model cannot be evaluated on such rows: retire it as the baseline "
-                "(`baseline --clear`)"
+                "restore the old type, or declare the new one in the schema; if this is intended, "
+                "retire the last blessed model as the baseline (`baseline --clear`): it cannot be evaluated "
+                "on such rows"
             ),
             query=RowQuery("x"),
         )

@@ -162,7 +162,7 @@ def test_text_that_drifted_is_told_whole(split):
             measured=0.4,
             limit=0.1,
             key="data_gate.max_drift_l_infinity",
-            remedy="look why; if it is right, raise data_gate.max_drift_l_infinity above 0.400",
+            remedy="find out why; if it is right, raise data_gate.max_drift_l_infinity above 0.400",
             query=RowQuery("x", values=("Cash",)),
         )
     ]
@@ -182,7 +182,7 @@ def test_numbers_that_drifted_are_told_whole(split):
             measured=pytest.approx(0.285170989),
             limit=0.05,
             key="data_gate.max_drift_jensen_shannon",
-            remedy="look why; if it is right, raise data_gate.max_drift_jensen_shannon above 0.285",
+            remedy="find out why; if it is right, raise data_gate.max_drift_jensen_shannon above 0.285",
             query=RowQuery("x", within=(pytest.approx(11.000001), pytest.approx(12.1000013))),
         )
     ]
@@ -195,7 +195,7 @@ def test_numbers_that_drifted_are_told_whole(split):
             measured=2.0,
             limit=1.25,
             key="data_gate.max_scale",
-            remedy="bring them back to the old unit; if it is right, raise data_gate.max_scale above 2",
+            remedy="convert them back to the old unit; if it is right, raise data_gate.max_scale above 2",
             query=RowQuery("x"),
         )
     ]
@@ -208,7 +208,7 @@ def test_numbers_that_drifted_are_told_whole(split):
             measured=0.01,
             limit=1.25,
             key="data_gate.max_scale",
-            remedy="bring them back to the old unit; if it is right, raise data_gate.max_scale above 100",
+            remedy="convert them back to the old unit; if it is right, raise data_gate.max_scale above 100",
             query=RowQuery("x"),
         )
     ]
@@ -224,7 +224,7 @@ def test_numbers_that_drifted_are_told_whole(split):
             measured=pytest.approx(0.285170989),
             limit=0.05,
             key="data_gate.max_skew_jensen_shannon",
-            remedy="look why; if it is right, raise data_gate.max_skew_jensen_shannon above 0.285",
+            remedy="find out why; if it is right, raise data_gate.max_skew_jensen_shannon above 0.285",
             query=RowQuery("x", within=(pytest.approx(11.000001), pytest.approx(12.1000013))),
         )
     ]
@@ -241,7 +241,7 @@ def test_serving_skew_is_told_whole(split):
             measured=0.8,
             limit=0.1,
             key="data_gate.max_skew_l_infinity",
-            remedy="look why; if it is right, raise data_gate.max_skew_l_infinity above 0.800",
+            remedy="find out why; if it is right, raise data_gate.max_skew_l_infinity above 0.800",
             query=RowQuery("x", values=("a",)),
         )
     ]

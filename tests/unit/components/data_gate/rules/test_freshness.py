@@ -197,7 +197,7 @@ def test_old_data_is_told_whole(split):
             measured=400.0,
             limit=7,
             key="data_gate.freshness.max_age_days",
-            remedy="bring newer data, or raise data_gate.freshness.max_age_days",
+            remedy="provide newer data, or raise data_gate.freshness.max_age_days",
             query=RowQuery("t", above=1760353600.0),
         )
     ]
@@ -210,7 +210,7 @@ def test_old_data_is_told_whole(split):
             measured=2.0,
             limit=1,
             key="data_gate.freshness.max_age_days",
-            remedy="bring newer data, or raise data_gate.freshness.max_age_days",
+            remedy="provide newer data, or raise data_gate.freshness.max_age_days",
             query=RowQuery("t", above=1794740800.0),
         )
     ]
@@ -223,7 +223,7 @@ def test_old_data_is_told_whole(split):
             measured=1.5,
             limit=1,
             key="data_gate.freshness.max_age_days",
-            remedy="bring newer data, or raise data_gate.freshness.max_age_days",
+            remedy="provide newer data, or raise data_gate.freshness.max_age_days",
             query=RowQuery("t", above=1794784000.0),
         )
     ]
@@ -236,7 +236,7 @@ def test_times_in_the_future_are_told_whole(split):
             "t",
             (),
             "the newest value, 2026-11-22, lies in the future, as about 2 of 3 rows (66.67%) do",
-            remedy="look whether it is in seconds since 1970, and at the clock that wrote it",
+            remedy="check that it is in seconds since 1970, and the clock that wrote it",
             query=RowQuery("t", above=1795086400.0),
         )
     ]
@@ -246,7 +246,7 @@ def test_times_in_the_future_are_told_whole(split):
             "t",
             (),
             "the newest value, 1.795e+12, lies in the future, as 2 of 2 rows (100%) do",
-            remedy="look whether it is in seconds since 1970, and at the clock that wrote it",
+            remedy="check that it is in seconds since 1970, and the clock that wrote it",
             query=RowQuery("t", above=1795086400.0),
         )
     ]
@@ -256,7 +256,7 @@ def test_times_in_the_future_are_told_whole(split):
             "t",
             (),
             "the newest value, 2027-01-01, lies in the future",
-            remedy="look whether it is in seconds since 1970, and at the clock that wrote it",
+            remedy="check that it is in seconds since 1970, and the clock that wrote it",
             query=RowQuery("t", values=("2027-01-01",)),
         )
     ]
@@ -272,7 +272,7 @@ def test_data_that_ends_before_the_reference_or_ran_ahead_of_it_is_told_whole(sp
             measured=300.0,
             limit=1.0,
             key="data_gate.freshness.max_behind_days",
-            remedy="look whether this is the right file; else raise data_gate.freshness.max_behind_days",
+            remedy="check that this is the right file; otherwise raise data_gate.freshness.max_behind_days",
             query=RowQuery("t", above=1760353600.0),
         )
     ]
@@ -283,13 +283,13 @@ def test_data_that_ends_before_the_reference_or_ran_ahead_of_it_is_told_whole(sp
             (),
             (
                 "the newest value went from 2024-02-22 in the reference to 2026-05-02, 400 days more "
-                "than went by since that was judged"
+                "than have passed since it was judged"
             ),
             measured=400.0,
             limit=31.0,
             key="data_gate.freshness.max_ahead_days",
             remedy=(
-                "look whether the times were shifted; if earlier data is read faster than it was "
+                "check whether the times were shifted; if you read a history faster than it was "
                 "made, raise data_gate.freshness.max_ahead_days above 400"
             ),
             query=RowQuery("t", above=1777633600.0),
@@ -305,14 +305,14 @@ def test_times_that_moved_into_the_past_are_told_whole(split):
             "t",
             (),
             (
-                "half of the values are older than 2026-03-18, in the reference than 2026-09-22: 188 "
+                "half of the values are older than 2026-03-18, in the reference older than 2026-09-22: 188 "
                 "days earlier"
             ),
             measured=pytest.approx(188.40058),
             limit=1.0,
             key="data_gate.freshness.max_behind_days",
             remedy=(
-                "look whether times were shifted, or old rows came in again; else raise "
+                "check whether times were shifted, or old rows came in again; otherwise raise "
                 "data_gate.freshness.max_behind_days above 188"
             ),
             query=RowQuery("t", within=(1760267392.0, 1764924288.0)),
@@ -326,7 +326,7 @@ def test_column_that_holds_no_time_is_told_whole(split):
             "freshness",
             "t",
             (),
-            "holds no time: seconds since 1970 or ISO 8601 dates are wanted",
+            "holds no time: it must hold seconds since 1970 or ISO 8601 dates",
             remedy="correct data_gate.freshness.column",
         )
     ]
@@ -342,7 +342,7 @@ def test_times_before_the_first_year_and_at_the_epoch_are_times(split):
             measured=pytest.approx(1178182.87),
             limit=7,
             key="data_gate.freshness.max_age_days",
-            remedy="bring newer data, or raise data_gate.freshness.max_age_days",
+            remedy="provide newer data, or raise data_gate.freshness.max_age_days",
             query=RowQuery("t", above=-100000086400.0),
         )
     ]
@@ -355,7 +355,7 @@ def test_times_before_the_first_year_and_at_the_epoch_are_times(split):
             measured=pytest.approx(20775.463),
             limit=7,
             key="data_gate.freshness.max_age_days",
-            remedy="bring newer data, or raise data_gate.freshness.max_age_days",
+            remedy="provide newer data, or raise data_gate.freshness.max_age_days",
             query=RowQuery("t", values=("1970-01-01",)),
         )
     ]

@@ -142,7 +142,7 @@ def test_missing_labels_are_told_whole(split):
             key="data_gate.max_label_missing_share",
             remedy=(
                 "label these rows, or leave them out of training and evaluation: "
-                "data.unlabelled_rows: leave_out; a preprocessing_fn that copes with them allows "
+                "data.unlabelled_rows: leave_out; if preprocessing_fn handles them, set "
                 "data_gate.max_label_missing_share above 0.1000"
             ),
             query=RowQuery("y", is_missing=True),
@@ -158,8 +158,8 @@ def test_missing_labels_are_told_whole(split):
             limit=0.0,
             remedy=(
                 "label these rows, or leave them out of training and evaluation: "
-                "data.unlabelled_rows: leave_out; the schema gives the label a shape, and no row "
-                "without it can be read"
+                "data.unlabelled_rows: leave_out; the schema gives the label a shape, so rows "
+                "without it cannot be read"
             ),
             query=RowQuery("y", is_missing=True),
             is_final=True,
@@ -177,7 +177,7 @@ def test_constant_label_is_told_whole(split):
             "y",
             ("train", "eval"),
             'all 150 labels are "no": there is nothing to learn',
-            remedy="look at what fills this column, and at data.label",
+            remedy="check what fills this column, and data.label",
             query=RowQuery("y"),
         )
     ]
@@ -187,7 +187,7 @@ def test_constant_label_is_told_whole(split):
             "y",
             ("train",),
             "all 100 labels are 2.5: there is nothing to learn",
-            remedy="look at what fills this column, and at data.label",
+            remedy="check what fills this column, and data.label",
             query=RowQuery("y"),
         )
     ]
@@ -203,7 +203,7 @@ def test_label_that_moved_is_told_whole(split):
             measured=0.13,
             limit=0.05,
             key="data_gate.max_label_shift",
-            remedy="look why the labels moved; if it is right, raise data_gate.max_label_shift above 0.130",
+            remedy="find out why the labels shifted; if correct, raise data_gate.max_label_shift above 0.130",
             query=RowQuery("y", within=(0.5, None)),
         )
     ]
@@ -216,7 +216,7 @@ def test_label_that_moved_is_told_whole(split):
             measured=0.12,
             limit=0.05,
             key="data_gate.max_label_shift",
-            remedy="look why the labels moved; if it is right, raise data_gate.max_label_shift above 0.120",
+            remedy="find out why the labels shifted; if correct, raise data_gate.max_label_shift above 0.120",
             query=RowQuery("y", within=(None, 0.5)),
         )
     ]
@@ -229,7 +229,7 @@ def test_label_that_moved_is_told_whole(split):
             measured=pytest.approx(0.3),
             limit=0.05,
             key="data_gate.max_label_shift",
-            remedy="look why the labels moved; if it is right, raise data_gate.max_label_shift above 0.300",
+            remedy="find out why the labels shifted; if correct, raise data_gate.max_label_shift above 0.300",
             query=RowQuery("y", values=("a",)),
         )
     ]
@@ -246,7 +246,7 @@ def test_label_that_moved_is_told_whole(split):
             measured=pytest.approx(0.285170989),
             limit=0.05,
             key="data_gate.max_label_shift",
-            remedy="look why the labels moved; if it is right, raise data_gate.max_label_shift above 0.285",
+            remedy="find out why the labels shifted; if correct, raise data_gate.max_label_shift above 0.285",
             query=RowQuery("y", within=(pytest.approx(11.000001), pytest.approx(12.1000013))),
         )
     ]
@@ -259,7 +259,7 @@ def test_label_that_moved_is_told_whole(split):
             measured=pytest.approx(0.2),
             limit=0.05,
             key="data_gate.max_label_shift",
-            remedy="look why the labels moved; if it is right, raise data_gate.max_label_shift above 0.200",
+            remedy="find out why the labels shifted; if correct, raise data_gate.max_label_shift above 0.200",
             query=RowQuery("y", within=(0.5, None)),
         )
     ]

@@ -92,7 +92,7 @@ def test_lost_connection_is_told_whole():
             limit=0.1,
             key="data_gate.max_label_score_drop",
             remedy=(
-                "look at where these labels come from; if they are right, raise "
+                "check where these labels come from; if they are right, raise "
                 "data_gate.max_label_score_drop above 0.222"
             ),
         )
@@ -110,7 +110,7 @@ def test_lost_connection_is_told_whole():
             limit=0.1,
             key="data_gate.max_label_score_drop",
             remedy=(
-                "look at where these labels come from; if they are right, raise "
+                "check where these labels come from; if they are right, raise "
                 "data_gate.max_label_score_drop above 1.556"
             ),
         )

@@ -88,7 +88,7 @@ def test_inferred_schema_is_no_file_to_edit(split):
             "1 of 100 rows (1.00%) has no value",
             measured=0.01,
             limit=0.0,
-            remedy="fill them: the schema wants 100%",
+            remedy="fill them: the schema requires 100%",
             query=RowQuery("fare", is_missing=True),
         )
     ]
@@ -130,7 +130,7 @@ def test_missing_values_are_told_whole(split):
             measured=0.011,
             limit=pytest.approx(0.01),
             remedy=(
-                "fill them: the schema wants 99%; or in s/t.pbtxt: set the presence of fare to "
+                "fill them: the schema requires 99%; or in s/t.pbtxt: set the presence of fare to "
                 "min_fraction: 0.98"
             ),
             edits=(Edit("set_presence", "fare", number=0.98),),

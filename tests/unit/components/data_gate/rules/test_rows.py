@@ -70,10 +70,10 @@ def test_row_counts_are_told_whole(split):
             "rows",
             "",
             (),
-            "1 row in all, needs 2,000",
+            "1 row in total, needs 2,000",
             measured=1,
             key="data_gate.min_rows",
-            remedy="bring more rows, or lower data_gate.min_rows",
+            remedy="add rows, or lower data_gate.min_rows",
         )
     ]
     assert list(find_row_counts(counts(split, train=1600), counts(split, train=1000), Limits())) == [
@@ -86,7 +86,7 @@ def test_row_counts_are_told_whole(split):
             limit=0.5,
             key="data_gate.max_row_change",
             remedy=(
-                "look whether files are missing or there twice; if it is right, raise "
+                "check whether files are missing or duplicated; if it is right, raise "
                 "data_gate.max_row_change above 0.60"
             ),
         )
@@ -101,7 +101,7 @@ def test_row_counts_are_told_whole(split):
             limit=0.5,
             key="data_gate.max_row_change",
             remedy=(
-                "look whether files are missing or there twice; if it is right, raise "
+                "check whether files are missing or duplicated; if it is right, raise "
                 "data_gate.max_row_change above 0.60"
             ),
         )
@@ -119,7 +119,7 @@ def test_repeated_rows_are_told_whole():
             limit=0.1,
             key="data_gate.max_duplicate_share",
             remedy=(
-                "look whether a file is there twice; if such rows are natural, raise "
+                "check whether a file is there twice; if such rows are normal, raise "
                 "data_gate.max_duplicate_share above 0.11"
             ),
             query=RowQuery("a", like=({"a": 1.0, "b": "x"},)),
@@ -135,7 +135,7 @@ def test_repeated_rows_are_told_whole():
             limit=0.1,
             key="data_gate.max_duplicate_share",
             remedy=(
-                "look whether a file is there twice; if such rows are natural, raise "
+                "check whether a file is there twice; if such rows are normal, raise "
                 "data_gate.max_duplicate_share above 0.11"
             ),
         )

@@ -33,7 +33,7 @@ def test_value_outside_its_domain_is_told_once_with_count_and_edit(split):
     found = [anomaly("pay", TEXTS), anomaly("pay", TEXTS, split="eval")]
     [finding] = find(found, statistics, schema=[PAYMENT])
     assert finding.headline == (
-        'pay (train, eval): 5 of 150 rows (3.33%) hold "Pcard", "Bitcoin", which its domain lacks; limit 0'
+        'pay (train, eval): 5 of 150 rows (3.33%) hold "Pcard", "Bitcoin", not in its domain; limit 0'
     )
     assert finding.remedy == (
         'correct them, or in schemas/t.pbtxt: add "Pcard", "Bitcoin" to the domain of pay'
@@ -188,8 +188,8 @@ def test_zero_that_stands_for_an_empty_column_is_no_number_outside_its_range(spl
 @pytest.mark.parametrize(
     ("kind", "edit", "words"),
     [
-        ("SCHEMA_MISSING_COLUMN", "deprecate", "the schema has this column, the data has not"),
-        ("SCHEMA_NEW_COLUMN", "add_feature", "the data has this column, the schema has not"),
+        ("SCHEMA_MISSING_COLUMN", "deprecate", "the schema has this column, the data does not"),
+        ("SCHEMA_NEW_COLUMN", "add_feature", "the data has this column, the schema does not"),
     ],
 )
 def test_lost_and_new_columns_are_told_with_their_edit(split, kind, edit, words):
@@ -245,7 +245,7 @@ def test_values_outside_their_domain_are_told_whole(split):
             "domain",
             "pay",
             ("train", "eval"),
-            '5 of 150 rows (3.33%) hold "Pcard", "Bitcoin", which its domain lacks',
+            '5 of 150 rows (3.33%) hold "Pcard", "Bitcoin", not in its domain',
             measured=pytest.approx(0.0333333333),
             limit=0.0,
             key="data_gate.max_out_of_domain_share",
@@ -260,7 +260,7 @@ def test_values_outside_their_domain_are_told_whole(split):
             "domain",
             "pay",
             ("train",),
-            '4 of 100 rows (4.00%) hold "Pcard", which its domain lacks',
+            '4 of 100 rows (4.00%) hold "Pcard", not in its domain',
             measured=0.04,
             limit=0.0,
             key="data_gate.max_out_of_domain_share",
@@ -277,7 +277,7 @@ def test_values_outside_their_domain_are_told_whole(split):
             "domain",
             "pay",
             ("train",),
-            '4 of 100 rows (4.00%) hold "Pcard", which its domain lacks',
+            '4 of 100 rows (4.00%) hold "Pcard", not in its domain',
             measured=0.04,
             limit=0.01,
             key="data_gate.features.pay.max_out_of_domain_share",
@@ -344,7 +344,7 @@ def test_columns_of_the_schema_alone_or_of_the_data_alone_are_told_whole(split):
             "schema",
             "x",
             ("train",),
-            "the schema has this column, the data has not",
+            "the schema has this column, the data does not",
             remedy="put the column back, or in schemas/t.pbtxt: mark x as DEPRECATED",
             edits=(Edit("deprecate", "x"),),
         )
@@ -354,7 +354,7 @@ def test_columns_of_the_schema_alone_or_of_the_data_alone_are_told_whole(split):
             "schema",
             "x",
             ("train",),
-            "the data has this column, the schema has not",
+            "the data has this column, the schema does not",
             remedy="leave it out with data.columns, or in schemas/t.pbtxt: add the feature x (FLOAT)",
             edits=(Edit("add_feature", "x", text="FLOAT"),),
             query=RowQuery("x"),

@@ -214,7 +214,7 @@ def test_a_label_that_is_the_same_everywhere_is_refused():
 def test_a_feature_that_is_not_a_number_is_named():
     values = _values(50)
     values["size"][3] = np.nan
-    with pytest.raises(ComponentError, match="the feature size has values that are no finite numbers"):
+    with pytest.raises(ComponentError, match="the feature size has values that are not finite"):
         Columns.of(FEATURES).matrix(values)
 
 

@@ -68,7 +68,7 @@ def test_layer_that_no_tpu_computes_is_named(build, layer, rule):
 
     from components.trainer.devices.tpu_model import require_tpu_model
 
-    with pytest.raises(ComponentError, match=f"no TPU computes the layer {layer}: .*{rule}"):
+    with pytest.raises(ComponentError, match=f"a TPU cannot compute the layer {layer}: .*{rule}"):
         require_tpu_model(build(keras), batch_size=8)
 
 
