@@ -27,7 +27,7 @@ def forked(warm):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(python_process, "fork_channel", warm._line)
-        yield
+        yield warm
 
 
 @pytest.fixture(scope="module")

@@ -1,11 +1,13 @@
-"""run_fn on real taxi trips: the SavedModel answers in a process that knows nothing of TFX."""
+"""run_fn on real taxi trips, and what the SavedModel answers.
+
+That it answers in a process that knows nothing of TFX, the serving check sees of each model: in test_taxi.py.
+"""
 
 import csv
 import importlib.util
 import json
 import os
 import subprocess
-import sys
 import textwrap
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,11 +15,13 @@ from types import SimpleNamespace
 import pytest
 
 from components.errors import ComponentError
+from components.python_process import ForkedProcess
 from pipeline.config.train import TrainConfig
 from pipeline.config.tune import TuneConfig
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.usefixtures("forked"),
     # TensorFlow's, Beam's and TFX's own imports warn of what they will change in themselves.
     pytest.mark.filterwarnings("default"),
 ]
@@ -35,75 +39,38 @@ SETTINGS = TrainConfig(
     profile_steps="4:6",
     steps_per_execution=1,
 ).run_fn_settings() | {"label": "big_tip", "raw_label": "tips"}
-ASK = """
-    import json, sys
+
+
+def ask(model_dir, file):
+    """What the served model says of itself, and answers to 40 rows in all three forms of request."""
     import tensorflow as tf
-    assert "tensorflow_transform" not in sys.modules
-    model = tf.saved_model.load(sys.argv[1])
-    records = list(tf.data.TFRecordDataset(sys.argv[2]).take(40))
+
+    model = tf.saved_model.load(model_dir)
+    records = list(tf.data.TFRecordDataset(str(file)).take(40))
     by_example = model.signatures["serving_default"](examples=tf.stack(records))["outputs"]
     serve_raw = model.signatures["serve_raw"]
     columns = serve_raw.structured_input_signature[1]
     empty = {tf.string: b"", tf.float32: float("nan"), tf.int64: -(2**63)}
     raw = {name: [] for name in columns}
-    for record in records:
-        features = tf.train.Example.FromString(record.numpy()).features.feature
-        for name, spec in columns.items():
-            kind = features[name].WhichOneof("kind") if name in features else None
-            raw[name].append([getattr(features[name], kind).value[0] if kind else empty[spec.dtype]])
-    tensors = {name: tf.constant(raw[name], spec.dtype) for name, spec in columns.items()}
-    by_column = serve_raw(**tensors)["outputs"]
     without_tips = []
     for record in records:
         example = tf.train.Example.FromString(record.numpy())
-        del example.features.feature["tips"]
+        features = example.features.feature
+        for name, spec in columns.items():
+            kind = features[name].WhichOneof("kind") if name in features else None
+            raw[name].append([getattr(features[name], kind).value[0] if kind else empty[spec.dtype]])
+        del features["tips"]
         without_tips.append(example.SerializeToString())
+    tensors = {name: tf.constant(raw[name], spec.dtype) for name, spec in columns.items()}
+    by_column = serve_raw(**tensors)["outputs"]
     by_request = model.signatures["serving_default"](examples=tf.constant(without_tips))["outputs"]
-    print(json.dumps({
+    return {
         "signatures": sorted(model.signatures),
         "columns": sorted(columns),
         "transformed": sorted(model.signatures["transform_features"].structured_outputs),
         "answers": [values.numpy().tolist() for values in (by_example, by_column, by_request)],
         "dtype": by_example.dtype.name,
-    }))
-"""
-
-
-# In a process of its own that ends at once: Beam and TensorFlow Transform together crash now and then while
-# Python takes them down, after the tests have passed.
-TRANSFORM = """
-    import os, sys
-    import apache_beam as beam
-    import tensorflow_transform as tft
-    import tensorflow_transform.beam as tft_beam
-    from google.protobuf import text_format
-    from tensorflow_metadata.proto.v0 import schema_pb2
-    from tensorflow_transform.tf_metadata import dataset_metadata, metadata_io
-    from tfx_bsl.public import tfxio
-
-    from workloads.taxi.preprocessing import preprocessing_fn
-
-    examples, schema_file, folder = sys.argv[1:]
-    schema = text_format.Parse(open(schema_file, encoding="utf-8").read(), schema_pb2.Schema())
-    source = tfxio.TFExampleRecord(examples, schema=schema, telemetry_descriptors=["test"])
-    with beam.Pipeline() as pipeline, tft_beam.Context(temp_dir=f"{folder}/tmp"):
-        data = (pipeline | source.BeamSource(), source.TensorAdapterConfig())
-        (rows, metadata), transform_fn = data | tft_beam.AnalyzeAndTransformDataset(preprocessing_fn)
-        coder = tft.coders.ExampleProtoCoder(metadata.schema)
-        _ = (
-            rows
-            | beam.Map(coder.encode)
-            | beam.io.WriteToTFRecord(f"{folder}/rows", file_name_suffix=".gz")
-        )
-        _ = transform_fn | tft_beam.WriteTransformFn(f"{folder}/transform")
-    # The Transform component's executor writes this one beside the transform.
-    metadata_io.write_metadata(
-        dataset_metadata.DatasetMetadata(schema),
-        f"{folder}/transform/{tft.TFTransformOutput.RAW_METADATA_DIR}",
-    )
-    sys.stdout.flush()
-    os._exit(0)
-"""
+    }
 
 
 @pytest.fixture(scope="module")
@@ -135,13 +102,15 @@ def taxi_examples(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def fn_args(taxi_examples, tmp_path_factory, project):
+def fn_args(taxi_examples, tmp_path_factory, project, forked):
     """What the Trainer hands to run_fn, after a transform of the real trips."""
     folder = tmp_path_factory.mktemp("run")
-    command = [sys.executable, "-c", textwrap.dedent(TRANSFORM), str(taxi_examples), str(SCHEMA), str(folder)]
-    environment = {**os.environ, "TF_USE_LEGACY_KERAS": "0", "PYTHONPATH": str(project)}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    assert done.returncode == 0, done.stderr[-3000:]
+    here = os.pathsep.join([str(project), str(Path(__file__).parent)])
+    words = [str(taxi_examples), str(SCHEMA), str(folder)]
+    process = ForkedProcess(forked._line, "trips_transformed", words, {**os.environ, "PYTHONPATH": here})
+    with process.stdout as stdout:
+        told = stdout.read()
+    assert process.wait() == 0, told
     return SimpleNamespace(
         transform_output=str(folder / "transform"),
         schema_path=str(SCHEMA),
@@ -164,11 +133,7 @@ def trained(fn_args):
 
 @pytest.fixture(scope="module")
 def answers(trained, taxi_examples):
-    code = textwrap.dedent(ASK)
-    command = [sys.executable, "-c", code, trained.serving_model_dir, str(taxi_examples)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return ask(trained.serving_model_dir, taxi_examples)
 
 
 def test_model_run_keeps_weights_history_result_and_job(trained):
@@ -293,10 +258,7 @@ def test_model_trained_on_jax_serves_the_same_answers_from_the_saved_model(
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr[-3000:]
     by_jax = [answer for (answer,) in json.loads(done.stdout.splitlines()[-1])]
-    command = [sys.executable, "-c", textwrap.dedent(ASK), str(tmp_path / "model"), str(taxi_examples)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
-    served = [answer for (answer,) in json.loads(done.stdout)["answers"][0]]
+    served = [answer for (answer,) in ask(str(tmp_path / "model"), taxi_examples)["answers"][0]]
     assert len(set(served)) > 20
     # The transform may have written the rows in another order.
     assert sorted(served) == pytest.approx(sorted(by_jax), abs=1e-5)
