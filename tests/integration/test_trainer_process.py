@@ -303,6 +303,7 @@ def test_damaged_checkpoint_is_told_and_the_one_before_leads_to_the_same(undistu
     assert what_it_left(killed.folder) == undisturbed
 
 
+@pytest.mark.external  # at random; a SIGTERM soon after the first kept step is seen below
 def test_sigterm_saves_the_step_it_strikes_at_and_leaves_with_its_own_code(long_job, tmp_path):
     # Without an evaluation, which takes most of the time here, it strikes in the middle of an epoch.
     long_job = replace(long_job, eval_files=())

@@ -19,6 +19,7 @@ from components.trainer.settings.step import StepSettings
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.usefixtures("forked"),  # but for those that cut the CPU into devices, as in a run
     # TensorFlow's own imports warn of what they will change in themselves.
     pytest.mark.filterwarnings("default"),
 ]
@@ -87,12 +88,6 @@ def test_uneven_batch_is_refused_before_anything_is_read(train):
     with pytest.raises(ComponentError, match=r"batch_size \(50\) must be a multiple of the 8") as caught:
         train(compute=ComputeSettings(cpu_devices=8), batch_size=50, train_files=("absent",))
     assert caught.value.hint == "use 48 or 56"
-
-
-def test_what_keras_cannot_do_on_several_tensorflow_devices_is_refused(train):
-    """The other settings of this kind: tests/unit/components/trainer/test_compiled_model.py."""
-    with pytest.raises(ComponentError, match=r"train\.steps_per_execution cannot be used by Keras 3"):
-        train(compute=ComputeSettings(cpu_devices=2), step=StepSettings(steps_per_execution=2))
 
 
 @pytest.fixture
