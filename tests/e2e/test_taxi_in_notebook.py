@@ -3,6 +3,8 @@
 Seen only here: a Jupyter kernel, whose event loop and output our calls meet.
 """
 
+import textwrap
+
 import nbformat
 import pytest
 from nbclient import NotebookClient
@@ -17,11 +19,19 @@ def notebook(project):
 
 
 @pytest.fixture(scope="module")
-def cells(notebook, first_run, output, project, tmp_path_factory):
-    """Its cells of code, executed: source and outputs."""
+def cells(notebook, first_run, output, project, tmp_path_factory, warm):
+    """Its cells of code, executed: source and outputs. Its run is forked from the warm process."""
     notebook = nbformat.from_dict(notebook)
     [parameters] = [cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", [])]
-    parameters.source = f"OUTPUT = {str(output)!r}"
+    line = warm._line.fileno()
+    # What only tests import from is not what a node's code may import from.
+    parameters.source = textwrap.dedent(f"""
+        OUTPUT = {str(output)!r}
+        sys.path.insert(0, {str(project / "tests/support")!r})
+        from warmed import fork_servers
+        del sys.path[0]
+        fork_servers({line}, {warm.pid})
+    """)
     # Where IPython and Jupyter keep what they like to remember.
     home = str(tmp_path_factory.mktemp("jupyter"))
     with pytest.MonkeyPatch.context() as patch:
@@ -29,7 +39,8 @@ def cells(notebook, first_run, output, project, tmp_path_factory):
             patch.setenv(name, home)
         # The kernel of that name is always this interpreter's own.
         where = {"metadata": {"path": str(project / "docs")}}
-        NotebookClient(notebook, timeout=300, kernel_name="python3", resources=where).execute()
+        client = NotebookClient(notebook, timeout=300, kernel_name="python3", resources=where)
+        client.execute(pass_fds=[line])
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 

@@ -67,10 +67,8 @@ def lent(line: int, pid: int) -> "Warm":
     return Lent()
 
 
-def main(line: int, pid: int, words: Sequence[str]) -> None:
-    """Runs the command."""
-    sys.path[0] = str(PROJECT)
-    import local_runner
+def fork_servers(line: int, pid: int) -> None:
+    """From now on the servers of this process's runs are forked from the warm one; see `lent`."""
     from pipeline.local.server import Server
 
     original, warm = Server.__init__, lent(line, pid)
@@ -79,6 +77,14 @@ def main(line: int, pid: int, words: Sequence[str]) -> None:
         original(self, *arguments, **{**options, "warm": warm})
 
     Server.__init__ = begin  # type: ignore[method-assign]
+
+
+def main(line: int, pid: int, words: Sequence[str]) -> None:
+    """Runs the command."""
+    sys.path[0] = str(PROJECT)
+    import local_runner
+
+    fork_servers(line, pid)
     sys.argv = ["local_runner.py", *words]
     local_runner.call(local_runner.app)
 
