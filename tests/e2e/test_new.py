@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from copied import commands_in, import_path
 from PIL import Image
 from sklearn import datasets
 from sklearn.linear_model import LogisticRegression
@@ -24,18 +25,6 @@ from components.python_process import ForkedProcess
 pytestmark = pytest.mark.slow
 
 PARTS = ("pipeline", "components", "schemas", "slipway", "workloads", "local_runner.py", "pyproject.toml")
-
-
-COMMANDS = """
-import json, sys
-from called import called, forked_servers
-from warmed import lent
-warm = lent(*map(int, sys.argv[1:]))
-with forked_servers(lambda: warm):
-    for line in sys.stdin:
-        done = called("local_runner", *json.loads(line))
-        print(json.dumps([done.returncode, done.stdout, done.stderr]), flush=True)
-"""
 
 
 @pytest.fixture(scope="module")
@@ -53,29 +42,16 @@ def copy(tmp_path_factory, project):
 
 
 @pytest.fixture(scope="module")
-def path(copy, project):
-    """Where the copy's processes import from: the copy, and what forks them."""
-    return os.pathsep.join([str(copy), str(project / "tests/support")])
+def here(copy, warm):
+    """Gives commands to the copy's local_runner.py; returns what they say."""
+    with commands_in(copy, warm) as call:
 
+        def successful(*words):
+            done = call("local_runner", *words)
+            assert done.returncode == 0, done.stdout + done.stderr
+            return done.stdout
 
-@pytest.fixture(scope="module")
-def here(copy, path, warm):
-    """Gives commands to the copy's local_runner.py, all in one process there; its runs are forked."""
-    line = warm._line.fileno()
-    with subprocess.Popen(
-        [sys.executable, "-P", "-c", COMMANDS, str(line), str(warm.pid)], cwd=copy, pass_fds=[line],
-        env={**os.environ, "PYTHONPATH": path}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    ) as process:  # fmt: skip
-
-        def call(*words):
-            process.stdin.write(json.dumps(words) + "\n")
-            process.stdin.flush()
-            code, out, err = json.loads(process.stdout.readline())
-            assert code == 0, out + err
-            return out
-
-        yield call
-        process.stdin.close()
+        yield successful
 
 
 @pytest.mark.filterwarnings("ignore:scipy.optimize:DeprecationWarning")  # scikit-learn's own call of it
@@ -158,7 +134,7 @@ def test_an_npz_becomes_a_model_in_fewer_epochs_than_it_is_given(copy, here, pro
     assert result["metrics"]["val_accuracy"] >= 0.85
 
 
-def test_each_workload_brings_tests_that_pass(copy, here, path, project, warm):
+def test_each_workload_brings_tests_that_pass(copy, here, project, warm):
     """Those of an npz, and, in one process with them, those of the workloads above where these were begun.
 
     It has imported TFX; that such tests bear the warnings of its imports is seen in test_own_parts.py.
@@ -170,7 +146,7 @@ def test_each_workload_brings_tests_that_pass(copy, here, path, project, warm):
     # Those of the other npz are the same, and what was begun on the terminal was for its questions.
     others = {"test_fractions", "test_steps"}
     begun = [path for path in (copy / "tests/unit/workloads").glob("test_*.py") if path.stem not in others]
-    environment = {**os.environ, "PYTHONPATH": path}
+    environment = {**os.environ, "PYTHONPATH": import_path(copy)}
     process = ForkedProcess(warm._line, "staged_tests", ["-q", *map(str, begun)], environment)
     with process.stdout as stdout:
         told = stdout.read()

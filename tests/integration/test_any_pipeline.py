@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from called import forked_servers
 
 pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
 
@@ -31,14 +32,14 @@ CONSTRUCTS = {
     "`Importer`": "importer",
     "`Resolver` of the latest artifact": "resolver",
     "Components of classes, and of Beam": "beam_component",
-    "An ExampleGen of your own that asks a database": "query",
+    "Your own ExampleGen that queries a database": "query",
     "Stock components with a `module_file` that imports modules beside it; TFX's Pusher": "module_file",
     "Node ids with a slash": "slash",
     "`RuntimeParameter`": "runtime_parameter",
 }
 PIPELINES = {
     "A container component": "container",
-    "A component of your own that makes a `PushedModel`": "publishing",
+    "Your own component that makes a `PushedModel`": "publishing",
     "InfraValidator": "infra",
     "A pipeline inside a pipeline": "nested",
     "`ForEach`": "loop",
@@ -136,13 +137,14 @@ def test_what_a_packed_module_file_imports_beyond_its_wheel_counts(place, warm, 
     assert {"foreign_trainer.py", "foreign_words.py", "__init__.py", "size.py"} <= code
 
 
-def test_rehearsal_publishes_nothing_and_is_compared_with_the_local_run(runs, place, capfd):
+def test_rehearsal_publishes_nothing_and_is_compared_with_the_local_run(runs, place, capfd, warm):
     request = pipeline_request(
         "foreign_pipelines:constructs",
         sets=[f"folder={place}", f"names={','.join(REHEARSED)}", "word=yes"], output=place, beam_args=[],
     )  # fmt: skip
     served = sorted((place / "artifacts" / "toys" / "serving_model").iterdir())
-    assert rehearse_request(request, jobs=None, root=None, again="") == 0
+    with forked_servers(lambda: warm):
+        assert rehearse_request(request, jobs=None, root=None, again="") == 0
     assert sorted((place / "artifacts" / "toys" / "serving_model").iterdir()) == served
     record = next(History(place / "rehearsal").runs())
     assert Path(record.pushed["path"]).is_relative_to(place / "rehearsal" / "serving")

@@ -13,6 +13,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from copied import commands_in
 
 pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("alone")]
@@ -135,7 +136,7 @@ def tell():
 
 
 def test_code_that_is_not_in_the_image_is_found_out_and_the_exit_handler_told(
-    cloud_runner, warm_runner, project, taxi_csv, tmp_path
+    warm, warm_runner, project, taxi_csv, tmp_path, monkeypatch
 ):
     listed = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard"],
@@ -159,7 +160,9 @@ def test_code_that_is_not_in_the_image_is_found_out_and_the_exit_handler_told(
     with taxi_csv.open(encoding="utf-8") as data:
         (copy / "workloads" / "trips.csv").write_text("".join(itertools.islice(data, 601)), encoding="utf-8")
     settings = ("--set", "train.epochs=1", "--set", "data.source=workloads/trips.csv")
-    finished = cloud_runner("rehearse", *settings, *handler, *output, cwd=copy)
+    monkeypatch.setenv("CI", "true")
+    with commands_in(copy, warm) as call:
+        finished = call("cloud_runner", "rehearse", *settings, *handler, *output)
     assert finished.returncode == 1, finished.stderr
     [told] = [line for line in finished.stderr.splitlines() if line.startswith("  Transform: ")]
     assert told.endswith("only_here, which workloads/taxi/preprocessing.py imports, is not in the image")

@@ -1,4 +1,8 @@
-"""TFX's own taxi example, unchanged, rehearsed through `--pipeline`."""
+"""TFX's own taxi example, unchanged, rehearsed through `--pipeline`: a whole walk, left to CI.
+
+Its parts are seen in less: the example runs here in test_stock_taxi.py, its constructs are rehearsed in
+test_any_pipeline.py.
+"""
 
 import importlib.util
 import itertools
@@ -8,7 +12,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.external]
 
 ROWS = 4_000
 PIPELINE = "tfx.examples.chicago_taxi_pipeline.taxi_pipeline_native_keras:_create_pipeline"
