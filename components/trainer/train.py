@@ -56,6 +56,7 @@ from components.trainer.global_batch import (
     whole_executions,
 )
 from components.trainer.job import HISTORY_FILE, RESULT_FILE, WEIGHTS_FILE, TrainingJob
+from components.trainer.loop.agreement import require_agreement
 from components.trainer.loop.preemption import PreemptedError, Preemption
 from components.trainer.own_fit import has_own_fit
 from components.trainer.result import summarise
@@ -122,6 +123,7 @@ def train(job: TrainingJob, preemption: Preemption) -> dict[str, Any]:
         return result
     began_at = time.time()
     devices = open_devices(job.compute, os.environ)
+    require_agreement(job, devices.hosts)
     emit("devices", kind=devices.kind, words=devices.words, replicas=devices.replicas)
     for words in devices.passed_over:
         emit("note", message=words)
@@ -169,7 +171,7 @@ def train(job: TrainingJob, preemption: Preemption) -> dict[str, Any]:
         eval_batches=eval_examples.evaluation() if eval_examples else None,
     )
     writes = devices.hosts.index == 0  # every host has the same weights
-    reached, attempts = fit(model, job, data, preemption, began_at=began_at, is_chief=writes)
+    reached, attempts = fit(model, job, data, preemption, began_at=began_at, devices=devices)
     if writes:
         with _alone(job, model) if devices.hosts.count > 1 else contextlib.nullcontext(model) as saved:
             _save_weights(job, saved)

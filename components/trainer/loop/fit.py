@@ -7,8 +7,10 @@ from typing import Any
 
 from components.trainer.checkpoint import Attempts, Checkpoint, CheckpointFolder
 from components.trainer.checkpoint_storage import storage
+from components.trainer.devices.devices import Devices
 from components.trainer.events import emit
 from components.trainer.job import TrainingJob
+from components.trainer.loop.agreement import require_same_step
 from components.trainer.loop.blow_up import BlownUpError, LossGuard
 from components.trainer.loop.execution import train_in_blocks
 from components.trainer.loop.input_wait import InputWait
@@ -48,7 +50,7 @@ def fit(
     preemption: Preemption,
     *,
     began_at: float,
-    is_chief: bool = True,
+    devices: Devices,
 ) -> tuple[Checkpoint, Attempts]:
     """Trains the model in place.
 
@@ -58,7 +60,7 @@ def fit(
         data: the batches.
         preemption: whether to save and leave.
         began_at: when this attempt began, seconds since 1970.
-        is_chief: whether this is the host that writes checkpoints; all go on from them.
+        devices: what it trains on; the first host writes checkpoints, and all go on from them.
 
     Returns:
         How far the training is and its history, without the variables, which are in the model; and how many
@@ -67,14 +69,15 @@ def fit(
     Raises:
         PreemptedError: told to end; what there is, is saved.
         BlownUpError: the loss is no longer a number, or above its limit, after all trials.
-        ComponentError: a checkpoint cannot be written, or does not fit the model.
+        ComponentError: a checkpoint cannot be written, does not fit the model, or is not that of all hosts.
     """
     folder = _folder(job)
+    is_chief = devices.hosts.index == 0
     attempts = folder.begin_attempt(began_at) if folder and is_chief else Attempts(began_at=began_at, count=1)
-    begin = _newest(model, folder) if folder else Checkpoint()
+    begin = _newest(model, folder, devices) if folder else Checkpoint()
     if begin.step:
         emit("resumed", epoch=len(begin.history), step=begin.step)
-    elif folder and is_chief and job.blow_up.trials:
+    elif folder and job.blow_up.trials:
         model.optimizer.build(model.trainable_variables)
         folder.save(Checkpoint(variables=snapshot(model)))  # what to go back to
     rollbacks = begin.rollbacks
@@ -87,10 +90,11 @@ def fit(
             if folder is None or rollbacks >= job.blow_up.trials:
                 raise
             rollbacks += 1
-            begin = replace(_newest(model, folder), rollbacks=rollbacks)
+            begin = replace(_newest(model, folder, devices), rollbacks=rollbacks)
             emit("rolled_back", step=begin.step, trial=rollbacks, message=error.message)
             continue
         if folder and job.serves_best and reached.best:
+            require_same_step(reached.best.step, devices)  # waits until the first host has written it
             _take(folder.read(reached.best.step), model)
         return reached, attempts
 
@@ -116,11 +120,12 @@ def _keeping(job: TrainingJob, folder: CheckpointFolder | None, preemption: Pree
     )
 
 
-def _newest(model: Any, folder: CheckpointFolder) -> Checkpoint:
+def _newest(model: Any, folder: CheckpointFolder, devices: Devices) -> Checkpoint:
     """Brings the model to the newest intact checkpoint; the beginning where there is none."""
     checkpoint, problems = folder.newest()
     for problem in problems:
         emit("damaged", message=problem)
+    require_same_step(checkpoint.step, devices)
     return _take(checkpoint, model)
 
 

@@ -25,8 +25,6 @@ MODEL = """
             return tf.ensure_shape(tf.py_function(lambda each: each, [values], tf.float32), values.shape)
 
     def build_model(features, hyperparameters):
-        if os.environ.get("KERAS_DISTRIBUTION_PROCESS_ID") in hyperparameters.get("failing_hosts", ()):
-            raise ValueError("no model on this host")
         inputs = {name: keras.Input(feature.shape, name=name) for name, feature in features.items()}
         hidden = keras.layers.Dense(32, activation="relu", name="wide")(inputs["x"])
         if hyperparameters.get("normalised"):
@@ -34,6 +32,8 @@ MODEL = """
         if hyperparameters.get("python"):
             hidden = Printed(name="printed", dtype="float32")(hidden)
         model = keras.Model(inputs, keras.layers.Dense(1, name="head")(hidden))
+        if os.environ.get("KERAS_DISTRIBUTION_PROCESS_ID") in hyperparameters.get("failing_hosts", ()):
+            raise ValueError("no model on this host")
         model.compile(optimizer=keras.optimizers.Adam(0.01), loss="mse", metrics=["mae"])
         return model
 """

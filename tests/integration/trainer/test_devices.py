@@ -166,7 +166,7 @@ def test_model_that_is_divided_on_two_hosts_is_kept_and_learns_what_one_learns(
         "compute": compute,
         "epochs": 2,
         "checkpoint_dir": str(kept),
-        "checkpoint": CheckpointSettings(steps=2),
+        "checkpoint": CheckpointSettings(steps=2, serve_best=True),
     }
     folder, outputs = train_on_two_hosts("divided", **divided)
     assert "each copy of the model on 2, host 1 of 2" in outputs[1]

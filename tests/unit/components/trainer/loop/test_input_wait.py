@@ -104,13 +104,14 @@ def told(tmp_path, monkeypatch):
             checkpoint_dir=str(tmp_path),
         )
         model = _model()
-        assert takes_blocks(model, Devices(kind="cpu", backend="tensorflow", words=""))
+        devices = Devices(kind="cpu", backend="tensorflow", words="")
+        assert takes_blocks(model, devices)
         blocks = _blocks()
         data = Input(
             steps_per_epoch=STEPS, in_blocks=True, wait=_waited_for(block_s),
             batches_from=lambda _step, _rollbacks: blocks, eval_batches=None,
         )  # fmt: skip
-        reached, attempts = fit(model, job, data, Preemption(), began_at=time.time())
+        reached, attempts = fit(model, job, data, Preemption(), began_at=time.time(), devices=devices)
         assert reached.clock.timed_steps == EPOCHS * STEPS - model.steps_per_execution
         return summarise(
             job, reached, attempts, is_wait_counted=True, constant_batch_step_s=None, input_advice=""

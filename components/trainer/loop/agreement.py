@@ -1,0 +1,47 @@
+"""What the hosts of a training must agree on: each computes its part of a step and waits for the others."""
+
+from components.errors import ComponentError
+from components.trainer.devices.devices import Devices
+from components.trainer.devices.hosts import Hosts
+from components.trainer.job import TrainingJob
+
+
+def require_agreement(job: TrainingJob, hosts: Hosts) -> None:
+    """Refuses what several hosts would each do at another step, or from files that only one of them has.
+
+    Raises:
+        ComponentError: the job goes back to checkpoints, or to the best one without a folder for all hosts.
+    """
+    if hosts.count == 1:
+        return
+    if job.blow_up.trials:
+        raise ComponentError(
+            f"train.blow_up.trials ({job.blow_up.trials}) must be 0 on several hosts, and there are "
+            f"{hosts.count}: each notices at another step that the loss has blown up",
+            hint="set train.blow_up.trials to 0; a training that blows up then stops",
+        )
+    if job.serves_best and job.checkpoint_dir is None:
+        raise ComponentError(
+            f"the {hosts.count} hosts have no folder in common to take the best epoch's weights from, as "
+            "train.early_stopping and train.checkpoint.serve_best want",
+            hint="set train.checkpoint.folder to one that all hosts reach",
+        )
+
+
+def require_same_step(step: int, devices: Devices) -> None:
+    """Refuses to go on from different steps; waits for all hosts.
+
+    Args:
+        step: of the checkpoint that this host would go on from.
+        devices: ask the other hosts.
+
+    Raises:
+        ComponentError: another host would go on from another one.
+    """
+    least, greatest = devices.least(step), -devices.least(-step)
+    if least != greatest:
+        raise ComponentError(
+            f"the hosts would go on from different checkpoints: this one after step {step}, "
+            f"all of them after steps {least} to {greatest}",
+            hint="set train.checkpoint.folder to one that all hosts reach, or remove the checkpoints",
+        )
