@@ -1,4 +1,4 @@
-"""What a long history costs: an unchanged taxi run, its plan and the list of runs, after thousands of runs.
+"""Times an unchanged taxi run, its plan and the list of runs after thousands of runs.
 
     .venv/bin/python benchmarks/bench_history.py [--runs 0 2000]
 

@@ -242,7 +242,7 @@ def compare(folder: Path, rows: int, *, stock: bool) -> None:
 
 
 def content(out: Path) -> dict[str, bytes]:
-    """What lies in the files of an artifact."""
+    """Read the files of an artifact."""
     found = (path for path in (out / "examples").rglob("*") if path.is_file())
     return {str(path.relative_to(out)): path.read_bytes() for path in found}
 

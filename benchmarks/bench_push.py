@@ -49,7 +49,7 @@ def sha256(path):
 
 
 def copy_and_check(model, target):
-    """What has to be done at the least: copy to disk, and compare checksums."""
+    """The least possible work: copy to disk, and compare checksums."""
     subprocess.run(["/bin/cp", "-r", str(model), str(target)], check=True)
     subprocess.run(["/bin/sync", "-f", str(target)], check=True)
     for path in (path for path in model.rglob("*") if path.is_file()):

@@ -51,7 +51,7 @@ def write_table(path: Path, rows: int, features: int) -> None:
 
 
 def preprocessing_fn(inputs):
-    """What Transform runs: numbers scaled, words looked up."""
+    """The preprocessing that Transform runs: numbers scaled, words looked up."""
     import tensorflow as tf
     import tensorflow_transform as tft
 

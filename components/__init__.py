@@ -1,1 +1,1 @@
-"""The parts of a pipeline that this project owns: one folder each, a thin TFX wrapper beside plain code."""
+"""Our own pipeline components: one folder each, a thin TFX wrapper beside plain code."""

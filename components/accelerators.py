@@ -9,7 +9,7 @@ import contextlib
 import os
 
 HIDDEN = {"CUDA_VISIBLE_DEVICES": "-1", "HIP_VISIBLE_DEVICES": "-1"}
-"""Variables of a process that shall see no GPU, of NVIDIA or of AMD."""
+"""Variables that hide all GPUs, of NVIDIA or AMD, from a process."""
 
 
 def share_gpus() -> None:
@@ -25,10 +25,10 @@ def keep_to_cpu() -> None:
 
 
 def hide_accelerators() -> None:
-    """Keeps TensorFlow off accelerators, where it only reads files or shall compute on the CPU.
+    """Keeps TensorFlow off accelerators, where it only reads files or must compute on the CPU.
 
     Raises:
-        RuntimeError: it has begun to compute already.
+        RuntimeError: it has already started to compute.
     """
     import tensorflow as tf
 

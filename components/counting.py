@@ -4,12 +4,12 @@ _SINGULAR = {"are": "is", "have": "has"}
 
 
 def counted(number: int, noun: str) -> str:
-    """`1 row`, `1,234 rows`: the noun, given in the singular, gets an -s where there is not exactly one."""
+    """`1 row`, `1,234 rows`: the noun, given in the singular, gets an -s unless the number is one."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def agreeing(number: float, verb: str) -> str:
-    """`are` or `have` as it follows the number: `is`, `has` after exactly one.
+    """Return the verb that agrees with the number: `are` or `have`; `is` or `has` after one.
 
     Raises:
         KeyError: another verb.

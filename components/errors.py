@@ -1,8 +1,8 @@
 """The errors that components raise, and the root that the pipeline's own errors share.
 
-SlipwayError                what went wrong, in one line a stranger understands, and what to do about it
+SlipwayError                what went wrong, in one line that needs no context, and what to do about it
 ├── ComponentError          raised while a node runs (exit code 1)
-├── GateStopError           raised by a gate that says no (exit code 3)
+├── GateStopError           raised by a gate that refuses (exit code 3)
 └── pipeline.errors.*       raised by the pipeline and the command line (see there)
 """
 
@@ -15,7 +15,7 @@ class SlipwayError(Exception):
 
     Args:
         message: names the thing, its value and the rule it breaks, in one line.
-        hint: the remedy, best as a command to paste; empty when the message already says it.
+        hint: the remedy, preferably a command to paste; empty if the message already says it.
     """
 
     def __init__(self, message: str, *, hint: str = "") -> None:
@@ -28,12 +28,12 @@ class SlipwayError(Exception):
 
 
 class ComponentError(SlipwayError):
-    """A node cannot do its work with the data, the code or the settings that it was given.
+    """A node cannot work with the given data, code or settings.
 
     Args:
         message: as for every error.
         hint: as for every error.
-        start: the node to run again from, where going on would meet the same; empty: the one that raised it.
+        start: the node to run again from, if resuming would fail the same way; empty: the one that raised it.
     """
 
     def __init__(self, message: str, *, hint: str = "", start: str = "") -> None:
@@ -42,7 +42,7 @@ class ComponentError(SlipwayError):
 
 
 class GateStopError(SlipwayError):
-    """A gate does not let pass what it was shown. Its node fails, and nothing that waits for it runs.
+    """A gate refused the data or the model. Its node fails, and no node that depends on it runs.
 
     Args:
         message: what was found, in one line.

@@ -1,4 +1,4 @@
-"""What a process tells the one that started it, among what user code prints: JSON, one event a line."""
+"""Events that a process prints for its parent, among user output: JSON, one event per line."""
 
 import json
 from typing import Any

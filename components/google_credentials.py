@@ -7,11 +7,11 @@ from components.errors import ComponentError
 
 _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 LOG_IN = "gcloud auth application-default login"
-"""The command that makes new ones."""
+"""The command that creates new credentials."""
 
 
 def find_credentials(what: str) -> Any:
-    """The credentials of this machine's user, of google.auth, with a fresh token.
+    """Return the credentials of this machine's user, from google.auth, with a fresh token.
 
     Args:
         what: they are for, in words.

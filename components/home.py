@@ -1,10 +1,10 @@
-"""Paths that begin in the user's home folder: shells expand only those that are words of their own."""
+"""Expands paths in the user's home folder: shells expand `~` only at the start of a word."""
 
 import os
 
 
 def at_home(path: str) -> str:
-    """The path with the home folder for a leading `~`; as it is, where none is known.
+    """Expand a leading `~` to the home folder; without a known home folder, leave it.
 
     `~user` stays, too: a file may be called so.
     """

@@ -1,4 +1,4 @@
-"""What a node keeps from one attempt to the next. Without an engine it keeps nothing."""
+"""State that a node keeps from one attempt to the next; without an engine, none."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,7 @@ from pathlib import Path
 STATE_VARIABLE = "SLIPWAY_STATE"
 
 PREEMPTED_EXIT_CODE = 138
-"""Of a process that was told to end by SIGTERM and has kept its state: it is to be started again.
+"""Exit code of a process that saved its state on SIGTERM: it should be started again.
 
 Kubeflow's training operator restarts what ends with 128 and above, and leaves 138 to users; Vertex AI
 restarts a worker on any code that is no common error.
@@ -15,7 +15,7 @@ restarts a worker on any code that is no common error.
 
 
 def state_folder() -> Path | None:
-    """The node's own folder for what it can go on with, e.g. checkpoints; made on demand.
+    """Return the node's own folder for state to resume from, e.g. checkpoints; created on demand.
 
     What is in it was left by earlier attempts of the same node at the same work, of this run or of another:
     same settings, code, data and results upstream. The engine removes it when the node completes. An attempt

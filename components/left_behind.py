@@ -1,4 +1,4 @@
-"""What a node that fails leaves in the run's folder for people to open. Without an engine: nothing."""
+"""Files that a failing node leaves in the run's folder for people to open; without an engine, none."""
 
 import os
 from pathlib import Path
@@ -8,9 +8,9 @@ LEFT_VARIABLE = "SLIPWAY_LEFT"
 
 
 def left_folder() -> Path | None:
-    """The node's own folder beside the run's logs; it goes when the run goes.
+    """Return the node's own folder beside the run's logs; it is removed with the run.
 
-    Nothing reads it but people: what a further attempt can go on with belongs in `kept_state`.
+    Only people read it: state for the next attempt belongs in `kept_state`.
 
     Returns:
         A folder that need not exist; None where nobody keeps one.

@@ -1,4 +1,4 @@
-"""What somebody's code has asked a mapping for in vain, and what there is: a KeyError tells only one."""
+"""Describes a missing key together with the keys that exist: a KeyError names only the former."""
 
 import ast
 import difflib
@@ -13,7 +13,7 @@ _SHOWN = 40
 
 @dataclass(frozen=True)
 class MissingKey:
-    """A key that was asked for and is not there.
+    """A requested key that does not exist.
 
     Attributes:
         holder: what the code calls the mapping.
@@ -27,13 +27,13 @@ class MissingKey:
 
     @property
     def words(self) -> str:
-        """What is missing, and the nearest name where one is near."""
+        """The missing key, and the nearest name if one is close."""
         near = difflib.get_close_matches(self.key, self.names, n=1)
         return f"{self.holder} has no {self.key!r}" + (f"; nearest: {near[0]!r}" if near else "")
 
     @property
     def there(self) -> str:
-        """What there is."""
+        """The keys that exist."""
         more = f" and {len(self.names) - _SHOWN} more" if len(self.names) > _SHOWN else ""
         return f"{self.holder} has {', '.join(self.names[:_SHOWN]) or 'nothing'}{more}"
 

@@ -1,4 +1,4 @@
-"""What a node tells the engine while it works. Without an engine it says nothing."""
+"""Progress that a node reports to the engine; without an engine it reports nothing."""
 
 import json
 import os

@@ -18,7 +18,7 @@ fork_channel: socket.socket | None = None
 
 
 class PythonProcess(Protocol):
-    """What both sorts of process offer: the part of `subprocess.Popen` that is used here."""
+    """The interface of both kinds of process: the part of `subprocess.Popen` that is used here."""
 
     pid: int
     stdout: IO[str] | None

@@ -43,6 +43,6 @@ class ReferenceReport(Artifact):
 
 
 class PreflightReport(Artifact):
-    """What a training on a TPU would be like: `preflight.json`, see components/preflight and docs/tpu.md."""
+    """The prediction of a training on a TPU: `preflight.json`, see components/preflight and docs/tpu.md."""
 
     TYPE_NAME = "schemas.PreflightReport"

@@ -1,1 +1,1 @@
-"""What users own: one package per workload, reached by dotted path only."""
+"""The users' own code: one package per workload, reached by dotted path only."""

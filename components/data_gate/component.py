@@ -1,4 +1,4 @@
-"""DataGate: the one component that decides whether the data goes on."""
+"""DataGate: the component that decides whether the pipeline continues with this data."""
 
 import json
 import time
@@ -52,30 +52,30 @@ def DataGate(  # noqa: N802 (component constructors are nouns)
     accept_data: Parameter[str] = "",
     day: Parameter[str] = "",
 ) -> None:
-    """Judges the data, and stops the pipeline where it does not pass.
+    """Judges the data, and stops the pipeline if it does not pass.
 
     Args:
         examples: Ingest's; a sample of them is read.
         statistics: StatisticsGen's, of the raw examples.
-        schema: what they must keep to.
+        schema: the schema they must conform to.
         anomalies: ExampleValidator's.
-        verdict: gets the answer, and copies of the statistics for the next data to be compared with.
+        verdict: gets the verdict, and copies of the statistics for comparing later data.
         label: the raw column that the label comes from.
         limits: JSON of `limits.Limits`.
         options: JSON of Ingest's `Options`, to find rows in the raw files again.
-        quarantine: Ingest's; None where another component makes the examples.
+        quarantine: Ingest's; None if another component makes the examples.
         reference: the verdict about earlier data that is to be compared with; None where there is none.
         blessing: the ModelGate's of a model whose data is to be compared with; None where there is none.
         reference_folder: statistics to compare with instead; empty: those of `reference` or `blessing`.
         reference_span: the span that `reference` has to be about; -1: it may be missing.
-        serving_folder: statistics of what the model is asked; empty: unknown.
+        serving_folder: statistics of serving requests; empty: unknown.
         preprocessing_fn: dotted path of what makes the features and the label; empty: only the raw label is
             looked at.
         label_feature: the label among its outputs.
         schema_file: the schema as the user knows it; empty where it is inferred from the data.
         sample_rows: how many examples are read at most.
-        accept_data: the reason why the data passes whatever is found; empty: it has to pass by itself.
-        day: not read; a result is not taken for one of another day where freshness counts.
+        accept_data: the reason for passing the data despite all findings; empty: it must pass by itself.
+        day: not read; makes the cache miss on another day if freshness is checked.
 
     Raises:
         ComponentError: the span that was named has never passed.

@@ -1,4 +1,4 @@
-"""What the gate found: what, where, measured against which limit, and what to do about it. Pure."""
+"""The gate's findings: what, where, measured against which limit, and what to do about it. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -15,7 +15,7 @@ EditKind = Literal["add_values", "set_range", "set_presence", "set_mass", "add_f
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One change of the schema file that would accept what was found.
+    """A change of the schema file that would accept the finding.
 
     Attributes:
         kind: what is done to the feature.
@@ -33,7 +33,7 @@ class Edit:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Edit":
-        """Reads what `asdict` made of it, after JSON."""
+        """Read it back from the JSON of `asdict`."""
         return cls(**{**data, "values": tuple(data["values"])})
 
 
@@ -82,7 +82,7 @@ class SampleRow:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is not as it should be.
+    """One fault in the data.
 
     Attributes:
         rule: which rule.
@@ -99,8 +99,8 @@ class Finding:
         rows_of: `all splits` where they were looked for in more than `splits`: the raw files do not say in
             which split a row is.
         rows_as: the subject of the earlier finding that has the same rows, where they are not told again.
-        stops: False for what is only worth knowing.
-        is_final: whether a run could not go on, whatever reason anybody gives.
+        stops: False if it is only worth knowing.
+        is_final: whether the run cannot continue even with an override.
     """
 
     rule: Rule
@@ -128,18 +128,18 @@ class Finding:
 
     @property
     def headline(self) -> str:
-        """What, where, measured and limit in one line."""
+        """Subject, finding, measured value and limit in one line."""
         limit = f"; limit {plain(self.limit)}" if self.limit is not None else ""
         return _one_line(f"{self.subject}: {self.what}{limit}" if self.subject else f"{self.what}{limit}")
 
     @property
     def subject(self) -> str:
-        """What it is about: feature and splits, one of them, or nothing."""
+        """The subject: feature and splits, one of them, or nothing."""
         where = ", ".join(self.splits)
         return f"{self.feature} ({where})" if self.feature and where else self.feature or where
 
     def lines(self) -> list[str]:
-        """The finding as it stands on the screen: headline, rows, remedy."""
+        """The finding as shown on the screen: headline, rows, remedy."""
         found = [self.headline]
         rows = f"rows of {self.rows_of}" if self.rows_of else "rows"
         if self.rows:
@@ -152,12 +152,12 @@ class Finding:
 
 
 def _one_line(text: str) -> str:
-    """A column's name may hold anything, also what would look like a line of ours."""
+    """Escape line breaks: a column's name may hold anything, even text that looks like a line of ours."""
     return text.replace("\r", "\\r").replace("\n", "\\n")
 
 
 def plain(number: float) -> str:
-    """A number as people write it: `0.05`, `10,000`."""
+    """Format a number as people write it: `0.05`, `10,000`."""
     return f"{number:,.0f}" if float(number).is_integer() and abs(number) < 1e15 else f"{number:.4g}"
 
 
@@ -167,21 +167,21 @@ def share(part: float, whole: float, of: str = "rows") -> str:
 
 
 def percent(part: float) -> str:
-    """A share in per cent, with as many decimals as it takes to tell it from nothing."""
+    """Format a share in percent, with enough decimals to distinguish it from zero."""
     if 0 < part < 0.0001:
         return "under 0.01%"
     return f"{part:.0%}" if part >= 0.1 and round(part * 100, 1) % 1 == 0 else f"{part:.2%}"
 
 
 def raised(key: str, distance: float) -> str:
-    """What to do to the limit of a distance from 0 to 1, so that this one passes."""
+    """Say how to raise the limit of a distance from 0 to 1 so that this one passes."""
     if distance >= _ALL:
         return f"set {key} to 1, which lets any difference pass"
     return f"raise {key} above {distance:.3f}"
 
 
 def quoted(values: Sequence[str], *, most: int = 5) -> str:
-    """Some texts in quotes, control characters written out; the rest is counted."""
+    """Quote the first few texts, with control characters escaped, and count the rest."""
     shown = ", ".join(f'"{_shortened(value)}"' for value in values[:most])
     return f"{shown} and {len(values) - most} more" if len(values) > most else shown
 
@@ -192,7 +192,7 @@ def _shortened(value: str, *, most: int = 60) -> str:
 
 
 def _places(rows: Sequence[SampleRow]) -> str:
-    """Where the rows stand, and what stands there unless it is the same in all of them."""
+    """Return the places of the rows, with their values unless all are the same."""
     is_same = len({row.value for row in rows}) == 1
     parts = []
     for name in dict.fromkeys(row.file for row in rows):

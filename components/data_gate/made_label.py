@@ -1,4 +1,4 @@
-"""The label as the model learns it: what preprocessing_fn makes of the raw columns, where it needs no more.
+"""Computes the transformed label, as the model learns it, if that needs nothing but the raw columns.
 
 Before Transform has run, what depends on an analyzer (a vocabulary, a mean) is not known. Labels seldom do,
 so the part of the graph that makes the label is cut out and run on some rows.
@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 
 def made_label(records: Sequence[bytes], *, preprocessing_fn: str, label: str, schema: str) -> Column | None:
-    """The transformed label of some rows; None where it depends on an analyzer, or cannot be computed here.
+    """Return the transformed label of some rows; None if it needs an analyzer, or cannot be computed here.
 
     Args:
         records: serialized tf.Examples.
@@ -96,7 +96,7 @@ def _ancestors(op: Any) -> set[Any]:
 
 
 def _part(graph: Any, needed: set[Any]) -> Any:
-    """The nodes that are needed, without waiting for others, e.g. for the tables of vocabularies."""
+    """Return the nodes needed, without control dependencies on others, e.g. on vocabulary tables."""
     whole = graph.as_graph_def()
     names = {op.name for op in needed}
     part = tf.compat.v1.GraphDef(versions=whole.versions, library=whole.library)

@@ -36,7 +36,7 @@ def schema_features(text: str) -> dict[str, FeatureSchema]:
 
 
 def anomalies(data: bytes, *, split: str) -> Iterator[Anomaly]:
-    """What ExampleValidator wrote about one split to `SchemaDiff.pb`."""
+    """Read the anomalies that ExampleValidator wrote to `SchemaDiff.pb` for one split."""
     found = anomalies_pb2.Anomalies.FromString(data)
     infos: Iterable[tuple[str, Any]] = found.anomaly_info.items()
     whole = [("", found.dataset_anomaly_info)] if found.HasField("dataset_anomaly_info") else []

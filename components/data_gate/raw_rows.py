@@ -1,4 +1,4 @@
-"""Where in the raw files the rows stand that show a finding. Reads them again, as Ingest does."""
+"""Locates rows that show a finding in the raw files, by reading them again as Ingest does."""
 
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -56,7 +56,7 @@ def with_rows(
     options: str,
     splits: Collection[str],
 ) -> tuple[Finding, ...]:
-    """The findings with up to five rows that show each, where they have a query.
+    """Return the findings with up to five rows that show each, for those that have a query.
 
     The rows are looked for in all splits. A finding about some of them says so (`rows_of`), and where another
     before it asks for the same rows, has none of its own and names that one (`rows_as`).
@@ -144,7 +144,7 @@ def _is_like(block: Block, index: int, wanted: Sequence[Mapping[str, float | str
 
 
 def _is_same(cell: Any, wanted: float | str | None) -> bool:
-    """Whether a cell of a file is what an Example holds: there, numbers that are not whole are float32."""
+    """Whether a cell of a file equals the value in an Example, where fractions are float32."""
     if _is_empty(cell) or wanted is None:
         return _is_empty(cell) and wanted is None
     if isinstance(wanted, str):
@@ -167,7 +167,7 @@ def _cells(column: pa.Array) -> Iterator[Any]:
 
 
 def matches(cell: Any, query: RowQuery) -> bool:
-    """Whether a cell shows what is looked for.
+    """Whether a cell matches the query.
 
     Args:
         cell: text, a number, None, or a list of several values.

@@ -1,4 +1,4 @@
-"""What the data is compared with: read from what an earlier run, or the user, has left in a folder."""
+"""The reference that the data is compared with, read from a folder of an earlier run or of the user."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ class Reference:
 
 
 def find_reference(candidates: Sequence[tuple[str, str]], *, digest: str) -> Reference:
-    """The first of some folders that is there and holds other data than this.
+    """Return the first folder that exists and holds other data than this.
 
     The same data again is compared with what it was compared with before, not with itself.
 

@@ -1,11 +1,11 @@
-"""What the schema and TFX's ExampleValidator say about the features, as plain data. Pure."""
+"""The schema and TFX's ExampleValidator's anomalies, as plain data by feature. Pure."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class FeatureSchema:
-    """What the schema allows for one feature.
+    """The values that the schema allows for one feature.
 
     Attributes:
         name: the column.
@@ -36,7 +36,7 @@ class FeatureSchema:
 
 @dataclass(frozen=True, slots=True)
 class Anomaly:
-    """Something that ExampleValidator holds against a feature, or against the data as a whole.
+    """An anomaly that ExampleValidator found in a feature, or in the data as a whole.
 
     Attributes:
         feature: the column; empty for the data as a whole.

@@ -1,4 +1,4 @@
-"""Edits of a schema file (protobuf text) that leave the rest of its text, comments too, as it is. Pure."""
+"""Edits a schema file (protobuf text) and leaves the rest of its text, even comments, unchanged. Pure."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -34,7 +34,7 @@ class _Block:
 
 
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:
-    """The schema with the edits made.
+    """Return the schema with the edits applied.
 
     Raises:
         ComponentError: the schema lacks the feature or the domain, or is not written as expected.
@@ -72,7 +72,7 @@ def _set_presence(text: str, edit: Edit) -> str:
 
 
 def _without_fixed_shape(text: str, feature: _Block) -> str:
-    """A feature that may be missing has no fixed shape: at most one value takes the place of exactly one."""
+    """Relax a fixed shape, since the feature may now be missing: at most one value instead of exactly one."""
     shape = _inner(text, feature, "shape")
     if shape is None:
         return text
@@ -152,7 +152,7 @@ def _tokens(text: str) -> Iterator[re.Match[str]]:
 
 
 def _blocks(text: str) -> list[_Block]:
-    """Every message in braces, in the order in which they close."""
+    """Return every message in braces, in closing order."""
     found: list[_Block] = []
     open_ones: list[tuple[str, int, int]] = []
     name, start = "", 0
@@ -237,7 +237,7 @@ def _quoted(value: str) -> str:
 
 
 def _unquoted(text: str) -> str:
-    """A text as protobuf reads it, with the escapes that stand in schemas."""
+    """Unquote a text as protobuf does, with the escapes used in schemas."""
     if len(text) < 2 or text[0] not in "\"'":
         return text
     simple = {"n": b"\n", "t": b"\t", "r": b"\r", "a": b"\a", "b": b"\b", "f": b"\f", "v": b"\v"}

@@ -1,4 +1,4 @@
-"""Finds what is known of the data of one span, for a Resolver. Imports TFX."""
+"""A Resolver strategy that finds the artifacts of one span. Imports TFX."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ SPAN = "span"
 
 
 class SpanStrategy(ResolverStrategy):  # type: ignore[misc]  # TFX has no types
-    """The latest artifact of a span, of each channel.
+    """Resolves the latest artifact of a span in each channel.
 
     Args:
         span: the number that Ingest found in the files' names.
@@ -23,7 +23,7 @@ class SpanStrategy(ResolverStrategy):  # type: ignore[misc]  # TFX has no types
         store: Any,  # noqa: ARG002 (TFX hands it over; what is resolved is in the channels)
         input_dict: dict[str, list[Any]],
     ) -> dict[str, list[Any]]:
-        """The artifacts to take, by channel; an empty list where that span was never seen."""
+        """Return the artifacts by channel; an empty list if that span was never seen."""
         found = {}
         for name, artifacts in input_dict.items():
             of_span = [each for each in artifacts if each.get_int_custom_property(SPAN) == self._span]

@@ -1,4 +1,4 @@
-"""The statistics of a data set as plain numbers: what the rules judge. Pure."""
+"""The statistics of a data set as plain numbers, for the rules. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What decides whether the data passes: every rule, then one answer in words. Pure."""
+"""Decides whether the data passes: applies every rule and gives one answer. Pure."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -43,12 +43,12 @@ _ORDER = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """All that the gate knows of the data.
+    """All evidence about the data that the rules judge.
 
     Attributes:
         statistics: of the data, by split.
         label: the raw column that the label comes from.
-        limits: what it is held against.
+        limits: the limits to check against.
         now_s: the time, in seconds since 1970.
         schema: what the schema says about each feature.
         schema_file: as the user knows it; empty where the schema is inferred from the data.
@@ -57,7 +57,7 @@ class Evidence:
         reference_name: what that is, in words.
         reference_label_score: how well its columns explained its label; None where unknown.
         reference_at_s: when it was judged, in seconds since 1970; None where unknown.
-        serving: the statistics of what the model is asked; None where unknown.
+        serving: the statistics of serving requests; None if unknown.
         bad: what Ingest's quarantine says.
         sample: columns of some rows by name.
         made: the label that the model learns, by its name among the transformed features, for the same rows;
@@ -92,7 +92,7 @@ class Verdict:
     """The gate's answer.
 
     Attributes:
-        findings: all that was found, what stops first.
+        findings: all findings, those that stop first.
         rows: of all splits.
         features: how many columns.
         reference_name: what the data was compared with; empty: nothing.
@@ -135,7 +135,7 @@ class Verdict:
         return f"{found} in {data}{against}{accepted}"
 
     def lines(self) -> list[str]:
-        """Every finding as it stands on the screen."""
+        """Every finding as shown on the screen."""
         return [line for finding in self.findings for line in finding.lines()]
 
     def to_json(self) -> dict[str, Any]:
@@ -154,7 +154,7 @@ class Verdict:
 
 
 def judge(evidence: Evidence, *, accepted: str = "") -> Verdict:
-    """Holds the data against every rule.
+    """Check the data against every rule.
 
     Args:
         evidence: what is known.
@@ -214,7 +214,7 @@ def _find(e: Evidence, scores: Mapping[str, float], explained: LabelScore | None
 
 
 def _leaks_of_made(e: Evidence, *, told: Collection[str]) -> Iterator[Finding]:
-    """What gives away the label that preprocessing_fn makes; the raw label is no feature of the model."""
+    """Find features that leak the transformed label; the raw label itself is not a feature of the model."""
     if e.made is None or e.label not in e.sample or np.array_equal(e.made[1], e.sample[e.label]):
         return
     name, column = e.made

@@ -1,1 +1,1 @@
-"""What is known of data by its rows, and kept so that later data can be compared with it."""
+"""Measurements of a data set's rows, kept so that later data can be compared with it."""

@@ -1,4 +1,4 @@
-"""Columns of rows as classes: which values are missing, which bin or category each falls into. Pure."""
+"""Encodes columns as classes: which values are missing, which bin or category each falls into. Pure."""
 
 from typing import Any
 
@@ -22,12 +22,12 @@ def is_missing(column: Column) -> npt.NDArray[np.bool_]:
 
 
 def are_classes(label: Column) -> bool:
-    """Whether a label without missing values is one of a few classes, and no amount."""
+    """Whether a label without missing values is one of a few classes rather than an amount."""
     return label.dtype == object or len(np.unique(label)) <= _MOST_CLASSES
 
 
 def categories(values: Column) -> Codes:
-    """A number from 0 on for each different value; a missing text is a value of its own."""
+    """Number the distinct values from 0; a missing text counts as a value."""
     if values.dtype == object:
         codes: dict[str | None, int] = {}
         return np.array([codes.setdefault(value, len(codes)) for value in values], dtype=np.int64)
@@ -35,7 +35,7 @@ def categories(values: Column) -> Codes:
 
 
 def binned(column: Column, *, bins: int) -> Codes:
-    """A number for each text, or for each bin of about as many rows; missing values have their own."""
+    """Number the texts, or bins of about equal size; missing values get their own number."""
     if column.dtype == object:
         return categories(column)
     missing = np.isnan(column)

@@ -1,4 +1,4 @@
-"""How much of the label the other columns tell: where that falls, labels are wrong or mixed up. Pure.
+"""Measures how much of the label the other columns explain: if that falls, labels are wrong. Pure.
 
 Labels that were flipped or shuffled leave every distribution as it was. What they break is their connection
 with the other columns, so that is measured, on rows kept aside, and compared with the reference's.
@@ -24,7 +24,7 @@ _PENALTY = 10.0
 
 @dataclass(frozen=True, slots=True)
 class LabelScore:
-    """How well the label can be told.
+    """How well the other columns explain the label.
 
     Attributes:
         score: share of the label's spread that the other columns explain on rows kept aside (R squared); 1 is
@@ -63,7 +63,7 @@ def label_score(sample: Mapping[str, Column], label: str, single: Mapping[str, f
 def least_explained(
     sample: Mapping[str, Column], label: str, single: Mapping[str, float], *, most: int = 5
 ) -> list[int]:
-    """The rows whose label is farthest from what the other columns say, the farthest first.
+    """Return the rows whose label is farthest from the other columns' prediction, the farthest first.
 
     Args:
         sample, label, single: as for `label_score`; it takes as long.

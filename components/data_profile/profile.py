@@ -1,4 +1,4 @@
-"""What is kept of data, as a folder: the statistics of its splits, and in `profile.json` what those lack."""
+"""A data set's profile as a folder: the statistics of its splits, and `profile.json` with the rest."""
 
 import hashlib
 import json
@@ -19,7 +19,7 @@ _PROFILE = "profile.json"
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What the statistics of data do not hold.
+    """The facts about data that its statistics do not hold.
 
     Attributes:
         digest: stands for the data's content; empty where unknown.
@@ -58,7 +58,7 @@ def data_digest(statistics: str, quarantine: str = "") -> str:
 
 
 def keep_profile(statistics: str, folder: str, profile: Profile) -> None:
-    """Copies the statistics of all splits into a folder, and writes the profile beside them.
+    """Copy the statistics of all splits into a folder, and write the profile beside them.
 
     Args:
         statistics: a folder with `Split-*/FeatureStats.pb`, local or in a store that TFX can read.
@@ -83,7 +83,7 @@ def split_rows(folder: str, split: str) -> int:
 
 
 def read_profile(folder: str) -> Profile:
-    """The profile of a folder; an empty one where it holds statistics alone, as StatisticsGen writes them."""
+    """Read a folder's profile; an empty one if it holds only statistics, as StatisticsGen writes them."""
     path = f"{folder}/{_PROFILE}"
     if not fileio.exists(path):
         return Profile()

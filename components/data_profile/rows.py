@@ -11,7 +11,7 @@ def row_at(sample: Mapping[str, Column], row: int) -> dict[str, float | str | No
 
 
 def within(records: Iterable[bytes], most_bytes: int) -> Iterator[bytes]:
-    """The first records, up to the one with which they take so many bytes; one at least, if there is any."""
+    """Return the first records that fit into so many bytes; at least one, if there is any."""
     size_bytes = 0
     for record in records:
         yield record

@@ -1,4 +1,4 @@
-"""Some of the examples as columns, for the rules that statistics cannot answer."""
+"""A sample of the examples as columns, for rules that need more than statistics."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ from components.data_profile.columns import Column
 from components.data_profile.rows import within
 
 MOST_BYTES = 256 << 20
-"""What the records of a sample take; images would take gigabytes before there are many."""
+"""The most bytes that a sample's records may take; a few thousand images would take gigabytes."""
 _BATCH_ROWS = 32  # TensorFlow brings a batch at once: rows of some megabytes must fit in it
 
 # Text longer than this on average is a document or an image: nothing is predicted from it as a category.

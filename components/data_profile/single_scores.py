@@ -1,4 +1,4 @@
-"""How well each column alone predicts the label, on rows kept aside. Pure."""
+"""Scores how well each column alone predicts the label, on held-out rows. Pure."""
 
 import functools
 from collections.abc import Mapping
@@ -91,7 +91,7 @@ def _gini(feature: Floats, label: Codes) -> float:
 
 
 def _number_score(feature: Column, label: Floats, label_ranks: Floats) -> float:
-    """The larger of two shares of the label's spread that it explains, 0 to 1.
+    """Return the larger of two shares of the label's variance that it explains, 0 to 1.
 
     One is the square of the rank correlation (Spearman), which any monotone copy of the label has as 1; the
     other is R squared of the mean label of its bins, on rows kept aside.

@@ -1,1 +1,1 @@
-"""TFX's Evaluator with an executor of our own: whole batches of rows instead of one Python object a row."""
+"""TFX's Evaluator with our own executor: whole batches of rows instead of one Python object per row."""

@@ -9,7 +9,7 @@ from components.evaluator.executor import Executor
 class Evaluator(StockEvaluator):
     """TFX's Evaluator: the same channels, the same parameters, the same results.
 
-    What its executor does not know, such as a metric of your own or thresholds, TFX's executor measures.
+    If its executor does not support something, such as a custom metric or thresholds, TFX's takes over.
     """
 
     EXECUTOR_SPEC = executor_spec.BeamExecutorSpec(Executor)

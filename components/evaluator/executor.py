@@ -111,7 +111,7 @@ class Executor(StockExecutor):
 
 
 class _Count(beam.DoFn):
-    """Counts the rows of a file: a Tally, or what is wrong, as a value: Beam makes text of an exception."""
+    """Counts the rows of a file; yields a Tally, or the error as a value: Beam turns exceptions into text."""
 
     def __init__(self, work: _Work) -> None:
         self._work = work
@@ -133,7 +133,7 @@ class _Count(beam.DoFn):
 
 
 class _Merge(beam.CombineFn):
-    """Adds tallies; of several failures the first counts."""
+    """Adds tallies; of several failures it keeps the first."""
 
     def __init__(self, request: Request) -> None:
         self._request = request
@@ -161,7 +161,7 @@ class _Merge(beam.CombineFn):
 
 
 class _Write(beam.DoFn):
-    """Writes the results, or what is wrong."""
+    """Writes the results, or the error."""
 
     def __init__(self, work: _Work, failed: str) -> None:
         self._work = work
@@ -183,7 +183,7 @@ def _write(work: _Work, tally: Tally) -> None:
 
 
 def _work(inputs: Mapping[str, Any], outputs: Mapping[str, Any], properties: Mapping[str, Any]) -> _Work:
-    """What is to be done, from TFX's artifacts and parameters.
+    """Read the work from TFX's artifacts and parameters.
 
     Raises:
         NotOursError: it is more than this executor knows.

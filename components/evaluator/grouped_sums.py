@@ -1,4 +1,4 @@
-"""Sums by slice and value: a histogram whose bins are whatever values occur. Pure."""
+"""Sums by slice and value: a histogram whose bins are the values that occur. Pure."""
 
 from collections.abc import Callable
 from typing import Any
@@ -51,7 +51,7 @@ class GroupedSums:
             self.compact()
 
     def compact(self) -> None:
-        """Brings together what has the same slice and value."""
+        """Merge entries with the same slice and value."""
         if not self._pending:
             return
         slices, values, sums = (np.concatenate(parts) for parts in zip(*self._pending, strict=True))
@@ -62,7 +62,7 @@ class GroupedSums:
             self._round_slices({int(place) for place in np.flatnonzero(counts > self._most)})
 
     def merge(self, other: "GroupedSums", places: Ints) -> None:
-        """Takes in what was counted elsewhere.
+        """Add counts made elsewhere.
 
         Args:
             other: whose slices have other places.

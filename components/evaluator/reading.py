@@ -1,4 +1,4 @@
-"""Rows of examples in large batches, with what each model answers and the columns that they are sliced by."""
+"""Reads examples in large batches, with each model's answers and the columns to slice by."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -16,7 +16,7 @@ from components.evaluator.tally import Judged, Tally, check_shapes
 from components.saved_model.refusal import in_words
 
 BATCH_ROWS = 4096
-"""Answers of one batch are held at once; a few thousand rows use the processor as well as more do."""
+"""Rows of a batch, whose answers are held at once; more than a few thousand gain no speed."""
 
 BATCH_BYTES = 4 << 20
 """Of the examples of one batch, as they are stored: what a model makes of large rows, such as images, is many
@@ -173,7 +173,7 @@ def _rows_at_once(first: Any) -> int:
 
 
 def _decoder(columns: Sequence[str], schema: bytes | None) -> Any:
-    """What reads these columns of examples; None where there is nothing to read."""
+    """Return a decoder for these columns of examples; None if there is nothing to read."""
     if not columns:
         return None
     if schema is None:

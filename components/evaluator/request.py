@@ -1,6 +1,6 @@
-"""What an EvalConfig asks for, and whether our executor can answer that as TFX's does. Pure.
+"""Reads an EvalConfig and checks that our executor can answer it as TFX's does. Pure.
 
-Whatever is not known here is not guessed at: the whole evaluation then goes to TFX's own executor.
+Anything unsupported is not guessed: the whole evaluation then goes to TFX's own executor.
 """
 
 import json
@@ -27,7 +27,7 @@ _TRANSFORM = "transform_features"
 
 
 class NotOursError(Exception):
-    """Something that only TFX's own executor can do; the message says what, as half a sentence."""
+    """Only TFX's own executor supports this; the message names it, as half a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +47,15 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to measure.
+    """The metrics, slices and models to evaluate.
 
     Attributes:
         models: the candidate and, where there is one, the baseline.
         slices: the columns of each kind of slice, sorted, each once; () is all rows.
         metrics: the class by the metric's name, without those below.
         example_count: the name under which rows are counted; None: they are not.
-        label_statistics: whether the labels of each slice are told of.
-        answers: whether the answers beside the labels are told of.
+        label_statistics: whether to report the labels of each slice.
+        answers: whether to report the answers together with the labels.
     """
 
     models: tuple[ModelRequest, ...]
@@ -72,7 +72,7 @@ class Request:
 
 
 def read_request(config: Mapping[str, Any]) -> Request:
-    """What a configuration asks for.
+    """Read the request out of a configuration.
 
     Args:
         config: an EvalConfig as plain data, its keys as in the proto, TFMA's defaults filled in.

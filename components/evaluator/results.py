@@ -1,4 +1,4 @@
-"""From what was counted to the metrics' values, as TensorFlow Model Analysis defines them. Pure."""
+"""Computes the metrics' values from the counts, as TensorFlow Model Analysis defines them. Pure."""
 
 import dataclasses
 import json
@@ -101,7 +101,7 @@ def area(buckets: Floats, counts: Floats) -> float:
 
 
 def _steps() -> np.ndarray:
-    """Which threshold each bucket begins at or above, as `calibration_histogram.rebin` deals them."""
+    """Return the threshold at or below each bucket's start, as in `calibration_histogram.rebin`."""
     thresholds = np.array(
         [-_EPSILON, *((i + 1) / (_THRESHOLDS - 1) for i in range(_THRESHOLDS - 2)), 1 + _EPSILON]
     )

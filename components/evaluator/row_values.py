@@ -1,4 +1,4 @@
-"""What each metric says of single rows, for a whole batch at once. Pure.
+"""The per-row terms of each metric, computed for a whole batch at once. Pure.
 
 A metric's value is made of sums over rows: each function here gives, for every row, what is added to those
 sums. They are the formulas of tf_keras 2.21 (`losses.py`, `metrics/`) and of TensorFlow Model Analysis 0.52
@@ -85,7 +85,7 @@ def _outside(labels: Array, classes: int) -> ComponentError:
 
 
 def _mean(values: Array) -> Floats:
-    """A row's value and that it counts once."""
+    """A row's value, and a count of one."""
     return np.stack([values.astype(np.float64), np.ones(len(values))], axis=1)
 
 
@@ -152,7 +152,7 @@ def _sparse_categorical_crossentropy(labels: Array, answers: Array) -> Array:
 
 
 def _top(wanted: Array, answers: Array) -> Array:
-    """Whether fewer than five classes are more probable than the one that is wanted."""
+    """Whether fewer than five classes are more probable than the label's."""
     inside = (wanted >= 0) & (wanted < answers.shape[1])
     own = answers[np.arange(len(answers)), np.where(inside, wanted, 0)]
     return inside & np.isfinite(answers).all(1) & ((answers > own[:, None]).sum(1) < _TOP)
@@ -171,7 +171,7 @@ def _clip(values: Array, most: np.float32) -> Array:
 
 
 def _highest(values: Array) -> Array:
-    """Which is the highest; what is no number never is."""
+    """Return the index of the highest; NaN is never the highest."""
     return np.where(np.isnan(values), -np.inf, values).argmax(1)
 
 
@@ -228,7 +228,7 @@ CONFUSION = {
     "TrueNegatives",
     "TruePositives",
 }
-"""Classes of metrics that are made of the counts above one half."""
+"""Classes of metrics computed from the counts above one half."""
 
 HINGES: dict[str, RowValues] = {"Hinge": _hinge(1), "SquaredHinge": _hinge(2)}
 

@@ -1,4 +1,4 @@
-"""Which rows of a batch belong to which slices: by the values of columns, and by their crosses. Pure.
+"""Assigns rows of a batch to slices: by the values of columns, and by their crosses. Pure.
 
 As in TensorFlow Model Analysis, a row without a value of the column is in none of its slices, and a row with
 several values is in the slice of each.
@@ -99,7 +99,7 @@ def members(spec: Sequence[str], columns: Mapping[str, Column], rows: int) -> Me
 
 
 def check_number(keys: Sequence[SliceKey]) -> None:
-    """Refuses more slices than can be told apart with sense.
+    """Refuse more slices than are useful.
 
     Raises:
         ComponentError: with the columns that make most of them.

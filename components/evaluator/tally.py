@@ -1,4 +1,4 @@
-"""All that is counted of an evaluation, in a form that parts of it add up: by slice and by model. Pure."""
+"""All counts of an evaluation, by slice and by model, in a form that can be added up. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ BUCKETS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What one model says of a batch.
+    """One model's labels and answers for a batch.
 
     Attributes:
         labels: [rows, 1] or [rows, outputs], numbers.
@@ -43,7 +43,7 @@ class Judged:
 
 
 class ModelTally:
-    """What is counted of one model.
+    """The counts for one model.
 
     Attributes:
         sums: by the metrics' class, float64 [slices, parts]; those of `answers` are rows whose answer is not
@@ -52,7 +52,7 @@ class ModelTally:
         answers: by slice and answer, rows and the sums of labels, of their squares, and of answers.
         cells: by slice and label * outputs + answer, rows.
         outputs: how many the model has; 0 before its first row.
-        lost: rows that it answered NaN, which no curve has a place for.
+        lost: rows with the answer NaN, which no curve has a place for.
     """
 
     def __init__(self) -> None:
@@ -276,7 +276,7 @@ def _cells(labels: Floats, answers: Floats, finite: Array) -> tuple[Floats, Arra
 
 
 def check_shapes(request: Request, judged: Judged) -> None:
-    """Leaves to TFX's own executor what its metrics may or may not take.
+    """Leave label and answer shapes that its metrics may not accept to TFX's own executor.
 
     Raises:
         NotOursError: labels do not go with the answers as a number, a class, or a number for each output.

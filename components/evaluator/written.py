@@ -1,4 +1,4 @@
-"""Writes metrics as TensorFlow Model Analysis does, so that all that reads its results reads these."""
+"""Writes metrics as TensorFlow Model Analysis does, so that its readers can read them."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

@@ -1,1 +1,1 @@
-"""Raw files: where they are, and what may be ingested."""
+"""Ingest: finds raw files and converts them to examples."""

@@ -1,4 +1,4 @@
-"""What the readers of all formats give: blocks of rows, and the rows that they could not read."""
+"""The output of all format readers: blocks of rows, and the rows that they could not read."""
 
 from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ LIST_WITH_GAP = "a missing value inside a list"
 
 
 class FileError(ComponentError):
-    """A file that cannot be ingested at all, or not from some place on."""
+    """A file cannot be ingested at all, or not beyond some place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """A row that is no example.
+    """A row that cannot become an example.
 
     Attributes:
         reason: one of a few short phrases, by which rejected rows are counted.

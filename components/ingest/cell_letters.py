@@ -1,4 +1,4 @@
-"""Where the letters of a column's texts lie in Arrow's memory: looked at there, no text is copied."""
+"""Accesses the letters of a column's texts in Arrow's memory, without copying."""
 
 from typing import Any
 

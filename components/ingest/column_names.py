@@ -1,4 +1,4 @@
-"""The names of a table's columns, from the head of a file: enough to say that it is another table."""
+"""Reads the column names from the head of a file: enough to recognise another table."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What is said once of a column whose values are read otherwise than they are written."""
+"""Notes on columns whose values are read differently from how they are written, once per column."""
 
 import json
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ _SHOWN_LETTERS = 30
 
 @dataclass(slots=True)
 class ColumnNotes:
-    """Counts by column and by what is odd, each with the first value that shows it.
+    """Counts of odd values by column and kind, each with the first such value.
 
     Attributes:
         found: column -> a `Form`, TO_ZERO or ROUNDED -> (how many, the first as it is written).
@@ -56,7 +56,7 @@ class ColumnNotes:
         )
 
     def sentences(self) -> dict[str, str]:
-        """What is said of each column, and the setting that keeps its values as they are written."""
+        """Return the note on each column, and the setting that keeps its values as written."""
         return {column: f"{_said(kinds)}; {_kept(column)}" for column, kinds in self.found.items()}
 
 

@@ -1,4 +1,4 @@
-"""The type of a column: inferred by the rules of TFX's CSV decoder, merged over files, applied.
+"""Column types: inferred by the rules of TFX's CSV decoder, merged over files, applied.
 
 Whole columns are tried with Arrow's casts; Python's own rules decide only over the values that these refuse.
 """
@@ -24,7 +24,7 @@ _WHOLE = r"^[+-]?[0-9]+$"
 
 
 class ColumnType(IntEnum):
-    """What a column's values are; of two types the greater holds the values of both."""
+    """The type of a column's values; of two types the greater holds the values of both."""
 
     UNKNOWN = 0  # no value at all
     INT = 1
@@ -49,7 +49,7 @@ def merge(first: Columns, second: Columns) -> dict[str, ColumnType]:
 
 
 def infer_type(cells: pa.Array, at_least: ColumnType = ColumnType.UNKNOWN) -> ColumnType:
-    """The least type that holds all cells of a column, and no less than `at_least`.
+    """Return the narrowest type that holds all cells of a column, at least `at_least`.
 
     A column of whole numbers of which one begins with a zero that means something ("007") is text.
 

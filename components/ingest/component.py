@@ -1,4 +1,4 @@
-"""Ingest: raw files to examples, and the rows that are none to a quarantine.
+"""Ingest: turns raw files into examples, and puts rows that do not parse into a quarantine.
 
 It stays a FileBasedExampleGen, so that spans, versions and the driver of Kubeflow work as for the stock ones.
 """
@@ -33,7 +33,7 @@ class IngestSpec(standard_component_specs.FileBasedExampleGenSpec):
 class Ingest(FileBasedExampleGen):
     """Raw files to examples.
 
-    Outputs: `examples`, and `quarantine` with the rows that are no examples.
+    Outputs: `examples`, and `quarantine` with the rows that did not parse.
 
     Args:
         input_base: folder of the files, on disk or gs://.

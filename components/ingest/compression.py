@@ -1,4 +1,4 @@
-"""A file's bytes as they were before it was compressed, and as UTF-8."""
+"""Reads a file decompressed and as UTF-8."""
 
 import codecs
 from pathlib import Path
@@ -10,7 +10,7 @@ from components.ingest.suffixes import SUFFIXES
 
 
 class Stream:
-    """Reads a file, uncompressed and in UTF-8, and tells what is wrong with it in words.
+    """Reads a file, decompressed and in UTF-8, and describes what is wrong with it.
 
     Args:
         file: compressed if its name ends in one of SUFFIXES.

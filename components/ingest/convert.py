@@ -1,4 +1,4 @@
-"""Files to shards of examples and a quarantine: the work of one worker."""
+"""Converts files to shards of examples and a quarantine: the work of one worker."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -27,7 +27,7 @@ from components.ingest.typed_rows import row_numbers, typed_rows
 
 @dataclass(slots=True)
 class Report:
-    """What a task did: its rows, the files it wrote by split, and the files it read."""
+    """A task's report: its rows, the files it wrote by split, and the files it read."""
 
     tally: Tally = field(default_factory=Tally)
     shards: dict[str, list[Shard]] = field(default_factory=dict)
@@ -188,7 +188,7 @@ class _Work:
         self.notes = ColumnNotes()
 
     def take(self, block: Block, file: str, first: int) -> list[Reject]:
-        """Writes a block's rows; returns those that are no examples.
+        """Write a block's rows; return those that cannot become examples.
 
         Args:
             block: of the file.

@@ -1,4 +1,4 @@
-"""Whether files can be ingested, by the head of each: a missing label is told before any node starts."""
+"""Checks the head of each file, so that a missing label is reported before any node starts."""
 
 import codecs
 import csv

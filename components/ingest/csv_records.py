@@ -1,4 +1,4 @@
-"""Where the records of a CSV file begin and end: blocks of whole records, whatever is wrong inside them.
+"""Splits a CSV file into blocks of whole records, whatever is wrong inside them.
 
 A newline ends a record unless it is inside of quotes. Where quotes stand only around whole fields, that is
 told by counting them, a block at a time; elsewhere one record after the other is gone through: a quote opens

@@ -1,4 +1,4 @@
-"""CSV files to blocks of text columns. Arrow parses what is regular; Python's csv decides over the rest.
+"""Reads CSV files into blocks of text columns. Arrow parses regular rows; Python's csv handles the rest.
 
 A row that has too many or too few fields, broken quotes or broken encoding is rejected with its place.
 """
@@ -232,7 +232,7 @@ class _Table:
         return self._as_block(columns, records, rows.rejects, find)
 
     def _add(self, raw: bytes, start: int, rows: _Rows) -> str:
-        """Adds a record as a row; returns why it is none."""
+        """Add a record as a row; return why it cannot be one."""
         if len(raw) > self._options.limits.row_bytes:
             return TOO_LONG
         parsed = self._parse(raw)

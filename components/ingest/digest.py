@@ -1,4 +1,4 @@
-"""A digest of the content that was ingested: by it, equal input is recognised wherever it lies."""
+"""A digest of the ingested content, which identifies equal input wherever it is."""
 
 import hashlib
 import os
@@ -29,7 +29,7 @@ class FileDigest:
     modified_ns: int
 
     def check_unchanged(self, file: InputFile) -> None:
-        """Refuses a file that was written to since.
+        """Refuse a file that has been written to since.
 
         Raises:
             FileError: its size or time is another one, or it is gone.

@@ -1,4 +1,4 @@
-"""The driver of Ingest on this machine: TFX's own, but that it looks at gs:// through the storage client.
+"""The local driver of Ingest: TFX's own, except that it reads gs:// through the storage client.
 
 TFX looks through TensorFlow's file system, which knows no emulator and needs credentials of its own.
 Kubeflow and Vertex run TFX's driver in a container of its own.

@@ -1,4 +1,4 @@
-"""TFRecord files of tf.Examples: each record is passed on as it is, once it has proved to be an Example."""
+"""TFRecord files of tf.Examples: each record is passed on as it is, once it is known to be an Example."""
 
 from collections.abc import Callable, Iterator
 

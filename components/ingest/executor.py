@@ -60,7 +60,7 @@ class Executor(BaseBeamExecutor):
         """Writes the artifacts `examples` and `quarantine`.
 
         Raises:
-            ComponentError: files cannot be read, or too many rows are no examples.
+            ComponentError: files cannot be read, or too many rows do not parse.
         """
         self._log_startup(input_dict, output_dict, exec_properties)
         examples = artifact_utils.get_single_instance(output_dict[standard_component_specs.EXAMPLES_KEY])
@@ -120,7 +120,7 @@ class Executor(BaseBeamExecutor):
 
 
 class _Infer(beam.DoFn):
-    """The columns of a task's files with their types, or what is wrong with them."""
+    """Infers the columns of a task's files with their types, or returns the error."""
 
     def __init__(self, options: Options, known: Columns) -> None:
         self._options = options
@@ -237,7 +237,7 @@ def _schema_types(path: str | None) -> dict[str, ColumnType]:
 
 
 def _collect(tasks: Sequence[Task]) -> Report:
-    """What all tasks did; their reports are taken away."""
+    """Collect the reports of all tasks, and remove their files."""
     report = Report()
     for task in tasks:
         with FileSystems.open(_report_path(task), compression_type=CompressionTypes.UNCOMPRESSED) as file:

@@ -1,4 +1,4 @@
-"""What 32 bits keep of a column's numbers: an example holds fractions as float32, and nothing wider.
+"""Finds numbers that 32 bits cannot hold: an example holds fractions as float32, and nothing wider.
 
 Source: tensorflow/core/example/feature.proto, FloatList; IEEE 754, binary32.
 """

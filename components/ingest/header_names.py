@@ -1,10 +1,10 @@
-"""What the names of a CSV's columns must be: all there, and each once. Pure."""
+"""Checks that the columns of a CSV are all named, each once. Pure."""
 
 import re
 from collections.abc import Sequence
 
 INDEX = "(index)"
-"""What a first column without a name is called: the rows' index, as pandas' `to_csv` writes it."""
+"""The name given to an unnamed first column: the row index, as pandas' `to_csv` writes it."""
 INDEX_TOLD = (
     "the first column has no name, so it is taken as the row index and is not a feature; to make it one, "
     f"name it in data.columns as {INDEX!r}, or in data.split_by.key to split by it"
@@ -15,7 +15,7 @@ _NUMBER = re.compile(r"-?\d*\.?\d+")
 def with_index(header: Sequence[str]) -> tuple[str, ...]:
     """The names of a header; INDEX for the first of several, where it has none.
 
-    Of no other column can it be said what it is.
+    Any other unnamed column could be anything.
     """
     if len(header) > 1 and not header[0].strip():
         return (INDEX, *header[1:])
@@ -23,7 +23,7 @@ def with_index(header: Sequence[str]) -> tuple[str, ...]:
 
 
 def names_problem(names: Sequence[str]) -> tuple[str, str] | None:
-    """What is wrong with the names, and the remedy; None where nothing is.
+    """Return what is wrong with the names, and the remedy; None if nothing is.
 
     Args:
         names: as `with_index` gives them.

@@ -1,4 +1,4 @@
-"""The work of an ingest on this machine: its tasks one after the other, or side by side in processes.
+"""Runs an ingest on this machine: its tasks in sequence, or in parallel processes.
 
 Types are guessed from the first rows of each file, and each row is held against the guess when it is read.
 Where one shows that the guess was wrong, all rows are looked at first and the work is done again: the result

@@ -35,7 +35,7 @@ def infer(file: InputFile, options: Options, known: Columns) -> dict[str, Column
 
 
 def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]:  # noqa: ARG001
-    """One image, once it has proved to be one.
+    """Read one image, if it is a valid one.
 
     Raises:
         FileError: the file cannot be opened.
@@ -57,7 +57,7 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
 
 
 def find_problem(data: bytes, *, name: str, limits: Limits) -> tuple[str, str] | None:
-    """Why the bytes are no whole image that TensorFlow's decoder shows as it is meant.
+    """Describe why TensorFlow's decoder would not decode the bytes completely and correctly.
 
     Args:
         data: of the file; of one above `limits.decoded_bytes` a part is enough.
@@ -85,7 +85,7 @@ def find_problem(data: bytes, *, name: str, limits: Limits) -> tuple[str, str] |
 
 
 def _problem_of(image: ImageFile, data: bytes, name: str, limits: Limits) -> tuple[str, str] | None:
-    """What is wrong with an image whose header can be read."""
+    """Describe what is wrong with an image whose header can be read."""
     kind = str(image.format)
     width, height = image.size
     if width * height > limits.image_pixels:

@@ -1,7 +1,7 @@
-"""What TensorFlow's decoder asks of an image and Pillow does not: the parts of PNG, GIF and BMP files.
+"""Checks of PNG, GIF and BMP files that TensorFlow's decoder makes and Pillow does not.
 
 TensorFlow reads JPEG, PNG, GIF and BMP, and of these not every kind: one file that it refuses stops the whole
-Transform, and what it misreads is another picture. Bytes in, the problem in words out.
+Transform, and what it misreads is another picture. Takes bytes, returns the problem in words.
 """
 
 import struct
@@ -69,12 +69,12 @@ def other_image(data: bytes) -> str:
 
 
 def no_image(data: bytes) -> str:
-    """What the bytes are that are no image; empty where that is not known."""
+    """Name the kind of bytes that are not an image; empty if unknown."""
     return _known_by(data[:_HEAD].lstrip().lower(), _NO_IMAGES)
 
 
 def find_damage(data: bytes, kind: str) -> str:
-    """What is wrong with the parts of an image that Pillow can read; empty where nothing is.
+    """Describe damage in an image that Pillow can read; empty if there is none.
 
     Args:
         data: the whole file.
@@ -156,7 +156,7 @@ def _odd_gif(data: bytes) -> str:
 
 
 def _odd_bmp(data: bytes) -> str:
-    """What TensorFlow does not take as it is meant; Pillow says what palette there is."""
+    """Name a BMP that TensorFlow misreads; Pillow tells the palette."""
     (info,) = struct.unpack_from("<I", data, _BMP_HEAD)
     if info < _BMP_LEAST_INFO:
         return "a BMP of OS/2"

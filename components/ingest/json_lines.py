@@ -1,4 +1,4 @@
-"""JSON Lines to blocks of typed columns: an object a line; what is no object, or holds one, is rejected.
+"""Reads JSON Lines into typed columns: one object per line; anything else, or a nested one, is rejected.
 
 A column's type holds the values of all lines and files; a key that a line lacks is a missing value there.
 """

@@ -1,4 +1,4 @@
-"""One line of JSON Lines: the object that it holds, or why it is no row."""
+"""Parses one line of JSON Lines: the object, or why it is not a row."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What a source may become at most: not its size, but what reading it takes. `data.limits` of a workload."""
+"""Limits on what reading a source may take, not on its size: `data.limits` of a workload."""
 
 from dataclasses import dataclass
 
@@ -24,5 +24,5 @@ class Limits:
     decoded_bytes: int = 128 << 20
 
     def exceeded(self, name: str) -> str:
-        """What the words about something too large end with: the limit's key and value."""
+        """The end of a message about something too large: the limit's key and value."""
         return f"more than data.limits.{name} ({getattr(self, name):,})"

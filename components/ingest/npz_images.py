@@ -155,7 +155,7 @@ def _pair(file: InputFile, archive: zipfile.ZipFile, part: str, limits: Limits) 
 
 
 def _bytes_of(dtype: np.dtype[Any]) -> int:
-    """What a value takes while it is read, see `_typed`."""
+    """Bytes that a value takes while it is read, see `_typed`."""
     return 1 if dtype.itemsize == 1 and dtype.kind in "bu" else 8
 
 
@@ -186,7 +186,7 @@ def _check_size(
 
 
 def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """What the header of an array says; the stream then stands at its first value."""
+    """Read the header of an array; the stream is then at its first value."""
     version = np.lib.format.read_magic(stream)
     is_first = version == (1, 0)
     size = stream.read(2 if is_first else 4)

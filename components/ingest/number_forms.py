@@ -1,4 +1,4 @@
-"""How the texts of a column of numbers are written, where that says that they may be none.
+"""Detects how a column's numbers are written when that suggests they are not numbers.
 
 A number is digits, a point and an exponent with its sign, and a minus before it. What is read as a number
 besides, as TFX reads it, may be a phone number, a code, a version or a day.

@@ -1,4 +1,4 @@
-"""The rows of a Parquet file, a bounded piece at a time, however much it is packed.
+"""Reads the rows of a Parquet file in bounded pieces, however strongly it is compressed.
 
 A text that stands in a column a thousand times is kept once, and so is a run of equal numbers: a file of some
 hundred bytes may stand for gigabytes. Its table of contents tells what a column of a row group takes
@@ -195,7 +195,7 @@ def _parts(batch: pa.RecordBatch, first: int, block_bytes: int, limits: Limits) 
 
 
 def _row_bytes(column: pa.Array) -> npt.NDArray[np.int64] | int:
-    """What each row's value takes unpacked; of numbers, which take little, nothing is said."""
+    """Bytes that each row's value takes unpacked; numbers, which take little, are not counted."""
     kind = column.type
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         inner = _row_bytes(column.flatten())

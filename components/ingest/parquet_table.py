@@ -1,4 +1,4 @@
-"""Parquet files to blocks of typed columns. Lists of plain values are kept; structs and maps are refused.
+"""Reads Parquet files into typed columns. Lists of plain values are kept; structs and maps are refused.
 
 Booleans become 0 and 1, decimals fractions or, without decimals, whole numbers; dates and times text as Arrow
 writes them, durations whole numbers of their unit. A row with a missing value inside a list is rejected.

@@ -1,4 +1,4 @@
-"""Which worker converts which files, and what their shards are called in the end."""
+"""Plans which worker converts which files, and the final names of their shards."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Rows that are no examples: where they are kept, how they are counted, and when they stop the run."""
+"""The quarantine of rows that do not parse: where they go, how they are counted, when they stop the run."""
 
 import base64
 import json
@@ -18,16 +18,16 @@ _SHOWN_ROWS = 3
 
 
 class BadRowsError(ComponentError):
-    """The share of rows that are no examples is above the limit."""
+    """The share of rows that did not parse is above the limit."""
 
 
 class NoRowsError(ComponentError):
-    """The files hold no row."""
+    """The files have no rows."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """What became of the rows.
+    """Counts of the rows, by outcome.
 
     Attributes:
         rows_in: rows read.

@@ -32,7 +32,7 @@ Progress = Callable[[Task, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a worker says while it works on a task."""
+    """A worker's progress on a task."""
 
     rows: int
     done_bytes: int
@@ -40,7 +40,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """What a worker says when it is done with a task: what the work gave, or what it raised and where."""
+    """A worker's message at the end of a task: the result, or the exception and its traceback."""
 
     result: Any = None
     error: Exception | None = None
@@ -83,7 +83,7 @@ class SideBySide:
         self._stack.close()
 
     def map(self, work: Work, tasks: Sequence[Task], *, progress: Progress) -> list[Any]:
-        """What the work on each task gives, in the order of the tasks.
+        """Return the result of the work on each task, in the order of the tasks.
 
         They are begun in that order, each by whichever process is free; after one that fails no other is.
 
@@ -104,7 +104,7 @@ class SideBySide:
 
 
 class _Turns:
-    """Whose turn it is with which task."""
+    """Hands out the tasks and collects their results."""
 
     def __init__(self, work: Work, tasks: Sequence[Task], progress: Progress) -> None:
         self._work = work
@@ -186,7 +186,7 @@ class _Worker:
         return told.result
 
     def hang_up(self) -> None:
-        """Lets it end, and whoever waits for its word wait no longer."""
+        """Let it end, and release whoever waits for its messages."""
         self._socket.shutdown(socket.SHUT_RDWR)
 
     def _receive(self) -> Any:

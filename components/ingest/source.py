@@ -1,4 +1,4 @@
-"""Where the raw files are: found before any node starts, so that a wrong path is told in milliseconds."""
+"""Finds the raw files before any node starts, so that a wrong path is reported in milliseconds."""
 
 import difflib
 import glob

@@ -1,4 +1,4 @@
-"""Which split a row belongs to: by a hash (of the record, a key, its place), by time, by the file's parts."""
+"""Assigns rows to splits: by a hash (of the record, a key, its place), by time, by the file's parts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

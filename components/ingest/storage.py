@@ -1,4 +1,4 @@
-"""The files of a source wherever they lie: listed with what pins their content, and brought to this machine.
+"""Lists a source's files, on disk or gs://, pins their content, and fetches them to this machine.
 
 Objects of Cloud Storage are read whole, at the generation that was listed, and verified by checksum: reads of
 parts are not verified by the client.

@@ -26,7 +26,7 @@ _GZIP_WINDOW = 16 + zlib.MAX_WBITS  # zlib's way to ask for gzip's frame
 
 
 class Readable(Protocol):
-    """What can be read from."""
+    """A stream to read from."""
 
     def read(self, size: int, /) -> bytes:
         """At most so many bytes; none at the end."""

@@ -1,6 +1,6 @@
 """Numbers and dates as people write them: `$1,234.50` is read as `1234.50`, `01.03.2021` as `2021-03-01`.
 
-Texts become texts, whole columns at a time: what reads and judges cells afterwards need not know. A text that
+Texts become texts, whole columns at a time, so later readers and rules need not know. A text that
 is not written as its column's format says stays what it is, and is then no number of that column.
 """
 

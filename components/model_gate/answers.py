@@ -1,4 +1,4 @@
-"""A model's answers beside the labels, counted so that curves can be drawn from them. Pure.
+"""Counts a model's answers against the labels, so that curves can be drawn from the counts. Pure.
 
 Counts instead of rows: their size does not grow with the data, parts that were counted apart add up to the
 same, and nothing of a single row is left in a report.
@@ -10,16 +10,16 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 DISTINCT_ANSWERS = 4096
-"""More different answers of a model than this are counted to three digits only."""
+"""If a model gives more distinct answers than this, they are counted to three digits."""
 
 GROUPS = 200
-"""How many groups of neighbouring answers are told of; for a curve that is finer than a screen shows."""
+"""Groups of neighbouring answers to report: finer than a screen can show."""
 
 CUTS = 20
-"""Probabilities are cut at each multiple of 1 / CUTS, so that what is told of such a threshold is exact."""
+"""Groups of probabilities end at each multiple of 1 / CUTS, so that counts at these thresholds are exact."""
 
 CELLS = 2500
-"""How many cells of a confusion matrix are told of, the fullest first: all of 50 classes."""
+"""Cells of a confusion matrix to report, the fullest first: all cells of 50 classes."""
 
 Kind = Literal["binary", "classes", "numbers"]
 

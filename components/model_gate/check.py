@@ -1,4 +1,4 @@
-"""One comparison that the gate made, and the answer that all of them together give. Pure."""
+"""One comparison of the gate, and the verdict from all of them. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -63,7 +63,7 @@ class Verdict:
         checks: every comparison made, those of the workload's thresholds first.
         metrics: the candidate's overall metrics.
         baseline_metrics: those of the latest blessed model; empty on a first run.
-        notes: what could not be judged, and why.
+        notes: the things that could not be judged, and why.
         overrides: `{reason, overridden}` where the user blessed what the gate would have refused.
     """
 
@@ -95,7 +95,7 @@ def conclude(
         checks: all that were made.
         metrics, baseline_metrics: overall values by name.
         notes: what could not be judged.
-        bless: why the user blesses the model whatever the checks say; empty: he does not.
+        bless: the user's reason for blessing the model despite the checks; empty: none.
     """
     failed = tuple(check.reason for check in checks if not check.passed and check.stops)
     warnings = tuple(check.reason for check in checks if check.is_warning)

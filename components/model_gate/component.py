@@ -1,4 +1,4 @@
-"""ModelGate: the one component that blesses a model."""
+"""ModelGate: the only component that blesses a model."""
 
 import json
 import time
@@ -58,7 +58,7 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
         thresholds: slices (`overall`, `all`, a column's, one) -> metric -> fields of `rules.Limits`.
         min_slice_rows: slices with fewer rows are not judged.
         beat_trivial: `one`, `all` or `none`, see `trivial_rules.trivial_checks`.
-        bless: why the model is blessed whatever is found; empty: it is judged.
+        bless: the reason for blessing the model despite all checks; empty: it is judged.
         classes: names of the labels, in the order of their numbers; None: they have none.
         serving: what ServingCheck measured; None where the workload wants no such check.
         serving_limits: fields of `serving_rules.ServingLimits`; one that is left out is no limit.
@@ -135,7 +135,7 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
 
 
 def _keep_data(folder: str, *, statistics: str, quarantine: str, explained: LabelScore | None) -> None:
-    """Keeps what later data are compared with; apart from the model, which has a digest of its own."""
+    """Store the profile for comparing later data, apart from the model, which has its own digest."""
     digest = data_digest(statistics, quarantine)
     keep_profile(statistics, folder, Profile(digest, time.time(), explained))
 

@@ -1,4 +1,4 @@
-"""What the Evaluator measures, made from the workload's few keys."""
+"""Makes the Evaluator's configuration from the workload's few keys."""
 
 import json
 from collections.abc import Sequence

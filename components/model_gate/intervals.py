@@ -1,4 +1,4 @@
-"""How far a measured metric may lie from the true one: bounds by formula. Pure.
+"""Confidence bounds of metrics, by formula. Pure.
 
 All bounds are one-sided at the given confidence (0.95: the true value lies above the lower bound in 95 of 100
 such evaluations), from the normal quantile z.

@@ -1,4 +1,4 @@
-"""The metrics that can be asked for by name, and what the gate knows of each. Pure.
+"""The metrics available by name, and their properties. Pure.
 
 The names are those of `keras.metrics` in snake case, as far as TensorFlow Model Analysis computes them
 without further arguments; `tests/integration/test_model_gate.py` compares the table with both.
@@ -76,4 +76,4 @@ METRICS = {
     "true_negatives": Metric("TrueNegatives", "higher"),
     "true_positives": Metric("TruePositives", "higher"),
 }
-"""By the name that stands in `evaluate.metrics`."""
+"""The metrics by their names in `evaluate.metrics`."""

@@ -1,4 +1,4 @@
-"""Whether the network is better than the models that it was compared with. Pure."""
+"""Checks whether the network beats the reference models. Pure."""
 
 from collections.abc import Mapping, Sequence
 

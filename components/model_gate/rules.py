@@ -1,4 +1,4 @@
-"""The workload's thresholds, held against what was measured. Pure: numbers in, checks in words out."""
+"""Checks the measurements against the workload's thresholds. Pure: numbers in, checks in words out."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ EVERY_SLICE = "all"
 
 @dataclass(frozen=True)
 class Limits:
-    """What one metric must reach, each bound in the metric's own unit; None for no bound.
+    """The bounds of one metric, in the metric's own unit; None for no bound.
 
     Attributes:
         min: the least value allowed.

@@ -1,4 +1,4 @@
-"""What was measured of the served model, held against the workload's limits. Pure."""
+"""Checks the measurements of the served model against the workload's limits. Pure."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ _NAMED = 3
 
 @dataclass(frozen=True)
 class ServingLimits:
-    """What the exported model must keep, in a process with TensorFlow alone; None for no limit.
+    """The limits of the exported model in a process with TensorFlow alone; None for no limit.
 
     Attributes:
         tolerance: how far an answer may lie from training's, |a - b| / max(1, |b|), >= 0.

@@ -1,4 +1,4 @@
-"""What a model scores that knows nothing: always the majority, always the same number. Pure.
+"""Scores of models that know nothing: always the majority, always the same number. Pure.
 
 A threshold below that value tests nothing, and a model that does not reach it has learned nothing.
 """
@@ -85,7 +85,7 @@ def rounded_label(label: float) -> float:
 
 
 def trivial_value(metric: str, labels: LabelStatistics) -> float | None:
-    """What the best constant answer scores; None where that is not known.
+    """Return the score of the best constant answer; None if it is not known.
 
     The constants are: the majority for an accuracy, the mean for squared errors, the median for the absolute
     error, the shares of the classes for a cross-entropy, always "yes" for a precision, any for an AUC.

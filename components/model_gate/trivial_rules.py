@@ -1,4 +1,4 @@
-"""Whether the model beats what knows nothing, and whether the thresholds mean anything. Pure."""
+"""Checks that the model beats a constant answer, and that the thresholds test something. Pure."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from components.model_gate.trivial import (
 )
 
 CONFIDENCE = 0.95
-"""How sure it must be that a model is better than a trivial one."""
+"""The confidence with which a model must beat a trivial one."""
 
 # Metrics come as sums of 32-bit numbers.
 _ROUNDING = 1e-6
@@ -130,7 +130,7 @@ def _beats(name: str, at: Measured, labels: LabelStatistics, classes: Sequence[s
 def _means_something(
     name: str, limits: Limits, labels: LabelStatistics, classes: Sequence[str]
 ) -> list[Check]:
-    """A finding for each threshold that a model without any knowledge would meet."""
+    """Return a finding for each threshold that a constant answer would meet."""
     value = trivial_value(name, labels)
     if value is None:
         return []

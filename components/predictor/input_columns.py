@@ -1,4 +1,4 @@
-"""Which columns the files of the input must have, and how one that lacks some is told. Pure."""
+"""The columns that input files must have, and the error for a file that lacks some. Pure."""
 
 import difflib
 from collections.abc import Collection, Mapping, Sequence

@@ -26,7 +26,7 @@ from components.saved_model.loading import LoadedModel, WrongInputError
 from components.saved_model.signatures import SERVING_DEFAULT
 
 BATCH_ROWS = 2048
-"""Rows that the model gets at once: enough that a call's own cost is small, few enough to stay in caches."""
+"""Rows per model call: enough to make the call's own cost small, few enough to stay in caches."""
 
 REFUSED = "the model refuses it"
 _FIRST_REJECTS = 3
@@ -69,7 +69,7 @@ class InputTask:
 
 @dataclass
 class Counts:
-    """What became of the rows of one or more files.
+    """Counts of the rows of one or more files, by outcome.
 
     Attributes:
         predicted: rows with a prediction.

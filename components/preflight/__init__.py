@@ -1,4 +1,4 @@
-"""What a training on a TPU would be like, told without one: does it compile, does it fit, how fast, how dear.
+"""Predicts a training on a TPU without having one: does it compile, does it fit, how fast, at what cost.
 
 request.py         what is asked, and what the compiling process answers; plain values
 compile_step.py    that process: the real training step through XLA and libtpu, in an interpreter of its own

@@ -13,7 +13,7 @@ from components.preflight.roofline import Estimate
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What was found for one slice.
+    """The verdict on one slice.
 
     Attributes:
         question: slice and batch.
@@ -33,7 +33,7 @@ class Verdict:
 
     @property
     def can_train(self) -> bool:
-        """Whether nothing speaks against it, once `keys_to_set` are set: they name the backend, too."""
+        """Whether it can be trained with `keys_to_set`, which name the backend, too."""
         wrong = [each for each in self.findings if each.severity == "error" and each.rule != "backend"]
         return self.estimate is not None and not wrong
 
@@ -53,7 +53,7 @@ class Verdict:
 
     @property
     def input_bytes_per_s(self) -> float | None:
-        """What the files must deliver at most, as they lie there."""
+        """The most that the files must deliver, as stored."""
         if self.estimate is None or self.example_bytes is None:
             return None
         return self.estimate.examples_per_s * self.example_bytes
@@ -138,7 +138,7 @@ def renting(verdict: Verdict, *, workload: str, region: str) -> dict[str, str]:
 
 
 def slice_lines(verdict: Verdict) -> list[str]:
-    """What was found for one slice, as lines."""
+    """Return the verdict on one slice as lines."""
     wanted, answer = verdict.question.slice, verdict.answer
     lines = [f"{wanted.name}  {wanted.devices} devices, batch {verdict.question.batch_size:,}"]
     if answer is not None and answer.step.fits:

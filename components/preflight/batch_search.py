@@ -7,7 +7,7 @@ from components.preflight.request import Compiled
 CLOSE_ENOUGH = 1.1
 """The search ends where a batch that does not fit is at most this much above one that does."""
 MOST_GROWTH = 16
-"""What is known of memory at one batch is not trusted further than this many times that batch."""
+"""A memory measurement at one batch is extrapolated to at most this many times that batch."""
 
 
 def largest_batch(

@@ -8,7 +8,7 @@ from components.preflight.request import Answer, Question
 
 Severity = Literal["error", "warning", "note"]
 STOPPING = ("does_not_compile", "does_not_fit")
-"""Rules whose findings no training can go on with."""
+"""Rules whose findings rule a training out."""
 
 
 @dataclass(frozen=True, kw_only=True)

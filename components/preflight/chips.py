@@ -1,4 +1,4 @@
-"""What a chip can do and what it costs: one row a generation. Pure.
+"""Speed, memory and price of the chips: one row per generation. Pure.
 
 Sources, read in November 2026. Where two differ, the faster number stands here, for the estimate is a least
 time; v3 is the exception, whose peak is 123e12 on its page and 140e12 in JAX.
@@ -32,7 +32,7 @@ YOURS = "yours"
 
 @dataclass(frozen=True, kw_only=True)
 class Price:
-    """What an hour of one chip costs.
+    """The price of an hour of one chip.
 
     Attributes:
         usd: US dollars, > 0.

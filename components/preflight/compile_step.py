@@ -23,7 +23,7 @@ from components.preflight.hlo import collective_bytes
 from components.preflight.request import Answer, Compiled, Question, Slice
 
 FAST = {"exec_time_optimization_effort": -1.0}
-"""Large models compile sooner, to programs that need more memory: for the search and for a quick look."""
+"""Compiles large models faster, to programs that need more memory: for the search and a quick look."""
 SEARCH_LIMIT_ROWS = 2**17
 """Rows of one device above which no batch is looked for."""
 _NEEDED = re.compile(r"[Uu]sed ([\d.]+)([KMGT]) of|\(([\d.]+)([KMGT])\) exceeds")
@@ -51,7 +51,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _prepare() -> None:
-    """What libtpu and JAX read when they are loaded: no TPU is here, and none is looked for."""
+    """Set the variables that libtpu and JAX read when loaded: there is no TPU here, so look for none."""
     os.environ.update(
         KERAS_BACKEND="jax",
         JAX_PLATFORMS="cpu",
@@ -147,7 +147,7 @@ class TrainingStep:
         return step.trace(self._state(), self._batch(batch_size))
 
     def compiled(self, batch_size: int, *, fast: bool = False) -> Compiled:
-        """What the compiler says of that global batch."""
+        """Return the compiler's answer for that global batch."""
         import jax
 
         began = time.monotonic()
@@ -238,7 +238,7 @@ def topology_devices(wanted: Slice) -> Any:
 
 
 def counted(program: Any, *, batch_size: int, where: Slice, compile_s: float = 0.0) -> Compiled:
-    """What a compiled program of JAX holds, computes, moves and sends; for a CPU it neither holds nor sends.
+    """Count what a compiled JAX program holds, computes, moves and sends; a CPU neither holds nor sends.
 
     Args:
         program: `jax.stages.Compiled`.
@@ -260,7 +260,7 @@ def counted(program: Any, *, batch_size: int, where: Slice, compile_s: float = 0
 
 
 def _held_bytes(memory: Any) -> int:
-    """What a program holds at once: its arguments, its results but for those that take an argument's place,
+    """Memory a program holds at once: its arguments, its results except those that replace an argument,
     and what it makes on the way. (`peak_memory_in_bytes` counts some results twice.)"""
     arguments: int = memory.argument_size_in_bytes
     results: int = memory.output_size_in_bytes - memory.alias_size_in_bytes

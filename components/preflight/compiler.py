@@ -1,4 +1,4 @@
-"""Has another interpreter compile a training step, and waits for what it says."""
+"""Compiles a training step in another interpreter, and waits for its answer."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Preflight: compiles the training step for the TPU that it will be trained on, before that is paid for."""
+"""Preflight: compiles the training step for the TPU it will be trained on, before you pay for one."""
 
 import json
 from dataclasses import replace
@@ -51,7 +51,7 @@ def Preflight(  # noqa: N802 (component constructors are nouns)
         training: JSON of `judge.Training`, but for what is counted here.
         images: JSON of `train.images`.
         limit_s: how long the compilation may take.
-        compiler: not read; a result of another compiler is not taken for one of this one.
+        compiler: not read; makes the cache miss if the compiler changes.
 
     Raises:
         ComponentError: the model cannot be built.

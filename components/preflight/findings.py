@@ -15,7 +15,7 @@ DISPATCH_S = 1e-4
 
 
 def findings(case: Case) -> tuple[Finding, ...]:
-    """What all rules find, errors first."""
+    """Return the findings of all rules, errors first."""
     order = ("error", "warning", "note")
     found = [finding for rule in RULES for finding in rule(case)]
     return tuple(sorted(found, key=lambda finding: order.index(finding.severity)))

@@ -1,4 +1,4 @@
-"""From what the compiler said of a slice to its verdict: findings and the estimate. Pure."""
+"""Makes a verdict, with findings and an estimate, from the compiler's answer for a slice. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -14,7 +14,7 @@ from components.preflight.roofline import estimate
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """What is known of the training beside its step.
+    """Facts about the training other than its step.
 
     Attributes:
         backend: `train.backend`.

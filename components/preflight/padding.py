@@ -1,4 +1,4 @@
-"""What a TPU computes in vain because a layer's sizes do not fill its unit. Pure.
+"""Work that a TPU wastes because a layer's sizes do not fill its matrix unit. Pure.
 
 The matrix unit is a square of 128 (256 from v6e on), and memory is laid out in tiles of 8 x 128; XLA pads
 what is smaller. Sources: Cloud TPU performance guide; the pages of v6e and v7. Of memory much less is lost
@@ -14,9 +14,9 @@ from components.preflight.request import Layer
 from components.trainer.global_batch import LANES, SUBLANES
 
 WORTH_TELLING = 0.2
-"""A layer that wastes less of its operations is not named."""
+"""Layers that waste a smaller share of their operations are not reported."""
 WEIGHTY = 0.05
-"""Nor one that has less of the model's operations."""
+"""Nor are layers with a smaller share of the model's operations."""
 MATRIX_LAYERS = ("Dense", "EinsumDense", "Conv1D", "Conv2D", "Conv3D")
 
 

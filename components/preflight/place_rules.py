@@ -1,4 +1,4 @@
-"""Rules about what lies around the step: the files, the bucket, the Python that trains. Pure."""
+"""Rules about the step's surroundings: the files, the bucket, the training's Python. Pure."""
 
 from collections.abc import Callable, Iterator
 
@@ -8,7 +8,7 @@ SMALL_FILE_BYTES, MANY_BYTES = 10 * 2**20, 2**30
 """Files smaller than this cost more to open than to read, once there is so much data that it matters. Best
 are about 100 MB each. Source: MaxText, guide to data input, for 100 MB; the limits are ours."""
 NEEDED = {"jax": ("jax", "libtpu"), "tensorflow": ("tensorflow-tpu", "libtpu")}
-"""What the Python of a training on a TPU must have, by backend."""
+"""Packages that the Python of a TPU training must have, by backend."""
 RUNTIME_REMEDIES = {
     "jax": "--set train.interpreter=.venv-tpu/bin/python, which `make tpu-compiler` makes; on Vertex AI "
     "use the image of `make image TARGET=training-tpu`",

@@ -1,4 +1,4 @@
-"""What is asked of the compiling process, and what it answers, as plain values. Pure."""
+"""The compiling process's questions and answers, as plain values. Pure."""
 
 import math
 from collections.abc import Mapping
@@ -59,7 +59,7 @@ class Layer:
 
 @dataclass(frozen=True, kw_only=True)
 class Compiled:
-    """What the compiler said of one training step.
+    """The compiler's report on one training step.
 
     Attributes:
         batch_size: global, examples.
@@ -140,7 +140,7 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What the compiling process is asked.
+    """The question to the compiling process.
 
     Attributes:
         slice: to compile for; its generation "" means the CPU.
@@ -188,5 +188,5 @@ class Question:
 
     @property
     def parts(self) -> int:
-        """What the batch must be a multiple of, as `global_batch.require_divisible` has it."""
+        """The number the batch must be a multiple of, as in `global_batch.require_divisible`."""
         return math.lcm(self.replicas, self.slice.hosts)

@@ -48,7 +48,7 @@ class Preflight:
 
     @property
     def stopping(self) -> tuple[Finding, ...]:
-        """What no training can go on with: the step does not compile, or does not fit."""
+        """The findings that rule a training out: the step does not compile, or does not fit."""
         return tuple(each for verdict in self.verdicts for each in verdict.findings if each.rule in STOPPING)
 
     def to_json(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""From what a step computes, moves and sends to the least time that it can take. Pure.
+"""Computes the least time of a step from what it computes, moves and sends. Pure.
 
 S. Williams, A. Waterman, D. Patterson: Roofline, Communications of the ACM 52(4), 2009. The three times are
 taken to overlap completely and each unit to run at its peak, so that a real step takes longer: how much, no
@@ -44,7 +44,7 @@ class Estimate:
 
     @property
     def bound(self) -> Bound:
-        """What limits it."""
+        """The resource that limits the step."""
         parts: dict[Bound, float] = {
             "compute": self.compute_s,
             "memory": self.memory_s,
@@ -62,7 +62,7 @@ class Estimate:
         return examples / self.examples_per_s
 
     def cost_usd(self, examples: int) -> float | None:
-        """What they cost at the least; None where the price is not known."""
+        """Their least cost; None if the price is not known."""
         return None if self.price_usd is None else self.training_s(examples) / 3600 * self.price_usd
 
 

@@ -1,4 +1,4 @@
-"""What the rules want to know of a built Keras model and of its traced step."""
+"""Reads the facts that the rules need from a built Keras model and its traced step."""
 
 import math
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What Transform left for the model: its inputs, and the files that they lie in."""
+"""Transform's output for the model: its inputs, and the files that contain them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ SPLIT = "Split-train"
 
 @dataclass(frozen=True, kw_only=True)
 class Transformed:
-    """What Transform left.
+    """Transform's output.
 
     Attributes:
         features: as `Feature.to_json` gives them.

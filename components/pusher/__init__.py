@@ -1,1 +1,1 @@
-"""The Pusher: publishes a blessed model as a version that is there whole or not at all."""
+"""The Pusher: publishes a blessed model as a version, completely or not at all."""

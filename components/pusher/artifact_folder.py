@@ -1,4 +1,4 @@
-"""An artifact's folder as one of this machine, also where the pipeline's root is in Cloud Storage."""
+"""Makes an artifact's folder available on this machine, even if it is in Cloud Storage."""
 
 import contextlib
 import tempfile

@@ -1,4 +1,4 @@
-"""One folder of Cloud Storage: what lies there, read unharmed and written once, whatever the network does.
+"""One folder of Cloud Storage: verified reads and exactly-once writes, whatever the network does.
 
 Every write carries a precondition, so it may be retried. The answer to a write can be lost after the object
 was stored; the retry then meets it (412). Each object bears the token of its writer: ours with our content
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 FIRST_ANSWER_S = 12.0
 """How long the first answer of a bucket may take, with the search for credentials."""
 RETRY_S = 300.0
-"""How long passing failures of one request are retried."""
+"""How long transient failures of one request are retried."""
 FIRST_DELAY_S = 0.3
-"""How long it is waited at most before the first such try; it doubles with each."""
+"""The longest wait before the first retry; it doubles with each."""
 
 PROCESS = "slipway-process"
 """The label of an object that says whose it is, see `components.pusher.owner`."""
@@ -230,7 +230,7 @@ class Folder:
         return stored is not None and (stored.labels.get(_WRITER), stored.crc32c) == (self._writer, crc32c)
 
     def _written(self, name: str, crc32c: str, write: Callable[[], None]) -> None:
-        """Writes until the object is there or cannot be: what an error leaves is looked at, not guessed."""
+        """Write until the object exists or cannot; after an error, look at the state, do not guess it."""
         from google.api_core.exceptions import NotFound, PreconditionFailed
 
         with self._named():
@@ -278,7 +278,7 @@ class Folder:
         return DEFAULT_RETRY.with_timeout(limit_s).with_delay(initial=FIRST_DELAY_S, maximum=20.0)
 
     def _soon(self, ask: Callable[[], _Found]) -> _Found:
-        """The answer, if it comes in time: looking for credentials can hang where there is no network."""
+        """Return the answer, if it comes in time: the search for credentials can hang without a network."""
         answers: queue.SimpleQueue[tuple[_Found | None, BaseException | None]] = queue.SimpleQueue()
 
         def work() -> None:
@@ -301,7 +301,7 @@ class Folder:
 
     @contextlib.contextmanager
     def _named(self) -> Iterator[None]:
-        """Tells the store's errors as ours: the address, the cause, the remedy."""
+        """Convert the store's errors to ours, with the address, the cause, the remedy."""
         try:
             yield
         except _failures() as error:

@@ -47,7 +47,7 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
     hook: Parameter[list[str]] = None,
     endpoint: Parameter[str] = "",
 ) -> None:
-    """Publishes the model when it is blessed, with its papers; else pushes nothing and says so.
+    """Publishes the model with its papers if it is blessed; otherwise pushes nothing and says so.
 
     Args:
         model: the Trainer's; its SavedModel lies in the artifact's folder for serving.

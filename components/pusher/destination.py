@@ -1,4 +1,4 @@
-"""Where versions are published to: a directory, or a folder of Cloud Storage, and from there an endpoint."""
+"""Destinations for versions: a directory, or a folder of Cloud Storage, and from there an endpoint."""
 
 import tempfile
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What a Vertex AI endpoint is asked to do with a version: repeatable names, and shares. Pure."""
+"""Names and traffic shares for deploying a version to a Vertex AI endpoint. Pure."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The user's own command after a push, e.g. one that tells a server or a person."""
+"""The user's own command after a push, e.g. to notify a server or a person."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ def run_hook(
 ) -> None:
     """Runs the command, without a shell, and waits for it. What it writes goes where ours does.
 
-    It runs again when the push is repeated, so it must not mind that.
+    It runs again when the push is repeated, so it must tolerate that.
 
     Args:
         command: program and arguments; empty: nothing is run.

@@ -1,4 +1,4 @@
-"""What belongs to a version: its `manifest.json` and its files, and whether the two agree."""
+"""A version's `manifest.json` and files, and whether the two agree."""
 
 import hashlib
 import json
@@ -31,7 +31,7 @@ class FileEntry:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a version's `manifest.json` says.
+    """The content of a version's `manifest.json`.
 
     Attributes:
         files: every file of the version but the manifest, by path in it.
@@ -78,7 +78,7 @@ def _digest(document: Mapping[str, Any]) -> str:
 
 
 def verify(version: Path) -> str:
-    """What is wrong with a published version, in words; empty when it is what its manifest says.
+    """Describe what is wrong with a published version; empty if it matches its manifest.
 
     Every file is read. One that is missing, changed or not in the manifest is wrong; so is a link.
     """
@@ -101,7 +101,7 @@ def verify(version: Path) -> str:
 
 
 def difference(manifest: Manifest, sizes: Mapping[str, int]) -> str:
-    """What is wrong with the names and sizes (bytes) of a version's files; "" if nothing.
+    """Describe what is wrong with the names and sizes (bytes) of a version's files; "" if nothing.
 
     Args:
         manifest: of the version.
@@ -129,7 +129,7 @@ def opened(path: Path) -> BufferedReader:
 
 
 def read_manifest(version: Path) -> Manifest | None:
-    """What a version's manifest says; None where it has no sound one."""
+    """Return the version's manifest; None if it has no sound one."""
     try:
         with opened(version / MANIFEST) as file:
             return Manifest.from_bytes(file.read())

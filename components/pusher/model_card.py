@@ -1,4 +1,4 @@
-"""A version's `MODEL_CARD.md`: what its papers say, for people. Every text in it is escaped."""
+"""A version's `MODEL_CARD.md`: its papers in readable form. Every text in it is escaped."""
 
 import html
 import json

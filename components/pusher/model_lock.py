@@ -18,9 +18,9 @@ from components.pusher.bucket import EMPTY_CRC32C, PROCESS, Folder, Stored, Take
 from components.pusher.owner import is_gone, this_process
 
 WAIT_S = 120.0
-"""How long a publisher of the same model is waited for whose process cannot be looked up from here."""
+"""How long to wait for a publisher of the same model whose process cannot be checked from here."""
 LOOK_S = 0.5
-"""How often it is looked whether it is done."""
+"""How often to check whether it is done."""
 
 _LOCKS = ".pushing"
 

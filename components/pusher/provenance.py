@@ -69,7 +69,7 @@ def provenance(
 
 
 def _data_gate(verdict: Mapping[str, Any]) -> dict[str, Any]:
-    """What the data gate found, and who let it pass; empty where no gate judged the data."""
+    """Return the data gate's findings and who let them pass; empty if no gate judged the data."""
     findings = [each for each in verdict.get("findings", ()) if isinstance(each, dict)]
     let_pass = verdict.get("accepted") and any(each.get("stops") for each in findings)
     known = {
@@ -86,12 +86,12 @@ def read_verdict(folder: Path) -> dict[str, Any]:
 
 
 def read_exports(folder: Path) -> dict[str, Any]:
-    """What the Trainer says of the smaller forms of a model in this folder; empty where there are none."""
+    """Return the Trainer's report on smaller forms of the model in this folder; empty if there are none."""
     return _read_mapping(folder / "exports.json")
 
 
 def read_data(quarantine: Path | None, *, span: Any) -> dict[str, Any]:
-    """What is known of the data: from the summary that Ingest left, and the span of its examples."""
+    """Describe the data, from Ingest's summary and the span of its examples."""
     summary = _read_mapping(quarantine / "summary.json") if quarantine else {}
     known: dict[str, Any] = {
         key: summary[key]
@@ -102,7 +102,7 @@ def read_data(quarantine: Path | None, *, span: Any) -> dict[str, Any]:
 
 
 def read_schema(path: Path) -> dict[str, Any]:
-    """What a schema file (.pbtxt) says; see `provenance`. Empty where there is none."""
+    """Return the text of a schema file (.pbtxt), see `provenance`; empty if there is none."""
     from google.protobuf import text_format
     from tensorflow_metadata.proto.v0 import schema_pb2
 

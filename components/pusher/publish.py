@@ -81,7 +81,7 @@ def publish(model_folder: Path, *, base: Path, papers: Mapping[str, Any] | None 
 
 
 def remove_version(base: Path, version: int) -> None:
-    """Removes a version, its name first: no server meets the half of it. One that is gone is no error.
+    """Remove a version, its name first, so that no server sees half of it; a missing one is not an error.
 
     Raises:
         ComponentError: it cannot be removed.
@@ -219,7 +219,7 @@ def _sync(folder: Path) -> None:
 
 @contextlib.contextmanager
 def _errors_named(base: Path) -> Iterator[None]:
-    """Tells the operating system's errors as ours: the path, the cause, the remedy."""
+    """Convert the operating system's errors to ours, with the path, the cause, the remedy."""
     try:
         yield
     except OSError as error:

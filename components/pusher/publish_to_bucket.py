@@ -40,7 +40,7 @@ from components.pusher.versions import Published, next_version, version_number
 from components.saved_model.digest import MANIFEST
 
 DEAD_AFTER = timedelta(hours=1)
-"""A publisher elsewhere that wrote nothing for that long is taken for dead."""
+"""A publisher elsewhere that wrote nothing for this long is considered dead."""
 
 _CLAIMS = ".claims"
 _STAGING = ".staging"
@@ -139,7 +139,7 @@ def complete_versions(seen: Mapping[str, Stored]) -> list[int]:
 
 
 def verify_in_bucket(folder: Folder, version: int) -> str:
-    """What is wrong with a version, in words; empty when every byte of it is what its manifest says."""
+    """Describe what is wrong with a version; empty if every byte matches its manifest."""
     seen = files_of(folder.list(f"{version}/"), version)
     manifest = manifest_of(folder, seen)
     if manifest is None:
@@ -160,7 +160,7 @@ def files_of(seen: Mapping[str, Stored], version: int) -> dict[str, Stored]:
 
 
 def manifest_of(folder: Folder, files: Mapping[str, Stored]) -> Manifest | None:
-    """What the manifest among the files of a version says; None where there is no sound one."""
+    """Return the manifest among a version's files; None if there is no sound one."""
     return Manifest.from_bytes(folder.read(files[MANIFEST])) if MANIFEST in files else None
 
 

@@ -31,10 +31,10 @@ class Shelf(Protocol):
         """The versions that a server would load, in order; the last is the one it serves."""
 
     def manifest(self, version: int) -> Manifest | None:
-        """What a version's manifest says; None where it has no sound one."""
+        """Return the version's manifest; None if it has no sound one."""
 
     def problem(self, version: int) -> str:
-        """What is wrong with a version, in words; empty when every byte is what its manifest says."""
+        """Describe what is wrong with a version; empty if every byte matches its manifest."""
 
     def fetched(self, version: int) -> AbstractContextManager[Path]:
         """A version as a folder of this machine, whole and checked, for as long as it is needed.

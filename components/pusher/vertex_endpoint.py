@@ -22,14 +22,14 @@ from components.pusher.endpoint import (
 from components.pusher.versions import Published
 
 UPLOAD_S = 1800.0
-"""How long the service may take to take a model over."""
+"""How long the service may take to upload a model."""
 DEPLOY_S = 3600.0
 """How long it may take to start the machines: usually a quarter of an hour."""
 
 _TIMEOUT_S = 30.0  # of one request
 _RETRY_S = 60.0  # of all tries of one
 FIRST_WAIT_S = 1.0
-"""Before a request is tried again; then longer each time."""
+"""The wait before a request is retried; longer each time."""
 
 
 class VertexEndpoint:

@@ -33,7 +33,7 @@ def keep_digest(serving_model: str) -> None:
 
 
 def exported_digest(serving_model: str) -> str:
-    """What `keep_digest` wrote down; empty for a model that another Trainer exported."""
+    """Read the digest that `keep_digest` wrote; empty for a model that another Trainer exported."""
     gfile = import_tensorflow().io.gfile
     path = _beside(serving_model)
     if not gfile.exists(path):

@@ -1,4 +1,4 @@
-"""The inputs of a signature have the names of columns, whatever stands in these.
+"""Gives a signature's inputs the names of columns, whatever characters they contain.
 
 TensorFlow traces a function under names that Python and a graph can have. In `saved_model.pb`, which servers
 read, the name of an input is data: there each has its column's.

@@ -45,7 +45,7 @@ class LoadedModel:
             ) from error
 
     def call(self, signature: str, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        """What the model answers to a batch.
+        """Return the model's answers to a batch.
 
         Args:
             signature: one of `signatures`.
@@ -79,7 +79,7 @@ class LoadedModel:
 
 
 def _first_line(error: Exception) -> str:
-    """What TensorFlow says, without the graph that follows."""
+    """Return TensorFlow's message without the graph that follows."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     useful = [line for line in lines if not line.startswith(_ABOUT_THE_GRAPH)]
     return (useful or lines or [""])[0][:300]

@@ -1,4 +1,4 @@
-"""What a model says of an example that it refuses, in words. Pure."""
+"""Rewords a model's error about an example that it refuses. Pure."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What a signature of a SavedModel is: tensors by name in, tensors by name out. Pure."""
+"""The signatures of a SavedModel: tensors by name in, tensors by name out. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

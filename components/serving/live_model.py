@@ -1,4 +1,4 @@
-"""The version that is served: the newest sound one, replaced by itself when another becomes the newest."""
+"""The version being served: the newest sound one, replaced automatically by newer ones."""
 
 import logging
 import threading
@@ -14,7 +14,7 @@ from components.saved_model.class_names import classes_of
 from components.saved_model.loading import LoadedModel
 
 POLL_S = 2.0
-"""How often it is looked for a newer version."""
+"""How often to look for a newer version."""
 LONGEST_PAUSE_S = 300.0
 """A version that could not be loaded is tried again after a pause that doubles, from `POLL_S` up to this."""
 
@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 
 class Papers(Protocol):
-    """What a version says of itself, as `components.pusher.manifest` has it."""
+    """A version's manifest, as in `components.pusher.manifest`."""
 
     @property
     def papers(self) -> Mapping[str, Any]:
@@ -38,7 +38,7 @@ class Versions(Protocol):
         """The versions, in order."""
 
     def manifest(self, version: int) -> "Papers | None":
-        """What a version says of itself; None where that cannot be read."""
+        """Return the version's manifest; None if it cannot be read."""
 
     def fetched(self, version: int) -> AbstractContextManager[Path]:
         """A version as a folder, whole and checked; raises ComponentError where it is damaged."""

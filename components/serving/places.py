@@ -1,4 +1,4 @@
-"""Who may be connected at once: where all places are taken, who has kept the server waiting goes first."""
+"""Limits connections: when all places are taken, the client that keeps the server waiting longest must go."""
 
 import threading
 from collections import Counter

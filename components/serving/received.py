@@ -1,4 +1,4 @@
-"""What a client sends, read within a time, its header lines looked at as they came."""
+"""Reads a client's request within a time limit, and checks its header lines as received."""
 
 import io
 import re
@@ -49,7 +49,7 @@ class HeaderLines(io.BufferedReader):
     """
 
     is_malformed = False
-    """Whether one of the lines since `begin` was none."""
+    """Whether one of the lines since `begin` was not a header."""
 
     def begin(self) -> None:
         """The lines that follow are a request's headers."""

@@ -1,4 +1,4 @@
-"""What a path of TF Serving's REST API asks for. Pure.
+"""Parses the paths of TF Serving's REST API. Pure.
 
 A path is matched as it stands: nothing in it is decoded, joined or looked up, so there is nothing to trick.
 """
@@ -33,7 +33,7 @@ class Route:
 
 
 def route(method: str, target: str, *, name: str) -> Route:
-    """What a request line asks for.
+    """Parse a request line.
 
     Args:
         method: GET or POST.

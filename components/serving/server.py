@@ -1,4 +1,4 @@
-"""The HTTP server: takes few things, within limits, and says no in TF Serving's form: {"error": "..."}."""
+"""The HTTP server: accepts little, within limits, and refuses in TF Serving's form: {"error": "..."}."""
 
 import contextlib
 import hmac
@@ -158,7 +158,7 @@ class _Handler(BaseHTTPRequestHandler):
         )
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing a client sends gets to the terminal."""
+        """Keep text sent by clients off the terminal."""
 
     def _answer(self, method: str) -> None:
         try:

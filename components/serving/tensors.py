@@ -40,7 +40,7 @@ class RequestError(Exception):
 
 
 def parse_request(document: Any, signatures: Mapping[str, Signature]) -> tuple[str, bool, dict[str, Array]]:
-    """What a request asks for.
+    """Parse a prediction request.
 
     Args:
         document: the body of the request, parsed.

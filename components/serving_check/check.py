@@ -1,4 +1,4 @@
-"""Asks the exported model and training the same questions, and reports how the answers agree."""
+"""Queries the exported model and training with the same rows, and reports how the answers agree."""
 
 import json
 import tempfile
@@ -16,9 +16,9 @@ from components.serving_check.requests import only_columns, perturbed, write_row
 from components.serving_check.training_side import TrainingAnswers, TrainingSide
 
 SIGNATURES = ("serving_default", "serve_raw", "transform_features")
-"""What every exported model promises; see components/trainer/export.py."""
+"""The signatures every exported model has; see components/trainer/export.py."""
 ALONE_ROWS = 16
-"""Rows that are asked one by one, too, to see whether the rest of a batch changes an answer."""
+"""Rows that are also sent one by one, to see whether the rest of a batch changes an answer."""
 BATCHES = (1, 128)
 """Batch sizes whose speed is measured."""
 BUDGET_S = 0.5
@@ -28,7 +28,7 @@ BUDGET_S = 0.5
 def check_served_model(
     model: Path, rows: Sequence[bytes], training: TrainingSide, *, limit_s: float
 ) -> dict[str, Any]:
-    """Loads the model in a clean process, asks it, and compares.
+    """Load the model in a clean process, query it, and compare.
 
     Args:
         model: the SavedModel.

@@ -21,7 +21,7 @@ _OWN_LIMIT_AFTER_S = 10.0
 
 
 def ask_in_clean_process(model: Path, folder: Path, *, limit_s: float) -> dict[str, Any]:
-    """Has the model answer the questions in a folder.
+    """Query the model with the requests in a folder.
 
     The interpreter is isolated (`-I`): no PYTHONPATH, no user's packages, not the current folder. It sees no
     GPU, for its answers are compared with those of the CPU.
@@ -69,7 +69,7 @@ def ask_in_clean_process(model: Path, folder: Path, *, limit_s: float) -> dict[s
 
 
 def report_of(events: Sequence[Mapping[str, Any]], *, ending: str) -> dict[str, Any]:
-    """What the client said as one document. Pure.
+    """Merge the client's output into one document. Pure.
 
     Args:
         events: its lines.

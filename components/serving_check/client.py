@@ -1,4 +1,4 @@
-"""Loads a SavedModel where only TensorFlow is, and asks it.
+"""Loads a SavedModel with nothing but TensorFlow, and queries it.
 
 Started as `python -I client.py MODEL FOLDER PARENT LIMIT_S`: it ends with the process PARENT that started it,
 and after LIMIT_S seconds in any case, also where the model hangs in native code.

@@ -33,7 +33,7 @@ def ServingCheck(  # noqa: N802 (component constructors are nouns)
     rows: Parameter[int] = 256,
     limit_s: Parameter[float] = 120.0,
 ) -> None:
-    """Loads the model where only TensorFlow is, asks it real and strange rows, and times it.
+    """Loads the model with nothing but TensorFlow, queries it with real and strange rows, and times it.
 
     Args:
         model: the candidate.

@@ -1,4 +1,4 @@
-"""How far two sets of answers to the same rows lie apart. Pure (NumPy only)."""
+"""Measures how far two sets of answers to the same rows differ. Pure (NumPy only)."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass

@@ -9,7 +9,7 @@ Value = bytes | int | float
 
 UNSEEN = "☃ never seen in training".encode()
 EXTREMES = (0, -1, 10**9, -(10**9))
-"""What stands for extreme numbers: the usual signs for "no value", and far beyond any unit that was mixed up.
+"""Extreme numbers: the usual codes for "no value", and values far beyond any mix-up of units.
 
 Larger ones would test the range of float32 (the square of 1e20 is not in it), not the model.
 """
@@ -34,7 +34,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Perturbation:
-    """What is done to one real row.
+    """One change made to a real row.
 
     Attributes:
         columns: the columns that are changed, by their new values; None takes the column away.

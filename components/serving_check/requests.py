@@ -1,4 +1,4 @@
-"""The requests that the model is asked: real rows of the eval split, without the label, and strange ones."""
+"""Makes the requests: real rows of the eval split, without the label, and strange ones."""
 
 import random
 from collections.abc import Collection, Iterable, Sequence

@@ -1,4 +1,4 @@
-"""What training knows of the rows that the served model is asked about: its columns, features, answers.
+"""Training's columns, features and answers for the rows that the served model is queried with.
 
 The one module here that builds on the trainer: the answers must be those of the model that was trained.
 """

@@ -34,7 +34,7 @@ def told_in_words(errors: type[Exception]) -> Iterator[None]:
 
 
 def in_words(message: str) -> tuple[str, str]:
-    """What went wrong, and where in the user's code; empty where that is not said.
+    """Return what went wrong and where in the user's code; empty if the error does not say.
 
     Args:
         message: of an operation of a graph that failed.

@@ -74,7 +74,7 @@ class Preprocessing:
     def analyzed(
         self, tensors: Mapping[str, str], replacements: Replacements, columns: Sequence[str]
     ) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
-        """What analyzers look at, as a function of a batch.
+        """Return a function from a batch to the tensors that the analyzers read.
 
         Args:
             tensors: the names in the traced graph, by the names that they are to have.

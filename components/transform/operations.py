@@ -27,13 +27,13 @@ class UnknownOperationError(Exception):
 
 
 class Accumulator(Protocol):
-    """What is kept of the batches of a pass."""
+    """The state accumulated over the batches of a pass."""
 
     def add(self, batch: Any) -> None:
         """Takes what an analyzer wants of one batch: arrays, in a tuple; of packed ones, by name."""
 
     def result(self) -> Values:
-        """What came of it."""
+        """Return the result."""
 
 
 class _Combined:
@@ -111,7 +111,7 @@ class _Weighed:
 
 
 def accumulator(operation: Any) -> Accumulator:
-    """What an operation keeps of the batches.
+    """Return an accumulator for an operation.
 
     Raises:
         UnknownOperationError: it is not here.
@@ -131,7 +131,7 @@ def accumulator(operation: Any) -> Accumulator:
 
 
 def evaluator(operation: Any, *, folder: str, graph: Any) -> Callable[[list[Values]], Sequence[Values]]:
-    """What an operation makes of its inputs: from a list of values for each to one for each output.
+    """Return a function for an operation: from a list of values per input to one per output.
 
     Args:
         operation: one of TFT's analysis graph that takes no batches.

@@ -1,4 +1,4 @@
-"""What work costs, counted instead of timed: the same on a busy machine as on one at rest."""
+"""Counts the cost of work instead of timing it: the same on a busy machine as on an idle one."""
 
 import sys
 import tracemalloc

@@ -1,4 +1,4 @@
-"""What is costly to make is made once for all workers of a test run."""
+"""Makes expensive things once for all workers of a test run."""
 
 import fcntl
 import os
@@ -27,7 +27,7 @@ class Shared:
         self.folder = self._base / name
 
     def made(self, make: Callable[[Path], Any]) -> Any:
-        """What `make(folder)` returned when the first worker called it; the others wait for that.
+        """Return what `make(folder)` returned for the first worker; the others wait for it.
 
         The folder is empty then. Where it raises, the next worker tries again.
         """

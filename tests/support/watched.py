@@ -92,7 +92,7 @@ def _find(root: int, addresses: dict[int, str], found: list[Listener]) -> None:
 
 
 def listeners_of(root: int) -> list[Listener]:
-    """What a process and all that it started listen on now."""
+    """Return the addresses that a process and its descendants listen on now."""
     found: list[Listener] = []
     _find(root, listening(), found)
     return found

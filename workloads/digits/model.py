@@ -14,7 +14,7 @@ WHITE_TO_BLACK = 255.0
 
 @dataclass(frozen=True)
 class Hyperparameters:
-    """What `train.hyperparameters` of workload.yaml may set."""
+    """The hyperparameters that `train.hyperparameters` of workload.yaml may set."""
 
     learning_rate: float = 1e-3
     units: int = 512

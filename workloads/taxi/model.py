@@ -11,7 +11,7 @@ from components.trainer.features import Feature
 
 @dataclass(frozen=True)
 class Hyperparameters:
-    """What `train.hyperparameters` of workload.yaml may set."""
+    """The hyperparameters that `train.hyperparameters` of workload.yaml may set."""
 
     learning_rate: float = 1e-3
     hidden_units: tuple[int, ...] = (64, 32)

@@ -1,4 +1,4 @@
-"""Columns that the reference had and the data lacks, or that hold another kind of value now."""
+"""Columns that the reference had and the data lacks, or that changed their type."""
 
 from collections.abc import Collection, Iterator
 
@@ -15,7 +15,7 @@ _RETIRE = (
 def find_changed_columns(
     statistics: Statistics, reference: Statistics, *, skip: Collection[str], is_blessed: bool
 ) -> Iterator[Finding]:
-    """What a model of the reference would not find in the data, or could not read.
+    """Find columns that a model of the reference would miss in the data, or could not read.
 
     The blessed model reads the new rows when it is compared with the next one, hours of training later; it
     fails on a lost column, or on one of another kind, so both are told before.
@@ -52,7 +52,7 @@ def find_changed_columns(
 
 
 def _kinds(statistics: Statistics) -> dict[str, Kind]:
-    """What the values of each column are; a column without any is not judged by what it might hold."""
+    """Return the kind of each column's values; a column without values is not judged."""
     found: dict[str, Kind] = {}
     for split in statistics.values():
         for name, feature in split.features.items():

@@ -1,4 +1,4 @@
-"""Features whose values are distributed otherwise than in the reference, or in one split than in another."""
+"""Features distributed differently from the reference, or differently in two splits."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class Comparison:
 def find_drift(
     statistics: Statistics, reference: Statistics, limits: Limits, *, skip: Collection[str]
 ) -> Iterator[Finding]:
-    """Features of the train split that are not distributed as in the reference's.
+    """Find features of the train split whose distribution differs from the reference's.
 
     Args:
         statistics: of the data.
@@ -52,7 +52,7 @@ def find_drift(
 
 
 def find_skew(statistics: Statistics, limits: Limits, *, skip: Collection[str]) -> Iterator[Finding]:
-    """Features that are not distributed alike in the train split and another."""
+    """Find features whose distribution differs between the train split and another."""
     for split in statistics:
         if split != TRAIN and TRAIN in statistics:
             how = Comparison("skew", (split,), f"in {TRAIN}", "max_skew")
@@ -62,7 +62,7 @@ def find_skew(statistics: Statistics, limits: Limits, *, skip: Collection[str]) 
 def find_serving_skew(
     statistics: Statistics, serving: SplitStatistics | None, limits: Limits, *, skip: Collection[str]
 ) -> Iterator[Finding]:
-    """Features that are not distributed in the train split as in what the model is asked."""
+    """Find features whose distribution differs between the train split and serving requests."""
     if serving is not None and TRAIN in statistics:
         how = Comparison("serving", (TRAIN,), "when serving", "max_skew")
         yield from _compare(statistics[TRAIN], serving, limits, how, skip)

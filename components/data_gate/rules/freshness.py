@@ -1,4 +1,4 @@
-"""A time column: its newest value not too old, not in the future; the column as a whole not moved."""
+"""Checks a time column: its newest value is neither too old nor in the future, and it has not shifted."""
 
 import math
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ def find_staleness(
     now_s: float,
     elapsed_s: float | None = None,
 ) -> Iterator[Finding]:
-    """What is wrong with the times.
+    """Find faults of the time column.
 
     Args:
         statistics: of the data.
@@ -106,7 +106,7 @@ def _moved(newest_s: float, before_s: float, wanted: Freshness, elapsed_s: float
 
 
 def _median_fell(statistics: Statistics, reference: Statistics, wanted: Freshness) -> Iterator[Finding]:
-    """Whether the middle of the times is surely older than it was, while the newest value is not."""
+    """Whether the median time is significantly older than it was, while the newest value is not."""
     fullest = [_fullest(each, wanted.column) for each in (statistics, reference)]
     if fullest[0] is None or fullest[1] is None:
         return
@@ -128,14 +128,14 @@ def _median_fell(statistics: Statistics, reference: Statistics, wanted: Freshnes
 
 
 def _fullest(statistics: Statistics, column: str) -> FeatureStatistics | None:
-    """The column in the split that has most of its times; None where it holds no numbers."""
+    """Return the column in the split with most of its times; None if it holds no numbers."""
     features = (split.features.get(column) for split in statistics.values())
     found = [feature for feature in features if feature is not None and feature.distribution is not None]
     return max(found, key=lambda feature: feature.present, default=None)
 
 
 def _median(feature: FeatureStatistics) -> tuple[float, float]:
-    """Between which times the median surely lies: the quantiles four standard errors of a half around it."""
+    """Bounds of the median time: the quantiles four standard errors around one half."""
     if feature.distribution is None:
         raise ValueError(f"{feature.name} holds no numbers")
     margin = 2 / math.sqrt(feature.present)
@@ -156,7 +156,7 @@ def _later_than(statistics: Statistics, column: str, time_s: float) -> RowQuery:
 
 
 def _counted_after(statistics: Statistics, column: str, time_s: float) -> str:
-    """How many rows have a time after that one, in words; empty where the times are texts."""
+    """Say how many rows have a later time; empty if the times are texts."""
     features = [split.features[column] for split in statistics.values() if column in split.features]
     at = np.array([time_s])
     found = [

@@ -1,4 +1,4 @@
-"""What there is more of than in what the data is compared with: in words, and the rows that hold it. Pure."""
+"""Describes the values that became more frequent than in the reference, and the rows that hold them. Pure."""
 
 import math
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ def grown_text(counts: Mapping[str, float], before: Mapping[str, float]) -> tupl
 def texts_moved(
     counts: Mapping[str, float], before: Mapping[str, float], moved: str, *, there: str, of: str
 ) -> tuple[str, str]:
-    """What became of the text whose share moved most, and the one whose rows can be shown.
+    """Describe the text whose share moved most, and pick the one whose rows can be shown.
 
     Args:
         counts: text -> how often; those of `before` likewise.

@@ -1,4 +1,4 @@
-"""The label: there, not always the same, and distributed as before and as in every split."""
+"""Checks the label: present, not constant, distributed as before and alike in every split."""
 
 from collections.abc import Iterator
 
@@ -19,7 +19,7 @@ from components.data_gate.statistics import FeatureStatistics, Statistics
 def find_label_faults(
     statistics: Statistics, reference: Statistics, label: str, limits: Limits, *, is_needed: bool = False
 ) -> Iterator[Finding]:
-    """What is wrong with the label.
+    """Find faults of the label.
 
     Args:
         statistics: of the data.
@@ -135,7 +135,7 @@ def _is_binary(feature: FeatureStatistics) -> bool:
 
 
 def _counts(feature: FeatureStatistics) -> dict[str, float]:
-    """How often each label stands there; those of a 0 or 1 follow from their mean."""
+    """Count each label; for 0 and 1 the counts follow from the mean."""
     if feature.is_number:
         return {"1": feature.mean * feature.values, "0": (1 - feature.mean) * feature.values}
     return dict(feature.counts)

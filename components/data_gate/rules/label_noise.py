@@ -1,4 +1,4 @@
-"""Labels that lost their connection with the other columns: flipped, shuffled or shifted by a row."""
+"""Finds labels that lost their connection with the other columns: flipped, shuffled or shifted by a row."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -23,7 +23,7 @@ def find_label_noise(
     sample: Mapping[str, Column] = MappingProxyType({}),
     single: Mapping[str, float] = MappingProxyType({}),
 ) -> Iterator[Finding]:
-    """Whether the other columns tell the label surely less well than in the reference.
+    """Check whether the other columns explain the label significantly less than in the reference.
 
     Args:
         now: of the data.

@@ -1,4 +1,4 @@
-"""A feature that gives the label away: it alone predicts the label almost perfectly, on rows kept aside."""
+"""Finds features that give the label away: alone they predict it almost perfectly on held-out rows."""
 
 from collections.abc import Iterator, Mapping
 
@@ -9,7 +9,7 @@ from components.data_gate.limits import SECTION, Limits
 def find_leaks(
     scores: Mapping[str, float], label: str, limits: Limits, *, beside: str = ""
 ) -> Iterator[Finding]:
-    """Features whose score is above `max_label_score`.
+    """Find features whose score is above `max_label_score`.
 
     Args:
         scores: of `single_scores`.

@@ -1,4 +1,4 @@
-"""Values that are not there: more of them than the workload, the schema or the reference lets pass."""
+"""Finds columns with more missing values than the workload, the schema or the reference allows."""
 
 from collections.abc import Iterator, Mapping
 
@@ -18,7 +18,7 @@ def find_missing(
     *,
     schema_file: str = "",
 ) -> Iterator[Finding]:
-    """Features of which too many rows have no value, each told once, by the split that is worst.
+    """Find features with too many missing values, each once, for its worst split.
 
     Args:
         statistics: of the data.

@@ -1,4 +1,4 @@
-"""How many rows there are: too few, far more or less than before, repeated ones, bad ones."""
+"""Checks the number of rows: too few, far more or fewer than before, duplicates, bad rows."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,13 +11,13 @@ from components.data_gate.statistics import Statistics, total_rows
 
 @dataclass(frozen=True, slots=True)
 class BadRows:
-    """What Ingest's quarantine says.
+    """The summary of Ingest's quarantine.
 
     Attributes:
         rows_in: rows read.
         rejected: how many are in quarantine, by reason.
         first: the first of them, in words.
-        notes: column -> what was read otherwise than it is written, in words.
+        notes: column -> how its values were read differently from how they are written, in words.
     """
 
     rows_in: int = 0
@@ -27,7 +27,7 @@ class BadRows:
 
 
 def find_row_counts(statistics: Statistics, reference: Statistics, limits: Limits) -> Iterator[Finding]:
-    """Too few rows, a split without any, or far more or fewer than in the reference."""
+    """Find too few rows, an empty split, or far more or fewer rows than in the reference."""
     rows = total_rows(statistics)
     for name in [name for name, split in statistics.items() if not split.rows]:
         yield Finding(
@@ -68,7 +68,7 @@ def find_duplicates(
     *,
     examples: Sequence[Mapping[str, float | str | None]] = (),
 ) -> Iterator[Finding]:
-    """Rows that repeat an earlier one.
+    """Find too many rows that repeat an earlier one.
 
     Args:
         repeated: how many do.
@@ -93,7 +93,7 @@ def find_duplicates(
 
 
 def find_bad_rows(bad: BadRows, limits: Limits) -> Iterator[Finding]:
-    """Rows in quarantine: a finding above the limit, worth knowing below it."""
+    """Report rows in quarantine: a finding above the limit, a note below it."""
     rejected = sum(bad.rejected.values())
     if not rejected:
         return
@@ -114,6 +114,6 @@ def find_bad_rows(bad: BadRows, limits: Limits) -> Iterator[Finding]:
 
 
 def find_read_otherwise(bad: BadRows) -> Iterator[Finding]:
-    """Values that Ingest reads otherwise than they are written, a finding a column; none stops."""
+    """Report values that Ingest reads differently from how they are written, one note per column."""
     for column, what in bad.notes.items():
         yield Finding(rule="read otherwise", feature=column, splits=(), what=what, stops=False)

@@ -1,4 +1,4 @@
-"""What the schema refuses: told with numbers, and with the edit that would accept it."""
+"""Finds what the schema refuses, with numbers and with the edit that would accept it."""
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ _MOST_VALUES = 20
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What all findings about one data set share.
+    """The inputs that all findings about one data set share.
 
     Attributes:
         statistics: of the data.
@@ -36,7 +36,7 @@ class Context:
         limits: `anomalies` and `max_out_of_domain_share`.
         schema_file: as the user knows it; empty where the schema is inferred from the data.
         sample: columns of some rows by name.
-        told: features whose missing values are told already.
+        told: features whose missing values have been reported.
     """
 
     statistics: Statistics
@@ -48,7 +48,7 @@ class Context:
 
 
 def find_anomalies(anomalies: Sequence[Anomaly], context: Context) -> Iterator[Finding]:
-    """One finding for each feature and kind of anomaly, over all splits.
+    """Return one finding per feature and kind of anomaly, over all splits.
 
     Args:
         anomalies: ExampleValidator's, of all splits.
@@ -166,7 +166,7 @@ def _outside_range(group: Sequence[Anomaly], context: Context) -> Finding | None
 
 
 def _rows_outside(column: Column | None, allowed: FeatureSchema, rows: int) -> tuple[float, str]:
-    """How many rows, and `about ` where they were not all counted: then one at least is known to be there."""
+    """Return how many rows, and `about ` if not all were counted; then at least one is known to exist."""
     if column is None or column.dtype == object or not len(column):
         return 1, "at least "
     low = -np.inf if allowed.min is None else allowed.min

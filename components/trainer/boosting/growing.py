@@ -1,4 +1,4 @@
-"""Grows the trees: how many, and how much a linear model adds, is decided by rows that were held out. Pure.
+"""Grows the trees; held-out rows decide how many, and how much a linear model adds. Pure.
 
 Each part of the rows is held out once from trees and linear model that the other parts fit. Trees are added
 until the part's loss has not fallen for some rounds. Then both are fitted to all rows.
@@ -29,7 +29,7 @@ STEP_ROUNDS = 10
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Of the trees in the sum of both, that are compared."""
 ABSENT_CLASS_SCORE = -10.0
-"""Below the lowest score of the others: a class that no row trained on has."""
+"""The score, below all others, of a class that no training row has."""
 _RIDGE_WEIGHT = 1.0
 
 
@@ -85,7 +85,7 @@ class LinearFit:
 
 @dataclass(frozen=True)
 class Grown:
-    """What the rows came to; the score of a row is share * trees + (1 - share) * linear.
+    """The fitted parts; the score of a row is share * trees + (1 - share) * linear.
 
     Attributes:
         trees: scikit-learn's HistGradientBoosting model, fitted to all rows; None: share is 0.
@@ -110,7 +110,7 @@ class Grown:
         return [(place, output, 1.0) for place, output in enumerate(self.present)]
 
     def offsets(self, outputs: int) -> Scores:
-        """What is added to the scores of all rows, [outputs]: where the trees begin, and classes unseen."""
+        """Offsets of the scores of all rows, [outputs]: where the trees begin, and unseen classes."""
         linear = self.linear[1] if self.linear else np.zeros(outputs)
         begins = np.zeros(outputs)
         if self.trees is not None:
@@ -153,7 +153,7 @@ def grow(
 
 
 def require_two_values(labels: npt.NDArray[Any]) -> None:
-    """Refuses labels of which nothing can be learned.
+    """Refuse labels that are all the same.
 
     Raises:
         ComponentError: all are the same.

@@ -102,7 +102,7 @@ class Trees(keras.layers.Layer):  # type: ignore[misc]
         return shape[0], self.outputs
 
     def get_config(self) -> dict[str, Any]:
-        """What Keras saves of it."""
+        """The layer's configuration, for Keras."""
         names = ("outputs", "coded", "max_trees", "max_leaves", "words")
         return {**super().get_config(), **{name: getattr(self, name) for name in names}}
 
@@ -151,5 +151,5 @@ class TextScores(keras.layers.Layer):  # type: ignore[misc]
         return shape[0], self.outputs
 
     def get_config(self) -> dict[str, Any]:
-        """What Keras saves of it."""
+        """The layer's configuration, for Keras."""
         return {**super().get_config(), "outputs": self.outputs, "codes": self.codes}

@@ -1,4 +1,4 @@
-"""Numbers that differ by rounding only, taken for one: a tree must not tell them apart. Pure.
+"""Merges numbers that differ only by rounding: a tree must not tell them apart. Pure.
 
 The last bit of a sine or a logarithm depends on how many rows it is computed for at once: with a threshold
 between the two, a row would be answered otherwise alone than in a batch.

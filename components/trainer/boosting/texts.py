@@ -29,7 +29,7 @@ from components.trainer.features import Feature
 ROOM = 2**15
 """Rows of a text's kernel, at most: the first for codes that are not told apart, then the most frequent."""
 STRENGTHS = (0.1, 1.0, 10.0)
-"""What the data weigh against the penalty on the kernel's squares, that are compared on rows held out."""
+"""Candidate weights of the data against the kernel's L2 penalty, compared on held-out rows."""
 TEXTS = "~texts"
 """Stands for the numbers that the words of a row add up to, one for each score, among the features."""
 SURE_SCORE = 10.0

@@ -1,4 +1,4 @@
-"""Whether a TPU answers, found out without being held up by one that does not.
+"""Checks whether a TPU answers, without being held up by one that does not.
 
 Connecting to a dead address holds a process for minutes, and no except clause helps. So an address is
 probed first, and the first connection is made in a process that can be killed.
@@ -14,7 +14,7 @@ from components.errors import ComponentError
 
 PROBE_LIMIT_S = 3.0
 CONTACT_LIMIT_S = 120.0
-"""Initialising a pod takes up to a minute."""
+"""The longest wait for a first contact; initialising a pod takes up to a minute."""
 TPU_PORT = 8470
 """Where a TPU node listens for grpc, if its address names no port."""
 

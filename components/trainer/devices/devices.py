@@ -1,4 +1,4 @@
-"""Opened devices: what training computes on."""
+"""The opened devices that training computes on."""
 
 import math
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from components.trainer.devices.hosts import Hosts
 
 @dataclass(frozen=True, kw_only=True)
 class Devices:
-    """What training computes on, opened and ready.
+    """The devices that training computes on, opened and ready.
 
     Attributes:
         kind: of device.
@@ -46,7 +46,7 @@ class Devices:
 
     @property
     def divisor(self) -> int:
-        """What a batch must be a multiple of: replicas divide it, and hosts load their parts."""
+        """The number a batch must be a multiple of: replicas divide it, and hosts load their parts."""
         return math.lcm(self.replicas, self.hosts.count)
 
     @property

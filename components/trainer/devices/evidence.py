@@ -1,4 +1,4 @@
-"""What speaks for a TPU or a GPU on this machine, without touching either.
+"""Looks for evidence of a TPU or a GPU on this machine, without touching either.
 
 A TPU runtime that is asked for a TPU that is not there may wait for minutes, so nothing is asked without
 evidence: a variable that the platform sets, or a device file.

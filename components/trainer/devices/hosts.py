@@ -1,4 +1,4 @@
-"""Which of how many hosts this one is, by the variables that the platforms set.
+"""Finds out which of how many hosts this one is, from variables that the platforms set.
 
 GKE, Vertex AI with TPUs    TPU_WORKER_HOSTNAMES (a list), TPU_WORKER_ID
 Vertex AI                   CLUSTER_SPEC (JSON: cluster, task)

@@ -1,4 +1,4 @@
-"""From `train.device` to opened devices: what is tried, in which order, and what is said about it."""
+"""Opens the devices for `train.device`: what is tried, in which order, and what is reported."""
 
 import importlib.util
 import sys
@@ -45,7 +45,7 @@ def open_devices(settings: ComputeSettings, environment: Mapping[str, str]) -> D
 
 
 def kinds_to_try(evidence: tuple[Evidence, ...], backend: str) -> tuple[Kind, ...]:
-    """What "auto" tries: kinds that there is evidence for and that the backend can use, then the CPU."""
+    """The kinds that "auto" tries: those with evidence that the backend can use, then the CPU."""
     found = {each.kind for each in evidence} - ({"tpu"} if backend == "torch" else set())
     return tuple(kind for kind in _IN_ORDER if kind in found or kind == "cpu")
 

@@ -1,4 +1,4 @@
-"""What no TPU computes, found in a model before it is trained on one, with the layer named.
+"""Finds what a TPU cannot compute in a model before it is trained on one, and names the layer.
 
 A TPU runs what XLA compiles for fixed shapes: no strings, no dimension that is unknown but for the batch, no
 Python in the middle, no shape that depends on values. (`unique`, `boolean_mask`, `top_k` and non-maximum

@@ -21,7 +21,7 @@ BATCH_AXIS, MODEL_AXIS = "batch", "model"
 _PLATFORMS: dict[Kind, str] = {"tpu": "tpu", "gpu": "cuda", "cpu": "cpu"}
 _JAX_KINDS: dict[Kind, str] = {"tpu": "tpu", "gpu": "gpu", "cpu": "cpu"}
 PARTING_LIMIT_S = 5.0
-"""How long a host that has failed waits for the others, which may be about to say the same."""
+"""How long a failed host waits for the others, which may be about to report the same."""
 
 
 def open_devices(kind: Kind, hosts: Hosts, settings: ComputeSettings) -> Devices:

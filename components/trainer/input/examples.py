@@ -124,7 +124,7 @@ class HeldExamples:
 
 
 def open_splits(job: TrainingJob, devices: Devices) -> tuple[Examples, Examples | None]:
-    """What is trained on, and what each epoch is measured on.
+    """The training examples, and the examples each epoch is evaluated on.
 
     The latter is the eval split, or, where the training may stop early, a part of the train split: the eval
     split then has no say in what is trained, and judges it.
@@ -200,7 +200,7 @@ class StreamedExamples:
 
 
 def input_advice(job: TrainingJob, *, rows: int) -> str:
-    """What would bring the examples faster, in words; "" where they are in memory already.
+    """Describe what would deliver the examples faster; "" if they are already in memory.
 
     Args:
         job: its settings.

@@ -56,7 +56,7 @@ def split_label(columns: Columns, label: str) -> tuple[Columns, tf.Tensor]:
 
 
 def wrong_examples(error: Any) -> ComponentError:
-    """What a parser's error means to the user."""
+    """Translate a parser's error for the user."""
     return ComponentError(
         f"an example does not have the transformed features: {error.message.splitlines()[0]}"
     )

@@ -1,4 +1,4 @@
-"""What of the input is kept where, who reads what, and in which portions. Nothing is read here."""
+"""Plans where the input is kept, which host reads what, and in which portions. Nothing is read here."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What does not fit into memory: files interleaved anew in every epoch, shuffled within a window.
+"""Streams data that does not fit in memory: files interleaved in every epoch, shuffled within a window.
 
 Portions of the files are parsed as they are read, in turns, joined to windows of whole batches, and each
 window is permuted. The batches of epoch n depend on the seed and n alone. A training that goes on within an

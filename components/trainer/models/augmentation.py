@@ -109,7 +109,7 @@ class RandomMove(keras.layers.Layer):  # type: ignore[misc]
         return input_shape
 
     def get_config(self) -> dict[str, Any]:
-        """What it was made with."""
+        """The layer's arguments, for Keras."""
         return {**super().get_config(), "shift": self.shift, "zoom": self.zoom}
 
     def _random(self, rows: Any, most: float) -> Any:

@@ -11,7 +11,7 @@ from components.trainer.features import Feature
 from components.trainer.models.augmentation import augmented
 
 BYTE_SCALE = 1 / 255
-"""What whole-number pixels are multiplied with: images of bytes."""
+"""The factor for integer pixels, that is images of bytes."""
 
 
 def image_input(

@@ -17,7 +17,7 @@ from components.trainer.models.image import image_input
 
 @dataclass(frozen=True)
 class Hyperparameters:
-    """What `train.hyperparameters` may set.
+    """The hyperparameters that `train.hyperparameters` may set.
 
     Attributes:
         classes: of the label, >= 2.

@@ -16,7 +16,7 @@ from components.trainer.models.head import finish
 
 @dataclass(frozen=True)
 class Hyperparameters:
-    """What `train.hyperparameters` may set.
+    """The hyperparameters that `train.hyperparameters` may set.
 
     Attributes:
         classes: of the label, >= 2; None: the label is a number.

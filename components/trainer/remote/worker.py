@@ -1,4 +1,4 @@
-"""What each machine of a training job runs: `python -m components.trainer.remote.worker gs://.../job.json`.
+"""Entry point of each machine of a training job: `python -m components.trainer.remote.worker gs://.../job.json`.
 
 The training process itself works on local files. Here the job file comes from beside the artifacts, and what
 the training leaves goes there; last of all its outcome, by which the one who waits knows that all is there.

@@ -1,4 +1,4 @@
-"""What every group of settings shares: plain values that go into the job file and come back."""
+"""The base of all groups of settings: plain values that go into the job file and come back."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields

@@ -1,4 +1,4 @@
-"""What is recorded of a training while it runs."""
+"""Settings for what is recorded while a training runs."""
 
 import re
 from dataclasses import dataclass
