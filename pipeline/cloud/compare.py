@@ -62,7 +62,7 @@ def compare_with_local(request: Request, rehearsal: RunRecord) -> Compared:
         return compared
     decisions = plan_kept(request, History(request.output)).decisions
     for node in rehearsal.nodes:
-        if node.id not in decisions or node.state not in ("complete", "cached") or node.is_resolver:
+        if node.id not in decisions or not node.is_done or node.is_resolver:
             continue
         decision = decisions[node.id]
         if decision.source is None:

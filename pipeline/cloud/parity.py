@@ -7,7 +7,7 @@ the files that it reads.
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from google.protobuf.message import Error as ProtoError
 from tensorflow_metadata.proto.v0 import anomalies_pb2, schema_pb2, statistics_pb2
 
 from pipeline.cloud.example_rows import records_of, row_of
+from pipeline.local.record import Outputs
 
 STATISTICS_TOLERANCE = 1e-6
 """Relative. Sums of floats depend on the order in which Beam adds them."""
@@ -25,7 +26,6 @@ METRICS_TOLERANCE = 0.01
 
 _MAX_NAMED = 3
 Content = Any
-Outputs = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
 @dataclass(frozen=True)

@@ -94,8 +94,7 @@ def show_baseline(workload: str, output: Path) -> Baseline:
 def blessings_of(run: RunRecord) -> set[str]:
     """The addresses of the blessings that a run gave, or took from its cache."""
     nodes = (node for node in run.nodes if not node.is_resolver)
-    artifacts = (each for node in nodes for made in node.outputs.values() for each in made)
-    return {each["uri"] for each in artifacts if each["type"] == "ModelBlessing"}
+    return {each["uri"] for node in nodes for each in node.outputs_of("ModelBlessing")}
 
 
 def clear_baseline(config: WorkloadConfig, output: Path, *, reason: str) -> Baseline:

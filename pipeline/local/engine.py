@@ -24,7 +24,7 @@ from pipeline.local.node_fingerprints import found_key, with_found
 from pipeline.local.outcome import withhold
 from pipeline.local.plan import Decision
 from pipeline.local.processes import is_stopped
-from pipeline.local.record import Failure, NodeRecord, RunRecord, file_name
+from pipeline.local.record import Failure, Files, NodeRecord, RunRecord, file_name
 from pipeline.local.server import Server, ServerLostError
 from pipeline.local.signals import answered_by
 
@@ -307,9 +307,7 @@ class Engine:
     def _forget_state(self, node_id: str) -> None:
         self._states.forget(self.prints[node_id].key, node_id)
 
-    def _remember(
-        self, entry: NodeRecord, *, files: Mapping[str, Any] | None = None, unmet: str = ""
-    ) -> None:
+    def _remember(self, entry: NodeRecord, *, files: Files | None = None, unmet: str = "") -> None:
         if not self._is_current(entry.id):
             entry.why += "; not cached: its code or data changed while it ran"
             return

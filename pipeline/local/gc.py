@@ -10,11 +10,10 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from pipeline.errors import PipelineError, UsageError
 from pipeline.local.artifact_folders import ArtifactFolders, children
@@ -24,7 +23,7 @@ from pipeline.local.kept_states import KeptStates, key_of
 from pipeline.local.lock import alone, check_store
 from pipeline.local.outcome import pushed_to
 from pipeline.local.processes import end_leftovers
-from pipeline.local.record import RunRecord
+from pipeline.local.record import RunRecord, artifacts_in
 from pipeline.local.retention import is_resumable, kept_runs, newest
 from pipeline.local.store_facts import StoreFacts, read_store
 from pipeline.local.sweep import Kind, Removal, Sweep
@@ -99,7 +98,7 @@ def find_unneeded(output: Path, *, keep: int) -> Sweep:
     store = read_store(output / "metadata.db")
     dropped = [run for run in runs if run.run_id not in kept]
     named = _uris(run for run in runs if run.run_id in kept) | store.found
-    named |= {artifact["uri"] for answer in answers for artifact in _artifacts(answer["outputs"])}
+    named |= {artifact["uri"] for answer in answers for artifact in artifacts_in(answer["outputs"])}
     # A model that was pushed may be served, whatever became of the run that pushed it.
     named |= store.pushed | set(_destinations(runs))
     artifacts = ArtifactFolders(
@@ -181,7 +180,7 @@ def _unneeded_states(output: Path, runs: Iterable[RunRecord], kept: Collection[s
 
 
 def _uris(runs: Iterable[RunRecord]) -> set[str]:
-    return {artifact["uri"] for run in runs for node in run.nodes for artifact in _artifacts(node.outputs)}
+    return {artifact["uri"] for run in runs for node in run.nodes for artifact in artifacts_in(node.outputs)}
 
 
 def _destinations(runs: Iterable[RunRecord]) -> Iterator[str]:
@@ -190,7 +189,7 @@ def _destinations(runs: Iterable[RunRecord]) -> Iterator[str]:
         if run.pushed:
             yield run.pushed["path"]
         for node in run.nodes:
-            for artifact in _artifacts(node.outputs):
+            for artifact in artifacts_in(node.outputs):
                 if artifact["properties"].get("pushed") == 1:
                     yield pushed_to(artifact)
 
@@ -203,10 +202,6 @@ def _executions(runs: Iterable[RunRecord], store: StoreFacts) -> dict[str, set[s
             if node.execution_id is not None:
                 nodes.setdefault(str(node.execution_id), set()).add(node.id)
     return nodes
-
-
-def _artifacts(outputs: Mapping[str, Iterable[Mapping[str, Any]]]) -> Iterator[Mapping[str, Any]]:
-    return (artifact for artifacts in outputs.values() for artifact in artifacts)
 
 
 def _entries(cache: Path) -> Iterator[Path]:

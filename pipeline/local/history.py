@@ -18,7 +18,7 @@ from pipeline.fingerprint import Fingerprint
 from pipeline.local.documents import DocumentError, read_document
 from pipeline.local.graph import Graph
 from pipeline.local.invocation import command
-from pipeline.local.record import NodeRecord, Result, RunRecord, verdict_path, write_json
+from pipeline.local.record import Files, NodeRecord, Result, RunRecord, verdict_path, write_json
 from pipeline.runs.target import NOTHING, Asked
 
 # Work that is no run takes seconds: a folder of it that is older was left by one that was killed.
@@ -44,7 +44,7 @@ def new_run_id(*, after: str = "") -> str:
     return f"{now}-{secrets.token_hex(2)}"
 
 
-def result_of(node: NodeRecord, run_id: str, *, files: Mapping[str, Any], unmet: str = "") -> dict[str, Any]:
+def result_of(node: NodeRecord, run_id: str, *, files: Files, unmet: str = "") -> Result:
     """What is remembered of a node that is done, made by now.
 
     Args:
@@ -230,7 +230,7 @@ class History:
                 break
         return latest
 
-    def remember(self, key: str, entry: Mapping[str, Any]) -> None:
+    def remember(self, key: str, entry: Mapping[str, object]) -> None:
         """Keeps the result of a node under its key, see `result_of`; or a compiled graph."""
         self._cache.mkdir(parents=True, exist_ok=True)
         write_json(self._cache / f"{key}.json", entry)

@@ -1,17 +1,13 @@
 """The files of a result as its node left them, so that a later run notices what has become of them."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from pipeline.data_digests import data_digests
 from pipeline.errors import PipelineError
-
-Outputs = Mapping[str, Iterable[Mapping[str, Any]]]
-# Of each file: its size in bytes, when it was written (mtime in ns), and the sha256 of its content.
-Files = dict[str, list[Any]]
+from pipeline.local.record import Artifact, Files, Outputs, Result, artifacts_in
 
 
 def kept_files(outputs: Outputs) -> Files:
@@ -24,7 +20,7 @@ def kept_files(outputs: Outputs) -> Files:
         digests = data_digests(paths, base=Path("/"), memo=None)
     except PipelineError:
         return {}  # one is gone meanwhile: nothing can be said, and no result is lost for it
-    return {f"/{name}": [*_stamp(f"/{name}"), digest] for name, digest in digests.items()}
+    return {f"/{name}": (*_stamp(f"/{name}"), digest) for name, digest in digests.items()}
 
 
 def file_sizes(outputs: Outputs) -> dict[str, int]:
@@ -32,25 +28,24 @@ def file_sizes(outputs: Outputs) -> dict[str, int]:
     return {str(path): path.stat().st_size for path in _files(outputs) if path.is_file()}
 
 
-def no_longer_kept(entry: Mapping[str, Any], *, now_s: float, is_doubted: bool = False) -> str:
+def no_longer_kept(entry: Result, *, now_s: float, is_doubted: bool = False) -> str:
     """What has become of a remembered result, in words; empty where it is as its node left it.
 
     A look at size and time of each file is all that an unchanged rerun takes. Only where the time is another,
     or the result is doubted, is the content read.
 
     Args:
-        entry: `{outputs, files, made_s}` as `History.remember` keeps it.
+        entry: as `History.remember` keeps it.
         now_s: the time, in seconds since 1970.
         is_doubted: reads every file: a node that took them has failed.
     """
     if entry.get("made_s", 0.0) > now_s:
         made = datetime.fromtimestamp(entry["made_s"], UTC).strftime("%Y-%m-%d %H:%M:%S")
         return f"it was made at {made} UTC, and by this machine's clock that is yet to come"
-    for artifacts in entry["outputs"].values():
-        for artifact in artifacts:
-            for path in _places(artifact):
-                if not Path(path).exists():
-                    return f"{Path(path).name} of {artifact['type']} is gone"
+    for artifact in artifacts_in(entry["outputs"]):
+        for path in _places(artifact):
+            if not Path(path).exists():
+                return f"{Path(path).name} of {artifact['type']} is gone"
     for path, (size_bytes, written_ns, digest) in entry.get("files", {}).items():
         if not Path(path).is_file() or _stamp(path)[0] != size_bytes:
             return f"{path} was changed or removed"
@@ -60,7 +55,7 @@ def no_longer_kept(entry: Mapping[str, Any], *, now_s: float, is_doubted: bool =
 
 
 def _files(outputs: Outputs) -> Iterator[Path]:
-    folders = (Path(p) for artifacts in outputs.values() for a in artifacts for p in _places(a))
+    folders = (Path(path) for artifact in artifacts_in(outputs) for path in _places(artifact))
     for folder in folders:
         yield from (folder,) if folder.is_file() else folder.rglob("*")
 
@@ -78,7 +73,7 @@ def _digest(path: str) -> str:
     return digest
 
 
-def _places(artifact: Mapping[str, Any]) -> list[str]:
+def _places(artifact: Artifact) -> list[str]:
     """Where an artifact lies; only local paths can be looked at without a client and its time."""
     paths = (artifact["uri"], artifact["properties"].get("pushed_destination"))
     return [path for path in paths if path and "://" not in path]

@@ -8,11 +8,11 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from platform import python_version
-from typing import Any
 
 from components.ingest.source import GS
 from pipeline.fingerprint import Fingerprint, canonical_json, data_digests, source_closure
 from pipeline.local.graph import Graph, Node
+from pipeline.local.record import Outputs
 
 # What the nodes' own code stands on: another version may give another result.
 _STACK = (
@@ -82,7 +82,7 @@ def fingerprint_nodes(
     return prints
 
 
-def found_key(outputs: Mapping[str, Iterable[Mapping[str, Any]]]) -> str:
+def found_key(outputs: Outputs) -> str:
     """What a resolver found, as one text: equal where it found the same artifacts in the same order.
 
     Args:

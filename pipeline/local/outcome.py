@@ -1,6 +1,5 @@
 """What a run achieved, read from the outputs of its nodes: metrics, blessing, pushed version."""
 
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +20,9 @@ def complete_outcome(record: RunRecord) -> None:
     from the `verdict.json` that our ModelGate writes beside its blessing.
     """
     _complete_blessing(record)
-    for model_run in _artifacts(record, "ModelRun"):
+    for _, model_run in record.outputs_of("ModelRun"):
         record.training = _training_in(Path(model_run["uri"]))
-    for pushed in _artifacts(record, "PushedModel"):
+    for _, pushed in record.outputs_of("PushedModel"):
         properties = pushed["properties"]
         if properties.get("pushed") == 1:
             path = pushed_to(pushed)
@@ -36,9 +35,9 @@ def complete_outcome(record: RunRecord) -> None:
 def _complete_blessing(record: RunRecord) -> None:
     """Of several blessings, such as an Evaluator's and an InfraValidator's, each can refuse."""
     answers = [
-        (node_id, blessing["properties"]["blessed"] == 1, _verdict_in(Path(blessing["uri"])))
+        (node.id, blessing["properties"]["blessed"] == 1, _verdict_in(Path(blessing["uri"])))
         for type_name in _BLESSINGS
-        for node_id, blessing in _made(record, type_name)
+        for node, blessing in record.outputs_of(type_name)
         if "blessed" in blessing["properties"]
     ]
     if not answers:
@@ -53,7 +52,7 @@ def _complete_blessing(record: RunRecord) -> None:
     ]
 
 
-def pushed_to(artifact: Mapping[str, Any]) -> str:
+def pushed_to(artifact: Artifact) -> str:
     """Where a PushedModel says that the model went; its own folder where it does not say."""
     return str(artifact["properties"].get("pushed_destination") or artifact["uri"])
 
@@ -75,22 +74,9 @@ def live_beside(path: str) -> str:
     return str(numbers[-1]) if numbers else ""
 
 
-def _artifacts(record: RunRecord, type_name: str) -> Iterator[Artifact]:
-    return (artifact for _, artifact in _made(record, type_name))
-
-
-def _made(record: RunRecord, type_name: str) -> Iterator[tuple[str, Artifact]]:
-    """The artifacts of a type that this run's nodes made, each with its node's id."""
-    for node in record.nodes:
-        # What a resolver puts out is an earlier run's doing.
-        if node.state in ("complete", "cached") and not node.is_resolver:
-            for artifacts in node.outputs.values():
-                yield from ((node.id, artifact) for artifact in artifacts if artifact["type"] == type_name)
-
-
 def read_verdict(record: RunRecord) -> dict[str, Any]:
     """The whole verdict of the run's gate: every check, and the metrics of each slice; empty without one."""
-    verdicts = (_verdict_in(Path(blessing["uri"])) for blessing in _artifacts(record, "ModelBlessing"))
+    verdicts = (_verdict_in(Path(blessing["uri"])) for _, blessing in record.outputs_of("ModelBlessing"))
     return next(filter(None, verdicts), {})
 
 
@@ -105,7 +91,7 @@ def read_stops(record: RunRecord) -> dict[str, dict[str, Any]]:
 
 def read_verdicts(record: RunRecord) -> list[dict[str, Any]]:
     """The verdicts of the run's data gates that let the data pass."""
-    return [_verdict_in(Path(found["uri"])) for found in _artifacts(record, "schemas.DataVerdict")]
+    return [_verdict_in(Path(found["uri"])) for _, found in record.outputs_of("schemas.DataVerdict")]
 
 
 def _training_in(folder: Path) -> dict[str, Any]:

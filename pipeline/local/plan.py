@@ -1,12 +1,12 @@
 """Decides for each node whether it has to run, and says why. Pure: what earlier runs left is handed in."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from pipeline.fingerprint import Fingerprint, explain
 from pipeline.local.graph import Graph, Node
-from pipeline.local.record import NodeRecord, RunRecord
+from pipeline.local.record import Result, RunRecord
 
 Action = Literal["run", "reuse", "skip"]
 # More reasons than this do not help on one line; `show --json` has them all.
@@ -29,7 +29,7 @@ class Decision:
     node_id: str
     action: Action
     why: str
-    source: Mapping[str, Any] | None = None
+    source: Result | None = None
     is_forced: bool = False
     is_unmet: bool = False
 
@@ -45,8 +45,8 @@ class Known:
         resumed: the run that is gone on with, whose own results are taken whatever else is said; or "".
     """
 
-    recall: Callable[[str], Mapping[str, Any] | None]
-    missing: Callable[[Mapping[str, Any]], str]
+    recall: Callable[[str], Result | None]
+    missing: Callable[[Result], str]
     fingerprints: Mapping[str, Fingerprint]
     resumed: str = ""
 
@@ -158,7 +158,7 @@ def baseline_key(
     """
     for run in runs:
         if run.workload == workload and run.blessed and not _is_retired(run, retired):
-            key = next((node.key for node in run.nodes if makes_model(node)), "")
+            key = key_of_maker(run, "Model")
             if key and key != candidate:
                 return key
             if key and run.baseline and not retired:  # it may be the retired one's
@@ -167,8 +167,7 @@ def baseline_key(
 
 
 def _is_retired(run: RunRecord, retired: Collection[str]) -> bool:
-    artifacts = (each for node in run.nodes for each in _outputs(node))
-    return any(each["type"] == "ModelBlessing" and each["uri"] in retired for each in artifacts)
+    return any(each["uri"] in retired for node in run.nodes for each in node.outputs_of("ModelBlessing"))
 
 
 def reference_key(
@@ -196,7 +195,7 @@ def reference_key(
     """
     for run in runs:
         if run.workload == workload and _is_wanted(run, wanted, retired):
-            key = next((node.key for node in run.nodes if makes(node, "ExampleStatistics")), "")
+            key = key_of_maker(run, "ExampleStatistics")
             if key and key != data:
                 return key
             if key and not (wanted == "blessed" and retired):  # it may be the retired one's
@@ -207,21 +206,11 @@ def reference_key(
 def _is_wanted(run: RunRecord, wanted: str, retired: Collection[str]) -> bool:
     if wanted == "blessed":
         return bool(run.blessed) and not _is_retired(run, retired)
-    made = (each for node in run.nodes if not node.is_resolver for each in _outputs(node))
-    verdicts = [each.get("properties", {}) for each in made if each["type"] == "schemas.DataVerdict"]
+    nodes = (node for node in run.nodes if not node.is_resolver)
+    verdicts = [each["properties"] for node in nodes for each in node.outputs_of("schemas.DataVerdict")]
     return any(wanted in ("passed", f"span {properties.get('span')}") for properties in verdicts)
 
 
-def _outputs(node: NodeRecord) -> Iterator[Mapping[str, Any]]:
-    return (artifact for artifacts in node.outputs.values() for artifact in artifacts)
-
-
-def makes_model(node: NodeRecord) -> bool:
-    """Whether a node put out a model; one that a resolver found was made elsewhere."""
-    return makes(node, "Model")
-
-
-def makes(node: NodeRecord, type_name: str) -> bool:
-    """Whether a node put out an artifact of that type; one that a resolver found was made elsewhere."""
-    types = {artifact["type"] for artifacts in node.outputs.values() for artifact in artifacts}
-    return type_name in types and not node.is_resolver
+def key_of_maker(run: RunRecord, type_name: str) -> str:
+    """The key of the first node that put out an artifact of that type; empty where none did."""
+    return next((node.key for node in run.nodes if node.makes(type_name)), "")

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from pipeline.fingerprint import Fingerprint
 from pipeline.local.baseline import retired_blessings
@@ -13,7 +12,7 @@ from pipeline.local.kept_files import no_longer_kept
 from pipeline.local.lock import has_execution
 from pipeline.local.node_fingerprints import fingerprint_nodes, own_parts
 from pipeline.local.plan import Decision, Known, baseline_key, decide, reference_key
-from pipeline.local.record import RunRecord
+from pipeline.local.record import Result, RunRecord
 from pipeline.local.request import Request
 
 
@@ -59,11 +58,11 @@ def make_plan(request: Request, history: History, graph: Graph, *, resumed: RunR
     store = request.store_file(graph.store)
     doubted = _doubted(graph, resumed or next(history.begun_runs(graph.name), None))
 
-    def missing(entry: Mapping[str, Any]) -> str:
+    def missing(entry: Result) -> str:
         if entry.get("unmet"):
             return ""
-        has_found = entry["execution_id"] is not None
-        if has_found and store and not has_execution(store, entry["execution_id"]):
+        execution_id = entry["execution_id"]
+        if execution_id is not None and store and not has_execution(store, execution_id):
             return f"{store.name} does not know its result"
         return no_longer_kept(entry, now_s=time.time(), is_doubted=entry.get("node") in doubted)
 

@@ -33,11 +33,8 @@ def last(output: Path, workload: str) -> dict[str, Any]:
 
 def of_run(record: RunRecord) -> dict[str, Any]:
     """What the run's own node found, also where it stopped the run; empty where the run has no such node."""
-    for node in record.nodes:
-        for artifacts in node.outputs.values():
-            for artifact in artifacts:
-                if artifact["type"] == ARTIFACT and node.state in ("complete", "cached"):
-                    return _read(Path(artifact["uri"], FILE))
+    for _, artifact in record.outputs_of(ARTIFACT):
+        return _read(Path(artifact["uri"], FILE))
     found: dict[str, Any] = read_stops(record).get(NODE, {}).get("preflight", {})
     return found
 

@@ -1,8 +1,9 @@
 """What is kept of a run: `run.json`, its fingerprints, its events. Written whole or not at all."""
 
+import itertools
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,6 +28,16 @@ class Artifact(TypedDict):
     uri: str
     type: str
     properties: dict[str, Any]
+
+
+Outputs = Mapping[str, Sequence[Artifact]]
+"""What a node put out: artifacts by output key."""
+
+
+def artifacts_in(outputs: Outputs, type_name: str = "") -> Iterator[Artifact]:
+    """The artifacts of a type; all where none is named."""
+    found = itertools.chain.from_iterable(outputs.values())
+    return (each for each in found if type_name in ("", each["type"]))
 
 
 class Failure(TypedDict):
@@ -55,6 +66,10 @@ class Rollback(TypedDict):
     reason: NotRequired[str]
 
 
+Files = dict[str, tuple[int, int, str]]
+"""Of each file its size in bytes, when it was written (mtime in ns), and the sha256 of its content."""
+
+
 class Result(TypedDict):
     """What is remembered of a node for later runs; `unmet` says why a condition left it out."""
 
@@ -62,7 +77,7 @@ class Result(TypedDict):
     execution_id: int | None
     outputs: dict[str, list[Artifact]]
     node: NotRequired[str]
-    files: NotRequired[dict[str, tuple[int, int, str]]]
+    files: NotRequired[Files]
     unmet: NotRequired[str]
     made_s: NotRequired[float]
 
@@ -114,6 +129,19 @@ class NodeRecord:
     def is_resolver(self) -> bool:
         """Whether it only looked something up."""
         return self.type == "Resolver"
+
+    @property
+    def is_done(self) -> bool:
+        """Whether its outputs are there, made now or earlier."""
+        return self.state in ("complete", "cached")
+
+    def outputs_of(self, type_name: str) -> list[Artifact]:
+        """The artifacts of a type that it put out."""
+        return list(artifacts_in(self.outputs, type_name))
+
+    def makes(self, type_name: str) -> bool:
+        """Whether it put out an artifact of that type; one that a resolver found was made elsewhere."""
+        return not self.is_resolver and bool(self.outputs_of(type_name))
 
 
 @dataclass
@@ -184,6 +212,15 @@ class RunRecord:
             if node.id == node_id:
                 return node
         raise KeyError(node_id)
+
+    def outputs_of(self, type_name: str) -> Iterator[tuple[NodeRecord, Artifact]]:
+        """The artifacts of a type that its nodes made, or took from the cache; each with its node.
+
+        What a resolver puts out is an earlier run's doing.
+        """
+        for node in self.nodes:
+            if node.is_done and not node.is_resolver:
+                yield from ((node, artifact) for artifact in node.outputs_of(type_name))
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for `run.json`."""

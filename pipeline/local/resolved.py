@@ -16,6 +16,7 @@ from tfx.proto.orchestration import pipeline_pb2
 from pipeline.local.compile import Compiled
 from pipeline.local.graph import Graph, Node
 from pipeline.local.node_fingerprints import found_key
+from pipeline.local.record import Artifact
 
 
 def with_found(compiled: Compiled) -> Compiled:
@@ -50,7 +51,9 @@ def _found(compiled: Compiled, node: Node) -> str | None:
     # What it passes on goes by the names of its inputs.
     hidden = {key for key, spec in compiled.node(node.id).inputs.inputs.items() if spec.hidden}
     found = {key: each for key, each in inputs.items() if each and key not in hidden}
-    return found_key({key: [{"uri": one.uri} for one in each] for key, each in found.items()})
+    return found_key(
+        {key: [Artifact(uri=one.uri, type="", properties={}) for one in each] for key, each in found.items()}
+    )
 
 
 def _looked_at(compiled: Compiled, node: Node) -> tuple[str, ...]:

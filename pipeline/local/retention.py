@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from pipeline.local.plan import makes_model
+from pipeline.local.plan import key_of_maker
 from pipeline.local.record import RunRecord
 from pipeline.runs.target import WorkloadRun
 
@@ -52,7 +52,7 @@ def _baselines(runs: Iterable[RunRecord]) -> Iterator[RunRecord]:
     """The newest blessed runs of two models: `baseline_key` takes the latest other than the candidate."""
     seen: set[str] = set()
     for run in runs:
-        key = next((node.key for node in run.nodes if makes_model(node)), "")
+        key = key_of_maker(run, "Model")
         if run.blessed and key and key not in seen and len(seen) < 2:
             seen.add(key)
             yield run

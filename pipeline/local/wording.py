@@ -102,7 +102,7 @@ def summary(
     if record.blessed is not None:
         yield from (f"Warning: {warning}." for warning in (verdict or {}).get("warnings", ()))
     # What was found in the data belongs to the run that looked.
-    if any("schemas.DataVerdict" in _types(node) for node in record.nodes if node.state == "complete"):
+    if any(node.state == "complete" and node.outputs_of("schemas.DataVerdict") for node in record.nodes):
         yield from _data_lines(passed)
     if record.metrics:
         yield f"Metrics on the eval split: {metrics_line(record.metrics)}"
@@ -112,10 +112,6 @@ def summary(
         yield f"Training: {record.training['verdict']}"
     yield _work_line(record)
     yield f"hint: {_next_step(record)}"
-
-
-def _types(node: NodeRecord) -> set[str]:
-    return {a.get("type", "") for artifacts in node.outputs.values() for a in artifacts}
 
 
 def _data_lines(passed: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -133,13 +129,9 @@ def _pushed_line(record: RunRecord, pushed: Mapping[str, Any]) -> str:
     if "live" not in pushed:
         return line
     # A result that is taken over publishes nothing: after a rollback another version stays the live one.
-    pushers = [n for n in record.nodes if n.state == "cached" and _puts_out(n, "PushedModel")]
+    pushers = [node for node, _ in record.outputs_of("PushedModel") if node.state == "cached"]
     before = f"{pushers[0].why}; " if pushers else ""
     return f"{line} ({before}version {pushed['live']} is live)"
-
-
-def _puts_out(node: NodeRecord, type_name: str) -> bool:
-    return any(each["type"] == type_name for artifacts in node.outputs.values() for each in artifacts)
 
 
 def training_lines(training: Mapping[str, Any]) -> Iterator[str]:
@@ -310,8 +302,7 @@ def _workload_words(record: RunRecord) -> list[str]:
 
 
 def _has_baseline(record: RunRecord) -> bool:
-    resolved = (made for node in record.nodes if node.is_resolver for made in node.outputs.values())
-    return any(artifact["type"] == "Model" for made in resolved for artifact in made)
+    return any(node.is_resolver and node.outputs_of("Model") for node in record.nodes)
 
 
 def _count(record: RunRecord, *states: str) -> int:

@@ -12,14 +12,7 @@ _MOST_BYTES = 64 * 2**20
 
 def folders(record: RunRecord, type_name: str) -> list[Path]:
     """Where the artifacts of a type lie that this run made or took from its cache; local ones only."""
-    made = (
-        artifact
-        for node in record.nodes
-        if node.state in ("complete", "cached") and not node.is_resolver
-        for artifacts in node.outputs.values()
-        for artifact in artifacts
-    )
-    return [Path(a["uri"]) for a in made if a["type"] == type_name and "://" not in a["uri"]]
+    return [Path(each["uri"]) for _, each in record.outputs_of(type_name) if "://" not in each["uri"]]
 
 
 def first_json(record: RunRecord, type_name: str, name: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.local.kept_files import file_sizes
-from pipeline.local.record import NodeRecord, RunRecord
+from pipeline.local.record import Artifact, NodeRecord, RunRecord, artifacts_in
 from pipeline.report.artifacts import read_json
 from pipeline.report.head import COUNT
 
@@ -38,20 +38,16 @@ def flows(record: RunRecord, splits: Mapping[str, int]) -> dict[str, Flow]:
         record: the run.
         splits: rows of each split, as the statistics counted them.
     """
-    done = [n for n in record.nodes if n.state in ("complete", "cached") and not n.is_resolver]
+    done = [node for node in record.nodes if node.is_done and not node.is_resolver]
     return {node.id: Flow(_rows(node, record, splits), _size_bytes(node)) for node in done}
 
 
 def _rows(node: NodeRecord, record: RunRecord, splits: Mapping[str, int]) -> int | None:
-    for artifacts in node.outputs.values():
-        for artifact in artifacts:
-            found = _rows_of(artifact, record, splits)
-            if found is not None:
-                return found
-    return None
+    counted = (_rows_of(artifact, record, splits) for artifact in artifacts_in(node.outputs))
+    return next((rows for rows in counted if rows is not None), None)
 
 
-def _rows_of(artifact: Mapping[str, Any], record: RunRecord, splits: Mapping[str, int]) -> int | None:
+def _rows_of(artifact: Artifact, record: RunRecord, splits: Mapping[str, int]) -> int | None:
     match artifact["type"]:
         case "schemas.Quarantine":
             rows = artifact["properties"].get("rows_out")
@@ -59,7 +55,7 @@ def _rows_of(artifact: Mapping[str, Any], record: RunRecord, splits: Mapping[str
             rows = sum(splits.values()) or None
         case "ModelRun":
             result = read_json(Path(artifact["uri"], "result.json")) if "://" not in artifact["uri"] else {}
-            counted = [result.get("train_rows"), result.get("eval_rows")]
+            counted: list[Any] = [result.get("train_rows"), result.get("eval_rows")]
             rows = None if None in counted else sum(counted)
         case "ModelEvaluation":
             rows = record.metrics.get(COUNT)
@@ -70,8 +66,8 @@ def _rows_of(artifact: Mapping[str, Any], record: RunRecord, splits: Mapping[str
 
 def _size_bytes(node: NodeRecord) -> int | None:
     # What was pushed is a copy that others read; it is no output to pass on.
-    own = {k: [{**a, "properties": {}} for a in artifacts] for k, artifacts in node.outputs.items()}
-    sizes = file_sizes(own)
+    own = [Artifact(uri=each["uri"], type=each["type"], properties={}) for each in artifacts_in(node.outputs)]
+    sizes = file_sizes({"": own})
     return sum(sizes.values()) if sizes else None
 
 

@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pipeline.fingerprint import Fingerprint
 from pipeline.local.durations import seconds
 from pipeline.local.printable import plain_log
-from pipeline.local.record import Failure, NodeRecord, RunRecord
+from pipeline.local.record import Artifact, Failure, NodeRecord, RunRecord
 from pipeline.local.wording import MARKS
 
 _LOG_BYTES = 3_000
@@ -120,7 +119,7 @@ def _outputs(node: NodeRecord) -> list[Output]:
     return [_output(key, artifact) for key, artifact in made[:_SHOWN_ARTIFACTS]]
 
 
-def _output(key: str, artifact: Mapping[str, Any]) -> Output:
+def _output(key: str, artifact: Artifact) -> Output:
     told = {k: v for k, v in artifact["properties"].items() if k not in ("tfx_version", "is_external")}
     properties = tuple((name, _cut(str(value))) for name, value in told.items() if value != "")
     return Output(key, artifact["type"], artifact["uri"], properties)

@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.fingerprint import Fingerprint
 from pipeline.local.graph import Graph, Node
-from pipeline.local.plan import Decision, Known, baseline_key, decide, makes_model, reference_key
+from pipeline.local.plan import Decision, Known, baseline_key, decide, reference_key
 from pipeline.local.record import NodeRecord, RunRecord
 
 #   Ingest -> Transform -> Trainer -> Evaluator <- Baseline (a resolver)
@@ -232,9 +232,9 @@ def test_retired_model_is_no_baseline():
 
 def test_only_who_makes_a_model_counts():
     model, blessing = {"model": [{"type": "Model"}]}, {"blessing": [{"type": "ModelBlessing"}]}
-    assert makes_model(NodeRecord("Trainer", type="Trainer", outputs=model))
-    assert not makes_model(NodeRecord("Gate", type="ModelGate", outputs=blessing))
-    assert not makes_model(NodeRecord("Baseline", type="Resolver", outputs=model))
+    assert NodeRecord("Trainer", type="Trainer", outputs=model).makes("Model")
+    assert not NodeRecord("Gate", type="ModelGate", outputs=blessing).makes("Model")
+    assert not NodeRecord("Baseline", type="Resolver", outputs=model).makes("Model")
 
 
 #   Statistics -> Gate (judges, gives nothing) -> Transform
@@ -274,7 +274,7 @@ def passed(data, *, reference="", workload="taxi", gate_state="complete", span=0
 
 def gate_alone(run_id):
     """A run that judged what no node of it made; the verdict has no properties."""
-    verdict = {"verdict": [{"type": "schemas.DataVerdict"}]}
+    verdict = {"verdict": [{"type": "schemas.DataVerdict", "properties": {}}]}
     return RunRecord(run_id, "taxi", nodes=[NodeRecord("DataGate", state="complete", outputs=verdict)])
 
 

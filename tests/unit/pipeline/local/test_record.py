@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.local.record import NodeRecord, RunRecord, write_json
+from pipeline.local.record import NodeRecord, RunRecord, artifacts_in, write_json
 
 
 def test_a_record_is_the_same_after_json():
@@ -28,6 +28,20 @@ def test_keys_of_a_later_version_are_left_out():
 def test_a_node_that_is_not_there_is_a_key_error():
     with pytest.raises(KeyError, match="B"):
         RunRecord("r", "toy", nodes=[NodeRecord("A")]).node("B")
+
+
+def test_outputs_of_a_run_are_those_of_its_nodes_that_are_done_and_of_no_resolver():
+    model, other = ({"uri": name, "type": name, "properties": {}} for name in ("Model", "Other"))
+    outputs = {"models": [model, model], "other": [other]}
+    nodes = [NodeRecord(state, state=state, outputs=outputs) for state in ("complete", "cached", "failed")]
+    nodes.append(NodeRecord("found", type="Resolver", state="complete", outputs=outputs))
+    found = list(RunRecord("r", "toy", nodes=nodes).outputs_of("Model"))
+    assert [(node.id, artifact) for node, artifact in found] == [
+        ("complete", model), ("complete", model), ("cached", model), ("cached", model),
+    ]  # fmt: skip
+    assert [node.makes("Model") for node in nodes] == [True, True, True, False]
+    assert not nodes[0].makes("Examples")
+    assert list(artifacts_in(outputs)) == [model, model, other]
 
 
 class _FullDisk(io.StringIO):

@@ -78,7 +78,9 @@ def test_success_takes_at_most_six_lines():
 
 def test_how_fast_training_was_is_told_by_the_run_that_trained_and_by_no_cached_one():
     run = record(training={"verdict": "compute-bound"})
-    run.node("Trainer").outputs = {"model_run": [{"uri": "/data/model_run"}]}
+    run.node("Trainer").outputs = {
+        "model_run": [{"uri": "/data/model_run", "type": "ModelRun", "properties": {}}]
+    }
     assert "Training: compute-bound" in text(run).splitlines()
     run.node("Trainer").state = "cached"
     assert "Training" not in text(run)
