@@ -25,12 +25,19 @@ OBJECT = re.compile(r"(?:/download)?/storage/v1/b/([^/]+)/o/(.+?)(?:/(?:rewriteT
 XML_OBJECT = re.compile(r"/(?!storage/|download/|upload/|batch)([^/]+)/(.+)")  # as TensorFlow reads
 
 
+class Kept(Storage):
+    """The emulator's own, in memory alone: what lies there is not written out as text after each request."""
+
+    def _write_config_to_file(self):
+        pass
+
+
 class Store(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
     def __init__(self):
-        self.storage = Storage(use_memory_fs=True)
+        self.storage = Kept(use_memory_fs=True)
         super().__init__(("127.0.0.1", 0), partial(Handler, self.storage))
         self.lock = threading.RLock()
         self.faults = []
