@@ -20,6 +20,10 @@ from pipeline.local.warm import Warm
 if TYPE_CHECKING:
     from pipeline.local.record import RunRecord
 
+# What pytest makes of the files of tests is kept also where PYTHONDONTWRITEBYTECODE is set: half the seconds
+# that each worker takes to collect them. For this process alone: what it starts keeps to the variable.
+sys.dont_write_bytecode = False
+
 # The same examples in every CI run; at a desk, new ones each time. No deadline: a machine may be busy.
 settings.register_profile("ci", derandomize=True, deadline=None)
 settings.register_profile("desk", deadline=None)
