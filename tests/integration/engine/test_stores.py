@@ -7,6 +7,8 @@ import subprocess
 
 import pytest
 
+from pipeline.local import lock
+
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_engine")]
 
 
@@ -32,7 +34,8 @@ def test_a_damaged_store_is_refused_with_the_way_out(toy):
     assert "mv " in refused.stderr
 
 
-def test_a_store_that_is_locked_for_too_long_is_told(toy):
+def test_a_store_that_is_locked_for_too_long_is_told(toy, monkeypatch):
+    monkeypatch.setattr(lock, "_STORE_WAIT_S", 1.0)
     toy.output.mkdir()
     with sqlite3.connect(toy.output / "metadata.db") as writer:
         writer.execute("CREATE TABLE t (x)")
@@ -41,7 +44,7 @@ def test_a_store_that_is_locked_for_too_long_is_told(toy):
         writer.rollback()
     writer.close()
     assert refused.returncode == 2
-    assert "metadata.db cannot be used: database is locked (waited 5 s)" in refused.stderr
+    assert "metadata.db cannot be used: database is locked (waited 1 s)" in refused.stderr
 
 
 @pytest.fixture

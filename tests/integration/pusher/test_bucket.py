@@ -134,7 +134,10 @@ def test_each_request_in_turn_may_fail_once_and_the_version_is_published(model, 
     assert number >= 11
 
 
-def test_store_that_goes_away_at_any_request_leaves_nothing_visible(model, base, cloud, impatient):
+def test_store_that_goes_away_at_any_request_leaves_nothing_visible(
+    model, base, cloud, impatient, monkeypatch
+):
+    monkeypatch.setattr(buckets, "RETRY_S", 0.02)  # once it is away, it stays away
     for number in itertools.count():
         each = f"{base}{number}"
         cloud.fail({"kind": 503, "skip": number, "times": 10_000})
@@ -373,7 +376,7 @@ def test_denied_permission_names_what_is_needed(model, base, cloud, told_in_time
 
 
 def test_store_that_does_not_answer_is_told_in_time(model, base, cloud, told_in_time, monkeypatch):
-    monkeypatch.setattr(buckets, "FIRST_ANSWER_S", 4.0)
+    monkeypatch.setattr(buckets, "FIRST_ANSWER_S", 1.0)
     cloud.fail({"kind": 503, "times": 10_000})
     assert "cannot be used: RetryError" in told_in_time(lambda: publish_to_bucket(model, base=base)).message
 
