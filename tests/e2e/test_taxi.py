@@ -71,11 +71,16 @@ def latest(warm_runner, output):
 
 
 @pytest.fixture(scope="module")
-def answers(first_run, latest, tmp_path_factory):
+def first(first_record, warm_runner, output):
+    """The record of the run that all tests begin with, as `show --json` prints it."""
+    return json.loads(warm_runner("show", first_record.run_id, "--json", "--output", str(output)).stdout)
+
+
+@pytest.fixture(scope="module")
+def answers(first, tmp_path_factory):
     """What the pushed model answers in a process that knows nothing of this project."""
-    record = latest()
     finished = subprocess.run(
-        [sys.executable, "-P", "-c", CLIENT, record["pushed"]["path"]],
+        [sys.executable, "-P", "-c", CLIENT, first["pushed"]["path"]],
         cwd=tmp_path_factory.mktemp("client"),
         capture_output=True,
         text=True,
@@ -85,20 +90,19 @@ def answers(first_run, latest, tmp_path_factory):
     return json.loads(finished.stdout.splitlines()[-1])
 
 
-def test_run_completes_every_node_and_pushes_a_version(first_run, latest, output):
-    record = latest()
-    assert record["state"] == "complete"
-    assert record["exit_code"] == 0
-    assert {node["id"]: node["state"] for node in record["nodes"]} == dict.fromkeys(NODES, "complete")
-    pushed = Path(record["pushed"]["path"])
+def test_run_completes_every_node_and_pushes_a_version(first, output):
+    assert first["state"] == "complete"
+    assert first["exit_code"] == 0
+    assert {node["id"]: node["state"] for node in first["nodes"]} == dict.fromkeys(NODES, "complete")
+    pushed = Path(first["pushed"]["path"])
     assert pushed.parent == output / "serving" / "taxi"
-    assert pushed.name == str(record["pushed"]["version"])
+    assert pushed.name == str(first["pushed"]["version"])
     assert (pushed / "saved_model.pb").is_file()
 
 
-def test_model_has_learned_more_than_the_majority(first_run, latest):
+def test_model_has_learned_more_than_the_majority(first):
     # Always answering no scores an accuracy of 0.775.
-    metrics = latest()["metrics"]
+    metrics = first["metrics"]
     assert metrics["auc"] >= 0.94
     assert metrics["binary_accuracy"] >= 0.885
 
@@ -113,8 +117,8 @@ def test_screen_tells_the_outcome_and_what_to_do_next(first_run):
     assert " show " in lines[-1]
 
 
-def test_run_leaves_a_page_of_at_most_500_kb_with_every_part(first_run, latest, output):
-    page = (output / "runs" / latest()["run_id"] / "report.html").read_text(encoding="utf-8")
+def test_run_leaves_a_page_of_at_most_500_kb_with_every_part(first_run, first, output):
+    page = (output / "runs" / first["run_id"] / "report.html").read_text(encoding="utf-8")
 
     assert "no report was written" not in first_run.stderr
     assert "cannot be shown" not in page
@@ -124,25 +128,24 @@ def test_run_leaves_a_page_of_at_most_500_kb_with_every_part(first_run, latest, 
     assert len(page) < 500_000
 
 
-def test_the_answers_on_the_page_add_up_to_the_evaluators_metrics(latest):
-    (blessing,) = next(n for n in latest()["nodes"] if n["id"] == "ModelGate")["outputs"]["blessing"]
+def test_the_answers_on_the_page_add_up_to_the_evaluators_metrics(first):
+    (blessing,) = next(n for n in first["nodes"] if n["id"] == "ModelGate")["outputs"]["blessing"]
     verdict = json.loads(Path(blessing["uri"], "verdict.json").read_text(encoding="utf-8"))
     told = shown_answers(verdict["answers"])
     assert told.rows == verdict["metrics"]["example_count"]
     assert told.binary.even.accuracy == pytest.approx(verdict["metrics"]["binary_accuracy"], abs=1e-6)
 
 
-def test_no_node_packs_tfx_for_workers_elsewhere(first_run, output):
-    logs = [path.read_text(errors="replace") for path in (output / "runs").glob("*/logs/Transform.log")]
-    assert logs
-    assert all("Nonempty beam arg sdk_container_image" in log for log in logs)
-    assert not any("Added --extra_package" in log for log in logs)
+def test_no_node_packs_tfx_for_workers_elsewhere(first, output):
+    log = (output / "runs" / first["run_id"] / "logs" / "Transform.log").read_text(errors="replace")
+    assert "Nonempty beam arg sdk_container_image" in log
+    assert "Added --extra_package" not in log
 
 
 def test_pushed_model_answers_serialized_examples_in_a_fresh_process(answers):
-    [first], [second] = answers["serialized"]
-    assert 0 < first < 1
-    assert first == second
+    [one], [other] = answers["serialized"]
+    assert 0 < one < 1
+    assert one == other
 
 
 def test_pushed_model_answers_raw_tensors_alike_and_never_asks_for_the_label(answers):
@@ -150,17 +153,15 @@ def test_pushed_model_answers_raw_tensors_alike_and_never_asks_for_the_label(ans
     assert "tips" not in answers["raw_inputs"]
 
 
-def test_pushed_version_is_what_its_manifest_says_and_is_listed_as_live(
-    first_run, local_runner, output, latest
-):
-    pushed = latest()["pushed"]
+def test_pushed_version_is_what_its_manifest_says_and_is_listed_as_live(first, local_runner, output):
+    pushed = first["pushed"]
     verified = local_runner("verify", "--output", str(output))
     assert verified.returncode == 0
     assert verified.stdout == f"{pushed['path']}: is what its manifest says\n"
     [version] = json.loads(local_runner("versions", "--json", "--output", str(output)).stdout)
     assert (str(version["version"]), version["live"]) == (pushed["version"], True)
-    assert version["metrics"] == latest()["metrics"]
-    assert version["run"] == latest()["run_id"]
+    assert version["metrics"] == first["metrics"]
+    assert version["run"] == first["run_id"]
     manifest = json.loads((Path(pushed["path"]) / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["data_gate"]["message"].startswith("nothing found in 15,002 rows")
     picture = (Path(pushed["path"]) / "metrics_by_slice.svg").read_text(encoding="utf-8")
@@ -172,10 +173,8 @@ def test_pushed_version_is_what_its_manifest_says_and_is_listed_as_live(
         (Path(pushed["path"]) / "variables/more").unlink()
 
 
-def test_pushed_version_answers_serve_as_its_card_says_and_as_without_it(
-    first_run, answers, output, latest, project
-):
-    card = (Path(latest()["pushed"]["path"]) / "MODEL_CARD.md").read_text(encoding="utf-8")
+def test_pushed_version_answers_serve_as_its_card_says_and_as_without_it(first, answers, output, project):
+    card = (Path(first["pushed"]["path"]) / "MODEL_CARD.md").read_text(encoding="utf-8")
     [curl] = [line for line in card.splitlines() if line.startswith("curl")]
     example = json.loads(shlex.split(curl)[2])
     trip = {
@@ -203,7 +202,7 @@ def test_pushed_version_answers_serve_as_its_card_says_and_as_without_it(
     assert listeners == [url.partition("://")[2].partition("/")[0]], "one port of loopback"
     assert answered[0]["predictions"][0] == pytest.approx(answers["raw"][0], abs=1e-6)
     assert 0 < answered[1]["predictions"][0][0] < 1
-    assert status["model_version_status"][0]["version"] == latest()["pushed"]["version"]
+    assert status["model_version_status"][0]["version"] == first["pushed"]["version"]
 
 
 def ask(url, body=None):
@@ -234,8 +233,8 @@ def test_pushed_version_predicts_the_rows_of_a_file(first_run, local_runner, out
     assert (json.loads(reject)["row"], json.loads(reject)["reason"]) == (6, "too many fields")
 
 
-def test_metrics_of_every_slice_are_kept_with_the_verdict(first_run, latest):
-    gate = next(node for node in latest()["nodes"] if node["id"] == "ModelGate")
+def test_metrics_of_every_slice_are_kept_with_the_verdict(first):
+    gate = next(node for node in first["nodes"] if node["id"] == "ModelGate")
     folder = Path(gate["outputs"]["blessing"][0]["uri"])
     verdict = json.loads((folder / "verdict.json").read_text(encoding="utf-8"))
     assert {"overall", "payment_type=Cash", "trip_start_hour=18"} <= verdict["slices"].keys()
@@ -262,8 +261,8 @@ def test_unchanged_rerun_is_answered_without_starting_anything(
     assert len(finished.stderr.splitlines()) <= 7
 
 
-def test_lost_pushed_version_is_noticed_and_pushed_again(first_run, fewer, warm_runner, output, latest):
-    pushed = Path(latest()["pushed"]["path"])
+def test_lost_pushed_version_is_noticed_and_pushed_again(first, fewer, warm_runner, output):
+    pushed = Path(first["pushed"]["path"])
     pushed.rename(pushed.with_name("away"))
     try:
         planned = json.loads(warm_runner("plan", *fewer, "--json", "--output", str(output)).stdout)
@@ -293,11 +292,11 @@ def test_model_below_its_threshold_is_not_pushed_and_ends_with_code_3(
     assert finished.returncode == 3
     assert "Not pushed: auc 0.9" in finished.stderr
     assert "needs at least 0.999" in finished.stderr
-    head, first, *_ = (
+    head, line, *_ = (
         line for line in finished.stderr.splitlines() if line.startswith(("  check ", "  auc "))
     )
     assert head.split() == ["check", "slice", "required", "got", "baseline", "verdict"]
-    assert re.fullmatch(r"  auc +overall +at least 0\.999 +0\.9\d+ +FAILED", first)
+    assert re.fullmatch(r"  auc +overall +at least 0\.999 +0\.9\d+ +FAILED", line)
     [hint] = (line for line in finished.stderr.splitlines() if "--bless 'why it is right'" in line)
     command, *arguments = shlex.split(hint.removeprefix("hint: ").partition("   # ")[0])[1:]
     assert command.endswith("local_runner.py")
