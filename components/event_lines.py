@@ -1,10 +1,18 @@
 """Events that a process prints for its parent, among user output: JSON, one event per line."""
 
 import json
+import sys
 from typing import Any
 
 _BEGIN = '{"event": '  # as json.dumps writes a mapping whose first key that is
 _decoder = json.JSONDecoder()
+
+
+def emit(event: str, **values: Any) -> None:
+    """Prints an event."""
+    # In one piece: other threads print, too.
+    sys.stdout.write(json.dumps({"event": event, **values}) + "\n")
+    sys.stdout.flush()
 
 
 def read_event(line: str) -> dict[str, Any] | None:

@@ -66,6 +66,14 @@ def start_module(
     )
 
 
+def ending(code: int) -> str:
+    """How a process ended without last words, in words, from its exit code or its negative signal."""
+    if code >= 0:
+        return f"ended with exit code {code}"
+    name = signal.Signals(-code).name
+    return f"was killed by {name}" + (" (out of memory?)" if name == "SIGKILL" else "")
+
+
 class ForkedProcess:
     """A process that the fork server started for this one, in the same process group.
 

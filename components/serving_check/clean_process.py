@@ -1,7 +1,6 @@
 """Runs `client.py` in a process with neither our modules nor our settings, and collects its report."""
 
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -11,6 +10,7 @@ from typing import Any
 
 from components.accelerators import HIDDEN
 from components.event_lines import read_event
+from components.python_process import ending
 
 CLIENT = Path(__file__).with_name("client.py")
 # What a process needs to start at all, to find the machine's libraries, and to be found: by the last one the
@@ -64,8 +64,10 @@ def ask_in_clean_process(model: Path, folder: Path, *, limit_s: float) -> dict[s
         if process.poll() is None:
             process.kill()
             process.wait()
-    ending = f"did not end within {limit_s:g} s" if is_late.is_set() else _ending(process.returncode)
-    return report_of([event for line in output.splitlines() if (event := read_event(line))], ending=ending)
+    how = f"did not end within {limit_s:g} s" if is_late.is_set() else ""
+    if not how and process.returncode != 0:
+        how = ending(process.returncode)
+    return report_of([event for line in output.splitlines() if (event := read_event(line))], ending=how)
 
 
 def report_of(events: Sequence[Mapping[str, Any]], *, ending: str) -> dict[str, Any]:
@@ -101,12 +103,3 @@ def report_of(events: Sequence[Mapping[str, Any]], *, ending: str) -> dict[str, 
     if ending:
         report["crash"] = f"{ending} while {stage}"
     return report
-
-
-def _ending(code: int) -> str:
-    if code == 0:
-        return ""
-    if code < 0:
-        name = signal.Signals(-code).name
-        return f"was killed by {name}" + (" (out of memory?)" if name == "SIGKILL" else "")
-    return f"ended with exit code {code}"

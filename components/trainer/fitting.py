@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from components.errors import ComponentError
+from components.event_lines import emit
 from components.trainer.devices.opening import open_devices
-from components.trainer.events import emit
 from components.trainer.job import TrainingJob
 from components.trainer.own_fit import Rows, own_fit
 from components.trainer.result import summarise_fit

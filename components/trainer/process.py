@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import signal
 import subprocess
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 from components.errors import ComponentError
 from components.event_lines import read_event
 from components.kept_state import PREEMPTED_EXIT_CODE
-from components.python_process import start_module
+from components.python_process import ending, start_module
 from components.trainer.settings.compute import ComputeSettings
 
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
@@ -105,8 +104,9 @@ class TrainingProcess:
             return {name: value for name, value in last.items() if name != "event"}
         if last.get("event") == "failed":
             raise ComponentError(f"training failed: {last['message']}", hint=last["hint"])
+        result = " and without a result" if code >= 0 else ""
         raise ComponentError(
-            f"the training process {_ending(code)}", hint="its last words are in the node's log"
+            f"the training process {ending(code)}{result}", hint="its last words are in the node's log"
         )
 
 
@@ -146,11 +146,3 @@ def environment(
         "PYTHONPATH": os.pathsep.join(dict.fromkeys(filter(None, roots))),
         "PYTHONUNBUFFERED": "1",
     }
-
-
-def _ending(code: int) -> str:
-    """How a process without last words ended, in words."""
-    if code >= 0:
-        return f"ended with exit code {code} and without a result"
-    name = signal.Signals(-code).name
-    return f"was killed by {name}" + (" (out of memory?)" if name == "SIGKILL" else "")

@@ -42,11 +42,11 @@ from pathlib import Path
 from typing import Any
 
 from components.errors import SlipwayError
+from components.event_lines import emit
 from components.kept_state import PREEMPTED_EXIT_CODE
 from components.trainer.devices.devices import Devices
 from components.trainer.devices.opening import open_devices
 from components.trainer.devices.with_jax import is_one_of_several_hosts, leave
-from components.trainer.events import emit
 from components.trainer.fitting import fit_at_once
 from components.trainer.global_batch import (
     padding_advice,
@@ -57,7 +57,7 @@ from components.trainer.global_batch import (
 )
 from components.trainer.job import HISTORY_FILE, RESULT_FILE, WEIGHTS_FILE, TrainingJob
 from components.trainer.loop.agreement import require_agreement
-from components.trainer.loop.preemption import PreemptedError, Preemption
+from components.trainer.loop.stopping import PreemptedError, Preemption
 from components.trainer.own_fit import has_own_fit
 from components.trainer.result import summarise
 from components.trainer.user_model import build_model, describe
@@ -132,10 +132,9 @@ def train(job: TrainingJob, preemption: Preemption) -> dict[str, Any]:
 
     from components.trainer.compiled_model import dtype_policy
     from components.trainer.input.examples import input_advice, open_splits
-    from components.trainer.loop.execution import takes_blocks
     from components.trainer.loop.fit import Input, fit
-    from components.trainer.loop.input_wait import input_wait
-    from components.trainer.loop.waiting import constant_batch_step_s
+    from components.trainer.loop.step_time import constant_batch_step_s, input_wait
+    from components.trainer.loop.train_function import takes_blocks
 
     require_divisible(job.batch_size, replicas=devices.replicas, hosts=devices.hosts.count)
     keras.utils.set_random_seed(job.seed)
@@ -248,7 +247,7 @@ def _alone(job: TrainingJob, model: Any) -> Iterator[Any]:
     """
     import keras
 
-    from components.trainer.loop.state import take_over
+    from components.trainer.loop.model_state import take_over
 
     distribution = keras.distribution.distribution()
     keras.distribution.set_distribution(None)

@@ -5,22 +5,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from components.trainer.checkpoint import Attempts, Checkpoint, CheckpointFolder
+from components.event_lines import emit
+from components.trainer.checkpoint import Attempts, Checkpoint, CheckpointFolder, CheckpointWriter
 from components.trainer.checkpoint_storage import storage
 from components.trainer.devices.devices import Devices
-from components.trainer.events import emit
 from components.trainer.job import TrainingJob
 from components.trainer.loop.agreement import require_same_step
-from components.trainer.loop.blow_up import BlownUpError, LossGuard
-from components.trainer.loop.execution import train_in_blocks
-from components.trainer.loop.input_wait import InputWait
-from components.trainer.loop.preemption import Preemption
-from components.trainer.loop.progress import Progress
-from components.trainer.loop.record import Keeping, Record
-from components.trainer.loop.state import build_metrics, restore, snapshot
-from components.trainer.loop.stepping import Stepping
-from components.trainer.loop.watching import watching
-from components.trainer.loop.writer import CheckpointWriter
+from components.trainer.loop.callback import Every, Place, StepCallback
+from components.trainer.loop.checkpointing import Checkpointing
+from components.trainer.loop.model_state import build_metrics, restore, snapshot
+from components.trainer.loop.step_time import InputWait, StepTimer
+from components.trainer.loop.stopping import BlownUpError, Preemption
+from components.trainer.loop.tensorboard import tensorboard
+from components.trainer.loop.train_function import train_in_blocks
+
+STEP_EVENT_INTERVAL_S = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +28,7 @@ class Input:
 
     Attributes:
         steps_per_epoch: full batches in one pass over the examples.
-        in_blocks: whether the batches come in blocks, as `execution.train_in_blocks` wants them.
+        in_blocks: whether the batches come in blocks, as `train_function.train_in_blocks` wants them.
         wait: counts how long blocks are waited for; None: nothing does.
         batches_from: called with the number of steps that are complete and the number of rollbacks; gives
             the batches that follow. Another number of rollbacks brings them in another order.
@@ -83,9 +82,8 @@ def fit(
     rollbacks = begin.rollbacks
     while True:
         try:
-            reached = _fit_from(
-                begin, model, job, data, _keeping(job, folder if is_chief else None, preemption)
-            )
+            writer = CheckpointWriter(folder) if folder and is_chief else None
+            reached = _fit_from(begin, model, job, data, preemption, writer)
         except BlownUpError as error:
             if folder is None or rollbacks >= job.blow_up.trials:
                 raise
@@ -110,16 +108,6 @@ def _folder(job: TrainingJob) -> CheckpointFolder | None:
     return CheckpointFolder(storage(location), job=job.identity, keep=job.checkpoint.keep)
 
 
-def _keeping(job: TrainingJob, folder: CheckpointFolder | None, preemption: Preemption) -> Keeping:
-    return Keeping(
-        settings=job.checkpoint,
-        writer=CheckpointWriter(folder) if folder else None,
-        preemption=preemption,
-        guard=LossGuard(job.blow_up),
-        early_stopping=job.early_stopping,
-    )
-
-
 def _newest(model: Any, folder: CheckpointFolder, devices: Devices) -> Checkpoint:
     """Brings the model to the newest intact checkpoint; the beginning where there is none."""
     checkpoint, problems = folder.newest()
@@ -135,13 +123,20 @@ def _take(checkpoint: Checkpoint, model: Any) -> Checkpoint:
     return replace(checkpoint, variables=())
 
 
-def _fit_from(begin: Checkpoint, model: Any, job: TrainingJob, data: Input, keeping: Keeping) -> Checkpoint:
+def _fit_from(
+    begin: Checkpoint,
+    model: Any,
+    job: TrainingJob,
+    data: Input,
+    preemption: Preemption,
+    writer: CheckpointWriter | None,
+) -> Checkpoint:
     """Fits from there to the end, and waits for the last checkpoint."""
     steps = data.steps_per_epoch
-    stepping = Stepping(begin.clock, data.wait)
-    record = Record(begin, steps_per_epoch=steps, keeping=keeping, stepping=stepping)
-    progress = Progress(epochs=job.epochs, steps_per_epoch=steps, first_step=begin.step)
-    callbacks = [stepping, record, progress, *watching(job, steps_per_epoch=steps, first_step=begin.step)]
+    place = Place(steps_per_epoch=steps, first_step=begin.step)
+    timer = StepTimer(begin.clock, place, data.wait)
+    saving = Checkpointing(begin, job, place, timer=timer, preemption=preemption, writer=writer)
+    callbacks = [timer, saving, Progress(place, epochs=job.epochs), *tensorboard(job, place)]
 
     def run(epoch: int, until: int, *, done: int) -> None:
         batches = data.batches_from(epoch * steps + done, begin.rollbacks)
@@ -160,17 +155,44 @@ def _fit_from(begin: Checkpoint, model: Any, job: TrainingJob, data: Input, keep
             callbacks=callbacks,
         )
 
-    keeping.preemption.training_begins()
+    preemption.training_begins()
     try:
         epoch, done = divmod(begin.step, steps)
         if done:  # the rest of an epoch that was left in its middle
             run(epoch, epoch + 1, done=done)
             epoch += 1
             if getattr(model.optimizer, "use_ema", False) and epoch < job.epochs:
-                restore(model, record.state)  # fit has ended, and put averages in the weights' place
-        run(job.epochs if record.is_over else epoch, job.epochs, done=0)
+                restore(model, saving.state)  # fit has ended, and put averages in the weights' place
+        run(job.epochs if saving.is_over else epoch, job.epochs, done=0)
     finally:
-        keeping.preemption.training_ended()
-        if keeping.writer:
-            keeping.writer.finish()
-    return record.reached
+        preemption.training_ended()
+        if writer:
+            writer.finish()
+    return saving.reached
+
+
+class Progress(StepCallback):
+    """Emits `step` at most twice a second, and `epoch`.
+
+    Args:
+        place: of the fit.
+        epochs: of the whole training.
+    """
+
+    def __init__(self, place: Place, *, epochs: int) -> None:
+        super().__init__(place)
+        self._epochs = epochs
+        self._telling = Every(seconds=STEP_EVENT_INTERVAL_S)
+
+    def after_step(self, loss: Any) -> None:
+        """Tells the loss of the call before."""
+        if self.previous is not None and self._telling.is_due(self.step):
+            self._telling.done(self.step)
+            step, loss = self.previous
+            total = self._epochs * self.place.steps_per_epoch
+            emit("step", step=step, steps=total, loss=round(float(loss), 6))
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """Tells the epoch's metrics."""
+        metrics = {name: float(value) for name, value in (logs or {}).items()}
+        emit("epoch", epoch=epoch + 1, epochs=self._epochs, metrics=metrics)

@@ -13,11 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from components.event_lines import emit
 from components.trainer import train
 from components.trainer.checkpoint_storage import Storage, storage
 from components.trainer.devices.hosts import find_hosts
 from components.trainer.devices.with_jax import leave
-from components.trainer.events import emit
 from components.trainer.job import HISTORY_FILE, RESULT_FILE, WEIGHTS_FILE, TrainingJob
 
 OUTCOME_FILE = "outcome.json"

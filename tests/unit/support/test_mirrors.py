@@ -109,8 +109,6 @@ REASONS = {
         "components.serving.received",
         "components.trainer.boosting.layer",
         "components.trainer.devices.with_torch",
-        "components.trainer.events",
-        "components.trainer.loop.progress",
         "components.trainer.models.head",
         "components.trainer.models.image",
         "components.trainer.settings.export",

@@ -76,7 +76,7 @@ def test_answers_do_not_change_and_the_export_holds_no_random_operation():
 
 
 def test_seeds_of_augmentation_are_kept_with_the_checkpoint():
-    from components.trainer.loop.state import snapshot
+    from components.trainer.loop.model_state import snapshot
     from components.trainer.models.cnn import build_model
 
     settings = {"filters": [4], "units": 8, "dropout": 0.0}

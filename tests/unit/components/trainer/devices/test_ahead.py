@@ -20,8 +20,8 @@ PROBE = """
     from components.trainer.checkpoint import Clock
     from components.trainer.devices.devices import Devices
     from components.trainer.devices.with_tensorflow import AHEAD, prefetched
-    from components.trainer.loop.execution import train_in_blocks
-    from components.trainer.loop.waiting import constant_batch_step_s
+    from components.trainer.loop.train_function import train_in_blocks
+    from components.trainer.loop.step_time import constant_batch_step_s
 
     found = {"made": []}
 

@@ -1,12 +1,16 @@
 """When a checkpoint is due: after so many steps, when the last is so old, and at the end of each epoch."""
 
+import math
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from components.errors import ComponentError
 from components.trainer.checkpoint import Checkpoint, Clock
-from components.trainer.loop.preemption import Preemption
-from components.trainer.settings.blow_up import BlowUpSettings
+from components.trainer.features import Feature
+from components.trainer.job import TrainingJob
+from components.trainer.loop.stopping import Preemption
 from components.trainer.settings.checkpoint import CheckpointSettings
 from components.trainer.settings.early_stopping import EarlyStoppingSettings
 
@@ -41,24 +45,30 @@ class Steps:
 def test_checkpoints_come_by_steps_by_minutes_and_at_the_end_of_an_epoch(settings, kept):
     import keras
 
-    from components.trainer.loop.blow_up import LossGuard
-    from components.trainer.loop.record import Keeping, Record
-    from components.trainer.loop.stepping import Stepping
-
-    writer, stepping = Steps(), Stepping(Clock())
-    keeping = Keeping(
-        settings=settings,
-        writer=writer,
-        preemption=Preemption(),
-        guard=LossGuard(BlowUpSettings()),
-        early_stopping=EarlyStoppingSettings(),
-    )
-    record = Record(Checkpoint(), steps_per_epoch=STEPS, keeping=keeping, stepping=stepping)
+    writer = Steps()
+    saving = _saving(writer=writer, checkpoint=settings)
     model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
     model.compile(optimizer="sgd", loss="mse")
     rows = np.ones((STEPS * 4, 2), "float32")
-    model.fit(rows, rows[:, :1], batch_size=4, epochs=2, verbose=0, callbacks=[stepping, record])
+    model.fit(rows, rows[:, :1], batch_size=4, epochs=2, verbose=0, callbacks=[saving._timer, saving])
     assert writer.kept == kept
+
+
+def test_loss_of_the_call_before_is_looked_at_and_only_twice_a_second(monkeypatch):
+    from components.trainer.loop import callback
+    from components.trainer.loop.checkpointing import LOSS_INTERVAL_S
+    from components.trainer.loop.stopping import BlownUpError
+
+    now = [100.0]
+    monkeypatch.setattr(callback, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    saving = _saving()
+    saving.on_train_batch_end(0, {"loss": math.nan})
+    saving.on_train_batch_end(1, {"loss": 1.0})  # too early to look
+    now[0] += LOSS_INTERVAL_S
+    saving.on_train_batch_end(2, {"loss": math.nan})  # looks at that of step 2
+    now[0] += LOSS_INTERVAL_S
+    with pytest.raises(BlownUpError, match="the loss is nan after step 4"):
+        saving.on_train_batch_end(3, {"loss": 1.0})
 
 
 @pytest.mark.parametrize(("patience", "stops_after"), [(None, None), (1, 3), (2, 4), (9, None)])
@@ -88,19 +98,37 @@ def test_a_metric_that_is_not_measured_stops_nothing_in_silence():
 
 
 def _record(patience, begin=None):
+    return _saving(begin, early_stopping=EarlyStoppingSettings(patience=patience))
+
+
+def _saving(begin=None, writer=None, **settings):
     import keras
 
-    from components.trainer.loop.blow_up import LossGuard
-    from components.trainer.loop.record import Keeping, Record
-    from components.trainer.loop.stepping import Stepping
+    from components.trainer.loop.callback import Place
+    from components.trainer.loop.checkpointing import Checkpointing
+    from components.trainer.loop.step_time import StepTimer
 
-    keeping = Keeping(
-        settings=CheckpointSettings(),
-        writer=None,
-        preemption=Preemption(),
-        guard=LossGuard(BlowUpSettings()),
-        early_stopping=EarlyStoppingSettings(patience=patience),
+    job = TrainingJob(
+        train_files=("none",),
+        eval_files=(),
+        features=(Feature(name="x", dtype="float32"), Feature(name="y", dtype="float32")),
+        label="y",
+        model="none.build_model",
+        hyperparameters={},
+        batch_size=4,
+        epochs=9,
+        seed=1,
+        output_dir="none",
+        **settings,
     )
-    record = Record(begin or Checkpoint(), steps_per_epoch=STEPS, keeping=keeping, stepping=Stepping(Clock()))
-    record.set_model(keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)]))
-    return record
+    place = Place(steps_per_epoch=STEPS)
+    saving = Checkpointing(
+        begin or Checkpoint(),
+        job,
+        place,
+        timer=StepTimer(Clock(), place),
+        preemption=Preemption(),
+        writer=writer,
+    )
+    saving.set_model(keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)]))
+    return saving

@@ -1,4 +1,4 @@
-"""A step or several in one call of a TensorFlow function, over blocks of batches.
+"""The model's train function: a step or several in one call of TensorFlow, over blocks of batches.
 
 Keras' own function asks the iterator in each step whether there is a batch, and wraps every answer. For steps
 of some hundred microseconds that, and tf.data's handing over of each batch, is a third of the time and more.
@@ -11,7 +11,7 @@ import keras
 import tensorflow as tf
 
 from components.trainer.devices.devices import Devices
-from components.trainer.loop.input_wait import InputWait
+from components.trainer.loop.step_time import InputWait
 
 
 def takes_blocks(model: Any, devices: Devices) -> bool:

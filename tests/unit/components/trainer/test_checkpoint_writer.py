@@ -5,8 +5,7 @@ import threading
 import pytest
 
 from components.errors import ComponentError
-from components.trainer.checkpoint import Checkpoint
-from components.trainer.loop.writer import CheckpointWriter
+from components.trainer.checkpoint import Checkpoint, CheckpointWriter
 
 LIMIT_S = 10
 

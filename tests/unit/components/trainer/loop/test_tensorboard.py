@@ -18,10 +18,12 @@ def scalars(tmp_path):
     def watched(*, call=1, first_step=0):
         import tensorflow as tf
 
-        from components.trainer.loop.watching import Scalars
+        from components.trainer.loop.callback import Place
+        from components.trainer.loop.tensorboard import Scalars
 
         folder = tmp_path / f"{call}-{first_step}"
-        callback = Scalars(str(folder), batch_size=32, steps_per_epoch=EPOCH_STEPS, first_step=first_step)
+        place = Place(steps_per_epoch=EPOCH_STEPS, first_step=first_step)
+        callback = Scalars(str(folder), place, batch_size=32)
         for epoch in range(first_step // EPOCH_STEPS, 2):
             callback.on_epoch_begin(epoch)
             begin = max(first_step - epoch * EPOCH_STEPS, 0)

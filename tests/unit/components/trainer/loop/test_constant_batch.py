@@ -16,7 +16,7 @@ def asked():
     """Calls the probe for a clock and a number of hosts; returns how many steps it trained."""
     import tensorflow as tf
 
-    from components.trainer.loop.waiting import constant_batch_step_s
+    from components.trainer.loop.step_time import constant_batch_step_s
 
     def call(clock, *, hosts):
         steps = []

@@ -1,4 +1,4 @@
-"""Keras callbacks that record a training for people: scalars for TensorBoard, and a profile on request."""
+"""Keras callbacks that record a training for TensorBoard: scalars, and a profile on request."""
 
 import os
 import socket
@@ -9,91 +9,78 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from components.trainer.events import emit
+from components.event_lines import emit
 from components.trainer.job import TrainingJob
+from components.trainer.loop.callback import Every, Place, StepCallback
 from components.trainer.usage import Usage, usage
 
 SCALAR_INTERVAL_STEPS = 100
 
 
-def watching(job: TrainingJob, *, steps_per_epoch: int, first_step: int) -> list[Any]:
+def tensorboard(job: TrainingJob, place: Place) -> list[Any]:
     """The callbacks that the job asks for; none where it has no `log_dir`.
 
     Args:
         job: gives the folder, and what is recorded.
-        steps_per_epoch: steps in each epoch.
-        first_step: how many steps are complete at the beginning.
+        place: of the fit.
     """
     if job.log_dir is None:
         return []
-    place: dict[str, Any] = {"steps_per_epoch": steps_per_epoch, "first_step": first_step}
     chosen: list[Any] = []
     if job.watch.tensorboard:
-        chosen.append(Scalars(job.log_dir, batch_size=job.batch_size, **place))
+        chosen.append(Scalars(job.log_dir, place, batch_size=job.batch_size))
     if job.watch.profiled:
-        chosen.append(Profile(job.log_dir, job.watch.profiled, **place))
+        chosen.append(Profile(job.log_dir, place, steps=job.watch.profiled))
     return chosen
 
 
-class _Placed(keras.callbacks.Callback):  # type: ignore[misc]
-    """A callback that knows the number of a step in the whole training."""
-
-    def __init__(self, *, steps_per_epoch: int, first_step: int) -> None:
-        super().__init__()
-        self._steps_per_epoch = steps_per_epoch
-        self._first_step = first_step
-        self._done_before = first_step
-
-    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        """Notes where the epoch's steps begin to count."""
-        self._done_before = max(epoch * self._steps_per_epoch, self._first_step)
-
-
-class Scalars(_Placed):
+class Scalars(StepCallback):
     """Writes loss, speed and use of the machine every 100 steps, and the metrics of each epoch.
 
     Args:
         folder: for TensorBoard.
+        place: of the fit.
         batch_size: examples a step.
     """
 
-    def __init__(self, folder: str, *, batch_size: int, **place: Any) -> None:
-        super().__init__(**place)
+    def __init__(self, folder: str, place: Place, *, batch_size: int) -> None:
+        super().__init__(place)
         self._writer = ScalarWriter(folder)
         self._batch_size = batch_size
+        self._writing = Every(steps=SCALAR_INTERVAL_STEPS, first_step=place.first_step)
         self._last: tuple[int, float, Usage] | None = None
-        self._previous_loss: Any = None
 
-    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+    def after_step(self, loss: Any) -> None:
         """Writes at the end of every hundredth step; the loss is that of the call before."""
-        step = self._done_before + batch + 1
-        last_step = self._last[0] if self._last else self._first_step
-        if step // SCALAR_INTERVAL_STEPS > last_step // SCALAR_INTERVAL_STEPS:
-            self._write(step)
-        self._previous_loss = (logs or {}).get("loss")
+        if self._writing.is_due(self.step):
+            self._write()
+            self._measure_from(self.step)
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Writes the epoch's metrics; the time until the next step is not counted as a step's."""
-        values = {f"epoch/{name}": float(value) for name, value in (logs or {}).items()}
-        self._writer.write((epoch + 1) * self._steps_per_epoch, values)
-        self._last = ((epoch + 1) * self._steps_per_epoch, time.monotonic(), usage())
+        step = (epoch + 1) * self.place.steps_per_epoch
+        self._writer.write(step, {f"epoch/{name}": float(value) for name, value in (logs or {}).items()})
+        self._measure_from(step)
 
-    def _write(self, step: int) -> None:
+    def _measure_from(self, step: int) -> None:
+        self._writing.done(step)
+        self._last = (step, time.monotonic(), usage())
+
+    def _write(self) -> None:
         now, used = time.monotonic(), usage()
         values = {"memory/resident_bytes": float(used.memory_bytes)}
-        if self._previous_loss is not None:
-            values["loss"] = float(self._previous_loss)
+        if self.previous is not None:
+            values["loss"] = float(self.previous[1])
         if used.device_memory_peak_bytes is not None:
             values["memory/device_peak_bytes"] = float(used.device_memory_peak_bytes)
         if self._last is not None:
             before_step, before, before_used = self._last
-            interval_s = max(now - before, 1e-9)
-            values["speed/step_ms"] = 1e3 * interval_s / (step - before_step)
-            values["speed/examples_per_s"] = (step - before_step) * self._batch_size / interval_s
+            steps, interval_s = self.step - before_step, max(now - before, 1e-9)
+            values["speed/step_ms"] = 1e3 * interval_s / steps
+            values["speed/examples_per_s"] = steps * self._batch_size / interval_s
             values["machine/cpu_cores"] = (used.cpu_s - before_used.cpu_s) / interval_s
             values["machine/read_bytes_per_s"] = (used.read_bytes - before_used.read_bytes) / interval_s
-        self._writer.write(step, values)
-        self._last = (step, now, used)
+        self._writer.write(self.step, values)
 
 
 class ScalarWriter:
@@ -122,18 +109,19 @@ class ScalarWriter:
         self._file.flush()
 
 
-class Profile(_Placed):
+class Profile(StepCallback):
     """Profiles a range of steps, for TensorBoard's profile page.
 
     Where several steps are one call, whole calls are profiled: those that begin in it, or the next.
 
     Args:
         folder: the profile goes to `plugins/profile` below it.
+        place: of the fit.
         steps: the first and the last step, counted from 1.
     """
 
-    def __init__(self, folder: str, steps: tuple[int, int], **place: Any) -> None:
-        super().__init__(**place)
+    def __init__(self, folder: str, place: Place, *, steps: tuple[int, int]) -> None:
+        super().__init__(place)
         self._folder = folder
         self._first, self._last = steps
         self._began: int | None = None
@@ -141,15 +129,14 @@ class Profile(_Placed):
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
         """Begins before the first step."""
-        step = self._done_before + batch + 1
-        if self._began is None and not self._is_done and step >= self._first:
-            self._began = step
+        if self._began is None and not self._is_done and self.step + 1 >= self._first:
+            self._began = self.step + 1
             _profiler().start(self._folder)
 
-    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+    def after_step(self, loss: Any) -> None:
         """Ends after the last step."""
-        if self._began is not None and self._done_before + batch + 1 >= self._last:
-            self._end(self._done_before + batch + 1)
+        if self._began is not None and self.step >= self._last:
+            self._end(self.step)
 
     def on_train_end(self, logs: Any = None) -> None:
         """Ends with the training."""

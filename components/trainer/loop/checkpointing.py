@@ -1,0 +1,144 @@
+"""The callback that notes how far the training is, and saves that where it can be gone on from."""
+
+import time
+from dataclasses import replace
+from typing import Any
+
+from components.errors import ComponentError
+from components.trainer.checkpoint import Arrays, Best, Checkpoint, CheckpointWriter
+from components.trainer.job import TrainingJob
+from components.trainer.loop.callback import Every, Place, StepCallback
+from components.trainer.loop.model_state import metrics_snapshot, restore_metrics, snapshot
+from components.trainer.loop.step_time import StepTimer
+from components.trainer.loop.stopping import PreemptedError, Preemption, require_loss
+
+LOSS_INTERVAL_S = 0.5
+"""How often the loss is looked at between checkpoints."""
+
+
+class Checkpointing(StepCallback):
+    """Keeps in `reached` how far the training is, and in a folder, where there is one, all of its state.
+
+    Attributes:
+        reached: how far it is, without the variables.
+        state: the variables as they were saved last.
+
+    Args:
+        begin: where this fit begins.
+        job: says when a checkpoint is due, when the training has blown up, and when it stops early.
+        place: of the fit.
+        timer: of the steps, which stands still meanwhile.
+        preemption: whether to save and leave.
+        writer: None: checkpoints are kept nowhere.
+    """
+
+    def __init__(
+        self,
+        begin: Checkpoint,
+        job: TrainingJob,
+        place: Place,
+        *,
+        timer: StepTimer,
+        preemption: Preemption,
+        writer: CheckpointWriter | None,
+    ) -> None:
+        super().__init__(place)
+        self.reached = replace(begin, variables=(), metrics=())
+        self.state: Arrays = ()
+        self._begin = begin
+        self._began_at = time.monotonic()
+        self._job = job
+        self._timer = timer
+        self._preemption = preemption
+        self._writer = writer
+        minutes = job.checkpoint.minutes
+        self._saving = Every(
+            steps=job.checkpoint.steps,
+            seconds=None if minutes is None else 60 * minutes,
+            first_step=begin.step,
+        )
+        self._looking = Every(seconds=LOSS_INTERVAL_S)
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        """Goes on with the metrics of an epoch that was left in its middle."""
+        super().on_epoch_begin(epoch)
+        if self._begin.metrics and epoch * self.place.steps_per_epoch <= self._begin.step:
+            restore_metrics(self.model, self._begin.metrics)
+
+    def after_step(self, loss: Any) -> None:
+        """Saves when it is time.
+
+        Raises:
+            PreemptedError: the process was told to end, and all is saved.
+            BlownUpError: the loss is no number any more.
+            ComponentError: a checkpoint could not be written.
+        """
+        where = f"after step {self.step}"
+        if self.previous is not None and self._looking.is_due(self.step):
+            self._looking.done(self.step)
+            require_loss(self.previous[1], self._job.blow_up, where)
+        is_due = self._writer is not None and self._saving.is_due(self.step)
+        if self.is_epoch_end or not (self._preemption.is_requested or is_due):
+            return  # the end of an epoch is kept after its evaluation
+        if loss is not None:
+            require_loss(loss, self._job.blow_up, where)
+        self.reached = replace(self.reached, step=self.step)
+        self._keep(metrics=True)
+        self._leave_if_told()
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """Notes the epoch's metrics, saves, and stops where no better epoch is to be expected.
+
+        Raises as `after_step` does.
+        """
+        metrics = {name: float(value) for name, value in (logs or {}).items()}
+        require_loss(metrics["loss"], self._job.blow_up, f"after epoch {epoch + 1}")
+        step = (epoch + 1) * self.place.steps_per_epoch
+        self.reached = replace(
+            self.reached,
+            step=step,
+            history=(*self.reached.history, {"epoch": epoch + 1, **metrics}),
+            best=self._best(metrics, epoch=epoch + 1, step=step),
+        )
+        self._keep(metrics=False)
+        self._leave_if_told()
+        self.model.stop_training = self.is_over
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the best epoch is so long ago that the training stops; also of one that is gone on with."""
+        patience, best = self._job.early_stopping.patience, self.reached.best
+        return (
+            patience is not None and best is not None and len(self.reached.history) - best.epoch >= patience
+        )
+
+    def _best(self, metrics: dict[str, float], *, epoch: int, step: int) -> Best | None:
+        settings, best = self._job.checkpoint, self.reached.best
+        value = metrics.get(settings.best_metric)
+        if value is None and self._job.early_stopping.patience is not None:
+            raise ComponentError(
+                f"train.checkpoint.best_metric ({settings.best_metric}) is not measured, and "
+                f"train.early_stopping goes by it; there are {', '.join(metrics)}"
+            )
+        if value is None or not settings.is_better(value, best.value if best else None):
+            return best
+        return Best(epoch=epoch, step=step, value=value)
+
+    def _keep(self, *, metrics: bool) -> None:
+        fit_s = self._begin.clock.fit_s + time.monotonic() - self._began_at
+        self.reached = replace(self.reached, clock=replace(self._timer.clock, fit_s=fit_s))
+        self._saving.done(self.reached.step)
+        if self._writer is None:
+            return
+        with self._timer.paused():
+            self.state = snapshot(self.model)
+            added_up = metrics_snapshot(self.model) if metrics else ()
+            self._writer.write(replace(self.reached, variables=self.state, metrics=added_up))
+
+    def _leave_if_told(self) -> None:
+        if not self._preemption.is_requested:
+            return
+        if self._writer is None:
+            raise PreemptedError(0)
+        self._writer.finish()
+        raise PreemptedError(self.reached.step)

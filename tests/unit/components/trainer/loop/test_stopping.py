@@ -1,0 +1,21 @@
+"""A training has blown up when its loss is no number, or above the limit."""
+
+import math
+
+import pytest
+
+from components.trainer.loop.stopping import BlownUpError, require_loss
+from components.trainer.settings.blow_up import BlowUpSettings
+
+
+@pytest.mark.parametrize("loss", [math.nan, math.inf, -math.inf])
+def test_loss_that_is_no_number_is_one_without_any_limit(loss):
+    with pytest.raises(BlownUpError, match=r"the loss is (nan|-?inf) after step 7"):
+        require_loss(loss, BlowUpSettings(), "after step 7")
+
+
+def test_loss_above_the_limit_is_told_with_the_limit():
+    settings = BlowUpSettings(loss_limit=10.0)
+    require_loss(10.0, settings, "after step 6")
+    with pytest.raises(BlownUpError, match=r"10\.5 after step 7, above train\.blow_up\.loss_limit \(10\)"):
+        require_loss(10.5, settings, "after step 7")
