@@ -153,7 +153,7 @@ def job_of(source: dict, folder: Path, *, batch_size: int, epochs: int, backend:
 
 def ours(source: dict, folder: Path, *, batch_size: int, backend: str, interpreter: str | None) -> dict:
     """Our training process on the same: a short training first, to choose the epochs of the measured one."""
-    from components.trainer.process import TrainingProcess
+    from components.trainer.training_process import TrainingProcess
 
     epochs, result = 2, {}
     for _ in range(2):

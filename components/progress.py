@@ -4,6 +4,8 @@ import json
 import os
 from pathlib import Path
 
+from components.whole_file import whole_file
+
 # Set by the engine for each node's process, and inherited by what that starts.
 PROGRESS_VARIABLE = "SLIPWAY_PROGRESS"
 
@@ -21,6 +23,5 @@ def report(text: str, *, done: int | None = None, total: int | None = None) -> N
         return
     path = Path(target)
     # Replaced, never appended: a training of a million steps must not grow a file of a million lines.
-    partial = path.with_name(f"{path.name}.{os.getpid()}")
-    partial.write_text(json.dumps({"text": text, "done": done, "total": total}), encoding="utf-8")
-    partial.replace(path)
+    with whole_file(path) as partial:
+        partial.write_text(json.dumps({"text": text, "done": done, "total": total}), encoding="utf-8")

@@ -26,7 +26,7 @@ _MOST_IMAGES = 64
 """Images in one cell, as in a tf.Example."""
 _MOST_TEXT = 100
 """Characters of a request's own text that an error repeats."""
-# As components.trainer.export reads them.
+# As components.trainer.saved_model_export reads them.
 _EMPTY_CELLS = {"float": "NaN", "double": "NaN", "half": "NaN", "int64": str(-(2**63)), "string": '""'}
 _FLOATS: Mapping[str, str] = {"float": "float32", "double": "float64", "half": "float16"}
 

@@ -16,7 +16,7 @@ from components.serving_check.requests import only_columns, perturbed, write_row
 from components.serving_check.training_side import TrainingAnswers, TrainingSide
 
 SIGNATURES = ("serving_default", "serve_raw", "transform_features")
-"""The signatures every exported model has; see components/trainer/export.py."""
+"""The signatures every exported model has; see components/trainer/saved_model_export.py."""
 ALONE_ROWS = 16
 """Rows that are also sent one by one, to see whether the rest of a batch changes an answer."""
 BATCHES = (1, 128)

@@ -26,7 +26,7 @@ REFUSED = frozenset(
         "tensorflow_model_analysis", "tensorflow_transform", "tfx", "tfx_bsl", "workloads",
     }
 )  # fmt: skip
-# How an empty cell of a column that may be empty is written in `serve_raw`; see components/trainer/export.py.
+# How an empty cell of a column that may be empty is written in `serve_raw`, see `saved_model_export`.
 EMPTY_INTEGER = -(2**63)
 WARM_UP_CALLS = 10
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h

@@ -7,6 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
+from components import kept_state
+from components.trainer.job import TrainingJob
+
 _UNFINISHED = "unfinished."
 
 Write = Callable[[BinaryIO], object]
@@ -38,6 +41,27 @@ def storage(location: str) -> Storage:
         location: a path; or `scheme://...`, for TensorFlow's file systems, of which gs:// is one.
     """
     return ObjectStorage(location) if "://" in location else DiskStorage(Path(location))
+
+
+def checkpoint_dir(job: TrainingJob) -> str | None:
+    """Where the job's checkpoints lie: in the folder for them, else where the engine keeps them."""
+    folder = job.checkpoint.folder
+    if folder is None:
+        kept = kept_state.state_folder()
+        return str(kept) if kept else None
+    own = f"{folder.rstrip('/')}/{job.identity[:16]}"
+    if "://" not in own:
+        Path(own).mkdir(parents=True, exist_ok=True)
+    return own
+
+
+def forget_checkpoints(job: TrainingJob) -> None:
+    """Removes them where the engine does not: a later training of the same job begins at the beginning."""
+    if job.checkpoint.folder is None or job.checkpoint_dir is None:
+        return
+    files = storage(job.checkpoint_dir)
+    for name in files.names():
+        files.remove(name)
 
 
 class DiskStorage:

@@ -22,6 +22,7 @@ from components.trainer.settings.input import InputSettings
 from components.trainer.settings.step import LearningRateSettings, StepSettings
 from components.trainer.settings.watch import WatchSettings
 
+JOB_FILE = "job.json"
 WEIGHTS_FILE = "model.weights.h5"
 HISTORY_FILE = "history.json"
 RESULT_FILE = "result.json"

@@ -6,7 +6,7 @@ from typing import Any
 
 from components.trainer.checkpoint import Attempts, Checkpoint
 from components.trainer.job import TrainingJob
-from components.trainer.usage import usage
+from components.trainer.resource_usage import usage
 from components.trainer.verdict import Measured, verdict
 
 

@@ -20,12 +20,13 @@ from components import progress
 from components.accelerators import keep_to_cpu
 from components.errors import ComponentError
 from components.saved_model.digest_files import keep_digest
-from components.trainer.carrying_out import Elsewhere, carry_out, checkpoint_dir, forget_checkpoints
-from components.trainer.export import ServedModel, require_tensorflow_backend
-from components.trainer.job import HISTORY_FILE, RESULT_FILE, WEIGHTS_FILE, TrainingJob
+from components.trainer.checkpoint_storage import checkpoint_dir, forget_checkpoints
+from components.trainer.job import HISTORY_FILE, JOB_FILE, RESULT_FILE, WEIGHTS_FILE, TrainingJob
 from components.trainer.job_layout import first_rows, lay_out, read_settings, tuned_values
+from components.trainer.launch import Elsewhere, launch
+from components.trainer.model_run import load_weights
+from components.trainer.saved_model_export import ServedModel, require_tensorflow_backend
 from components.trainer.settings.export import ExportKind
-from components.trainer.trained_model import JOB_FILE, load_weights
 from components.trainer.user_model import build_model, describe
 
 SERVING_ENVIRONMENT = "SERVING"
@@ -46,7 +47,7 @@ def run_fn(fn_args: Any) -> None:
             interpreter: path of the Python that trains; None: this one;
             label: the label's name among the transformed columns;
             raw_label: the raw column that it is made of, which no request carries;
-            exports: kinds of smaller forms, keys of `exports.KINDS`;
+            exports: kinds of smaller forms, keys of `litert_export.KINDS`;
             images: the shapes of columns that are raw bytes, see `transformed_features.features_of`;
             and those of `job_layout.FLAT_GROUPS` and `SECTIONS`;
             training_job: other machines to train on, as `remote.vertex.VertexTraining` takes them; may be
@@ -75,7 +76,7 @@ def run_fn(fn_args: Any) -> None:
             log_dir=f"{fn_args.model_run_dir}/{LOG_FOLDER}",
         )
         # While it starts and trains, build what will be exported: the same model, not yet trained.
-        served, result = carry_out(
+        served, result = launch(
             job,
             interpreter=settings["interpreter"],
             meanwhile=lambda: _served_model(job, transform, fn_args.schema_path, settings["raw_label"]),
@@ -99,11 +100,11 @@ def _write_exports(
     """Smaller forms of the model, beside the folder that is served: what serves reads that one only.
 
     Returns:
-        For each of them its kind, file, size_bytes, metrics and change, as `exports.write_exports` tells.
+        For each its kind, file, size_bytes, metrics and change, as `litert_export.write_exports` tells.
     """
     if not kinds:
         return []
-    from components.trainer.exports import CALIBRATION_ROWS, EVAL_LIMIT_ROWS, Trained, write_exports
+    from components.trainer.litert_export import CALIBRATION_ROWS, EVAL_LIMIT_ROWS, Trained, write_exports
 
     if not job.eval_files:
         raise ComponentError("train.exports needs an eval split to measure on")

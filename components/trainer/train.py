@@ -47,7 +47,6 @@ from components.kept_state import PREEMPTED_EXIT_CODE
 from components.trainer.devices.devices import Devices
 from components.trainer.devices.opening import open_devices
 from components.trainer.devices.with_jax import is_one_of_several_hosts, leave
-from components.trainer.fitting import fit_at_once
 from components.trainer.global_batch import (
     padding_advice,
     require_divisible,
@@ -58,9 +57,10 @@ from components.trainer.global_batch import (
 from components.trainer.job import HISTORY_FILE, RESULT_FILE, WEIGHTS_FILE, TrainingJob
 from components.trainer.loop.agreement import require_agreement
 from components.trainer.loop.stopping import PreemptedError, Preemption
-from components.trainer.own_fit import has_own_fit
+from components.trainer.own_fit import fit_at_once, has_own_fit
 from components.trainer.result import summarise
 from components.trainer.user_model import build_model, describe
+from components.whole_file import whole_file
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
@@ -130,7 +130,7 @@ def train(job: TrainingJob, preemption: Preemption) -> dict[str, Any]:
     # Imported here so that a wrong job file is reported in milliseconds, not after TensorFlow's start.
     import keras
 
-    from components.trainer.compiled_model import dtype_policy
+    from components.trainer.compile_options import dtype_policy
     from components.trainer.input.examples import input_advice, open_splits
     from components.trainer.loop.fit import Input, fit
     from components.trainer.loop.step_time import constant_batch_step_s, input_wait
@@ -204,7 +204,8 @@ def _require_tpu_model(job: TrainingJob, devices: Devices) -> None:
 
 def _model(job: TrainingJob, devices: Devices, *, full_batches: int) -> tuple[Any, int]:
     """The user's model, in the devices' scope and in line with the settings; and the steps of an epoch."""
-    from components.trainer.compiled_model import dtype_policy, scale_learning_rate, set_step, unsynchronized
+    from components.trainer.compile_options import dtype_policy, set_step, unsynchronized
+    from components.trainer.learning_rate import scale_learning_rate
 
     if devices.kind == "tpu":
         _require_tpu_model(job, devices)
@@ -261,17 +262,14 @@ def _alone(job: TrainingJob, model: Any) -> Iterator[Any]:
 
 
 def _save_weights(job: TrainingJob, model: Any) -> None:
-    """Writes the weights, under another name first, so that they are never half there."""
-    unfinished = Path(job.output_dir, f"unfinished.{WEIGHTS_FILE}")  # Keras insists on the suffix
-    model.save_weights(unfinished)
-    unfinished.replace(Path(job.output_dir, WEIGHTS_FILE))
+    with whole_file(Path(job.output_dir, WEIGHTS_FILE)) as partial:
+        model.save_weights(partial)
 
 
 def _save_texts(job: TrainingJob, result: Mapping[str, Any], history: Sequence[Mapping[str, float]]) -> None:
     for name, values in ((HISTORY_FILE, {"epochs": history}), (RESULT_FILE, result)):
-        unfinished = Path(job.output_dir, f"unfinished.{name}")
-        unfinished.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
-        unfinished.replace(Path(job.output_dir, name))
+        with whole_file(Path(job.output_dir, name)) as partial:
+            partial.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
 
 
 def _end_with_parent(parent_pid: int) -> None:

@@ -15,8 +15,8 @@ from tfx.components.tuner.component import TunerFnResult
 
 from components import kept_state, progress
 from components.errors import ComponentError
-from components.trainer.carrying_out import Elsewhere, carry_out
 from components.trainer.job_layout import lay_out, read_settings, untuned
+from components.trainer.launch import Elsewhere, launch
 from components.trainer.search_space import Choices, search_space
 
 ALGORITHMS = {
@@ -103,7 +103,7 @@ class JobTuner(keras_tuner.engine.base_tuner.BaseTuner):
             there = self._elsewhere and replace(
                 self._elsewhere, folder=f"{self._elsewhere.folder}/{trial.trial_id}"
             )
-            _, result = carry_out(
+            _, result = launch(
                 job, interpreter=self._settings["interpreter"], meanwhile=lambda: True, elsewhere=there
             )
         metrics: dict[str, float] = result["metrics"]

@@ -23,7 +23,7 @@ def main(arguments):
     import numpy as np
     import tensorflow as tf
     from components.saved_model.loading import LoadedModel
-    from components.trainer.export import ServedModel
+    from components.trainer.saved_model_export import ServedModel
     from components.trainer.features import Feature
 
     folder, names = arguments[0], json.loads(arguments[1])

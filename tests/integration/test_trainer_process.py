@@ -19,11 +19,11 @@ import pytest
 
 from components.errors import ComponentError
 from components.event_lines import read_event
-from components.trainer.carrying_out import carry_out
 from components.trainer.features import Feature
 from components.trainer.job import TrainingJob
-from components.trainer.process import TrainingPreemptedError, TrainingProcess
+from components.trainer.launch import launch
 from components.trainer.settings.checkpoint import CheckpointSettings
+from components.trainer.training_process import TrainingPreemptedError, TrainingProcess
 
 pytestmark = [
     pytest.mark.slow,
@@ -334,7 +334,7 @@ def test_training_process_that_leaves_is_started_again_and_comes_to_the_same(
         training.terminate()
 
     watcher = threading.Thread(target=tell_it_to_end)
-    made, result = carry_out(long_job, interpreter=None, meanwhile=lambda: watcher.start() or "made")
+    made, result = launch(long_job, interpreter=None, meanwhile=lambda: watcher.start() or "made")
     watcher.join()
     assert (made, result["time"]["restarts"]) == ("made", 1)
     assert what_it_left(Path(long_job.output_dir)) == undisturbed
@@ -444,7 +444,7 @@ def test_training_dies_with_its_parent(job, tmp_path):
     file.write_text(job.to_json(), encoding="utf-8")
     code = textwrap.dedent(f"""
         from pathlib import Path
-        from components.trainer.process import TrainingProcess
+        from components.trainer.training_process import TrainingProcess
         with TrainingProcess(Path({str(file)!r}), import_roots=[Path({str(tmp_path)!r})]) as process:
             print(process.pid, flush=True)
             process.wait(show=lambda line: print(line, flush=True))

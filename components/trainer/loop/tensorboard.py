@@ -12,7 +12,7 @@ import tensorflow as tf
 from components.event_lines import emit
 from components.trainer.job import TrainingJob
 from components.trainer.loop.callback import Every, Place, StepCallback
-from components.trainer.usage import Usage, usage
+from components.trainer.resource_usage import Usage, usage
 
 SCALAR_INTERVAL_STEPS = 100
 

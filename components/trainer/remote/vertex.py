@@ -15,11 +15,10 @@ from typing import Any
 
 from components.errors import ComponentError
 from components.trainer.checkpoint_storage import storage
-from components.trainer.job import TrainingJob
-from components.trainer.process import TrainingPreemptedError
+from components.trainer.job import JOB_FILE, TrainingJob
 from components.trainer.remote.worker import OUTCOME_FILE, RESULTS
+from components.trainer.training_process import TrainingPreemptedError
 
-JOB_FILE = "job.json"
 POLL_S = 15.0
 PATIENCE_S = 900.0
 """How long the service may be out of reach before a training is given up."""

@@ -10,8 +10,8 @@ import pytest
 from components.event_lines import read_event
 from components.trainer.features import Feature
 from components.trainer.job import TrainingJob
-from components.trainer.process import TrainingProcess
 from components.trainer.settings.compute import ComputeSettings
+from components.trainer.training_process import TrainingProcess
 
 MODEL = """
     import os

@@ -10,8 +10,8 @@ import pytest
 
 from components.errors import ComponentError
 from components.event_lines import read_event
-from components.trainer.process import TrainingPreemptedError, TrainingProcess
 from components.trainer.settings.checkpoint import CheckpointSettings
+from components.trainer.training_process import TrainingPreemptedError, TrainingProcess
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("forked"), pytest.mark.filterwarnings("default")]
 

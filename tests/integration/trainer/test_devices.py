@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from components.errors import ComponentError
-from components.trainer.process import PROJECT_ROOT, environment
 from components.trainer.settings.checkpoint import CheckpointSettings
 from components.trainer.settings.compute import ComputeSettings
 from components.trainer.settings.input import InputSettings
 from components.trainer.settings.step import StepSettings
+from components.trainer.training_process import PROJECT_ROOT, environment
 
 pytestmark = [
     pytest.mark.slow,

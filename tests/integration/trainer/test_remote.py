@@ -157,7 +157,7 @@ def service(project, tmp_path):
 
 @pytest.fixture
 def elsewhere(service, tmp_path):
-    from components.trainer.carrying_out import Elsewhere
+    from components.trainer.launch import Elsewhere
 
     request = {
         "project": "p",
@@ -174,7 +174,7 @@ def carried_out(job, elsewhere, tmp_path, monkeypatch):
     """Carries out the job elsewhere with some settings changed; its result."""
     from dataclasses import replace
 
-    from components.trainer.carrying_out import carry_out
+    from components.trainer.launch import launch
 
     monkeypatch.syspath_prepend(tmp_path)  # the pipeline's own process can import the model as well
 
@@ -185,7 +185,7 @@ def carried_out(job, elsewhere, tmp_path, monkeypatch):
         changed = replace(
             job, output_dir=str(here), checkpoint_dir=f"file://{tmp_path}/checkpoints/tiny", **changes
         )
-        made, result = carry_out(changed, interpreter=None, meanwhile=lambda: "made", elsewhere=elsewhere)
+        made, result = launch(changed, interpreter=None, meanwhile=lambda: "made", elsewhere=elsewhere)
         assert made == "made"
         return result
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from components.errors import ComponentError
-from components.trainer.process import TrainingPreemptedError, TrainingProcess
 from components.trainer.settings.checkpoint import CheckpointSettings
 from components.trainer.settings.compute import ComputeSettings
+from components.trainer.training_process import TrainingPreemptedError, TrainingProcess
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
 

@@ -1,6 +1,5 @@
-"""A training job, carried out by a process of its own: shown as it goes, and started again where it was."""
+"""Launches a training job, here or on other machines: shown as it goes, and started again where it was."""
 
-import json
 import signal
 import sys
 import threading
@@ -11,12 +10,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from components import kept_state, progress
-from components.trainer.checkpoint_storage import storage
-from components.trainer.job import TrainingJob
+from components.event_lines import read_event
+from components.trainer.job import JOB_FILE, TrainingJob
 from components.trainer.own_fit import has_own_fit, require_cpu
-from components.trainer.process import TrainingPreemptedError, TrainingProcess
 from components.trainer.remote.vertex import POLL_S, VertexTraining
-from components.trainer.trained_model import JOB_FILE
+from components.trainer.training_process import TrainingPreemptedError, TrainingProcess
 from components.trainer.user_model import source_root
 
 RESTARTS_WITHOUT_PROGRESS = 3
@@ -40,14 +38,14 @@ class Elsewhere:
     poll_s: float = POLL_S
 
 
-def carry_out(
+def launch(
     job: TrainingJob,
     *,
     interpreter: str | None,
     meanwhile: Callable[[], Made],
     elsewhere: Elsewhere | None = None,
 ) -> tuple[Made, dict[str, Any]]:
-    """Has the job carried out, again from where it was each time that process is told to end.
+    """Trains, again from where it was each time that the training process is told to end.
 
     Args:
         job: its `output_dir` takes the job file, and then what the training leaves.
@@ -110,42 +108,19 @@ def _leaves_on_sigterm() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def checkpoint_dir(job: TrainingJob) -> str | None:
-    """Where the job's checkpoints lie: in the folder for them, else where the engine keeps them."""
-    folder = job.checkpoint.folder
-    if folder is None:
-        kept = kept_state.state_folder()
-        return str(kept) if kept else None
-    own = f"{folder.rstrip('/')}/{job.identity[:16]}"
-    if "://" not in own:
-        Path(own).mkdir(parents=True, exist_ok=True)
-    return own
-
-
-def forget_checkpoints(job: TrainingJob) -> None:
-    """Removes them where the engine does not: a later training of the same job begins at the beginning."""
-    if job.checkpoint.folder is None or job.checkpoint_dir is None:
-        return
-    files = storage(job.checkpoint_dir)
-    for name in files.names():
-        files.remove(name)
-
-
 def _show(line: str) -> None:
     """Progress goes to the node's output as it comes, and in words beside the running node."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
-    try:
-        told = json.loads(line)
-    except ValueError:
-        if line.startswith("training job"):
+    event = read_event(line) or {"event": None}
+    match event["event"]:
+        case None if line.startswith("training job"):
             progress.report(line)
-        return  # what a library printed
-    if isinstance(told, dict) and told.get("event") == "resumed":
-        progress.report(f"goes on after step {told['step']}")
-    if isinstance(told, dict) and told.get("event") == "devices":
-        progress.report(told["words"])
-    if isinstance(told, dict) and told.get("event") == "fit":
-        progress.report(told["message"])
-    if isinstance(told, dict) and told.get("event") == "step":
-        progress.report(f"loss {told['loss']:.4f}", done=told["step"], total=told["steps"])
+        case "resumed":
+            progress.report(f"goes on after step {event['step']}")
+        case "devices":
+            progress.report(event["words"])
+        case "fit":
+            progress.report(event["message"])
+        case "step":
+            progress.report(f"loss {event['loss']:.4f}", done=event["step"], total=event["steps"])

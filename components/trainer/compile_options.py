@@ -7,8 +7,9 @@ import keras
 
 from components.errors import ComponentError
 from components.trainer.devices.devices import Devices
-from components.trainer.global_batch import choose_steps_per_execution, learning_rate_factor
-from components.trainer.settings.step import LearningRateSettings, StepSettings
+from components.trainer.global_batch import choose_steps_per_execution
+from components.trainer.learning_rate import inner_optimizer
+from components.trainer.settings.step import StepSettings
 
 _FLOPS_PER_SECOND = {"cpu": 5e9, "gpu": 2e12, "tpu": 5e12}
 """What a training surely reaches; only the order of magnitude matters for `estimate_step_s`."""
@@ -53,7 +54,7 @@ def set_step(
         )
     model.jit_compile = _uses_xla(step, devices, model)
     if step.accumulate_steps > 1:
-        _optimizer(model).gradient_accumulation_steps = step.accumulate_steps
+        inner_optimizer(model).gradient_accumulation_steps = step.accumulate_steps
     if step.steps_per_execution is not None:
         model.steps_per_execution = step.steps_per_execution
     elif devices.strategy is not None or devices.backend == "torch":
@@ -64,67 +65,6 @@ def set_step(
             step_s=estimate_step_s(model, devices, batch_size=batch_size),
             limit=limit,
         )
-
-
-def scale_learning_rate(
-    model: Any, settings: LearningRateSettings, *, batch_size: int, accumulate_steps: int = 1
-) -> float:
-    """Multiplies the optimizer's learning rate by what the global batch asks for, and lets it warm up.
-
-    Args:
-        model: compiled, its optimizer not yet built.
-        settings: the rule.
-        batch_size: examples an update.
-        accumulate_steps: steps an update, >= 1.
-
-    Returns:
-        The factor.
-    """
-    factor = learning_rate_factor(
-        settings.scale,
-        batch_size=batch_size,
-        base_batch_size=settings.base_batch_size,
-    )
-    if factor == 1.0 and not settings.warmup_steps:
-        return factor
-    optimizer = _optimizer(model)
-    rate = optimizer._learning_rate  # a schedule itself; the property gives its value now
-    is_schedule = isinstance(rate, keras.optimizers.schedules.LearningRateSchedule)
-    if not is_schedule:
-        rate = float(keras.ops.convert_to_numpy(optimizer.learning_rate))
-    if is_schedule or settings.warmup_steps:
-        # Keras counts steps where it asks a schedule, also those that only add up gradients.
-        steps = settings.warmup_steps * accumulate_steps
-        optimizer.learning_rate = WarmUp(rate, factor=factor, warmup_steps=steps)
-    else:
-        optimizer.learning_rate = rate * factor
-    return factor
-
-
-class WarmUp(keras.optimizers.schedules.LearningRateSchedule):  # type: ignore[misc]
-    """A rate, or another schedule, times a factor, that rises linearly in the first steps.
-
-    Args:
-        rate: a number, or a schedule.
-        factor: multiplies it.
-        warmup_steps: steps until it is reached, >= 0; step n of them has (n + 1) / warmup_steps of it.
-    """
-
-    def __init__(self, rate: Any, *, factor: float, warmup_steps: int) -> None:
-        super().__init__()
-        self.rate = rate
-        self.factor = factor
-        self.warmup_steps = warmup_steps
-
-    def __call__(self, step: Any) -> Any:
-        """The rate of the step with that number, counted from 0."""
-        rate = self.rate(step) if callable(self.rate) else self.rate
-        done = keras.ops.cast(step, "float32") + 1.0
-        return rate * self.factor * keras.ops.minimum(1.0, done / max(1, self.warmup_steps))
-
-    def get_config(self) -> dict[str, Any]:
-        """What Keras would save; the job says the same."""
-        return {"rate": self.rate, "factor": self.factor, "warmup_steps": self.warmup_steps}
 
 
 def unsynchronized(model: Any) -> str:
@@ -158,7 +98,7 @@ def _require_plain_steps(model: Any, step: StepSettings, devices: Devices) -> No
         "train.steps_per_execution": (step.steps_per_execution or 1) > 1,
         "train.xla": step.xla == "always" and devices.kind != "tpu",
         "train.accumulate_steps": step.accumulate_steps > 1
-        or (_optimizer(model).gradient_accumulation_steps or 1) > 1,
+        or (inner_optimizer(model).gradient_accumulation_steps or 1) > 1,
     }
     if names := ", ".join(name for name, is_wrong in wrong.items() if is_wrong):
         raise ComponentError(
@@ -176,8 +116,3 @@ def _uses_xla(step: StepSettings, devices: Devices, model: Any) -> bool:
         # On a CPU it was neutral or slower; on a GPU Keras knows which layers it compiles.
         return devices.backend == "tensorflow" and devices.kind == "gpu" and bool(model.jit_compile)
     return step.xla == "always"
-
-
-def _optimizer(model: Any) -> Any:
-    """The optimizer that updates: a LossScaleOptimizer holds it inside."""
-    return getattr(model.optimizer, "inner_optimizer", model.optimizer)

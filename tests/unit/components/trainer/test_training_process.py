@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from components.trainer import process
-from components.trainer.process import PROJECT_ROOT, TrainingProcess, environment
+from components.trainer import training_process
 from components.trainer.settings.compute import ComputeSettings
+from components.trainer.training_process import PROJECT_ROOT, TrainingProcess, environment
 
 
 def test_training_process_imports_the_project_the_user_code_and_what_was_there():
@@ -37,6 +37,6 @@ def test_log_level_of_the_user_is_kept():
 def test_only_a_training_that_needs_what_is_loaded_is_forked(monkeypatch, compute, forks):
     monkeypatch.delenv("KERAS_BACKEND", raising=False)
     asked = []
-    monkeypatch.setattr(process, "start_module", lambda *_, may_fork, **__: asked.append(may_fork))
+    monkeypatch.setattr(training_process, "start_module", lambda *_, may_fork, **__: asked.append(may_fork))
     TrainingProcess(Path("job.json"), import_roots=[], compute=compute)
     assert asked == [forks]

@@ -1,4 +1,4 @@
-"""The model as training left it: rebuilt from the job, with the weights that came back."""
+"""What the Trainer keeps in its `model_run`: the model as training left it, rebuilt from job and weights."""
 
 import tempfile
 import warnings
@@ -7,10 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from components.trainer.job import WEIGHTS_FILE, TrainingJob
+from components.trainer.job import JOB_FILE, WEIGHTS_FILE, TrainingJob
 from components.trainer.user_model import build_model
-
-JOB_FILE = "job.json"
 
 
 def load_trained_model(model_run: str) -> tuple[TrainingJob, Any]:

@@ -1,0 +1,29 @@
+"""A file is there whole or not at all, and nothing half written stays beside it."""
+
+from contextlib import suppress
+
+import pytest
+
+from components.whole_file import whole_file
+
+
+@pytest.mark.parametrize("survives", [False, True])
+def test_file_is_replaced_when_it_is_written(tmp_path, survives):
+    file = tmp_path / "model.weights.h5"
+    file.write_text("before")
+    with whole_file(file, survives_power_loss=survives) as partial:
+        partial.write_text("after")
+        assert file.read_text() == "before"
+        assert partial.name.endswith(".weights.h5"), "Keras tells formats by the suffix"
+    assert file.read_text() == "after"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_what_fails_leaves_the_file_as_it_was(tmp_path):
+    file = tmp_path / "run.json"
+    file.write_text("before")
+    with suppress(RuntimeError), whole_file(file) as partial:
+        partial.write_text("half")
+        raise RuntimeError
+    assert file.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [file]

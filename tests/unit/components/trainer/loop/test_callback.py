@@ -1,0 +1,94 @@
+"""Steps are counted over the whole training, and what is done now and then is due by steps or seconds."""
+
+from types import SimpleNamespace
+
+import pytest
+
+pytestmark = pytest.mark.filterwarnings("default")  # TensorFlow's own imports warn
+
+
+@pytest.fixture
+def seen():
+    """Steps, ends of epochs and the losses of the calls before, for fits given by their epoch and batches."""
+    from components.trainer.loop.callback import Place, StepCallback
+
+    class Seen(StepCallback):
+        def __init__(self, place):
+            super().__init__(place)
+            self.steps = []
+
+        def after_step(self, loss):
+            self.steps.append((self.step, self.is_epoch_end, self.previous))
+
+    def call(fits, **place):
+        callback = Seen(Place(steps_per_epoch=4, **place))
+        for epoch, batches in fits:
+            callback.on_epoch_begin(epoch)
+            for batch in batches:
+                callback.on_train_batch_end(batch, {"loss": epoch + batch / 10})
+        return callback.steps
+
+    return call
+
+
+def test_steps_go_on_from_epoch_to_epoch(seen):
+    assert [step for step, *_ in seen([(0, range(4)), (1, range(4))])] == list(range(1, 9))
+
+
+def test_with_several_steps_in_a_call_the_last_of_them_counts(seen):
+    assert seen([(0, [1, 3]), (1, [1])]) == [
+        (2, False, None),
+        (4, True, (2, 0.1)),
+        (6, False, (4, 0.3)),
+    ]
+
+
+def test_the_rest_of_an_epoch_counts_from_where_it_was_left(seen):
+    assert [each[:2] for each in seen([(1, range(2)), (2, range(1))], first_step=6)] == [
+        (7, False),
+        (8, True),
+        (9, False),
+    ]
+
+
+def test_a_call_without_a_loss_leaves_none_behind():
+    from components.trainer.loop.callback import Place, StepCallback
+
+    callback = StepCallback(Place(steps_per_epoch=4))
+    callback.on_epoch_begin(0)
+    callback.on_train_batch_end(0, {"loss": 0.5})
+    assert callback.previous == (1, 0.5)
+    callback.on_train_batch_end(1, {})
+    assert (callback.step, callback.previous) == (2, None)
+
+
+def test_what_is_due_by_steps_is_so_at_each_multiple_or_after_it():
+    from components.trainer.loop.callback import Every
+
+    every = Every(steps=10, first_step=15)
+    assert not every.is_due(19)
+    assert every.is_due(20)
+    assert every.is_due(23)
+    every.done(23)
+    assert not every.is_due(29)
+    assert every.is_due(30)
+
+
+def test_what_is_due_by_seconds_is_so_by_the_clock_alone(monkeypatch):
+    from components.trainer.loop import callback
+
+    now = [100.0]
+    monkeypatch.setattr(callback, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    every = callback.Every(seconds=5.0)
+    now[0] += 4.9
+    assert not every.is_due(1_000)
+    now[0] += 0.1
+    assert every.is_due(1)
+    every.done(1)
+    assert not every.is_due(2)
+
+
+def test_without_steps_and_seconds_it_is_never_due():
+    from components.trainer.loop.callback import Every
+
+    assert not Every().is_due(10**9)
