@@ -37,6 +37,12 @@ GROUPS: dict[str, type[SettingsGroup]] = {
     "watch": WatchSettings,
 }
 """The groups of settings, by the name of their field in `TrainingJob`."""
+_JSON_VALUES: dict[str, tuple[Any, str]] = {
+    **dict.fromkeys(("train_files", "eval_files", "features"), (list, "a list")),
+    **dict.fromkeys(("label", "model", "output_dir"), (str, "a string")),
+    **dict.fromkeys(("checkpoint_dir", "log_dir"), (str | None, "a string or null")),
+    "hyperparameters": (dict, "a mapping"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,21 +161,9 @@ class TrainingJob:
             raise ComponentError(
                 f"the training job lacks {sorted(known - found)} and does not know {sorted(found - known)}"
             )
-        for name in ("train_files", "eval_files", "features"):
-            if not isinstance(values[name], list):
-                raise ComponentError(f"{name} of the training job must be a list, not {values[name]!r}")
-        for name in ("label", "model", "output_dir"):
-            if not isinstance(values[name], str):
-                raise ComponentError(f"{name} of the training job must be a string, not {values[name]!r}")
-        for name in ("checkpoint_dir", "log_dir"):
-            if not isinstance(values[name], str | None):
-                raise ComponentError(
-                    f"{name} of the training job must be a string or null, not {values[name]!r}"
-                )
-        if not isinstance(values["hyperparameters"], dict):
-            raise ComponentError(
-                f"hyperparameters of the training job must be a mapping, not {values['hyperparameters']!r}"
-            )
+        for name, (kind, words) in _JSON_VALUES.items():
+            if not isinstance(values[name], kind):
+                raise ComponentError(f"{name} of the training job must be {words}, not {values[name]!r}")
         return cls(
             **{
                 **values,
