@@ -1,4 +1,4 @@
-"""What the Trainer keeps in its `model_run`: the model as training left it, rebuilt from job and weights."""
+"""Reads the Trainer's `model_run`: rebuilds the model from the job and the trained weights."""
 
 import tempfile
 import warnings

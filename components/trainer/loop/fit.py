@@ -24,7 +24,7 @@ STEP_EVENT_INTERVAL_S = 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class Input:
-    """What is trained on.
+    """The batches that a model is fitted to, and measured on.
 
     Attributes:
         steps_per_epoch: full batches in one pass over the examples.

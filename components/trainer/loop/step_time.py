@@ -1,4 +1,4 @@
-"""What a step takes, and how much of it is waiting: timed, counted, or compared with one batch."""
+"""The time of a step, and how much of it is waiting for input: counted, or compared with a constant batch."""
 
 import time
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ PROBE_STEPS_TOGETHER = 20
 
 
 def input_wait(devices: Devices) -> "InputWait | None":
-    """What counts the wait on these devices; None where it cannot be counted.
+    """Returns a counter of the wait on these devices; None where it cannot be counted.
 
     A CPU's operations end when their work does. Other devices work behind, and may be busy while the next
     element is waited for. Where operations must be deterministic, TensorFlow lets none read the clock.
@@ -98,7 +98,7 @@ class StepTimer(StepCallback):
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """What is done in between is not a step's work. The device must be idle when it begins."""
+        """Stops the clock meanwhile. The device must be idle when it begins."""
         is_stepping = self._since is not None
         if is_stepping:
             self._add(0)

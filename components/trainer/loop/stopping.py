@@ -1,4 +1,4 @@
-"""What ends a training before its last step: SIGTERM, or a loss that has blown up."""
+"""SIGTERM, and a loss that has blown up: both end a training before its last step."""
 
 import math
 import signal
