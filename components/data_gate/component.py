@@ -20,7 +20,7 @@ from components.data_gate.raw_rows import with_rows
 from components.data_gate.reference import find_reference, read_statistics
 from components.data_gate.rules.rows import BadRows
 from components.data_gate.span_strategy import SPAN
-from components.data_gate.verdict import BLESSED, Evidence, Verdict, judge
+from components.data_gate.verdict import BLESSED, DataGateVerdict, Evidence, judge
 from components.data_profile.profile import BLESSED_DATA, Profile, data_digest, keep_profile
 from components.data_profile.sample import read_sample
 from components.errors import ComponentError, GateStopError
@@ -173,7 +173,7 @@ def _serving(folder: str) -> Any:
     return next(iter(found.values()))
 
 
-def _write(answer: Verdict, uri: str) -> None:
+def _write(answer: DataGateVerdict, uri: str) -> None:
     document: Mapping[str, Any] = answer.to_json()
     with fileio.open(f"{uri}/verdict.json", "w") as file:
         file.write(json.dumps(document, indent=2, ensure_ascii=False))

@@ -88,7 +88,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class DataGateVerdict:
     """The gate's answer.
 
     Attributes:
@@ -153,7 +153,7 @@ class Verdict:
         }
 
 
-def judge(evidence: Evidence, *, accepted: str = "") -> Verdict:
+def judge(evidence: Evidence, *, accepted: str = "") -> DataGateVerdict:
     """Check the data against every rule.
 
     Args:
@@ -167,7 +167,7 @@ def judge(evidence: Evidence, *, accepted: str = "") -> Verdict:
         key=lambda finding: (not finding.stops, _ORDER.index(finding.rule)),
     )
     names = {name for split in evidence.statistics.values() for name in split.features}
-    return Verdict(
+    return DataGateVerdict(
         findings=tuple(found),
         rows=total_rows(evidence.statistics),
         features=len(names),

@@ -53,7 +53,7 @@ class Check:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ModelVerdict:
     """The gate's answer.
 
     Attributes:
@@ -88,7 +88,7 @@ def conclude(
     baseline_metrics: Mapping[str, float],
     notes: Sequence[str] = (),
     bless: str = "",
-) -> Verdict:
+) -> ModelVerdict:
     """Joins all checks into one answer.
 
     Args:
@@ -113,7 +113,7 @@ def conclude(
     reasons = failed or tuple(held)
     if overridden:
         reasons = (f'by hand, "{bless}", despite: {"; ".join(failed)}',)
-    return Verdict(
+    return ModelVerdict(
         blessed=not failed or overridden,
         reasons=reasons,
         warnings=warnings,

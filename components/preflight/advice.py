@@ -12,7 +12,7 @@ from components.preflight.roofline import Estimate
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
+class SliceVerdict:
     """The verdict on one slice.
 
     Attributes:
@@ -89,7 +89,7 @@ class Verdict:
         }
 
 
-def recommended(verdicts: Sequence[Verdict]) -> Verdict | None:
+def recommended(verdicts: Sequence[SliceVerdict]) -> SliceVerdict | None:
     """The slice to take: the cheapest that can train, by cost where it is known, else by devices.
 
     Cost counts chip-hours at roofline speed. Of slices within a tenth the smaller one is taken.
@@ -98,7 +98,7 @@ def recommended(verdicts: Sequence[Verdict]) -> Verdict | None:
     return min(able, key=_dearness, default=None)
 
 
-def _dearness(verdict: Verdict) -> tuple[float, int]:
+def _dearness(verdict: SliceVerdict) -> tuple[float, int]:
     estimate = verdict.estimate
     if estimate is None or estimate.price_usd is None:
         return float("inf"), verdict.question.slice.devices
@@ -107,7 +107,7 @@ def _dearness(verdict: Verdict) -> tuple[float, int]:
     return float(f"{each:.1e}"), verdict.question.slice.devices
 
 
-def keys_to_set(verdict: Verdict) -> dict[str, Any]:
+def keys_to_set(verdict: SliceVerdict) -> dict[str, Any]:
     """The keys of the workload file that train on the slice."""
     return {
         "train.device": "tpu",
@@ -117,7 +117,7 @@ def keys_to_set(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def renting(verdict: Verdict, *, workload: str, region: str) -> dict[str, str]:
+def renting(verdict: SliceVerdict, *, workload: str, region: str) -> dict[str, str]:
     """How Vertex AI is asked for the slice: the text of a job file, and the command that sends it.
 
     JSON is YAML, too. A slice is one replica, however many hosts it has. The words in capitals are the
@@ -137,7 +137,7 @@ def renting(verdict: Verdict, *, workload: str, region: str) -> dict[str, str]:
     }
 
 
-def slice_lines(verdict: Verdict) -> list[str]:
+def slice_lines(verdict: SliceVerdict) -> list[str]:
     """Return the verdict on one slice as lines."""
     wanted, answer = verdict.question.slice, verdict.answer
     lines = [f"{wanted.name}  {wanted.devices} devices, batch {verdict.question.batch_size:,}"]
@@ -153,7 +153,7 @@ def slice_lines(verdict: Verdict) -> list[str]:
     return lines
 
 
-def _compiled_line(verdict: Verdict, answer: Answer) -> str:
+def _compiled_line(verdict: SliceVerdict, answer: Answer) -> str:
     step, wanted = answer.step, verdict.question.slice
     if answer.target != "tpu":
         return f"  ✓ XLA accepts the step ({answer.parameters:,} weights); checked for a CPU only"
@@ -168,7 +168,7 @@ def _compiled_line(verdict: Verdict, answer: Answer) -> str:
     return line
 
 
-def _estimate_lines(verdict: Verdict, estimate: Estimate) -> list[str]:
+def _estimate_lines(verdict: SliceVerdict, estimate: Estimate) -> list[str]:
     step = verdict.answer.step if verdict.answer else None
     rate = verdict.input_bytes_per_s
     files = "" if rate is None else f": {rate / 2**20:,.0f} MiB/s of its files"
@@ -191,7 +191,7 @@ def _estimate_lines(verdict: Verdict, estimate: Estimate) -> list[str]:
     return [line for line in lines if line]
 
 
-def table(verdicts: Sequence[Verdict]) -> list[str]:
+def table(verdicts: Sequence[SliceVerdict]) -> list[str]:
     """One line a slice."""
     rows: list[tuple[str, ...]] = [
         ("slice", "trains", "memory", "bound by", "step", "examples/s", "USD/hour", "price of", "USD/million")

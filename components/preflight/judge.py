@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from components.preflight.advice import Verdict
+from components.preflight.advice import SliceVerdict
 from components.preflight.case import Case
 from components.preflight.chips import CHIPS, Price
 from components.preflight.findings import findings
@@ -53,7 +53,7 @@ def judge(
     training: Training,
     *,
     unanswered: tuple[str, str] = ("", ""),
-) -> Verdict:
+) -> SliceVerdict:
     """The verdict of one slice.
 
     Args:
@@ -85,7 +85,7 @@ def judge(
         step_s=estimated.step_s if estimated else None,
     )
     rows = training.train_rows
-    return Verdict(
+    return SliceVerdict(
         question=question,
         answer=answer,
         findings=findings(case),

@@ -30,7 +30,7 @@ class Preflight:
     """
 
     workload: str
-    verdicts: tuple[advice.Verdict, ...]
+    verdicts: tuple[advice.SliceVerdict, ...]
     made_at: str
     region: str = ""
     training_keys: tuple[tuple[str, Any], ...] = ()
@@ -42,7 +42,7 @@ class Preflight:
         return 1 if all(wrong) else 0
 
     @property
-    def best(self) -> advice.Verdict | None:
+    def best(self) -> advice.SliceVerdict | None:
         """The slice to take."""
         return advice.recommended(self.verdicts)
 
@@ -90,5 +90,5 @@ class Preflight:
         estimates = [each.estimate for each in self.verdicts if each.estimate]
         return sorted({each.price.month for each in estimates if each.price})
 
-    def _keys(self, best: advice.Verdict) -> dict[str, Any]:
+    def _keys(self, best: advice.SliceVerdict) -> dict[str, Any]:
         return {**advice.keys_to_set(best), **dict(self.training_keys)}

@@ -126,7 +126,9 @@ def preflight(
     return found
 
 
-def _verdict(question: Question, answer: Answer | Unanswered | None, training: Training) -> advice.Verdict:
+def _verdict(
+    question: Question, answer: Answer | Unanswered | None, training: Training
+) -> advice.SliceVerdict:
     if isinstance(answer, Unanswered):
         return judge(question, None, training, unanswered=(answer.reason, answer.remedy))
     return judge(question, answer, training)

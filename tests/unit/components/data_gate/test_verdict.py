@@ -11,7 +11,7 @@ from components.data_gate.finding import Edit, Finding, RowQuery, SampleRow, per
 from components.data_gate.limits import Freshness, Limits
 from components.data_gate.rules.rows import BadRows
 from components.data_gate.schema import Anomaly, FeatureSchema
-from components.data_gate.verdict import BLESSED, Verdict
+from components.data_gate.verdict import BLESSED, DataGateVerdict
 from components.data_profile.label_score import LabelScore
 
 RNG = np.random.default_rng(0)
@@ -275,7 +275,7 @@ def test_what_all_rules_cost_grows_with_the_features_and_not_with_their_square(s
 
 def test_what_a_later_node_cannot_read_is_stopped_whatever_reason_is_given():
     needed = Finding("label", "y", ("train",), "1 of 100 rows has no label", is_final=True)
-    answer = Verdict(findings=(needed,), rows=100, features=2, accepted="agreed with Ann")
+    answer = DataGateVerdict(findings=(needed,), rows=100, features=2, accepted="agreed with Ann")
     assert not answer.passed
     assert answer.to_json()["override"] == ""
     assert "accepted" not in answer.message

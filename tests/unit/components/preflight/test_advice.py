@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from components.preflight.advice import Verdict, keys_to_set, recommended, slice_lines, table
+from components.preflight.advice import SliceVerdict, keys_to_set, recommended, slice_lines, table
 from components.preflight.chips import CHIPS, Price
 from components.preflight.findings import findings
 from components.preflight.request import Slice
@@ -15,7 +15,7 @@ def verdict(case, name="v5e-8", devices=8, **changes):
         ),
         **changes,
     )
-    return Verdict(
+    return SliceVerdict(
         question=made.question,
         answer=made.answer,
         findings=findings(made),
