@@ -57,7 +57,7 @@ COPY . ./
 RUN PYTHONDONTWRITEBYTECODE='' python -m compileall -q pipeline components schemas slipway workloads && \
     useradd --uid 10001 --home-dir /tmp --no-create-home slipway
 USER 10001
-CMD ["python", "-m", "components.trainer.remote.worker"]
+CMD ["python", "-m", "slipway.components.trainer.remote.worker"]
 
 # Workers of Beam outside the tasks (Dataflow, Flink, Spark): Beam's own launcher, which starts our packages.
 # Of the version that requirements.lock holds.

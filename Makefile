@@ -39,7 +39,7 @@ fuzz: setup ## Damaged files, workloads and requests for all readers; make fuzz 
 
 MUTMUT := PYTHONPATH=$(CURDIR)/.cache/mutmut CI=1 nice $(PYTHON) -m mutmut
 
-mutants: setup ## Which changes of the rules that decide no unit test notices; make mutants ONLY='pipeline.local.plan*'
+mutants: setup ## Which changes of the rules that decide no unit test notices; make mutants ONLY='slipway.pipeline.plan.decide*'
 	@$(VENV)/bin/uv pip install --quiet --target .cache/mutmut --constraint requirements.lock mutmut==3.8.1
 	@$(MUTMUT) run --max-children $(JOBS) $(ONLY) && $(MUTMUT) results | sed '/: not checked/d'
 
@@ -99,7 +99,7 @@ lock: setup ## Resolves the dependencies anew into requirements.lock
 		--generate-hashes --no-emit-index-url --no-annotate --no-header --quiet -o requirements-docs.lock
 
 schema: setup ## Writes schemas/workload.schema.json from pipeline/config/
-	@$(PYTHON) -m pipeline.config.json_schema
+	@$(PYTHON) -m slipway.pipeline.config.json_schema
 
 # Job servers of Beam with a whole engine inside, as one folder of jars each; BEAM_JAVA is the version tested.
 BEAM_JAVA := 2.62.0
@@ -120,10 +120,10 @@ image: ## The container image for cloud runs; make image IMAGE=NAME:TAG TARGET=t
 
 image-check: setup ## The steps of the image's build in a clean folder, where there is no Docker
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
-		$(PYTHON) -m pipeline.cloud.image "$$folder/slipway" && cd "$$folder/slipway" && \
+		$(PYTHON) -m slipway.pipeline.cloud.image "$$folder/slipway" && cd "$$folder/slipway" && \
 		bash setup.sh "$$folder/venv" requirements-image.lock && \
 		"$$folder/venv/bin/python" -m compileall -q pipeline components schemas slipway workloads && \
-		TF_USE_LEGACY_KERAS=0 "$$folder/venv/bin/python" -c 'import pipeline.cloud.container, pipeline.cloud.compile' && \
+		TF_USE_LEGACY_KERAS=0 "$$folder/venv/bin/python" -c 'import slipway.pipeline.cloud.container.task, slipway.pipeline.cloud.compile' && \
 		"$$folder/venv/bin/python" cloud_runner.py --help >/dev/null && \
 		echo "the image's steps work here; its packages take $$(du -sh "$$folder/venv" | cut -f1)"
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The command line for cloud runs: parse, call pipeline.cloud, exit code. Nothing else."""
+"""The command line for cloud runs: parse, call slipway.pipeline.cloud, exit code. Nothing else."""
 
 if __name__ == "__main__":  # before what takes its time to import
-    from pipeline.early_interrupt import answer_at_once
+    from slipway.pipeline.terminal.early_interrupt import answer_at_once
 
     answer_at_once()
 
@@ -12,16 +12,17 @@ from typing import Annotated
 
 import typer
 
-from pipeline.cloud import airflow, back_fill, commands, schedule, submit
-from pipeline.cloud.airflow_dag import Place
-from pipeline.cloud.chosen import Chosen
-from pipeline.cloud.service import Schedule
-from pipeline.command_line import Profile, Sets, Verbose, Workload, call
-from pipeline.local import options as o
-from pipeline.local.commands import request
-from pipeline.local.invocation import DEFAULT_OUTPUT, DEFAULT_WORKLOAD, same_command
-from pipeline.local.printable import printable
-from pipeline.root import PROJECT_ROOT
+from slipway.pipeline.cloud import back_fill, commands, schedule, submit
+from slipway.pipeline.cloud.airflow import command as airflow
+from slipway.pipeline.cloud.airflow.dag_file import Place
+from slipway.pipeline.cloud.services.service import Schedule
+from slipway.pipeline.cloud.workload_choice import WorkloadChoice
+from slipway.pipeline.commands import options as o
+from slipway.pipeline.commands.command_line import Profile, Sets, Verbose, Workload, call
+from slipway.pipeline.commands.commands import request
+from slipway.pipeline.root import PROJECT_ROOT
+from slipway.pipeline.terminal.invocation import DEFAULT_OUTPUT, DEFAULT_WORKLOAD, same_command
+from slipway.pipeline.terminal.printable import printable
 
 app = typer.Typer(
     add_completion=True,
@@ -108,7 +109,7 @@ def submit_command(
     verbose: Verbose = False,
 ) -> None:
     """Start a run at Vertex AI Pipelines or Kubeflow, and print the link to it."""
-    chosen = Chosen(workload, sets or [], profile, overrides=o.overrides(accept_data, bless))
+    chosen = WorkloadChoice(workload, sets or [], profile, overrides=o.overrides(accept_data, bless))
     raise typer.Exit(submit.submit_workload(chosen, wait=wait))
 
 
@@ -121,7 +122,7 @@ def follow_command(
     verbose: Verbose = False,
 ) -> None:
     """Show a run that was submitted before, as `submit --wait` does."""
-    raise typer.Exit(submit.follow_run(run, Chosen(workload, sets or [], profile)))
+    raise typer.Exit(submit.follow_run(run, WorkloadChoice(workload, sets or [], profile)))
 
 
 @app.command("cancel")
@@ -133,7 +134,7 @@ def cancel_command(
     verbose: Verbose = False,
 ) -> None:
     """End a run that was submitted before."""
-    link = submit.cancel_run(run, Chosen(workload, sets or [], profile))
+    link = submit.cancel_run(run, WorkloadChoice(workload, sets or [], profile))
     sys.stdout.write(f"cancelled: {link}\n")
 
 
@@ -159,7 +160,7 @@ def create_command(
     verbose: Verbose = False,
 ) -> None:
     """Have the workload run by the clock."""
-    _said("created", schedule.create(Chosen(workload, sets or [], profile, name)))
+    _said("created", schedule.create(WorkloadChoice(workload, sets or [], profile, name)))
 
 
 @schedules.command("list")
@@ -170,7 +171,7 @@ def list_command(
     verbose: Verbose = False,
 ) -> None:
     """Show the schedules that the service has."""
-    for line in schedule.listed(Chosen(workload, sets or [], profile)):
+    for line in schedule.listed(WorkloadChoice(workload, sets or [], profile)):
         sys.stdout.write(f"{printable(line)}\n")
 
 
@@ -183,7 +184,7 @@ def pause_command(
     verbose: Verbose = False,
 ) -> None:
     """Keep a schedule from starting runs; those that run go on."""
-    _said("paused", schedule.pause(Chosen(workload, sets or [], profile, name)))
+    _said("paused", schedule.pause(WorkloadChoice(workload, sets or [], profile, name)))
 
 
 @schedules.command("resume")
@@ -201,7 +202,7 @@ def resume_command(
     verbose: Verbose = False,
 ) -> None:
     """Let a paused schedule start runs again."""
-    chosen = Chosen(workload, sets or [], profile, name)
+    chosen = WorkloadChoice(workload, sets or [], profile, name)
     _said("resumed", schedule.resume(chosen, catch_up=catch_up))
 
 
@@ -214,7 +215,7 @@ def delete_command(
     verbose: Verbose = False,
 ) -> None:
     """Remove a schedule; its runs stay."""
-    _said("deleted", schedule.delete(Chosen(workload, sets or [], profile, name)))
+    _said("deleted", schedule.delete(WorkloadChoice(workload, sets or [], profile, name)))
 
 
 @schedules.command("run-now")
@@ -226,7 +227,7 @@ def run_now_command(
     verbose: Verbose = False,
 ) -> None:
     """Start at once what a schedule starts, and print the link to the run."""
-    sys.stdout.write(f"{schedule.run_now(Chosen(workload, sets or [], profile, name))}\n")
+    sys.stdout.write(f"{schedule.run_now(WorkloadChoice(workload, sets or [], profile, name))}\n")
 
 
 @schedules.command("back-fill")
@@ -242,7 +243,7 @@ def back_fill_command(
     verbose: Verbose = False,
 ) -> None:
     """Run the workload for each span of a range that was not run yet."""
-    chosen = Chosen(workload, sets or [], profile, name, o.overrides(accept_data, bless))
+    chosen = WorkloadChoice(workload, sets or [], profile, name, o.overrides(accept_data, bless))
     raise typer.Exit(back_fill.back_fill(chosen, first=first, last=last))
 
 

@@ -2,7 +2,7 @@
 """The command line for local runs: parse, call pipeline.local, exit code. Nothing else."""
 
 if __name__ == "__main__":  # before what takes its time to import
-    from pipeline.early_interrupt import answer_at_once
+    from slipway.pipeline.terminal.early_interrupt import answer_at_once
 
     answer_at_once()
 
@@ -12,12 +12,13 @@ import sys
 
 import typer
 
-from pipeline.command_line import Profile, Sets, Verbose, Workload, call
-from pipeline.local import asking, commands
-from pipeline.local import options as o
-from pipeline.local.invocation import DEFAULT_KEEP, DEFAULT_OUTPUT, DEFAULT_WORKLOAD
-from pipeline.local.printable import printable
-from pipeline.root import PROJECT_ROOT
+from slipway.pipeline.commands import commands
+from slipway.pipeline.commands import options as o
+from slipway.pipeline.commands.command_line import Profile, Sets, Verbose, Workload, call
+from slipway.pipeline.root import PROJECT_ROOT
+from slipway.pipeline.terminal import asking
+from slipway.pipeline.terminal.invocation import DEFAULT_KEEP, DEFAULT_OUTPUT, DEFAULT_WORKLOAD
+from slipway.pipeline.terminal.printable import printable
 
 app = typer.Typer(
     add_completion=True,
@@ -289,7 +290,7 @@ def preflight(
     verbose: Verbose = False,
 ) -> None:
     """Compile the training step for TPUs without one: does it fit, what limits it, what would it cost."""
-    from pipeline.local import preflight as tpu_preflight
+    from slipway.pipeline.commands import preflight as tpu_preflight
 
     slices = [*(tpu or []), *(tpu_preflight.ONE_HOST if every else [])]
     wanted = tpu_preflight.Wanted(
@@ -313,7 +314,7 @@ def versions(
     verbose: Verbose = False,
 ) -> None:
     """List the pushed versions with their metrics, the newest first; the newest is what a server serves."""
-    from pipeline.local import versions as pushed
+    from slipway.pipeline.commands import versions as pushed
 
     config = pushed.workload_config(workload, profile=profile)
     found = pushed.versions(config, output)
@@ -332,7 +333,7 @@ def rollback(
     verbose: Verbose = False,
 ) -> None:
     """Publish an earlier version again as the newest, so that a server picks it up by itself."""
-    from pipeline.local import versions as pushed
+    from slipway.pipeline.commands import versions as pushed
 
     done = pushed.rollback(pushed.workload_config(workload, profile=profile), output, to=to, reason=reason)
     _print(done.to_json() if as_json else done.text())
@@ -348,7 +349,7 @@ def verify(
     verbose: Verbose = False,
 ) -> None:
     """Check pushed versions, byte by byte, against their manifests. Exit code 1: one is not what it says."""
-    from pipeline.local import versions as pushed
+    from slipway.pipeline.commands import versions as pushed
 
     found = pushed.verify_all(place, workload, output, profile=profile)
     _print([each.to_json() for each in found] if as_json else pushed.verified_text(found))
@@ -369,8 +370,8 @@ def predict(
     verbose: Verbose = False,
 ) -> None:
     """Predict the rows of files with a pushed version; one line of JSON for each row."""
-    from pipeline.local import versions as pushed
-    from pipeline.local.predict import predict as predict_rows
+    from slipway.pipeline.commands import versions as pushed
+    from slipway.pipeline.commands.predict import predict as predict_rows
 
     done = predict_rows(
         pushed.workload_config(workload, profile=profile),
@@ -394,8 +395,8 @@ def serve(
     verbose: Verbose = False,
 ) -> None:
     """Serve the newest version under TF Serving's REST paths, to try it out. Not for production."""
-    from pipeline.local import versions as pushed
-    from pipeline.local.serve import serve as serve_versions
+    from slipway.pipeline.commands import versions as pushed
+    from slipway.pipeline.commands.serve import serve as serve_versions
 
     serve_versions(pushed.workload_config(workload, profile=profile), output, host=host, port=port)
 
@@ -411,7 +412,7 @@ def new(
     verbose: Verbose = False,
 ) -> None:
     """Begin a workload from rows or images: schema, preprocessing, model and test, as code of your own."""
-    from pipeline.start.command import new as begin
+    from slipway.pipeline.start.command import new as begin
 
     begun = begin(
         name,

@@ -27,15 +27,16 @@ STOCK_TAXI = """
 import sys
 from pathlib import Path
 from tfx import v1 as tfx
-from pipeline.config import load_workload
-from components.ingest.source import resolve_sources
-from pipeline.dag import build_pipeline
+from slipway.pipeline.config import load_workload
+from slipway.components.ingest.source import resolve_sources
+from slipway.pipeline.dag import build_pipeline
 root = Path({root!r})
 config = load_workload(root / "workloads/taxi/workload.yaml", root=root)
 source = resolve_sources({{"all": config.data.source}}, root=root)
 data = (source.directory, source.patterns)
 pipeline = build_pipeline(config=config, data=data, output=Path(sys.argv[1]))
-# What the engine adds as well (pipeline/local/compile.py): with other options TFX would do more work here.
+# What the engine adds as well (pipeline/engine/tfx/compile.py): with other options TFX would do more work
+# here.
 options = ["--runner=FnApiRunner", "--sdk_container_image=none"]
 for node in pipeline.components:
     if hasattr(node.executor_spec, "add_beam_pipeline_args"):

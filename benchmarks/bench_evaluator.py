@@ -48,8 +48,8 @@ def evaluate(output: Path, folder: Path, *, stock: bool) -> dict[str, float]:
     from tfx.types import standard_artifacts
     from tfx.utils import proto_utils
 
-    from components.evaluator.executor import Executor
-    from components.model_gate.eval_config import eval_config
+    from slipway.components.evaluator.executor import Executor
+    from slipway.components.model_gate.eval_config import eval_config
 
     def artifact(kind, uri):
         found = kind()

@@ -79,9 +79,9 @@ def run_one(which: str, pattern: str, out: str, options: str, beam_args: list[st
     from tfx.types import standard_artifacts
     from tfx.utils import proto_utils
 
-    from components.ingest.executor import Executor
-    from components.ingest.options import Options
-    from schemas.artifacts import Quarantine
+    from slipway.components.ingest.executor import Executor
+    from slipway.components.ingest.options import Options
+    from slipway.schemas.artifacts import Quarantine
 
     split = example_gen_pb2.Input.Split(name="all", pattern=Path(pattern).name)
     inputs = example_gen_pb2.Input(splits=[split])
@@ -162,8 +162,8 @@ def child(*args: str) -> dict[str, float]:
 
 def split_counts(out: Path) -> dict[str, Counter]:
     """The examples of each split, in deterministic serialisation and counted."""
-    from components.ingest.example_message import parse_example
-    from components.ingest.tfrecord import read_records
+    from slipway.components.ingest.example_message import parse_example
+    from slipway.components.ingest.tfrecord import read_records
 
     found = {}
     for folder in (out / "examples").iterdir():

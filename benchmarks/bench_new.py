@@ -54,7 +54,7 @@ from sklearn.preprocessing import StandardScaler
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from components.ingest.source import resolve_source
+from slipway.components.ingest.source import resolve_source
 
 PROJECT = Path(__file__).resolve().parent.parent
 PARTS = ("pipeline", "components", "schemas", "slipway", "workloads", "local_runner.py", "pyproject.toml")

@@ -58,7 +58,7 @@ def copy_and_check(model, target):
 
 def bench_directory(model, folder, rounds):
     """Publishing to a directory."""
-    from components.pusher.publish import publish
+    from slipway.components.pusher.publish import publish
 
     floor, ours = [], []
     for index in range(rounds):
@@ -76,7 +76,7 @@ def bench_bucket(model, rounds):
     from google.cloud import storage
     from google.cloud.storage import transfer_manager
 
-    from components.pusher.publish_to_bucket import publish_to_bucket
+    from slipway.components.pusher.publish_to_bucket import publish_to_bucket
 
     store = subprocess.Popen(
         [sys.executable, str(PROJECT / "tests/integration/pusher/strict_store.py")],
@@ -130,13 +130,13 @@ def write_csv(path, rows):
 
 def one_by_one(model_folder, csv, rows):
     """Rows per second of one call a row, on records that are encoded already."""
-    from components.ingest.blocks import InputFile
-    from components.ingest.options import Options
-    from components.ingest.typed_rows import example_rows
-    from components.predictor.predict_files import predict_rows
-    from components.pusher.manifest import read_manifest
-    from components.saved_model.loading import LoadedModel
-    from pipeline.local.predict import _columns, _schema_types
+    from slipway.components.ingest.blocks import InputFile
+    from slipway.components.ingest.options import Options
+    from slipway.components.ingest.typed_rows import example_rows
+    from slipway.components.predictor.predict_files import predict_rows
+    from slipway.components.pusher.manifest import read_manifest
+    from slipway.components.saved_model.loading import LoadedModel
+    from slipway.pipeline.commands.predict import _columns, _schema_types
 
     model = LoadedModel(model_folder)
     schema = _schema_types(read_manifest(model_folder))
@@ -149,10 +149,10 @@ def one_by_one(model_folder, csv, rows):
 
 def predict(model_folder, csv, out):
     """Predicts in this process; prints rows per second and the peak of memory in MB."""
-    from components.ingest.options import Options
-    from components.ingest.storage import list_files
-    from components.pusher.manifest import read_manifest
-    from pipeline.local.predict import _predict
+    from slipway.components.ingest.options import Options
+    from slipway.components.ingest.storage import list_files
+    from slipway.components.pusher.manifest import read_manifest
+    from slipway.pipeline.commands.predict import _predict
 
     files = tuple(list_files(str(csv)))
     began = time.perf_counter()

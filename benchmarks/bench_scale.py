@@ -114,9 +114,9 @@ def run_stage(stage: str, folder: Path, *, together: bool) -> dict[str, float]:
     if stage == "ingest":
         from tfx.components.example_gen import utils
 
-        from components.ingest.executor import Executor
-        from components.ingest.options import Options
-        from schemas.artifacts import Quarantine
+        from slipway.components.ingest.executor import Executor
+        from slipway.components.ingest.options import Options
+        from slipway.schemas.artifacts import Quarantine
 
         inputs = example_gen_pb2.Input(splits=[example_gen_pb2.Input.Split(name="all", pattern="table.csv")])
         properties = {
@@ -144,7 +144,7 @@ def run_stage(stage: str, folder: Path, *, together: bool) -> dict[str, float]:
         return found
     if "transform" in stage:
         if stage == "transform":
-            from components.transform.executor import Executor
+            from slipway.components.transform.executor import Executor
         else:
             from tfx.components.transform.executor import Executor
 

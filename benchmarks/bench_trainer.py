@@ -132,8 +132,8 @@ def job_of(source: dict, folder: Path, *, batch_size: int, epochs: int, backend:
     """A training job over the examples that `source` names."""
     import tensorflow_transform as tft
 
-    from components.trainer.job import TrainingJob
-    from components.trainer.transformed_features import features_of
+    from slipway.components.trainer.job import TrainingJob
+    from slipway.components.trainer.transformed_features import features_of
 
     transform = tft.TFTransformOutput(source["transform"])
     job = TrainingJob(
@@ -153,7 +153,7 @@ def job_of(source: dict, folder: Path, *, batch_size: int, epochs: int, backend:
 
 def ours(source: dict, folder: Path, *, batch_size: int, backend: str, interpreter: str | None) -> dict:
     """Our training process on the same: a short training first, to choose the epochs of the measured one."""
-    from components.trainer.training_process import TrainingProcess
+    from slipway.components.trainer.training_process import TrainingProcess
 
     epochs, result = 2, {}
     for _ in range(2):
@@ -181,8 +181,8 @@ def bound(source: dict, folder: Path, *, batch_size: int) -> dict:
     """One compiled loop of the same model's train_step over the same examples, in memory."""
     import tensorflow as tf
 
-    from components.trainer.job_layout import first_rows
-    from components.trainer.user_model import build_model
+    from slipway.components.trainer.job_layout import first_rows
+    from slipway.components.trainer.user_model import build_model
 
     job = job_of(source, folder, batch_size=batch_size, epochs=1)
     features, labels = first_rows(job.train_files, job, rows=10**7)
@@ -216,8 +216,8 @@ def bound(source: dict, folder: Path, *, batch_size: int) -> dict:
 def fixed_cost(folder: Path, rows: int) -> dict:
     """Our run_fn for one epoch of one batch, with its process, its export and all that it imports."""
     began = time.perf_counter()
-    from components.trainer.run_fn import run_fn
-    from pipeline.config.train import TrainConfig
+    from slipway.components.trainer.run_fn import run_fn
+    from slipway.pipeline.config.train import TrainConfig
 
     files = [str(next((folder / "rows").iterdir()))]
     batch_size = min(5000, rows // 8)  # of one file
@@ -285,7 +285,7 @@ def measure(name: str, arguments: dict) -> dict:
 
 def workload_source(name: str, output: Path) -> dict:
     """The examples of a workload, as its pipeline transforms them."""
-    from pipeline.config.workload import load_workload
+    from slipway.pipeline.config.workload import load_workload
 
     config = load_workload(Path(f"workloads/{name}/workload.yaml"), root=PROJECT)
     command = [sys.executable, "local_runner.py", "run", name, "--to", "Transform", "--output", str(output)]

@@ -40,8 +40,8 @@ def transform(output: Path, folder: Path, *, stock: bool) -> dict[str, float]:
     from tfx.components.transform.executor import Executor as Stock
     from tfx.types import standard_artifacts
 
-    from components.transform.executor import Executor
-    from pipeline.local.beam_answers import keep_beams_answers
+    from slipway.components.transform.executor import Executor
+    from slipway.pipeline.engine.tfx.beam_answers import keep_beams_answers
 
     keep_beams_answers()  # as in a run: TFX's own gains by it
 

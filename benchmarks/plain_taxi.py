@@ -14,7 +14,7 @@ import keras
 import numpy as np
 import pandas as pd
 
-from components.trainer.features import Feature
+from slipway.components.trainer.features import Feature
 from workloads.taxi.model import build_model
 
 # As in workloads/taxi/preprocessing.py, which is not imported: it would bring TensorFlow Transform.

@@ -3,7 +3,7 @@
 SlipwayError                what went wrong, in one line that needs no context, and what to do about it
 ├── ComponentError          raised while a node runs (exit code 1)
 ├── GateStopError           raised by a gate that refuses (exit code 3)
-└── pipeline.errors.*       raised by the pipeline and the command line (see there)
+└── slipway.pipeline.errors.*       raised by the pipeline and the command line (see there)
 """
 
 from collections.abc import Mapping

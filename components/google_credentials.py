@@ -3,7 +3,7 @@
 import warnings
 from typing import Any
 
-from components.errors import ComponentError
+from slipway.components.errors import ComponentError
 
 _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 LOG_IN = "gcloud auth application-default login"

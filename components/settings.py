@@ -1,7 +1,7 @@
 """A setting of a component: default, bounds and description stand once, in a field of its dataclass.
 
-The workload file's model (`pipeline.config`) is made of these fields: pydantic reads their metadata. The
-component itself needs no pydantic for them, which the Python of a training need not have.
+The workload file's model (`slipway.pipeline.config`) is made of these fields: pydantic reads their metadata.
+The component itself needs no pydantic for them, which the Python of a training need not have.
 """
 
 import operator

@@ -30,32 +30,32 @@ from tfx.types.standard_artifacts import Model, ModelBlessing
 
 import tensorflow_data_validation as tfdv  # isort: skip  (after tfx, which patches what it imports)
 
-from components.data_gate.component import DataGate
-from components.data_gate.span_strategy import SpanStrategy
-from components.evaluator.component import Evaluator
-from components.ingest.component import Ingest
-from components.ingest.spans import span_number
-from components.model_gate.component import ModelGate
-from components.model_gate.eval_config import eval_config
-from components.preflight.component import Preflight
-from components.pusher.component import Pusher
-from components.reference_models.component import ReferenceModels
-from components.serving_check.component import ServingCheck
-from components.transform.component import Transform
-from pipeline.beam_engine import beam_args
-from pipeline.beam_options import check_options
-from pipeline.config import WorkloadConfig
-from pipeline.config.gates import LAST_BLESSED, LAST_PASSED, span_of
-from pipeline.gate_settings import (
+from slipway.components.data_gate.component import DataGate
+from slipway.components.data_gate.span_strategy import SpanStrategy
+from slipway.components.evaluator.component import Evaluator
+from slipway.components.ingest.component import Ingest
+from slipway.components.ingest.spans import span_number
+from slipway.components.model_gate.component import ModelGate
+from slipway.components.model_gate.eval_config import eval_config
+from slipway.components.preflight.component import Preflight
+from slipway.components.pusher.component import Pusher
+from slipway.components.reference_models.component import ReferenceModels
+from slipway.components.serving_check.component import ServingCheck
+from slipway.components.transform.component import Transform
+from slipway.pipeline.config import WorkloadConfig
+from slipway.pipeline.config.gates import LAST_BLESSED, LAST_PASSED, span_of
+from slipway.pipeline.wiring.beam_engine import beam_args
+from slipway.pipeline.wiring.beam_options import check_options
+from slipway.pipeline.wiring.gate_settings import (
     data_gate_settings,
     model_gate_settings,
     reference_models_settings,
 )
-from pipeline.ingest_options import ingest_options, split_weights
-from pipeline.metadata_store import connection_config
-from pipeline.preflight_question import node_settings
-from pipeline.serving import about_model, endpoint_settings, serving_base
-from schemas.artifacts import DataVerdict
+from slipway.pipeline.wiring.ingest_options import ingest_options, split_weights
+from slipway.pipeline.wiring.metadata_store import connection_config
+from slipway.pipeline.wiring.preflight_question import node_settings
+from slipway.pipeline.wiring.serving import about_model, endpoint_settings, serving_base
+from slipway.schemas.artifacts import DataVerdict
 
 # Of 100 quantiles the data gate can tell where numbers lie; of TFDV's ten it could not.
 _STATS_OPTIONS = tfdv.StatsOptions(num_quantiles_histogram_buckets=100)
@@ -75,13 +75,14 @@ def build_pipeline(
     Args:
         config: the workload, checked, its paths absolute.
         data: what `config.data.source` stands for here: a folder, and a pattern for the files in it by
-            input split; see `pipeline.ingest_options.source_patterns`. Not used where there is a query.
+            input split; see `slipway.pipeline.wiring.ingest_options.source_patterns`. Not used where there is
+            a query.
         output: the folder for artifacts, metadata and, unless the workload says otherwise, served models.
         overrides: why a gate passes whatever it finds: `accept_data` for the data's, `bless` for the
             model's, each with its reason. A component gets its own as a setting, so that a result that was
             let through is not taken for one that passed.
         today: the date, where a verdict must not outlive the day.
-        training_job: other machines to train on; see `pipeline.cloud.training_job`.
+        training_job: other machines to train on; see `slipway.pipeline.cloud.training_job`.
 
     Returns:
         The pipeline, not yet run. Its name is the workload's.
@@ -133,7 +134,7 @@ def build_pipeline(
     }
     tuner = _tuner(config, transform, settings)
     trainer = Trainer(
-        run_fn="components.trainer.run_fn.run_fn",
+        run_fn="slipway.components.trainer.run_fn.run_fn",
         examples=transform.outputs["transformed_examples"],
         transform_graph=transform.outputs["transform_graph"],
         schema=schema,
@@ -273,7 +274,7 @@ def _tuner(config: WorkloadConfig, transform: BaseNode, settings: Mapping[str, A
     if config.tune is None:
         return None
     return Tuner(
-        tuner_fn="components.trainer.tuner_fn.tuner_fn",
+        tuner_fn="slipway.components.trainer.tuner_fn.tuner_fn",
         examples=transform.outputs["transformed_examples"],
         transform_graph=transform.outputs["transform_graph"],
         # What is only written in the end changes no search.

@@ -1,16 +1,16 @@
 """The errors of the pipeline and their exit codes.
 
-SlipwayError (components.errors)
+SlipwayError (slipway.components.errors)
 └── PipelineError           exit_code says how the command ends
     └── UsageError          2: wrong arguments
         └── ConfigError     2: wrong workload file; names file, line, key, value, rule
 
-A node that fails and a gate that says no are outcomes for the engine (pipeline.local.outcome).
+A node that fails and a gate that says no are outcomes for the engine (slipway.pipeline.runs.outcome).
 """
 
 from typing import ClassVar
 
-from components.errors import SlipwayError
+from slipway.components.errors import SlipwayError
 
 
 class PipelineError(SlipwayError):

@@ -8,4 +8,4 @@ def __getattr__(name: str) -> Any:
     """The artifact types: not before they are asked for, because they import TFX."""
     if name.startswith("_") or name == "artifacts":  # the module itself is asked for before it is imported
         raise AttributeError(name)
-    return getattr(import_module("schemas.artifacts"), name)
+    return getattr(import_module("slipway.schemas.artifacts"), name)

@@ -14,11 +14,11 @@ from hypothesis import settings
 from made_once import Shared
 from watched import Finished, run_watched
 
-from pipeline.local.history import History
-from pipeline.local.warm import Warm
+from slipway.pipeline.engine.processes.warm import Warm
+from slipway.pipeline.runs.history import History
 
 if TYPE_CHECKING:
-    from pipeline.local.record import RunRecord
+    from slipway.pipeline.runs.record import RunRecord
 
 # What pytest makes of the files of tests is kept also where PYTHONDONTWRITEBYTECODE is set: half the seconds
 # that each worker takes to collect them. For this process alone: what it starts keeps to the variable.
@@ -276,10 +276,10 @@ def _artifacts_full_of(text: str, folder: Path) -> dict[str, list[dict[str, obje
 def report_run(tmp_path: Path) -> Callable[..., "RunRecord"]:
     """A run in whose every text stands what is given, failed at its last node."""
 
-    from pipeline.fingerprint import Fingerprint
-    from pipeline.local.history import History
-    from pipeline.local.record import NodeRecord
-    from pipeline.runs.target import Asked, WorkloadRun
+    from slipway.pipeline.fingerprint.parts import Fingerprint
+    from slipway.pipeline.runs.history import History
+    from slipway.pipeline.runs.record import NodeRecord
+    from slipway.pipeline.runs.target import Asked, WorkloadRun
 
     def make(text: str = "plain", state: str = "failed") -> "RunRecord":
         history = History(tmp_path)

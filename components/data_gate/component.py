@@ -12,19 +12,19 @@ from tfx.dsl.io import fileio
 from tfx.types.artifact_utils import decode_split_names
 from tfx.types.standard_artifacts import ExampleAnomalies, Examples, ExampleStatistics, ModelBlessing, Schema
 
-from components.data_gate.limits import Limits
-from components.data_gate.made_label import made_label
-from components.data_gate.protos import anomalies as read_anomalies
-from components.data_gate.protos import schema_features
-from components.data_gate.raw_rows import with_rows
-from components.data_gate.reference import find_reference, read_statistics
-from components.data_gate.rules.rows import BadRows
-from components.data_gate.span_strategy import SPAN
-from components.data_gate.verdict import BLESSED, DataGateVerdict, Evidence, judge
-from components.data_profile.profile import BLESSED_DATA, Profile, data_digest, keep_profile
-from components.data_profile.sample import read_sample
-from components.errors import ComponentError, GateStopError
-from schemas.artifacts import DataVerdict, Quarantine
+from slipway.components.data_gate.limits import Limits
+from slipway.components.data_gate.made_label import made_label
+from slipway.components.data_gate.protos import anomalies as read_anomalies
+from slipway.components.data_gate.protos import schema_features
+from slipway.components.data_gate.raw_rows import with_rows
+from slipway.components.data_gate.reference import find_reference, read_statistics
+from slipway.components.data_gate.rules.rows import BadRows
+from slipway.components.data_gate.span_strategy import SPAN
+from slipway.components.data_gate.verdict import BLESSED, DataGateVerdict, Evidence, judge
+from slipway.components.data_profile.profile import BLESSED_DATA, Profile, data_digest, keep_profile
+from slipway.components.data_profile.sample import read_sample
+from slipway.components.errors import ComponentError, GateStopError
+from slipway.schemas.artifacts import DataVerdict, Quarantine
 
 _ANOMALIES = "SchemaDiff.pb"
 

@@ -17,7 +17,7 @@ from tensorflow_metadata.proto.v0 import schema_pb2
 from tensorflow_transform import analyzer_nodes, impl_helper
 from tensorflow_transform.tf_metadata import schema_utils
 
-from components.data_profile.columns import Column
+from slipway.components.data_profile.columns import Column
 
 _log = logging.getLogger(__name__)
 

@@ -7,8 +7,8 @@ import numpy as np
 from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import anomalies_pb2, schema_pb2, statistics_pb2
 
-from components.data_gate.schema import Anomaly, FeatureSchema
-from components.data_gate.statistics import Distribution, FeatureStatistics, Kind, SplitStatistics
+from slipway.components.data_gate.schema import Anomaly, FeatureSchema
+from slipway.components.data_gate.statistics import Distribution, FeatureStatistics, Kind, SplitStatistics
 
 _KINDS: dict[int, Kind] = {
     statistics_pb2.FeatureNameStatistics.INT: "int",

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from components.data_gate.finding import Finding, RowQuery, SampleRow
-from components.errors import ComponentError
-from components.ingest.blocks import Block, InputFile
-from components.ingest.column_types import Columns, ColumnType
-from components.ingest.formats import format_of
-from components.ingest.options import Options
+from slipway.components.data_gate.finding import Finding, RowQuery, SampleRow
+from slipway.components.errors import ComponentError
+from slipway.components.ingest.blocks import Block, InputFile
+from slipway.components.ingest.column_types import Columns, ColumnType
+from slipway.components.ingest.formats import format_of
+from slipway.components.ingest.options import Options
 
 _log = logging.getLogger(__name__)
 

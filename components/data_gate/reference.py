@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 
 from tfx.dsl.io import fileio
 
-from components.data_gate.protos import split_statistics
-from components.data_gate.statistics import Statistics
-from components.data_profile.profile import STATISTICS, Profile, read_profile
-from components.errors import ComponentError
+from slipway.components.data_gate.protos import split_statistics
+from slipway.components.data_gate.statistics import Statistics
+from slipway.components.data_profile.profile import STATISTICS, Profile, read_profile
+from slipway.components.errors import ComponentError
 
 
 @dataclass(frozen=True)

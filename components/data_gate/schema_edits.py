@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from components.data_gate.finding import Edit
-from components.errors import ComponentError
+from slipway.components.data_gate.finding import Edit
+from slipway.components.errors import ComponentError
 
 # A comment, a quoted text, or one other character: enough to find where blocks begin and end.
 _TOKEN = re.compile(

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from components.data_profile.columns import Floats
+from slipway.components.data_profile.columns import Floats
 
 Kind = Literal["int", "float", "text", "other"]
 

@@ -6,30 +6,30 @@ from typing import Any
 
 import numpy as np
 
-from components.counting import counted
-from components.data_gate.finding import Finding
-from components.data_gate.limits import Limits
-from components.data_gate.rules.changed_columns import find_changed_columns
-from components.data_gate.rules.drift import find_drift, find_serving_skew, find_skew
-from components.data_gate.rules.freshness import find_staleness
-from components.data_gate.rules.label import find_label_faults
-from components.data_gate.rules.label_noise import find_label_noise
-from components.data_gate.rules.leak import find_leaks
-from components.data_gate.rules.missing import find_missing
-from components.data_gate.rules.rows import (
+from slipway.components.counting import counted
+from slipway.components.data_gate.finding import Finding
+from slipway.components.data_gate.limits import Limits
+from slipway.components.data_gate.rules.changed_columns import find_changed_columns
+from slipway.components.data_gate.rules.drift import find_drift, find_serving_skew, find_skew
+from slipway.components.data_gate.rules.freshness import find_staleness
+from slipway.components.data_gate.rules.label import find_label_faults
+from slipway.components.data_gate.rules.label_noise import find_label_noise
+from slipway.components.data_gate.rules.leak import find_leaks
+from slipway.components.data_gate.rules.missing import find_missing
+from slipway.components.data_gate.rules.rows import (
     BadRows,
     find_bad_rows,
     find_duplicates,
     find_read_otherwise,
     find_row_counts,
 )
-from components.data_gate.rules.schema import Context, find_anomalies
-from components.data_gate.schema import Anomaly, FeatureSchema
-from components.data_gate.statistics import SplitStatistics, Statistics, total_rows
-from components.data_profile.columns import Column
-from components.data_profile.label_score import LabelScore, label_score
-from components.data_profile.rows import row_at
-from components.data_profile.single_scores import single_scores
+from slipway.components.data_gate.rules.schema import Context, find_anomalies
+from slipway.components.data_gate.schema import Anomaly, FeatureSchema
+from slipway.components.data_gate.statistics import SplitStatistics, Statistics, total_rows
+from slipway.components.data_profile.columns import Column
+from slipway.components.data_profile.label_score import LabelScore, label_score
+from slipway.components.data_profile.rows import row_at
+from slipway.components.data_profile.single_scores import single_scores
 
 # How the data of the last blessed model is called: the next model will be compared with that model.
 BLESSED = "the data of the last blessed model"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from components.data_profile.columns import Codes, Column, Floats, are_classes, binned, is_missing
+from slipway.components.data_profile.columns import Codes, Column, Floats, are_classes, binned, is_missing
 
 Matrix = npt.NDArray[np.float32]
 

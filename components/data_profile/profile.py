@@ -9,7 +9,7 @@ from typing import Any, Self
 from tensorflow_metadata.proto.v0 import statistics_pb2
 from tfx.dsl.io import fileio
 
-from components.data_profile.label_score import LabelScore
+from slipway.components.data_profile.label_score import LabelScore
 
 STATISTICS = "FeatureStats.pb"
 BLESSED_DATA = "data"

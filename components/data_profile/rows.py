@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from components.data_profile.columns import Column
+from slipway.components.data_profile.columns import Column
 
 
 def row_at(sample: Mapping[str, Column], row: int) -> dict[str, float | str | None]:

@@ -10,8 +10,8 @@ import tensorflow as tf
 from tfx.dsl.io import fileio
 from tfx_bsl.coders.example_coder import ExamplesToRecordBatchDecoder
 
-from components.data_profile.columns import Column
-from components.data_profile.rows import within
+from slipway.components.data_profile.columns import Column
+from slipway.components.data_profile.rows import within
 
 MOST_BYTES = 256 << 20
 """The most bytes that a sample's records may take; a few thousand images would take gigabytes."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from components.data_profile.columns import (
+from slipway.components.data_profile.columns import (
     Codes,
     Column,
     Floats,

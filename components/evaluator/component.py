@@ -3,7 +3,7 @@
 from tfx.components.evaluator.component import Evaluator as StockEvaluator
 from tfx.dsl.components.base import executor_spec
 
-from components.evaluator.executor import Executor
+from slipway.components.evaluator.executor import Executor
 
 
 class Evaluator(StockEvaluator):

@@ -21,14 +21,14 @@ from tfx.proto import example_gen_pb2
 from tfx.types import artifact_utils, standard_component_specs
 from tfx.utils import io_utils, json_utils, path_utils, proto_utils
 
-from components.counting import counted
-from components.errors import ComponentError, SlipwayError
-from components.evaluator.reading import Judge
-from components.evaluator.request import NotOursError, Request, read_request
-from components.evaluator.results import results
-from components.evaluator.tally import Tally
-from components.evaluator.written import write_evaluation
-from components.progress import report as tell
+from slipway.components.counting import counted
+from slipway.components.errors import ComponentError, SlipwayError
+from slipway.components.evaluator.reading import Judge
+from slipway.components.evaluator.request import NotOursError, Request, read_request
+from slipway.components.evaluator.results import results
+from slipway.components.evaluator.tally import Tally
+from slipway.components.evaluator.written import write_evaluation
+from slipway.components.progress import report as tell
 
 _EVAL = "eval"
 _FORMATS = (example_gen_pb2.FORMAT_TF_EXAMPLE, example_gen_pb2.FORMAT_UNSPECIFIED)

@@ -9,11 +9,11 @@ import tensorflow as tf
 from tensorflow_metadata.proto.v0 import schema_pb2
 from tfx_bsl.coders.example_coder import ExamplesToRecordBatchDecoder
 
-from components.errors import ComponentError
-from components.evaluator.request import ModelRequest, NotOursError, Request
-from components.evaluator.slices import Column, column_of
-from components.evaluator.tally import Judged, Tally, check_shapes
-from components.saved_model.refusal import in_words
+from slipway.components.errors import ComponentError
+from slipway.components.evaluator.request import ModelRequest, NotOursError, Request
+from slipway.components.evaluator.slices import Column, column_of
+from slipway.components.evaluator.tally import Judged, Tally, check_shapes
+from slipway.components.saved_model.refusal import in_words
 
 BATCH_ROWS = 4096
 """Rows of a batch, whose answers are held at once; more than a few thousand gain no speed."""

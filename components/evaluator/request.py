@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from components.model_gate.metrics import METRICS
-from components.model_gate.trivial import LABEL_PREFIX
+from slipway.components.model_gate.metrics import METRICS
+from slipway.components.model_gate.trivial import LABEL_PREFIX
 
 EXAMPLE_COUNT = "ExampleCount"
 LABEL_STATISTICS = "LabelStatisticsMetric"
@@ -18,8 +18,8 @@ ANSWERS_NAME = "answers"
 """Of the metric whose value is JSON, as bytes."""
 
 _OF_THE_GATE = {
-    LABEL_STATISTICS: "components.model_gate.label_statistics",
-    ANSWERS: "components.model_gate.answers_metric",
+    LABEL_STATISTICS: "slipway.components.model_gate.label_statistics",
+    ANSWERS: "slipway.components.model_gate.answers_metric",
 }
 _CLASSES = {metric.class_name for metric in METRICS.values()}
 _SIGNATURE = "serving_default"

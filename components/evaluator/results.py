@@ -7,14 +7,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from components.errors import ComponentError
-from components.evaluator.grouped_sums import Floats
-from components.evaluator.request import ANSWERS_NAME, Request
-from components.evaluator.row_values import CONFUSION, CURVES, HINGES, MEANS
-from components.evaluator.slices import SliceKey
-from components.evaluator.tally import BUCKETS, ModelTally, Tally
-from components.model_gate.answers import Answers, Group
-from components.model_gate.trivial import LABEL_PREFIX, LabelStatistics
+from slipway.components.errors import ComponentError
+from slipway.components.evaluator.grouped_sums import Floats
+from slipway.components.evaluator.request import ANSWERS_NAME, Request
+from slipway.components.evaluator.row_values import CONFUSION, CURVES, HINGES, MEANS
+from slipway.components.evaluator.slices import SliceKey
+from slipway.components.evaluator.tally import BUCKETS, ModelTally, Tally
+from slipway.components.model_gate.answers import Answers, Group
+from slipway.components.model_gate.trivial import LABEL_PREFIX, LabelStatistics
 
 # Thresholds of the AUC, and how far TensorFlow Model Analysis moves them (`binary_confusion_matrices.py`).
 _THRESHOLDS = 10_000

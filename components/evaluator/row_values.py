@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from components.errors import ComponentError
+from slipway.components.errors import ComponentError
 
 Array = Any  # of NumPy; arithmetic with scalars hides it from the type checker
 Floats = npt.NDArray[np.float64]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from components.errors import ComponentError
+from slipway.components.errors import ComponentError
 
 MOST_SLICES = 10_000
 """Of one evaluation. A column with more values than that identifies rows rather than groups them."""

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from components.evaluator.grouped_sums import Floats, GroupedSums, Ints
-from components.evaluator.request import NotOursError, Request
-from components.evaluator.row_values import (
+from slipway.components.evaluator.grouped_sums import Floats, GroupedSums, Ints
+from slipway.components.evaluator.request import NotOursError, Request
+from slipway.components.evaluator.row_values import (
     CONFUSION,
     CURVES,
     HINGES,
@@ -19,9 +19,9 @@ from components.evaluator.row_values import (
     one_hot,
     shares,
 )
-from components.evaluator.slices import Column, SliceKey, check_number, members
-from components.model_gate.answers import DISTINCT_ANSWERS
-from components.model_gate.trivial import DISTINCT_LABELS, rounded_label
+from slipway.components.evaluator.slices import Column, SliceKey, check_number, members
+from slipway.components.model_gate.answers import DISTINCT_ANSWERS
+from slipway.components.model_gate.trivial import DISTINCT_LABELS, rounded_label
 
 Array = Any
 

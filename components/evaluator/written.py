@@ -12,9 +12,9 @@ from tensorflow_model_analysis.writers.metrics_plots_and_validations_writer impo
     convert_slice_metrics_to_proto,
 )
 
-from components.evaluator.request import Request
-from components.evaluator.results import Values
-from components.evaluator.slices import SliceKey
+from slipway.components.evaluator.request import Request
+from slipway.components.evaluator.results import Values
+from slipway.components.evaluator.slices import SliceKey
 
 
 def write_evaluation(

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from components.errors import ComponentError
-from components.ingest.limits import Limits
+from slipway.components.errors import ComponentError
+from slipway.components.ingest.limits import Limits
 
 # Reasons that more than one format gives.
 BEYOND_64_BITS = "a whole number beyond 64 bits"

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from components.ingest import json_lines
-from components.ingest.blocks import InputFile
-from components.ingest.formats import format_of
-from components.ingest.options import Options
+from slipway.components.ingest import json_lines
+from slipway.components.ingest.blocks import InputFile
+from slipway.components.ingest.formats import format_of
+from slipway.components.ingest.options import Options
 
 
 def column_names(file: InputFile, options: Options) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from components.ingest.cell_letters import any_with_zero_before, bounds
+from slipway.components.ingest.cell_letters import any_with_zero_before, bounds
 
 Mask = npt.NDArray[np.bool_]
 

@@ -10,10 +10,10 @@ from tfx.proto import example_gen_pb2, range_config_pb2
 from tfx.types import channel_utils, standard_artifacts, standard_component_specs
 from tfx.types.component_spec import ChannelParameter, ExecutionParameter
 
-from components.ingest.driver import Driver
-from components.ingest.executor import OPTIONS_KEY, QUARANTINE_KEY, SCHEMA_FILE_KEY, Executor
-from components.ingest.options import Options
-from schemas.artifacts import Quarantine
+from slipway.components.ingest.driver import Driver
+from slipway.components.ingest.executor import OPTIONS_KEY, QUARANTINE_KEY, SCHEMA_FILE_KEY, Executor
+from slipway.components.ingest.options import Options
+from slipway.schemas.artifacts import Quarantine
 
 
 class IngestSpec(standard_component_specs.FileBasedExampleGenSpec):

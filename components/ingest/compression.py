@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from components.ingest.blocks import FileError, InputFile
-from components.ingest.suffixes import SUFFIXES
+from slipway.components.ingest.blocks import FileError, InputFile
+from slipway.components.ingest.suffixes import SUFFIXES
 
 
 class Stream:

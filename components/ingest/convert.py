@@ -9,20 +9,20 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from components.ingest.blocks import Block, Reject
-from components.ingest.column_notes import ColumnNotes
-from components.ingest.column_types import Columns, Mask
-from components.ingest.digest import FileDigest, file_digest
-from components.ingest.example_encoding import ExampleEncoder, bytes_of
-from components.ingest.formats import format_of
-from components.ingest.header_names import INDEX
-from components.ingest.options import Options
-from components.ingest.planning import Task
-from components.ingest.quarantine import QuarantineFile, Tally
-from components.ingest.splitting import NO_SPLIT, SplitRows, SplitRule, split_rule
-from components.ingest.storage import fetched
-from components.ingest.tfrecord import OpenOutput, Shard, ShardWriter
-from components.ingest.typed_rows import row_numbers, typed_rows
+from slipway.components.ingest.blocks import Block, Reject
+from slipway.components.ingest.column_notes import ColumnNotes
+from slipway.components.ingest.column_types import Columns, Mask
+from slipway.components.ingest.digest import FileDigest, file_digest
+from slipway.components.ingest.example_encoding import ExampleEncoder, bytes_of
+from slipway.components.ingest.formats import format_of
+from slipway.components.ingest.header_names import INDEX
+from slipway.components.ingest.options import Options
+from slipway.components.ingest.planning import Task
+from slipway.components.ingest.quarantine import QuarantineFile, Tally
+from slipway.components.ingest.splitting import NO_SPLIT, SplitRows, SplitRule, split_rule
+from slipway.components.ingest.storage import fetched
+from slipway.components.ingest.tfrecord import OpenOutput, Shard, ShardWriter
+from slipway.components.ingest.typed_rows import row_numbers, typed_rows
 
 
 @dataclass(slots=True)

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from pathlib import Path
 
-from components.counting import counted
-from components.ingest.header_names import names_problem, with_index
-from components.ingest.options import Options
-from components.ingest.source import SourceError, shown
-from components.ingest.suffixes import SUFFIXES
+from slipway.components.counting import counted
+from slipway.components.ingest.header_names import names_problem, with_index
+from slipway.components.ingest.options import Options
+from slipway.components.ingest.source import SourceError, shown
+from slipway.components.ingest.suffixes import SUFFIXES
 
 HEAD_BYTES = 256 * 1024  # far above any header; a file's rows are the ingest's business
 _UTF8_BOM = codecs.BOM_UTF8

@@ -14,14 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
-from components.ingest.blocks import Block, FileError, InputFile, Place, Reject, check_columns
-from components.ingest.column_types import Columns, ColumnType, infer_type
-from components.ingest.compression import open_stream
-from components.ingest.csv_records import Records, scan_records
-from components.ingest.header_names import names_problem, with_index
-from components.ingest.limits import TOO_LONG
-from components.ingest.options import Options
-from components.ingest.written_values import WrittenValues
+from slipway.components.ingest.blocks import Block, FileError, InputFile, Place, Reject, check_columns
+from slipway.components.ingest.column_types import Columns, ColumnType, infer_type
+from slipway.components.ingest.compression import open_stream
+from slipway.components.ingest.csv_records import Records, scan_records
+from slipway.components.ingest.header_names import names_problem, with_index
+from slipway.components.ingest.limits import TOO_LONG
+from slipway.components.ingest.options import Options
+from slipway.components.ingest.written_values import WrittenValues
 
 _OTHER_MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",

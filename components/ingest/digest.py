@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import google_crc32c
 
-from components.ingest.blocks import FileError, InputFile
+from slipway.components.ingest.blocks import FileError, InputFile
 
 _BLOCK_BYTES = 1 << 20
 

@@ -11,7 +11,7 @@ from typing import Any
 from tfx.components.example_gen.driver import FileBasedDriver
 from tfx.components.example_gen.input_processor import FileBasedInputProcessor
 
-from components.ingest.storage import GS, list_files
+from slipway.components.ingest.storage import GS, list_files
 
 
 class Driver(FileBasedDriver):

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from components.ingest.column_types import ColumnType
+from slipway.components.ingest.column_types import ColumnType
 
 Bytes = npt.NDArray[np.uint8]
 Lengths = npt.NDArray[np.int64]

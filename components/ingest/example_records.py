@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
-from components.ingest.blocks import Block, FileError, InputFile, Place, Reject
-from components.ingest.column_types import Columns, ColumnType
-from components.ingest.compression import open_stream
-from components.ingest.example_message import find_value, is_example
-from components.ingest.limits import TOO_LONG
-from components.ingest.options import Options
-from components.ingest.tfrecord import BrokenRecord, read_records
+from slipway.components.ingest.blocks import Block, FileError, InputFile, Place, Reject
+from slipway.components.ingest.column_types import Columns, ColumnType
+from slipway.components.ingest.compression import open_stream
+from slipway.components.ingest.example_message import find_value, is_example
+from slipway.components.ingest.limits import TOO_LONG
+from slipway.components.ingest.options import Options
+from slipway.components.ingest.tfrecord import BrokenRecord, read_records
 
 _OTHER = "it has other fields, like a SequenceExample, or is not a protobuf message"
 

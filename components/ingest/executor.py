@@ -20,20 +20,20 @@ from tfx.types import artifact_utils, standard_component_specs
 from tfx.utils import proto_utils
 from tfx.utils.io_utils import copy_dir
 
-from components.counting import counted
-from components.errors import ComponentError, SlipwayError
-from components.ingest.blocks import check_columns
-from components.ingest.column_types import Columns, ColumnType, merge
-from components.ingest.convert import Report, convert
-from components.ingest.digest import combined
-from components.ingest.header_names import INDEX, INDEX_TOLD
-from components.ingest.here import infer_columns, run_tasks, worker_count
-from components.ingest.options import Options
-from components.ingest.planning import Task, final_names, plan_tasks
-from components.ingest.quarantine import BadRowsError, NoRowsError, check_tally
-from components.ingest.storage import list_files
-from components.left_behind import left_folder
-from components.progress import report as tell
+from slipway.components.counting import counted
+from slipway.components.errors import ComponentError, SlipwayError
+from slipway.components.ingest.blocks import check_columns
+from slipway.components.ingest.column_types import Columns, ColumnType, merge
+from slipway.components.ingest.convert import Report, convert
+from slipway.components.ingest.digest import combined
+from slipway.components.ingest.header_names import INDEX, INDEX_TOLD
+from slipway.components.ingest.here import infer_columns, run_tasks, worker_count
+from slipway.components.ingest.options import Options
+from slipway.components.ingest.planning import Task, final_names, plan_tasks
+from slipway.components.ingest.quarantine import BadRowsError, NoRowsError, check_tally
+from slipway.components.ingest.storage import list_files
+from slipway.components.left_behind import left_folder
+from slipway.components.progress import report as tell
 
 OPTIONS_KEY = "ingest"
 SCHEMA_FILE_KEY = "schema_file"

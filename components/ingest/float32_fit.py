@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from components.ingest.cell_letters import bounds, letters
+from slipway.components.ingest.cell_letters import bounds, letters
 
 Mask = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.float64]

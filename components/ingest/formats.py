@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Protocol
 
-from components.ingest.blocks import Block, InputFile
-from components.ingest.column_types import Columns, ColumnType
-from components.ingest.options import Options
+from slipway.components.ingest.blocks import Block, InputFile
+from slipway.components.ingest.column_types import Columns, ColumnType
+from slipway.components.ingest.options import Options
 
 
 class Infer(Protocol):
@@ -50,7 +50,7 @@ class Format:
 
 
 def _of(module: str, *suffixes: str) -> Format:
-    return Format(f"components.ingest.{module}", suffixes)
+    return Format(f"slipway.components.ingest.{module}", suffixes)
 
 
 FORMATS: Mapping[str, Format] = {

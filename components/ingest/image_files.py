@@ -10,9 +10,9 @@ import pyarrow as pa
 from PIL import Image, UnidentifiedImageError
 from PIL.ImageFile import ImageFile
 
-from components.ingest.blocks import Block, FileError, InputFile, Place, Reject
-from components.ingest.column_types import Columns, ColumnType
-from components.ingest.image_structure import (
+from slipway.components.ingest.blocks import Block, FileError, InputFile, Place, Reject
+from slipway.components.ingest.column_types import Columns, ColumnType
+from slipway.components.ingest.image_structure import (
     find_damage,
     frame_pixels,
     gif_colours,
@@ -20,8 +20,8 @@ from components.ingest.image_structure import (
     odd_kind,
     other_image,
 )
-from components.ingest.limits import TOO_LARGE, Limits
-from components.ingest.options import Options
+from slipway.components.ingest.limits import TOO_LARGE, Limits
+from slipway.components.ingest.options import Options
 
 IMAGE = "image"
 PILLOW_FORMATS = ("JPEG", "PNG", "GIF", "BMP")

@@ -8,8 +8,15 @@ import struct
 import zlib
 from collections.abc import Callable, Mapping
 
-from components.counting import counted
-from components.image_sizes import GIF_DESCRIPTOR, GIF_HEAD, GIF_IMAGE, behind_blocks, gif_frames, gif_table
+from slipway.components.counting import counted
+from slipway.components.image_sizes import (
+    GIF_DESCRIPTOR,
+    GIF_HEAD,
+    GIF_IMAGE,
+    behind_blocks,
+    gif_frames,
+    gif_table,
+)
 
 # Where in a file and by which bytes other images are known.
 _OTHER_IMAGES: tuple[tuple[int, bytes, str], ...] = (

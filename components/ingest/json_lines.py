@@ -11,15 +11,15 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
-from components.ingest.blocks import LIST_WITH_GAP, Block, FileError, InputFile, Place, Reject
-from components.ingest.column_types import Columns, ColumnType
-from components.ingest.compression import open_stream
-from components.ingest.csv_records import Records, scan_records
-from components.ingest.json_objects import INT64, Row, as_written, parse_object
-from components.ingest.limits import TOO_LONG, Limits
-from components.ingest.options import Options
-from components.ingest.quarantine import describe
-from components.ingest.written_values import WrittenValues
+from slipway.components.ingest.blocks import LIST_WITH_GAP, Block, FileError, InputFile, Place, Reject
+from slipway.components.ingest.column_types import Columns, ColumnType
+from slipway.components.ingest.compression import open_stream
+from slipway.components.ingest.csv_records import Records, scan_records
+from slipway.components.ingest.json_objects import INT64, Row, as_written, parse_object
+from slipway.components.ingest.limits import TOO_LONG, Limits
+from slipway.components.ingest.options import Options
+from slipway.components.ingest.quarantine import describe
+from slipway.components.ingest.written_values import WrittenValues
 
 _TYPES: dict[type, ColumnType] = {
     bool: ColumnType.INT,

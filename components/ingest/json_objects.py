@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from components.ingest.blocks import BEYOND_64_BITS
+from slipway.components.ingest.blocks import BEYOND_64_BITS
 
 INT64 = range(-(2**63), 2**63)
 # Of longer whole numbers the parser makes doubles, without a word.

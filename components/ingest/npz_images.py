@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from components.ingest.blocks import Block, FileError, InputFile, Place
-from components.ingest.column_types import Columns, ColumnType
-from components.ingest.limits import Limits
-from components.ingest.options import Options
+from slipway.components.ingest.blocks import Block, FileError, InputFile, Place
+from slipway.components.ingest.column_types import Columns, ColumnType
+from slipway.components.ingest.limits import Limits
+from slipway.components.ingest.options import Options
 
 IMAGE = "image"
 _BLOCK_VALUES = 1 << 20

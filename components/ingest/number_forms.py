@@ -12,8 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from components.ingest.cell_letters import any_with_zero_before, bounds, letters
-from components.ingest.column_types import ColumnType
+from slipway.components.ingest.cell_letters import any_with_zero_before, bounds, letters
+from slipway.components.ingest.column_types import ColumnType
 
 _MOST_DECIMALS = 8
 _SPACES = b" \t\r\n\v\f"

@@ -5,10 +5,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
-from components.errors import ComponentError
-from components.ingest.column_types import Columns, ColumnType
-from components.ingest.header_names import INDEX
-from components.ingest.limits import Limits
+from slipway.components.errors import ComponentError
+from slipway.components.ingest.column_types import Columns, ColumnType
+from slipway.components.ingest.header_names import INDEX
+from slipway.components.ingest.limits import Limits
 
 MEBIBYTE = 1 << 20
 

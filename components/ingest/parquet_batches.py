@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from components.ingest.blocks import FileError
-from components.ingest.limits import Limits
-from components.ingest.options import MEBIBYTE
+from slipway.components.ingest.blocks import FileError
+from slipway.components.ingest.limits import Limits
+from slipway.components.ingest.options import MEBIBYTE
 
 _MOST_ROWS = 32_768
 _NUMBER_BYTES, _INDEX_BYTES = 8, 4

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from components.ingest.blocks import (
+from slipway.components.ingest.blocks import (
     LIST_WITH_GAP,
     Block,
     FileError,
@@ -22,11 +22,11 @@ from components.ingest.blocks import (
     Reject,
     check_columns,
 )
-from components.ingest.column_types import Columns, ColumnType, type_of_arrow
-from components.ingest.limits import TOO_LARGE, Limits
-from components.ingest.options import Options
-from components.ingest.parquet_batches import Batch, batches
-from components.ingest.written_values import WrittenValues
+from slipway.components.ingest.column_types import Columns, ColumnType, type_of_arrow
+from slipway.components.ingest.limits import TOO_LARGE, Limits
+from slipway.components.ingest.options import Options
+from slipway.components.ingest.parquet_batches import Batch, batches
+from slipway.components.ingest.written_values import WrittenValues
 
 _RAW_VALUES = 20
 # What Arrow raises over damaged files; a ValueError where a name in it is no text.

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from components.ingest.options import MEBIBYTE
-from components.ingest.storage import StoredFile
-from components.ingest.suffixes import SUFFIXES
-from components.ingest.tfrecord import Shard
+from slipway.components.ingest.options import MEBIBYTE
+from slipway.components.ingest.storage import StoredFile
+from slipway.components.ingest.suffixes import SUFFIXES
+from slipway.components.ingest.tfrecord import Shard
 
 # Files below this are converted together: each task writes a shard for every split.
 TASK_BYTES = 64 * MEBIBYTE

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
-from components.counting import counted
-from components.errors import ComponentError
-from components.ingest.blocks import Reject
-from components.ingest.column_notes import ColumnNotes
+from slipway.components.counting import counted
+from slipway.components.errors import ComponentError
+from slipway.components.ingest.blocks import Reject
+from slipway.components.ingest.column_notes import ColumnNotes
 
 RAW_BYTES = 64 * 1024  # of one row; enough to see what is wrong with it
 _SHOWN_BYTES = 60
@@ -169,7 +169,7 @@ def check_tally(tally: Tally, *, max_bad_share: float) -> None:
         raise ComponentError(
             f"{counted(tally.rows_in, 'row')} read, but {out:,} written, {tally.rejected:,} rejected and "
             f"{tally.unlabelled:,} left out",
-            hint="this is a bug in components.ingest; please report it with the files",
+            hint="this is a bug in slipway.components.ingest; please report it with the files",
         )
     if tally.bad_share > max_bad_share:
         counts = ", ".join(f"{count} {reason}" for reason, count in tally.reasons.most_common())

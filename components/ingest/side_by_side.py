@@ -19,9 +19,9 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Self
 
-from components.ingest.planning import Task
+from slipway.components.ingest.planning import Task
 
-WORKER = "components.ingest.worker"
+WORKER = "slipway.components.ingest.worker"
 _PROJECT_ROOT = Path(__file__).resolve().parents[2]
 
 # Told how many rows of a task are done, and how many bytes of its files.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
-from components.errors import ComponentError
+from slipway.components.errors import ComponentError
 
 PACKAGE_PREFIX = "package://"
 GS = "gs://"

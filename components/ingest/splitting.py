@@ -10,10 +10,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from components.errors import ComponentError
-from components.ingest.column_types import Columns, ColumnType
-from components.ingest.example_encoding import empty_feature, key_feature
-from components.ingest.options import Options
+from slipway.components.errors import ComponentError
+from slipway.components.ingest.column_types import Columns, ColumnType
+from slipway.components.ingest.example_encoding import empty_feature, key_feature
+from slipway.components.ingest.options import Options
 
 Splits = npt.NDArray[np.int64]
 

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from components.ingest.blocks import FileError, InputFile
+from slipway.components.ingest.blocks import FileError, InputFile
 
 if TYPE_CHECKING:
     from google.cloud.storage import Client

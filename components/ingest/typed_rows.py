@@ -7,14 +7,21 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from components.ingest.blocks import BEYOND_64_BITS, Block, InputFile, Reject
-from components.ingest.column_notes import ROUNDED, TO_ZERO, ColumnNotes
-from components.ingest.column_types import Columns, ColumnType, as_type, parse, parse_guessed, parse_plain
-from components.ingest.example_encoding import ExampleEncoder
-from components.ingest.float32_fit import misfits
-from components.ingest.formats import format_of
-from components.ingest.number_forms import odd_forms
-from components.ingest.options import Options
+from slipway.components.ingest.blocks import BEYOND_64_BITS, Block, InputFile, Reject
+from slipway.components.ingest.column_notes import ROUNDED, TO_ZERO, ColumnNotes
+from slipway.components.ingest.column_types import (
+    Columns,
+    ColumnType,
+    as_type,
+    parse,
+    parse_guessed,
+    parse_plain,
+)
+from slipway.components.ingest.example_encoding import ExampleEncoder
+from slipway.components.ingest.float32_fit import misfits
+from slipway.components.ingest.formats import format_of
+from slipway.components.ingest.number_forms import odd_forms
+from slipway.components.ingest.options import Options
 
 _WRONG_TYPE = {ColumnType.INT: "not a whole number", ColumnType.FLOAT: "not a number"}
 TOO_LARGE = "a number beyond 32-bit fractions"

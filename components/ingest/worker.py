@@ -9,8 +9,8 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from types import ModuleType
 
-from components.ingest.planning import Task
-from components.ingest.side_by_side import Ended, Told, Work
+from slipway.components.ingest.planning import Task
+from slipway.components.ingest.side_by_side import Ended, Told, Work
 
 
 class _NoPandas:
@@ -25,9 +25,9 @@ class _NoPandas:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Entry point: `python -m components.ingest.worker DESCRIPTOR`, that of a socket to `side_by_side`."""
+    """Entry point: `python -m slipway.components.ingest.worker DESCRIPTOR`, that of a socket to `side_by_side`."""
     sys.meta_path.insert(0, _NoPandas())
-    importlib.import_module("components.ingest.here")
+    importlib.import_module("slipway.components.ingest.here")
     [descriptor] = arguments
     with Connection(int(descriptor)) as line, suppress(EOFError, BrokenPipeError, ConnectionResetError):
         line.send(None)

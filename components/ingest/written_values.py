@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from components.ingest.options import Options
+from slipway.components.ingest.options import Options
 
 # No-break spaces stand between thousands, too.
 _SPACES = "[ \u00a0\u202f]"

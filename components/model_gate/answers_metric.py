@@ -13,7 +13,7 @@ import apache_beam as beam
 import numpy as np
 import tensorflow_model_analysis as tfma
 
-from components.model_gate.answers import Answers
+from slipway.components.model_gate.answers import Answers
 
 ANSWERS = "answers"
 """The metric's name. Its value is the JSON of `Answers.to_json`, as bytes."""

@@ -11,19 +11,19 @@ from tfx.types.artifact_utils import decode_split_names
 from tfx.types.standard_artifacts import Examples, ExampleStatistics, Model, ModelBlessing, ModelEvaluation
 from tfx.utils.path_utils import serving_model_path
 
-from components.data_profile.label_score import LabelScore, label_score
-from components.data_profile.profile import BLESSED_DATA, Profile, data_digest, keep_profile
-from components.data_profile.sample import read_sample
-from components.data_profile.single_scores import single_scores
-from components.model_gate.check import OVERALL, conclude
-from components.model_gate.evaluation import read_evaluation
-from components.model_gate.reference_rules import reference_checks
-from components.model_gate.rules import Limits, Measured, threshold_checks
-from components.model_gate.serving_rules import ServingLimits, serving_checks
-from components.model_gate.trivial_rules import trivial_checks, trivial_document
-from components.saved_model.digest import PROPERTY, require_unchanged
-from components.saved_model.digest_files import exported_digest, model_digest
-from schemas.artifacts import Quarantine, ReferenceReport, ServingReport
+from slipway.components.data_profile.label_score import LabelScore, label_score
+from slipway.components.data_profile.profile import BLESSED_DATA, Profile, data_digest, keep_profile
+from slipway.components.data_profile.sample import read_sample
+from slipway.components.data_profile.single_scores import single_scores
+from slipway.components.model_gate.check import OVERALL, conclude
+from slipway.components.model_gate.evaluation import read_evaluation
+from slipway.components.model_gate.reference_rules import reference_checks
+from slipway.components.model_gate.rules import Limits, Measured, threshold_checks
+from slipway.components.model_gate.serving_rules import ServingLimits, serving_checks
+from slipway.components.model_gate.trivial_rules import trivial_checks, trivial_document
+from slipway.components.saved_model.digest import PROPERTY, require_unchanged
+from slipway.components.saved_model.digest_files import exported_digest, model_digest
+from slipway.schemas.artifacts import Quarantine, ReferenceReport, ServingReport
 
 
 @component

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from tensorflow_model_analysis.proto import config_pb2
 
-from components.model_gate.metrics import METRICS
+from slipway.components.model_gate.metrics import METRICS
 
 # The names by which the evaluation tells the two models apart; evaluation.py reads them back.
 CANDIDATE = "candidate"
@@ -38,10 +38,11 @@ def eval_config(
                     config_pb2.MetricConfig(class_name="ExampleCount"),
                     *map(_metric, metrics),
                     config_pb2.MetricConfig(
-                        class_name="LabelStatisticsMetric", module="components.model_gate.label_statistics"
+                        class_name="LabelStatisticsMetric",
+                        module="slipway.components.model_gate.label_statistics",
                     ),
                     config_pb2.MetricConfig(
-                        class_name="AnswersMetric", module="components.model_gate.answers_metric"
+                        class_name="AnswersMetric", module="slipway.components.model_gate.answers_metric"
                     ),
                 ]
             )

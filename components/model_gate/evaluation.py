@@ -8,11 +8,11 @@ from typing import Any
 import tensorflow_model_analysis as tfma
 from tensorflow_model_analysis.proto import metrics_for_slice_pb2
 
-from components.model_gate.answers_metric import ANSWERS
-from components.model_gate.check import OVERALL
-from components.model_gate.eval_config import BASELINE, CANDIDATE
-from components.model_gate.rules import Measured
-from components.model_gate.trivial import LABEL_PREFIX, LabelStatistics
+from slipway.components.model_gate.answers_metric import ANSWERS
+from slipway.components.model_gate.check import OVERALL
+from slipway.components.model_gate.eval_config import BASELINE, CANDIDATE
+from slipway.components.model_gate.rules import Measured
+from slipway.components.model_gate.trivial import LABEL_PREFIX, LabelStatistics
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,12 @@ import numpy as np
 import tensorflow_model_analysis as tfma
 from tensorflow_model_analysis.metrics.metric_types import StandardMetricInputsPreprocessor
 
-from components.model_gate.trivial import DISTINCT_LABELS, LABEL_PREFIX, LabelStatistics, rounded_label
+from slipway.components.model_gate.trivial import (
+    DISTINCT_LABELS,
+    LABEL_PREFIX,
+    LabelStatistics,
+    rounded_label,
+)
 
 
 class LabelStatisticsMetric(tfma.metrics.Metric):

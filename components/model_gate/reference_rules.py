@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from components.model_gate.check import OVERALL, Check
-from components.model_gate.metrics import METRICS
+from slipway.components.model_gate.check import OVERALL, Check
+from slipway.components.model_gate.metrics import METRICS
 
 
 def reference_checks(

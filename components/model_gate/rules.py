@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from components.model_gate.check import OVERALL, Check
-from components.model_gate.intervals import auc_bounds, least_difference, proportion_bounds
-from components.model_gate.metrics import METRICS
-from components.model_gate.trivial import LabelStatistics, slice_columns
+from slipway.components.model_gate.check import OVERALL, Check
+from slipway.components.model_gate.intervals import auc_bounds, least_difference, proportion_bounds
+from slipway.components.model_gate.metrics import METRICS
+from slipway.components.model_gate.trivial import LabelStatistics, slice_columns
 
 EVERY_SLICE = "all"
 """The key of `evaluate.slice_thresholds` that stands for every slice."""

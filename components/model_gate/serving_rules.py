@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from components.model_gate.check import Check
-from components.model_gate.metrics import METRICS
+from slipway.components.model_gate.check import Check
+from slipway.components.model_gate.metrics import METRICS
 
 _MIB = 2**20
 # How many of a kind are named in a reason; the report has them all.

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from components.model_gate.metrics import METRICS
+from slipway.components.model_gate.metrics import METRICS
 
 LABEL_PREFIX = "label_"
 """Before the names of the label's statistics among the Evaluator's metrics."""

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from components.model_gate.check import OVERALL, Check
-from components.model_gate.intervals import auc_of_chance
-from components.model_gate.metrics import METRICS
-from components.model_gate.rules import Limits, Measured, bounds
-from components.model_gate.trivial import (
+from slipway.components.model_gate.check import OVERALL, Check
+from slipway.components.model_gate.intervals import auc_of_chance
+from slipway.components.model_gate.metrics import METRICS
+from slipway.components.model_gate.rules import Limits, Measured, bounds
+from slipway.components.model_gate.trivial import (
     LabelStatistics,
     class_name,
     majority_per_slice,

@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from components.errors import ComponentError
+from slipway.components.errors import ComponentError
 
 _SHOWN_COLUMNS = 5
 

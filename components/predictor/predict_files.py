@@ -19,11 +19,11 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
-from components.errors import ComponentError, SlipwayError
-from components.predictor.input_columns import InputError
-from components.saved_model.class_names import class_names
-from components.saved_model.loading import LoadedModel, WrongInputError
-from components.saved_model.signatures import SERVING_DEFAULT
+from slipway.components.errors import ComponentError, SlipwayError
+from slipway.components.predictor.input_columns import InputError
+from slipway.components.saved_model.class_names import class_names
+from slipway.components.saved_model.loading import LoadedModel, WrongInputError
+from slipway.components.saved_model.signatures import SERVING_DEFAULT
 
 BATCH_ROWS = 2048
 """Rows per model call: enough to make the call's own cost small, few enough to stay in caches."""

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from components.preflight.case import Finding
-from components.preflight.chips import GIB, YOURS
-from components.preflight.request import Answer, Question
-from components.preflight.roofline import Estimate
+from slipway.components.preflight.case import Finding
+from slipway.components.preflight.chips import GIB, YOURS
+from slipway.components.preflight.request import Answer, Question
+from slipway.components.preflight.roofline import Estimate
 
 
 @dataclass(frozen=True, kw_only=True)

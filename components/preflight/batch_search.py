@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from components.preflight.request import Compiled
+from slipway.components.preflight.request import Compiled
 
 CLOSE_ENOUGH = 1.1
 """The search ends where a batch that does not fit is at most this much above one that does."""

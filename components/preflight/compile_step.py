@@ -1,4 +1,4 @@
-"""The compiling process: `python -m components.preflight.compile_step question.json`.
+"""The compiling process: `python -m slipway.components.preflight.compile_step question.json`.
 
 It builds the user's model with Keras on JAX, traces Keras' own training step (forward, loss, gradients,
 optimizer, metrics), and compiles it for the devices of a TPU slice that libtpu describes. No TPU is needed,
@@ -17,10 +17,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from components.errors import SlipwayError
-from components.preflight.batch_search import largest_batch
-from components.preflight.hlo import collective_bytes
-from components.preflight.request import Answer, Compiled, Question, Slice
+from slipway.components.errors import SlipwayError
+from slipway.components.preflight.batch_search import largest_batch
+from slipway.components.preflight.hlo import collective_bytes
+from slipway.components.preflight.request import Answer, Compiled, Question, Slice
 
 FAST = {"exec_time_optimization_effort": -1.0}
 """Compiles large models faster, to programs that need more memory: for the search and a quick look."""
@@ -33,7 +33,9 @@ _UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 def main(arguments: list[str] | None = None) -> int:
     """Answers the question in a file; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m components.preflight.compile_step", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m slipway.components.preflight.compile_step", description=__doc__
+    )
     parser.add_argument("question", type=Path, help="a Question as JSON")
     options = parser.parse_args(arguments)
     question = Question.from_json(json.loads(options.question.read_text(encoding="utf-8")))
@@ -43,7 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
     except SlipwayError as error:
         answer = {"failed": error.message, "hint": error.hint}
     except Exception as error:  # the user's code may raise anything
-        from components.trainer.user_model import describe
+        from slipway.components.trainer.user_model import describe
 
         answer = {"failed": describe(error, question.model), "hint": ""}
     sys.stdout.write("\n" + json.dumps(answer) + "\n")
@@ -72,11 +74,11 @@ def answer_to(question: Question) -> Answer:
     """
     import keras
 
-    from components.errors import ComponentError
-    from components.preflight.shapes import callbacks_in, layers_of
-    from components.trainer.devices.tpu_model import require_tpu_model
-    from components.trainer.features import Feature
-    from components.trainer.user_model import build_model
+    from slipway.components.errors import ComponentError
+    from slipway.components.preflight.shapes import callbacks_in, layers_of
+    from slipway.components.trainer.devices.tpu_model import require_tpu_model
+    from slipway.components.trainer.features import Feature
+    from slipway.components.trainer.user_model import build_model
 
     began = time.monotonic()
     policy = "mixed_bfloat16" if question.precision == "auto" else question.precision
@@ -219,7 +221,7 @@ def topology_devices(wanted: Slice) -> Any:
     """
     from jax.experimental import topologies
 
-    from components.errors import ComponentError
+    from slipway.components.errors import ComponentError
 
     name = {"v7": "tpu7x"}.get(wanted.generation, wanted.generation)
     # Hosts of one chip and of eight; all others have four, which is what libtpu takes for granted.

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 
-from components.errors import ComponentError
-from components.preflight.request import Answer, Question
+from slipway.components.errors import ComponentError
+from slipway.components.preflight.request import Answer, Question
 
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
 WITH_LIBTPU = ".venv-tpu/bin/python"
@@ -81,7 +81,12 @@ def ask(
     with tempfile.TemporaryDirectory(prefix="preflight-") as folder:
         file = Path(folder, "question.json")
         file.write_text(json.dumps(question.to_json()), encoding="utf-8")
-        arguments = [str(PROJECT_ROOT / compiler), "-m", "components.preflight.compile_step", str(file)]
+        arguments = [
+            str(PROJECT_ROOT / compiler),
+            "-m",
+            "slipway.components.preflight.compile_step",
+            str(file),
+        ]
         try:
             done = subprocess.run(
                 arguments, capture_output=True, text=True, env=environment, timeout=limit_s, check=False

@@ -9,17 +9,17 @@ from tfx.dsl.component.experimental.decorators import component
 from tfx.dsl.io import fileio
 from tfx.types.standard_artifacts import Examples, ExampleStatistics, TransformGraph
 
-from components.data_profile.profile import split_rows
-from components.errors import GateStopError
-from components.preflight.advice import slice_lines
-from components.preflight.compiler import Unanswered, as_asked, ask, find_compiler
-from components.preflight.judge import Training, judge
-from components.preflight.request import Question
-from components.preflight.result import Preflight as Result
-from components.preflight.transformed import SCHEMA, SPLIT, features_in
-from components.trainer.own_fit import require_steps
-from components.trainer.user_model import source_root
-from schemas.artifacts import PreflightReport
+from slipway.components.data_profile.profile import split_rows
+from slipway.components.errors import GateStopError
+from slipway.components.preflight.advice import slice_lines
+from slipway.components.preflight.compiler import Unanswered, as_asked, ask, find_compiler
+from slipway.components.preflight.judge import Training, judge
+from slipway.components.preflight.request import Question
+from slipway.components.preflight.result import Preflight as Result
+from slipway.components.preflight.transformed import SCHEMA, SPLIT, features_in
+from slipway.components.trainer.own_fit import require_steps
+from slipway.components.trainer.user_model import source_root
+from slipway.schemas.artifacts import PreflightReport
 
 
 @component

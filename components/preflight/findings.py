@@ -3,12 +3,12 @@
 import re
 from collections.abc import Callable, Iterator
 
-from components.errors import ComponentError
-from components.preflight import place_rules
-from components.preflight.case import Case, Finding
-from components.preflight.chips import CHIPS, GIB
-from components.preflight.padding import wastes
-from components.trainer.global_batch import padding_advice, require_divisible
+from slipway.components.errors import ComponentError
+from slipway.components.preflight import place_rules
+from slipway.components.preflight.case import Case, Finding
+from slipway.components.preflight.chips import CHIPS, GIB
+from slipway.components.preflight.padding import wastes
+from slipway.components.trainer.global_batch import padding_advice, require_divisible
 
 DISPATCH_S = 1e-4
 """Below this, calling the compiled step from Python takes longer than the step: an order of magnitude."""

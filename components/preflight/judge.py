@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from components.preflight.advice import SliceVerdict
-from components.preflight.case import Case
-from components.preflight.chips import CHIPS, Price
-from components.preflight.findings import findings
-from components.preflight.request import Answer, Question
-from components.preflight.roofline import estimate
+from slipway.components.preflight.advice import SliceVerdict
+from slipway.components.preflight.case import Case
+from slipway.components.preflight.chips import CHIPS, Price
+from slipway.components.preflight.findings import findings
+from slipway.components.preflight.request import Answer, Question
+from slipway.components.preflight.roofline import estimate
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,8 +10,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from components.preflight.request import Layer
-from components.trainer.global_batch import LANES, SUBLANES
+from slipway.components.preflight.request import Layer
+from slipway.components.trainer.global_batch import LANES, SUBLANES
 
 WORTH_TELLING = 0.2
 """Layers that waste a smaller share of their operations are not reported."""

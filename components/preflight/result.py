@@ -7,8 +7,8 @@ node; docs/tpu.md explains its keys. `FORMAT` changes where a key gets another m
 from dataclasses import dataclass
 from typing import Any
 
-from components.preflight import advice
-from components.preflight.case import STOPPING, Finding
+from slipway.components.preflight import advice
+from slipway.components.preflight.case import STOPPING, Finding
 
 FORMAT = 1
 WARNING = (

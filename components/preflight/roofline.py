@@ -8,8 +8,8 @@ hardware has told us.
 from dataclasses import dataclass
 from typing import Literal
 
-from components.preflight.chips import Chip, Price
-from components.preflight.request import Compiled, Slice
+from slipway.components.preflight.chips import Chip, Price
+from slipway.components.preflight.request import Compiled, Slice
 
 Bound = Literal["compute", "memory", "communication"]
 

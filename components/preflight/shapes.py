@@ -6,7 +6,7 @@ from typing import Any
 
 import keras
 
-from components.preflight.request import Layer
+from slipway.components.preflight.request import Layer
 
 CALLBACKS = ("pure_callback", "io_callback", "debug_callback", "debug_print")
 """JAX primitives that call back to the host in the middle of a step."""

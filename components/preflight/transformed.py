@@ -7,7 +7,7 @@ from typing import Any
 from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import schema_pb2
 
-from components.trainer.transformed_features import features_of
+from slipway.components.trainer.transformed_features import features_of
 
 SCHEMA = "transformed_metadata/schema.pbtxt"
 """Of the transformed examples, in Transform's graph."""

@@ -5,8 +5,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from components.errors import ComponentError
-from components.pusher.versions import GS
+from slipway.components.errors import ComponentError
+from slipway.components.pusher.versions import GS
 
 
 @contextlib.contextmanager
@@ -22,7 +22,7 @@ def on_this_machine(uri: str) -> Iterator[Path]:
     if not uri.startswith(GS):
         yield Path(uri)
         return
-    from components.pusher.bucket import Folder
+    from slipway.components.pusher.bucket import Folder
 
     with tempfile.TemporaryDirectory(prefix="slipway-artifact-") as name:
         target = Path(name).resolve()

@@ -16,9 +16,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from components.errors import ComponentError
-from components.pusher.manifest import opened
-from components.pusher.versions import GS
+from slipway.components.errors import ComponentError
+from slipway.components.pusher.manifest import opened
+from slipway.components.pusher.versions import GS
 
 if TYPE_CHECKING:
     from google.cloud.storage import Blob
@@ -31,7 +31,7 @@ FIRST_DELAY_S = 0.3
 """The longest wait before the first retry; it doubles with each."""
 
 PROCESS = "slipway-process"
-"""The label of an object that says whose it is, see `components.pusher.owner`."""
+"""The label of an object that says whose it is, see `slipway.components.pusher.owner`."""
 EMPTY_CRC32C = "AAAAAA=="
 """Of an object that is only a mark."""
 

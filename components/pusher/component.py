@@ -16,17 +16,23 @@ from tfx.types.standard_artifacts import (
 )
 from tfx.utils.path_utils import serving_model_path
 
-from components.errors import ComponentError
-from components.pusher.artifact_folder import on_this_machine
-from components.pusher.destination import deployment_at, push
-from components.pusher.endpoint import EndpointSettings
-from components.pusher.hook import run_hook
-from components.pusher.provenance import provenance, read_data, read_exports, read_schema, read_verdict
-from components.pusher.shelf import thin_out
-from components.saved_model.digest import PROPERTY, require_unchanged
-from components.saved_model.digest_files import exported_digest, model_digest
-from components.saved_model.reading import read_signatures
-from schemas.artifacts import DataVerdict, Quarantine
+from slipway.components.errors import ComponentError
+from slipway.components.pusher.artifact_folder import on_this_machine
+from slipway.components.pusher.destination import deployment_at, push
+from slipway.components.pusher.endpoint import EndpointSettings
+from slipway.components.pusher.hook import run_hook
+from slipway.components.pusher.provenance import (
+    provenance,
+    read_data,
+    read_exports,
+    read_schema,
+    read_verdict,
+)
+from slipway.components.pusher.shelf import thin_out
+from slipway.components.saved_model.digest import PROPERTY, require_unchanged
+from slipway.components.saved_model.digest_files import exported_digest, model_digest
+from slipway.components.saved_model.reading import read_signatures
+from slipway.schemas.artifacts import DataVerdict, Quarantine
 
 _log = logging.getLogger(__name__)
 
@@ -58,7 +64,7 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
             `pushed_destination` (the version's directory or gs:// address) and `pushed_version`. Nothing is
             copied into it.
         base: the directory or gs:// folder that a model server watches.
-        about: what the workload says of itself, see `components.pusher.provenance`.
+        about: what the workload says of itself, see `slipway.components.pusher.provenance`.
         quarantine: beside the examples, with the digest of the data; None where they come from elsewhere.
         data_verdict: the data gate's; None where no gate judged the data.
         infra_blessing: an InfraValidator's answer about this model; None where none was asked.

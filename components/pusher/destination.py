@@ -5,18 +5,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from components.pusher.endpoint import EndpointSettings
-from components.pusher.publish import publish
-from components.pusher.versions import GS, Published
+from slipway.components.pusher.endpoint import EndpointSettings
+from slipway.components.pusher.publish import publish
+from slipway.components.pusher.versions import GS, Published
 
 if TYPE_CHECKING:
-    from components.pusher.vertex_endpoint import VertexEndpoint
+    from slipway.components.pusher.vertex_endpoint import VertexEndpoint
 
 
 def push(model_folder: Path, *, base: str, papers: Mapping[str, Any] | None = None) -> Published:
     """Publishes a model to `base`, as `publish` or `publish_to_bucket` says."""
     if base.startswith(GS):
-        from components.pusher.publish_to_bucket import publish_to_bucket
+        from slipway.components.pusher.publish_to_bucket import publish_to_bucket
 
         return publish_to_bucket(model_folder, base=base, papers=papers)
     return publish(model_folder, base=Path(base), papers=papers)
@@ -50,6 +50,6 @@ def deployment_at(settings: EndpointSettings | None) -> "VertexEndpoint | None":
     """
     if settings is None:
         return None
-    from components.pusher.vertex_endpoint import VertexEndpoint
+    from slipway.components.pusher.vertex_endpoint import VertexEndpoint
 
     return VertexEndpoint(settings)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-from components.pusher.versions import Published
+from slipway.components.pusher.versions import Published
 
 ALL_TRAFFIC = 100
 """The shares of an endpoint's models add up to it, in percent."""

@@ -4,8 +4,8 @@ import os
 import subprocess
 from collections.abc import Mapping, Sequence
 
-from components.errors import ComponentError
-from components.pusher.versions import Published
+from slipway.components.errors import ComponentError
+from slipway.components.pusher.versions import Published
 
 LIMIT_S = 600.0
 """How long the command may take."""

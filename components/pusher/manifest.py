@@ -9,8 +9,8 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any, Self
 
-from components.errors import ComponentError
-from components.saved_model.digest import CARD, MANIFEST, PICTURE, combined_digest
+from slipway.components.errors import ComponentError
+from slipway.components.saved_model.digest import CARD, MANIFEST, PICTURE, combined_digest
 
 SAVED_MODEL = "saved_model.pb"
 """The file that makes a folder a model: with it a server begins to load."""
@@ -35,7 +35,8 @@ class Manifest:
 
     Attributes:
         files: every file of the version but the manifest, by path in it.
-        papers: where the model comes from and how good it is, plain data; see `components.pusher.papers`.
+        papers: where the model comes from and how good it is, plain data; see
+            `slipway.components.pusher.papers`.
     """
 
     files: Mapping[str, FileEntry]

@@ -8,8 +8,8 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from components.pusher.slice_chart import numbers, plain, slice_chart
-from components.saved_model.digest import PICTURE
+from slipway.components.pusher.slice_chart import numbers, plain, slice_chart
+from slipway.components.saved_model.digest import PICTURE
 
 _EXAMPLE_CELLS = 16
 _SHOWN_FINDINGS = 20
@@ -21,7 +21,8 @@ def model_card(papers: Mapping[str, Any]) -> str:
     """The card as Markdown: purpose, data, metrics by slice with a picture, limits, how to call the model.
 
     Args:
-        papers: as `components.pusher.provenance` gives them; sections without anything to say are left out.
+        papers: as `slipway.components.pusher.provenance` gives them; sections without anything to say are
+            left out.
     """
     sections = (
         _purpose(papers),

@@ -4,11 +4,11 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from components.errors import ComponentError
-from components.pusher.manifest import FileEntry, Manifest
-from components.pusher.model_card import model_card
-from components.pusher.slice_chart import slice_chart
-from components.saved_model.digest import CARD, MANIFEST, PICTURE
+from slipway.components.errors import ComponentError
+from slipway.components.pusher.manifest import FileEntry, Manifest
+from slipway.components.pusher.model_card import model_card
+from slipway.components.pusher.slice_chart import slice_chart
+from slipway.components.saved_model.digest import CARD, MANIFEST, PICTURE
 
 
 def sealed(entries: Mapping[str, FileEntry], papers: Mapping[str, Any] | None) -> dict[str, bytes]:
@@ -16,7 +16,7 @@ def sealed(entries: Mapping[str, FileEntry], papers: Mapping[str, Any] | None) -
 
     Args:
         entries: the model's files.
-        papers: where the model comes from and how good it is (`components.pusher.origin`); None: the
+        papers: where the model comes from and how good it is (`slipway.components.pusher.origin`); None: the
             version gets a manifest and no card.
 
     Raises:

@@ -18,8 +18,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from components.errors import ComponentError
-from components.pusher.manifest import (
+from slipway.components.errors import ComponentError
+from slipway.components.pusher.manifest import (
     FileEntry,
     holds,
     model_contents,
@@ -28,8 +28,8 @@ from components.pusher.manifest import (
     sha256,
     verify,
 )
-from components.pusher.papers import sealed
-from components.pusher.versions import Published, next_version, version_number
+from slipway.components.pusher.papers import sealed
+from slipway.components.pusher.versions import Published, next_version, version_number
 
 LOCK_WAIT_S = 600.0
 """How long to wait for another publisher of the same base: longer than copying any model should take."""
@@ -59,7 +59,7 @@ def publish(model_folder: Path, *, base: Path, papers: Mapping[str, Any] | None 
         model_folder: a SavedModel: regular files and folders only. The papers of an earlier push at its top
             are written anew.
         base: the folder of the versions; made with its parents if need be.
-        papers: see `components.pusher.papers.sealed`.
+        papers: see `slipway.components.pusher.papers.sealed`.
 
     Raises:
         ComponentError: `model_folder` is no SavedModel or holds a link; `base` is a file, full or not

@@ -2,8 +2,9 @@
 
 <base>/<version>/                 TF Serving's layout; complete with `saved_model.pb`, the last file to come
 <base>/.claims/<version>          a number is given out once, for ever: one version has one publisher
-<base>/.pushing/<model>           publishers of one model take turns, see `components.pusher.model_lock`
-<base>/.staging/<version>/...     `saved_model.pb`, copied into place by the store if it is still the same
+<base>/.pushing/<model>           publishers of one model take turns, see
+`slipway.components.pusher.model_lock` <base>/.staging/<version>/...     `saved_model.pb`, copied into place
+by the store if it is still the same
 
 That condition keeps a publisher that was taken for dead from completing a version: whoever cleans up first
 puts a tombstone in the place of the staged file, and then looks whether the version is complete.
@@ -21,9 +22,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from components.errors import ComponentError
-from components.pusher.bucket import EMPTY_CRC32C, PROCESS, Folder, Stored, TakenError, crc32c_of
-from components.pusher.manifest import (
+from slipway.components.errors import ComponentError
+from slipway.components.pusher.bucket import EMPTY_CRC32C, PROCESS, Folder, Stored, TakenError, crc32c_of
+from slipway.components.pusher.manifest import (
     NO_MANIFEST,
     SAVED_MODEL,
     FileEntry,
@@ -33,11 +34,11 @@ from components.pusher.manifest import (
     model_contents,
     sha256,
 )
-from components.pusher.model_lock import model_locked, remove_dead_locks
-from components.pusher.owner import is_gone, this_process
-from components.pusher.papers import sealed
-from components.pusher.versions import Published, next_version, version_number
-from components.saved_model.digest import MANIFEST
+from slipway.components.pusher.model_lock import model_locked, remove_dead_locks
+from slipway.components.pusher.owner import is_gone, this_process
+from slipway.components.pusher.papers import sealed
+from slipway.components.pusher.versions import Published, next_version, version_number
+from slipway.components.saved_model.digest import MANIFEST
 
 DEAD_AFTER = timedelta(hours=1)
 """A publisher elsewhere that wrote nothing for this long is considered dead."""
@@ -69,7 +70,7 @@ def publish_to_bucket(model_folder: Path, *, base: str, papers: Mapping[str, Any
         model_folder: a SavedModel: regular files and folders only. Empty folders are left out, and so are the
             papers of an earlier push.
         base: gs://BUCKET/FOLDER of the versions; the bucket must exist.
-        papers: see `components.pusher.papers.sealed`.
+        papers: see `slipway.components.pusher.papers.sealed`.
 
     Raises:
         ComponentError: `model_folder` is no SavedModel or holds a link; the bucket is missing, denied or does

@@ -8,12 +8,12 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
-from components.errors import ComponentError
-from components.pusher import manifest as manifests
-from components.pusher.manifest import SAVED_MODEL, Manifest, read_manifest
-from components.pusher.publish import remove_version
-from components.pusher.versions import GS, version_number
-from components.saved_model.digest import MANIFEST
+from slipway.components.errors import ComponentError
+from slipway.components.pusher import manifest as manifests
+from slipway.components.pusher.manifest import SAVED_MODEL, Manifest, read_manifest
+from slipway.components.pusher.publish import remove_version
+from slipway.components.pusher.versions import GS, version_number
+from slipway.components.saved_model.digest import MANIFEST
 
 _log = logging.getLogger(__name__)
 
@@ -117,30 +117,30 @@ class _Directory:
 
 class _Bucket:
     def __init__(self, base: str) -> None:
-        from components.pusher.bucket import Folder
+        from slipway.components.pusher.bucket import Folder
 
         self._folder = Folder(base)
         self.base = self._folder.address
 
     def numbers(self) -> list[int]:
-        from components.pusher.publish_to_bucket import complete_versions
+        from slipway.components.pusher.publish_to_bucket import complete_versions
 
         return complete_versions(self._folder.list())
 
     def manifest(self, version: int) -> Manifest | None:
-        from components.pusher.publish_to_bucket import manifest_of
+        from slipway.components.pusher.publish_to_bucket import manifest_of
 
         stored = self._folder.find(f"{version}/{MANIFEST}")
         return manifest_of(self._folder, {MANIFEST: stored} if stored else {})
 
     def problem(self, version: int) -> str:
-        from components.pusher.publish_to_bucket import verify_in_bucket
+        from slipway.components.pusher.publish_to_bucket import verify_in_bucket
 
         return verify_in_bucket(self._folder, version)
 
     @contextlib.contextmanager
     def fetched(self, version: int) -> Iterator[Path]:
-        from components.pusher.publish_to_bucket import files_of
+        from slipway.components.pusher.publish_to_bucket import files_of
 
         with tempfile.TemporaryDirectory(prefix="slipway-version-") as folder:
             target = Path(folder, str(version))
@@ -154,6 +154,6 @@ class _Bucket:
             yield target
 
     def remove(self, version: int) -> None:
-        from components.pusher.publish_to_bucket import remove_version as remove_from_bucket
+        from slipway.components.pusher.publish_to_bucket import remove_version as remove_from_bucket
 
         remove_from_bucket(self._folder, version)

@@ -82,7 +82,7 @@ def slice_chart(papers: Mapping[str, Any]) -> SliceChart | None:
     """The first metric that is no count, by slice; None where fewer than two slices have it.
 
     Args:
-        papers: `metrics` overall and `slices` by name, as `components.pusher.provenance` gives them.
+        papers: `metrics` overall and `slices` by name, as `slipway.components.pusher.provenance` gives them.
     """
     metric = next((name for name in numbers(papers.get("metrics")) if name != "example_count"), "")
     slices = papers.get("slices")

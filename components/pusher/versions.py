@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from components.errors import ComponentError
+from slipway.components.errors import ComponentError
 
 GS = "gs://"
 # TF Serving keeps a version as a signed 64-bit integer and passes over longer names.

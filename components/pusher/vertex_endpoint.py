@@ -10,16 +10,16 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from components.errors import ComponentError
-from components.google_credentials import find_credentials
-from components.pusher.endpoint import (
+from slipway.components.errors import ComponentError
+from slipway.components.google_credentials import find_credentials
+from slipway.components.pusher.endpoint import (
     EndpointSettings,
     deploy_request,
     is_ours,
     model_id,
     upload_request,
 )
-from components.pusher.versions import Published
+from slipway.components.pusher.versions import Published
 
 UPLOAD_S = 1800.0
 """How long the service may take to upload a model."""

@@ -14,9 +14,9 @@ from tfx.dsl.io import fileio
 from tfx.types import artifact_utils
 from tfx.types.standard_artifacts import Examples, TransformGraph
 
-from components import progress
-from components.reference_models.fit import Table, answers_of
-from schemas.artifacts import ReferenceReport
+from slipway.components import progress
+from slipway.components.reference_models.fit import Table, answers_of
+from slipway.schemas.artifacts import ReferenceReport
 
 MAX_ROWS = 50_000
 """Rows of each split that are read at most; a reference needs no more, and must not outlast the network."""

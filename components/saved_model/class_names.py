@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from components.saved_model.signatures import Signature
+from slipway.components.saved_model.signatures import Signature
 
 # As Keras' and TFMA's binary accuracy have it: at one half exactly, it is the first class.
 _HALF = 0.5

@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 
-from components.errors import ComponentError
+from slipway.components.errors import ComponentError
 
 MANIFEST = "manifest.json"
 """The file, at the top of each pushed version, that lists its files and says where they come from."""

@@ -5,8 +5,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from components.saved_model.digest import combined_digest
-from components.saved_model.quiet_tensorflow import import_tensorflow
+from slipway.components.saved_model.digest import combined_digest
+from slipway.components.saved_model.quiet_tensorflow import import_tensorflow
 
 EXPORTED = "model.sha256"
 """In the folder of a Model artifact, beside the SavedModel: its digest when it was exported."""

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from components.accelerators import share_gpus
+from slipway.components.accelerators import share_gpus
 
 
 def import_tensorflow() -> Any:

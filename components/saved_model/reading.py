@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from components.saved_model.input_names import traced_name
-from components.saved_model.quiet_tensorflow import import_tensorflow
-from components.saved_model.signatures import Signature, TensorInfo
+from slipway.components.saved_model.input_names import traced_name
+from slipway.components.saved_model.quiet_tensorflow import import_tensorflow
+from slipway.components.saved_model.signatures import Signature, TensorInfo
 
 _SERVE_TAG = "serve"
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from components.errors import ComponentError
-from components.saved_model.class_names import classes_of
-from components.saved_model.loading import LoadedModel
+from slipway.components.errors import ComponentError
+from slipway.components.saved_model.class_names import classes_of
+from slipway.components.saved_model.loading import LoadedModel
 
 POLL_S = 2.0
 """How often to look for a newer version."""
@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 
 class Papers(Protocol):
-    """A version's manifest, as in `components.pusher.manifest`."""
+    """A version's manifest, as in `slipway.components.pusher.manifest`."""
 
     @property
     def papers(self) -> Mapping[str, Any]:
@@ -30,7 +30,7 @@ class Papers(Protocol):
 
 
 class Versions(Protocol):
-    """The versions of a base, as `components.pusher.shelf` gives them."""
+    """The versions of a base, as `slipway.components.pusher.shelf` gives them."""
 
     base: str
 

@@ -13,15 +13,15 @@ from typing import Any
 
 import orjson
 
-from components.errors import ComponentError
-from components.saved_model.class_names import class_names, names_classes
-from components.saved_model.loading import WrongInputError
-from components.serving.live_model import LiveModel, Served
-from components.serving.places import Places
-from components.serving.received import HeaderLines, PatientSocket
-from components.serving.request_json import read_json, refuse_overflow
-from components.serving.routes import Route, metadata_document, route, status_document
-from components.serving.tensors import RequestError, answer, parse_request
+from slipway.components.errors import ComponentError
+from slipway.components.saved_model.class_names import class_names, names_classes
+from slipway.components.saved_model.loading import WrongInputError
+from slipway.components.serving.live_model import LiveModel, Served
+from slipway.components.serving.places import Places
+from slipway.components.serving.received import HeaderLines, PatientSocket
+from slipway.components.serving.request_json import read_json, refuse_overflow
+from slipway.components.serving.routes import Route, metadata_document, route, status_document
+from slipway.components.serving.tensors import RequestError, answer, parse_request
 
 MAX_BODY_BYTES = 8 * 2**20
 """The largest request that is read."""

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from components.image_sizes import GIF_BEGIN, JPEG_BEGIN, PNG_BEGIN, decoded_pixels
-from components.saved_model.signatures import SERVING_DEFAULT, Signature, TensorInfo
+from slipway.components.image_sizes import GIF_BEGIN, JPEG_BEGIN, PNG_BEGIN, decoded_pixels
+from slipway.components.saved_model.signatures import SERVING_DEFAULT, Signature, TensorInfo
 
 Array = npt.NDArray[Any]
 
@@ -26,7 +26,7 @@ _MOST_IMAGES = 64
 """Images in one cell, as in a tf.Example."""
 _MOST_TEXT = 100
 """Characters of a request's own text that an error repeats."""
-# As components.trainer.saved_model_export reads them.
+# As slipway.components.trainer.saved_model_export reads them.
 _EMPTY_CELLS = {"float": "NaN", "double": "NaN", "half": "NaN", "int64": str(-(2**63)), "string": '""'}
 _FLOATS: Mapping[str, str] = {"float": "float32", "double": "float64", "half": "float16"}
 

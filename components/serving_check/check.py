@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from components.serving_check.clean_process import ask_in_clean_process
-from components.serving_check.parity import difference, feature_differences
-from components.serving_check.perturbations import perturbations
-from components.serving_check.requests import only_columns, perturbed, write_rows
-from components.serving_check.training_side import TrainingAnswers, TrainingSide
+from slipway.components.serving_check.clean_process import ask_in_clean_process
+from slipway.components.serving_check.parity import difference, feature_differences
+from slipway.components.serving_check.perturbations import perturbations
+from slipway.components.serving_check.requests import only_columns, perturbed, write_rows
+from slipway.components.serving_check.training_side import TrainingAnswers, TrainingSide
 
 SIGNATURES = ("serving_default", "serve_raw", "transform_features")
 """The signatures every exported model has; see components/trainer/saved_model_export.py."""

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from components.accelerators import HIDDEN
-from components.event_lines import read_event
-from components.python_process import ending
+from slipway.components.accelerators import HIDDEN
+from slipway.components.event_lines import read_event
+from slipway.components.python_process import ending
 
 CLIENT = Path(__file__).with_name("client.py")
 # What a process needs to start at all, to find the machine's libraries, and to be found: by the last one the

@@ -12,13 +12,13 @@ from tfx.types.standard_artifacts import Examples, Model, ModelRun, Schema, Tran
 from tfx.utils import io_utils
 from tfx.utils.path_utils import serving_model_path
 
-from components.accelerators import keep_to_cpu
-from components.saved_model.digest import PROPERTY
-from components.saved_model.digest_files import model_digest
-from components.serving_check.check import check_served_model
-from components.serving_check.requests import read_rows
-from components.serving_check.training_side import TrainingSide
-from schemas.artifacts import ServingReport
+from slipway.components.accelerators import keep_to_cpu
+from slipway.components.saved_model.digest import PROPERTY
+from slipway.components.saved_model.digest_files import model_digest
+from slipway.components.serving_check.check import check_served_model
+from slipway.components.serving_check.requests import read_rows
+from slipway.components.serving_check.training_side import TrainingSide
+from slipway.schemas.artifacts import ServingReport
 
 
 @component

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from components.errors import ComponentError
-from components.serving_check.perturbations import Perturbation
+from slipway.components.errors import ComponentError
+from slipway.components.serving_check.perturbations import Perturbation
 
 
 def read_rows(files: Iterable[str], *, rows: int, seed: int = 1) -> list[bytes]:

@@ -13,10 +13,10 @@ import tensorflow_transform as tft
 from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import schema_pb2
 
-from components.serving_check.perturbations import Column, Kind
-from components.trainer.model_run import load_trained_model
-from components.trainer.pixels import model_input
-from components.trainer.run_fn import serving_columns
+from slipway.components.serving_check.perturbations import Column, Kind
+from slipway.components.trainer.model_run import load_trained_model
+from slipway.components.trainer.pixels import model_input
+from slipway.components.trainer.run_fn import serving_columns
 
 _KINDS: dict[Any, Kind] = {tf.string: "text", tf.int64: "integer", tf.float32: "number"}
 

@@ -18,8 +18,8 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from components.errors import ComponentError
-from components.trainer.checkpoint_storage import Storage
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.checkpoint_storage import Storage
 
 KEPT_CHECKPOINTS = 2
 """The newest one, and the one before in case that is damaged."""

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
-from components import kept_state
-from components.trainer.job import TrainingJob
+from slipway.components import kept_state
+from slipway.components.trainer.job import TrainingJob
 
 _UNFINISHED = "unfinished."
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import keras
 
-from components.errors import ComponentError
-from components.trainer.devices.devices import Devices
-from components.trainer.global_batch import choose_steps_per_execution
-from components.trainer.learning_rate import inner_optimizer
-from components.trainer.settings.step import StepSettings
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.devices.devices import Devices
+from slipway.components.trainer.global_batch import choose_steps_per_execution
+from slipway.components.trainer.learning_rate import inner_optimizer
+from slipway.components.trainer.settings.step import StepSettings
 
 _FLOPS_PER_SECOND = {"cpu": 5e9, "gpu": 2e12, "tpu": 5e12}
 """What a training surely reaches; only the order of magnitude matters for `estimate_step_s`."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from components.errors import ComponentError
+from slipway.components.errors import ComponentError
 
 Dtype = Literal["float32", "int64", "uint8"]
 _MODEL_DTYPES = {"float32": "float32", "int64": "int32", "uint8": "uint8"}

@@ -3,7 +3,7 @@
 import math
 from typing import Literal
 
-from components.errors import ComponentError
+from slipway.components.errors import ComponentError
 
 LANES, SUBLANES = 128, 8
 """A TPU's registers hold 8 x 128 values; the compiler pads every other shape up to that.

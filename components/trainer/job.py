@@ -10,17 +10,17 @@ from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from components.errors import ComponentError
-from components.settings import broken_rule, setting
-from components.trainer.features import Feature
-from components.trainer.settings.blow_up import BlowUpSettings
-from components.trainer.settings.checkpoint import CheckpointSettings
-from components.trainer.settings.compute import ComputeSettings
-from components.trainer.settings.early_stopping import EarlyStoppingSettings
-from components.trainer.settings.group import SettingsGroup
-from components.trainer.settings.input import InputSettings
-from components.trainer.settings.step import LearningRateSettings, StepSettings
-from components.trainer.settings.watch import WatchSettings
+from slipway.components.errors import ComponentError
+from slipway.components.settings import broken_rule, setting
+from slipway.components.trainer.features import Feature
+from slipway.components.trainer.settings.blow_up import BlowUpSettings
+from slipway.components.trainer.settings.checkpoint import CheckpointSettings
+from slipway.components.trainer.settings.compute import ComputeSettings
+from slipway.components.trainer.settings.early_stopping import EarlyStoppingSettings
+from slipway.components.trainer.settings.group import SettingsGroup
+from slipway.components.trainer.settings.input import InputSettings
+from slipway.components.trainer.settings.step import LearningRateSettings, StepSettings
+from slipway.components.trainer.settings.watch import WatchSettings
 
 JOB_FILE = "job.json"
 WEIGHTS_FILE = "model.weights.h5"

@@ -8,14 +8,14 @@ from typing import Any
 import numpy.typing as npt
 import tensorflow as tf
 
-from components.errors import ComponentError
-from components.trainer.input.parsing import parsed, records_of_all, split_label
-from components.trainer.job import GROUPS, TrainingJob
-from components.trainer.settings.compute import ComputeSettings
-from components.trainer.settings.group import SettingsGroup
-from components.trainer.settings.step import StepSettings
-from components.trainer.settings.watch import WatchSettings
-from components.trainer.transformed_features import features_of
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.input.parsing import parsed, records_of_all, split_label
+from slipway.components.trainer.job import GROUPS, TrainingJob
+from slipway.components.trainer.settings.compute import ComputeSettings
+from slipway.components.trainer.settings.group import SettingsGroup
+from slipway.components.trainer.settings.step import StepSettings
+from slipway.components.trainer.settings.watch import WatchSettings
+from slipway.components.trainer.transformed_features import features_of
 
 SETTINGS = frozenset(
     {

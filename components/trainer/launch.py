@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from components import kept_state, progress
-from components.event_lines import read_event
-from components.trainer.job import JOB_FILE, TrainingJob
-from components.trainer.own_fit import has_own_fit, require_cpu
-from components.trainer.remote.vertex import POLL_S, VertexTraining
-from components.trainer.training_process import TrainingPreemptedError, TrainingProcess
-from components.trainer.user_model import source_root
+from slipway.components import kept_state, progress
+from slipway.components.event_lines import read_event
+from slipway.components.trainer.job import JOB_FILE, TrainingJob
+from slipway.components.trainer.own_fit import has_own_fit, require_cpu
+from slipway.components.trainer.remote.vertex import POLL_S, VertexTraining
+from slipway.components.trainer.training_process import TrainingPreemptedError, TrainingProcess
+from slipway.components.trainer.user_model import source_root
 
 RESTARTS_WITHOUT_PROGRESS = 3
 """How often a training that was told to end is started again from the same step."""

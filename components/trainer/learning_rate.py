@@ -4,8 +4,8 @@ from typing import Any
 
 import keras
 
-from components.trainer.global_batch import learning_rate_factor
-from components.trainer.settings.step import LearningRateSettings
+from slipway.components.trainer.global_batch import learning_rate_factor
+from slipway.components.trainer.settings.step import LearningRateSettings
 
 
 def scale_learning_rate(

@@ -19,9 +19,9 @@ import numpy.typing as npt
 import tensorflow as tf
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
-from components.errors import ComponentError
-from components.trainer.features import Feature
-from components.trainer.settings.export import ExportKind
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.features import Feature
+from slipway.components.trainer.settings.export import ExportKind
 
 REPORT_FILE = "exports.json"
 CALIBRATION_ROWS = 500

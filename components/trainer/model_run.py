@@ -7,8 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from components.trainer.job import JOB_FILE, WEIGHTS_FILE, TrainingJob
-from components.trainer.user_model import build_model
+from slipway.components.trainer.job import JOB_FILE, WEIGHTS_FILE, TrainingJob
+from slipway.components.trainer.user_model import build_model
 
 
 def load_trained_model(model_run: str) -> tuple[TrainingJob, Any]:

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy.typing as npt
 
-from components.errors import ComponentError
-from components.event_lines import emit
-from components.trainer.features import Feature
-from components.trainer.job import TrainingJob
-from components.trainer.user_model import build_model, source_file
+from slipway.components.errors import ComponentError
+from slipway.components.event_lines import emit
+from slipway.components.trainer.features import Feature
+from slipway.components.trainer.job import TrainingJob
+from slipway.components.trainer.user_model import build_model, source_file
 
 OWN_FIT = "fit"
 OwnFit = Callable[[Any, "Rows", Mapping[str, Any]], None]
@@ -127,8 +127,8 @@ def fit_at_once(job: TrainingJob) -> tuple[Any, dict[str, Any], list[dict[str, f
         ComponentError: the settings, the data or the model do not allow it.
         Exception: what the user's code raises.
     """
-    from components.trainer.devices.opening import open_devices
-    from components.trainer.result import summarise_fit
+    from slipway.components.trainer.devices.opening import open_devices
+    from slipway.components.trainer.result import summarise_fit
 
     began = time.monotonic()
     # OpenMP's threads spin while they wait, and take the processor from those that they wait for where
@@ -175,8 +175,8 @@ def fit_at_once(job: TrainingJob) -> tuple[Any, dict[str, Any], list[dict[str, f
 
 
 def _rows(job: TrainingJob, files: tuple[str, ...]) -> Any:
-    from components.trainer.input.arrays import load_rows
-    from components.trainer.input.plan import MEMORY_SHARE, available_memory_bytes
+    from slipway.components.trainer.input.arrays import load_rows
+    from slipway.components.trainer.input.plan import MEMORY_SHARE, available_memory_bytes
 
     limit = round(available_memory_bytes() * MEMORY_SHARE)
     rows = load_rows(files, job.features, limit_bytes=limit)
@@ -190,7 +190,7 @@ def _rows(job: TrainingJob, files: tuple[str, ...]) -> Any:
 
 
 def _metrics(model: Any, job: TrainingJob, rows: Any) -> dict[str, float]:
-    from components.trainer.input.arrays import eval_batches
+    from slipway.components.trainer.input.arrays import eval_batches
 
     batches = eval_batches(rows, label=job.label, batch_size=max(job.batch_size, 1024))
     found = model.evaluate(batches, verbose=0, return_dict=True)

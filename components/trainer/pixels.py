@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from components.trainer.features import Feature
+from slipway.components.trainer.features import Feature
 
 _BEGINNINGS = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"GIF8", b"BM")
 """The first bytes of JPEG, PNG, GIF and BMP, the formats that TensorFlow decodes."""

@@ -4,10 +4,10 @@ import os
 import time
 from typing import Any
 
-from components.trainer.checkpoint import Attempts, Checkpoint
-from components.trainer.job import TrainingJob
-from components.trainer.resource_usage import usage
-from components.trainer.verdict import Measured, verdict
+from slipway.components.trainer.checkpoint import Attempts, Checkpoint
+from slipway.components.trainer.job import TrainingJob
+from slipway.components.trainer.resource_usage import usage
+from slipway.components.trainer.verdict import Measured, verdict
 
 
 def summarise(

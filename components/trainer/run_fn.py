@@ -1,4 +1,4 @@
-"""What the stock TFX Trainer calls: `run_fn='components.trainer.run_fn.run_fn'`.
+"""What the stock TFX Trainer calls: `run_fn='slipway.components.trainer.run_fn.run_fn'`.
 
 Lays out the training job, has a process of its own carry it out, and exports the SavedModel from the weights
 that come back.
@@ -16,18 +16,18 @@ import tensorflow_transform as tft
 from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import schema_pb2
 
-from components import progress
-from components.accelerators import keep_to_cpu
-from components.errors import ComponentError
-from components.saved_model.digest_files import keep_digest
-from components.trainer.checkpoint_storage import checkpoint_dir, forget_checkpoints
-from components.trainer.job import HISTORY_FILE, JOB_FILE, RESULT_FILE, WEIGHTS_FILE, TrainingJob
-from components.trainer.job_layout import first_rows, lay_out, read_settings, tuned_values
-from components.trainer.launch import Elsewhere, launch
-from components.trainer.model_run import load_weights
-from components.trainer.saved_model_export import ServedModel, require_tensorflow_backend
-from components.trainer.settings.export import ExportKind
-from components.trainer.user_model import build_model, describe
+from slipway.components import progress
+from slipway.components.accelerators import keep_to_cpu
+from slipway.components.errors import ComponentError
+from slipway.components.saved_model.digest_files import keep_digest
+from slipway.components.trainer.checkpoint_storage import checkpoint_dir, forget_checkpoints
+from slipway.components.trainer.job import HISTORY_FILE, JOB_FILE, RESULT_FILE, WEIGHTS_FILE, TrainingJob
+from slipway.components.trainer.job_layout import first_rows, lay_out, read_settings, tuned_values
+from slipway.components.trainer.launch import Elsewhere, launch
+from slipway.components.trainer.model_run import load_weights
+from slipway.components.trainer.saved_model_export import ServedModel, require_tensorflow_backend
+from slipway.components.trainer.settings.export import ExportKind
+from slipway.components.trainer.user_model import build_model, describe
 
 SERVING_ENVIRONMENT = "SERVING"
 LOG_FOLDER = "tensorboard"
@@ -104,7 +104,12 @@ def _write_exports(
     """
     if not kinds:
         return []
-    from components.trainer.litert_export import CALIBRATION_ROWS, EVAL_LIMIT_ROWS, Trained, write_exports
+    from slipway.components.trainer.litert_export import (
+        CALIBRATION_ROWS,
+        EVAL_LIMIT_ROWS,
+        Trained,
+        write_exports,
+    )
 
     if not job.eval_files:
         raise ComponentError("train.exports needs an eval split to measure on")

@@ -14,11 +14,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from components.errors import ComponentError
-from components.saved_model.input_names import rename_inputs, traced_names
-from components.saved_model.signatures import SERVE_RAW
-from components.trainer.features import Feature
-from components.trainer.pixels import model_input
+from slipway.components.errors import ComponentError
+from slipway.components.saved_model.input_names import rename_inputs, traced_names
+from slipway.components.saved_model.signatures import SERVE_RAW
+from slipway.components.trainer.features import Feature
+from slipway.components.trainer.pixels import model_input
 
 EMPTY_INTEGER = -(2**63)
 """Stands for an empty cell in an integer column of `serve_raw`: the lowest int64."""

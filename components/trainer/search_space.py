@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from components.errors import ComponentError
+from slipway.components.errors import ComponentError
 
 
 @dataclass(frozen=True, kw_only=True)

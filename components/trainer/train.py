@@ -1,4 +1,4 @@
-"""The training process: `python -m components.trainer.train job.json`.
+"""The training process: `python -m slipway.components.trainer.train job.json`.
 
 It needs keras, tensorflow (tf.data), numpy and the user's model, and nothing of TFX. It writes into the
 job's folder the weights, the history (metrics of each epoch) and the result, and prints its progress as one
@@ -41,26 +41,26 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from components.errors import SlipwayError
-from components.event_lines import emit
-from components.kept_state import PREEMPTED_EXIT_CODE
-from components.trainer.devices.devices import Devices
-from components.trainer.devices.opening import open_devices
-from components.trainer.devices.with_jax import is_one_of_several_hosts, leave
-from components.trainer.global_batch import (
+from slipway.components.errors import SlipwayError
+from slipway.components.event_lines import emit
+from slipway.components.kept_state import PREEMPTED_EXIT_CODE
+from slipway.components.trainer.devices.devices import Devices
+from slipway.components.trainer.devices.opening import open_devices
+from slipway.components.trainer.devices.with_jax import is_one_of_several_hosts, leave
+from slipway.components.trainer.global_batch import (
     padding_advice,
     require_divisible,
     require_evaluation,
     require_one_batch,
     whole_executions,
 )
-from components.trainer.job import HISTORY_FILE, RESULT_FILE, WEIGHTS_FILE, TrainingJob
-from components.trainer.loop.agreement import require_agreement
-from components.trainer.loop.stopping import PreemptedError, Preemption
-from components.trainer.own_fit import fit_at_once, has_own_fit
-from components.trainer.result import summarise
-from components.trainer.user_model import build_model, describe
-from components.whole_file import whole_file
+from slipway.components.trainer.job import HISTORY_FILE, RESULT_FILE, WEIGHTS_FILE, TrainingJob
+from slipway.components.trainer.loop.agreement import require_agreement
+from slipway.components.trainer.loop.stopping import PreemptedError, Preemption
+from slipway.components.trainer.own_fit import fit_at_once, has_own_fit
+from slipway.components.trainer.result import summarise
+from slipway.components.trainer.user_model import build_model, describe
+from slipway.components.whole_file import whole_file
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
@@ -72,8 +72,8 @@ def main(arguments: list[str] | None = None, *, tell: Callable[..., None] = emit
         arguments: of the command line.
         tell: gets the last event: done, failed or preempted.
     """
-    parser = argparse.ArgumentParser(prog="python -m components.trainer.train", description=__doc__)
-    parser.add_argument("job", type=Path, help="the job file, as components.trainer.job writes it")
+    parser = argparse.ArgumentParser(prog="python -m slipway.components.trainer.train", description=__doc__)
+    parser.add_argument("job", type=Path, help="the job file, as slipway.components.trainer.job writes it")
     parser.add_argument("--parent-pid", type=int, help="end when this process, the parent, ends")
     options = parser.parse_args(arguments)
     if options.parent_pid is not None:
@@ -130,11 +130,11 @@ def train(job: TrainingJob, preemption: Preemption) -> dict[str, Any]:
     # Imported here so that a wrong job file is reported in milliseconds, not after TensorFlow's start.
     import keras
 
-    from components.trainer.compile_options import dtype_policy
-    from components.trainer.input.examples import input_advice, open_splits
-    from components.trainer.loop.fit import Input, fit
-    from components.trainer.loop.step_time import constant_batch_step_s, input_wait
-    from components.trainer.loop.train_function import takes_blocks
+    from slipway.components.trainer.compile_options import dtype_policy
+    from slipway.components.trainer.input.examples import input_advice, open_splits
+    from slipway.components.trainer.loop.fit import Input, fit
+    from slipway.components.trainer.loop.step_time import constant_batch_step_s, input_wait
+    from slipway.components.trainer.loop.train_function import takes_blocks
 
     require_divisible(job.batch_size, replicas=devices.replicas, hosts=devices.hosts.count)
     keras.utils.set_random_seed(job.seed)
@@ -194,7 +194,7 @@ def _require_tpu_model(job: TrainingJob, devices: Devices) -> None:
     """Builds the model once more, outside of the TPU, and refuses what no TPU computes."""
     import keras
 
-    from components.trainer.devices.tpu_model import require_tpu_model
+    from slipway.components.trainer.devices.tpu_model import require_tpu_model
 
     with keras.device("cpu:0"):
         model = build_model(job.model, job.inputs, job.hyperparameters)
@@ -204,8 +204,8 @@ def _require_tpu_model(job: TrainingJob, devices: Devices) -> None:
 
 def _model(job: TrainingJob, devices: Devices, *, full_batches: int) -> tuple[Any, int]:
     """The user's model, in the devices' scope and in line with the settings; and the steps of an epoch."""
-    from components.trainer.compile_options import dtype_policy, set_step, unsynchronized
-    from components.trainer.learning_rate import scale_learning_rate
+    from slipway.components.trainer.compile_options import dtype_policy, set_step, unsynchronized
+    from slipway.components.trainer.learning_rate import scale_learning_rate
 
     if devices.kind == "tpu":
         _require_tpu_model(job, devices)
@@ -248,7 +248,7 @@ def _alone(job: TrainingJob, model: Any) -> Iterator[Any]:
     """
     import keras
 
-    from components.trainer.loop.model_state import take_over
+    from slipway.components.trainer.loop.model_state import take_over
 
     distribution = keras.distribution.distribution()
     keras.distribution.set_distribution(None)

@@ -8,11 +8,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from components.errors import ComponentError
-from components.event_lines import read_event
-from components.kept_state import PREEMPTED_EXIT_CODE
-from components.python_process import ending, start_module
-from components.trainer.settings.compute import ComputeSettings
+from slipway.components.errors import ComponentError
+from slipway.components.event_lines import read_event
+from slipway.components.kept_state import PREEMPTED_EXIT_CODE
+from slipway.components.python_process import ending, start_module
+from slipway.components.trainer.settings.compute import ComputeSettings
 
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
 END_LIMIT_S = 10.0
@@ -32,7 +32,7 @@ class TrainingPreemptedError(ComponentError):
 
 
 class TrainingProcess:
-    """`python -m components.trainer.train` on a job file; leaving the `with` block ends it.
+    """`python -m slipway.components.trainer.train` on a job file; leaving the `with` block ends it.
 
     Args:
         job_file: as `TrainingJob.to_json` writes it.
@@ -55,7 +55,7 @@ class TrainingProcess:
     ) -> None:
         compute = compute or ComputeSettings()
         self._process = start_module(
-            "components.trainer.train",
+            "slipway.components.trainer.train",
             [str(job_file)],
             environment=environment(os.environ, import_roots=import_roots, backend=compute.backend),
             interpreter=find_interpreter(interpreter) if interpreter else None,

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from tensorflow_metadata.proto.v0 import schema_pb2
 
-from components.errors import ComponentError
-from components.trainer.features import Feature
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.features import Feature
 
 
 def features_of(
@@ -27,7 +27,7 @@ def features_of(
         raise ComponentError(
             f"train.images names {wrong[0]}, which is no transformed column of bytes; there are "
             f"{', '.join(sorted(texts)) or 'none'}",
-            hint="let preprocessing_fn return components.trainer.pixels.raw_pixels(image)",
+            hint="let preprocessing_fn return slipway.components.trainer.pixels.raw_pixels(image)",
         )
     return tuple(
         Feature(name=column.name, dtype="uint8", shape=tuple(images[column.name]))

@@ -1,4 +1,4 @@
-"""What the stock TFX Tuner calls: `tuner_fn='components.trainer.tuner_fn.tuner_fn'`.
+"""What the stock TFX Tuner calls: `tuner_fn='slipway.components.trainer.tuner_fn.tuner_fn'`.
 
 Each trial is a training job like the Trainer's, in a process of its own: same devices, input and rules.
 """
@@ -13,11 +13,11 @@ import keras_tuner
 import tensorflow_transform as tft
 from tfx.components.tuner.component import TunerFnResult
 
-from components import kept_state, progress
-from components.errors import ComponentError
-from components.trainer.job_layout import lay_out, read_settings, untuned
-from components.trainer.launch import Elsewhere, launch
-from components.trainer.search_space import Choices, search_space
+from slipway.components import kept_state, progress
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.job_layout import lay_out, read_settings, untuned
+from slipway.components.trainer.launch import Elsewhere, launch
+from slipway.components.trainer.search_space import Choices, search_space
 
 ALGORITHMS = {
     "random": keras_tuner.oracles.RandomSearchOracle,

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from components.errors import ComponentError
-from components.missing_key import missing_key
-from components.trainer.features import Feature
+from slipway.components.errors import ComponentError
+from slipway.components.missing_key import missing_key
+from slipway.components.trainer.features import Feature
 
 # What Python says of an argument that a function, or a class, does not have.
 _UNEXPECTED = re.compile(r"(?P<called>[\w.<>]+)\(\) got an unexpected keyword argument '(?P<name>.+?)'")

@@ -16,9 +16,9 @@ from tensorflow_transform import nodes
 from tensorflow_transform.beam import analysis_graph_builder, beam_nodes
 from tensorflow_transform.beam import impl as beam_impl
 
-from components.transform.failed_rows import told_in_words
-from components.transform.graph import Preprocessing, Replacements
-from components.transform.operations import Accumulator, Values, accumulator, evaluator
+from slipway.components.transform.failed_rows import told_in_words
+from slipway.components.transform.graph import Preprocessing, Replacements
+from slipway.components.transform.operations import Accumulator, Values, accumulator, evaluator
 
 Batches = Callable[[], Iterable[Mapping[str, Any]]]
 """Goes over the rows once: tensors by column, a batch at a time."""

@@ -3,7 +3,7 @@
 from tfx.components import Transform as TfxTransform
 from tfx.dsl.components.base import executor_spec
 
-from components.transform.executor import Executor
+from slipway.components.transform.executor import Executor
 
 
 class Transform(TfxTransform):  # type: ignore[misc]

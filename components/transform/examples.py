@@ -13,7 +13,7 @@ from tfx_bsl.coders.example_coder import ExamplesToRecordBatchDecoder, RecordBat
 from tfx_bsl.tfxio import tensor_representation_util
 from tfx_bsl.tfxio.tf_example_record import TFExampleBeamRecord
 
-from components.ingest.tfrecord import frame
+from slipway.components.ingest.tfrecord import frame
 
 # Rows of a batch at most, and the bytes of their examples. Larger ones are not faster.
 BATCH_ROWS = 16_384

@@ -15,13 +15,13 @@ from tfx.proto import example_gen_pb2
 from tfx.types import artifact_utils, standard_component_specs
 from tfx.utils import io_utils
 
-from components.errors import ComponentError
-from components.transform.analysis import analyze
-from components.transform.choice import why_stock
-from components.transform.examples import Columns
-from components.transform.graph import trace
-from components.transform.materialize import Finished, told
-from components.transform.operations import UnknownOperationError
+from slipway.components.errors import ComponentError
+from slipway.components.transform.analysis import analyze
+from slipway.components.transform.choice import why_stock
+from slipway.components.transform.examples import Columns
+from slipway.components.transform.graph import trace
+from slipway.components.transform.materialize import Finished, told
+from slipway.components.transform.operations import UnknownOperationError
 
 _TEMPORARY = ".temp_path"
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from components.errors import ComponentError
+from slipway.components.errors import ComponentError
 
 _FRAME = re.compile(r'^File "([^"]+)", line (\d+), in ')
 _ABOUT_THE_GRAPH = ("Graph execution error", "Detected at node", "<stack traces", "[[{{node")

@@ -26,7 +26,7 @@ from tensorflow_transform.beam import common as beam_common
 from tensorflow_transform.saved import saved_transform_io_v2
 from tensorflow_transform.tf_metadata import metadata_io
 
-from components.errors import ComponentError
+from slipway.components.errors import ComponentError
 
 Replacements = Mapping[str, Any]
 """The constant tensors that stand for what is analyzed, by the name of the tensor in the traced graph."""

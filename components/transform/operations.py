@@ -16,7 +16,7 @@ from tensorflow_transform import analyzer_nodes, analyzers, tf_utils
 from tensorflow_transform.beam import analyzer_impls, beam_nodes
 from tensorflow_transform.beam import impl as beam_impl
 
-from components.errors import ComponentError
+from slipway.components.errors import ComponentError
 
 _Ordering = analyzers._VocabOrderingType
 Values = list[Any]

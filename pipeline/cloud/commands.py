@@ -9,14 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypedDict, Unpack
 
-from pipeline.cloud.image import read_image
-from pipeline.cloud.job import Job, to_text
-from pipeline.cloud.target import Target
-from pipeline.errors import UsageError
-from pipeline.local.outcome import GATE_STOPPED, NODE_FAILED
-from pipeline.local.printable import printable
-from pipeline.local.request import Request, workload_request
-from pipeline.local.sign_of_life import sign_of_life
+from slipway.pipeline.cloud.image import read_image
+from slipway.pipeline.cloud.job import Job, to_text
+from slipway.pipeline.cloud.target import Target
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.plan.request import Request, workload_request
+from slipway.pipeline.runs.outcome import GATE_STOPPED, NODE_FAILED
+from slipway.pipeline.terminal.printable import printable
+from slipway.pipeline.terminal.sign_of_life import sign_of_life
 
 DONE = 0
 
@@ -98,7 +98,7 @@ def compiled_job(target: Target) -> Job:
         UsageError: see `compile.compile_job`.
     """
     with sign_of_life(f"{target.config.name}: compiles"), _libraries_silent():
-        from pipeline.cloud.compile import compile_job
+        from slipway.pipeline.cloud.compile import compile_job
 
         return compile_job(target)
 
@@ -125,9 +125,9 @@ def rehearse_request(request: Request, **how: Unpack[How]) -> int:
         )
     if request.is_workload and (runner := request.beam_runner) != "direct":
         print(f"Beam's steps are rehearsed with its direct runner, not with {runner}.", file=sys.stderr)
-    from pipeline.cloud.compare import compare_with_local
-    from pipeline.cloud.rehearsal import rehearse
-    from pipeline.local.progress import stderr_display
+    from slipway.pipeline.cloud.rehearsal.compare import compare_with_local
+    from slipway.pipeline.cloud.rehearsal.run import rehearse
+    from slipway.pipeline.screen.progress import stderr_display
 
     display = stderr_display()
     try:

@@ -6,14 +6,14 @@ from typing import Any
 
 from tfx.orchestration.kubeflow.v2 import kubeflow_v2_dag_runner
 
-from pipeline.beam_engine import completed_args
-from pipeline.cloud.job import Job, complete, container_tasks, mend
-from pipeline.cloud.rehearsable import redirect_pushes
-from pipeline.cloud.target import Target
-from pipeline.dag import build_pipeline
-from pipeline.errors import UsageError
-from pipeline.local.targets import load_pipeline
-from pipeline.runs.target import ImageModuleRun
+from slipway.pipeline.cloud.job import Job, complete, container_tasks, mend
+from slipway.pipeline.cloud.rehearsal.rehearsable import redirect_pushes
+from slipway.pipeline.cloud.target import Target
+from slipway.pipeline.dag import build_pipeline
+from slipway.pipeline.engine.tfx.targets import load_pipeline
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.runs.target import ImageModuleRun
+from slipway.pipeline.wiring.beam_engine import completed_args
 
 
 def compile_job(target: Target) -> Job:
@@ -42,7 +42,7 @@ def compile_job(target: Target) -> Job:
         pipeline,
         name=target.config.name,
         image=target.image,
-        commands=["python", "-m", "pipeline.cloud.container"],
+        commands=["python", "-m", "slipway.pipeline.cloud.container.task"],
         exit_handler=_component(handler) if handler else None,
     )
     return complete(job, target.config, root=target.root)

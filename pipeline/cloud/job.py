@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pipeline.cloud.image import IMAGE_PACKAGES, IMAGE_ROOT
-from pipeline.config import CloudConfig, NodeConfig, WorkloadConfig
-from pipeline.config.cloud import ResourcesConfig
-from pipeline.errors import ConfigError
+from slipway.pipeline.cloud.image import IMAGE_PACKAGES, IMAGE_ROOT
+from slipway.pipeline.config import CloudConfig, NodeConfig, WorkloadConfig
+from slipway.pipeline.config.cloud import ResourcesConfig
+from slipway.pipeline.errors import ConfigError
 
 Job = dict[str, Any]
 

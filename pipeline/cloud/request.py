@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from pipeline.cloud.job import Job
-from pipeline.cloud.needed import needed_by_vertex, require
-from pipeline.config import CloudConfig, WorkloadConfig
-from pipeline.config.cloud_services import ScheduleConfig
-from pipeline.errors import ConfigError
+from slipway.pipeline.cloud.job import Job
+from slipway.pipeline.cloud.required_settings import needed_by_vertex, require
+from slipway.pipeline.config import CloudConfig, WorkloadConfig
+from slipway.pipeline.config.cloud_services import ScheduleConfig
+from slipway.pipeline.errors import ConfigError
 
 _POLICIES = {"slow": "PIPELINE_FAILURE_POLICY_FAIL_SLOW", "fast": "PIPELINE_FAILURE_POLICY_FAIL_FAST"}
 _CONSOLE = "https://console.cloud.google.com/vertex-ai/locations"
@@ -19,7 +19,7 @@ def vertex_request(job: Job, cloud: CloudConfig) -> Job:
     """A compiled job with what only the service needs to know, as the JSON of a PipelineJob.
 
     Args:
-        job: as `pipeline.cloud.compile` makes it; it stays as it is.
+        job: as `slipway.pipeline.cloud.compile` makes it; it stays as it is.
         cloud: the workload's settings.
 
     Raises:

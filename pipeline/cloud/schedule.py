@@ -3,15 +3,15 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from pipeline.cloud.chosen import Chosen
-from pipeline.cloud.commands import compiled_job
-from pipeline.cloud.scheduled_span import scheduled_kind
-from pipeline.cloud.service import Schedule, Service
-from pipeline.cloud.submit import check, run_name, service_of, target_of
-from pipeline.errors import UsageError
+from slipway.pipeline.cloud.commands import compiled_job
+from slipway.pipeline.cloud.scheduled_span import scheduled_kind
+from slipway.pipeline.cloud.services.service import Schedule, Service
+from slipway.pipeline.cloud.submit import check, run_name, service_of, target_of
+from slipway.pipeline.cloud.workload_choice import WorkloadChoice
+from slipway.pipeline.errors import UsageError
 
 
-def create(chosen: Chosen) -> Schedule:
+def create(chosen: WorkloadChoice) -> Schedule:
     """Makes a schedule as `cloud.schedule` says.
 
     Raises:
@@ -34,7 +34,7 @@ def create(chosen: Chosen) -> Schedule:
     return service.create_schedule(job, name=name, when=when)
 
 
-def listed(chosen: Chosen) -> Iterator[str]:
+def listed(chosen: WorkloadChoice) -> Iterator[str]:
     """A line for each schedule that the service has; it says so where there is none."""
     service = service_of(chosen.config())
     schedules = service.schedules()
@@ -48,14 +48,14 @@ def listed(chosen: Chosen) -> Iterator[str]:
         yield "  ".join(word for word in words if word)
 
 
-def pause(chosen: Chosen) -> Schedule:
+def pause(chosen: WorkloadChoice) -> Schedule:
     """Keeps a schedule from starting runs; those that run go on."""
     service, schedule = _find(chosen)
     service.pause(schedule)
     return schedule
 
 
-def resume(chosen: Chosen, *, catch_up: bool | None) -> Schedule:
+def resume(chosen: WorkloadChoice, *, catch_up: bool | None) -> Schedule:
     """Lets a paused schedule start runs again.
 
     Args:
@@ -68,21 +68,21 @@ def resume(chosen: Chosen, *, catch_up: bool | None) -> Schedule:
     return schedule
 
 
-def delete(chosen: Chosen) -> Schedule:
+def delete(chosen: WorkloadChoice) -> Schedule:
     """Removes a schedule; its runs stay."""
     service, schedule = _find(chosen)
     service.delete(schedule)
     return schedule
 
 
-def run_now(chosen: Chosen) -> str:
+def run_now(chosen: WorkloadChoice) -> str:
     """Starts what a schedule starts, at once, and returns the link to the run."""
     service, schedule = _find(chosen)
     job = service.scheduled_job(schedule, at=datetime.now(UTC))
     return service.submit(job, run_id=run_name(chosen.config())).link
 
 
-def _find(chosen: Chosen) -> tuple[Service, Schedule]:
+def _find(chosen: WorkloadChoice) -> tuple[Service, Schedule]:
     """The service, and the schedule that is meant: the latest where there are several.
 
     Raises:

@@ -8,16 +8,16 @@ from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from components.ingest.spans import Kind, span_kind, span_number
-from pipeline.cloud.job import Job, container_tasks
-from pipeline.config import WorkloadConfig
-from pipeline.config.cloud_services import ScheduleConfig
-from pipeline.errors import ConfigError
-from pipeline.ingest_options import source_patterns
+from slipway.components.ingest.spans import Kind, span_kind, span_number
+from slipway.pipeline.cloud.job import Job, container_tasks
+from slipway.pipeline.config import WorkloadConfig
+from slipway.pipeline.config.cloud_services import ScheduleConfig
+from slipway.pipeline.errors import ConfigError
+from slipway.pipeline.wiring.ingest_options import source_patterns
 
 # kfp.dsl.PIPELINE_JOB_SCHEDULE_TIME_UTC_PLACEHOLDER
 _SCHEDULED_AT = "{{$.pipeline_job_schedule_time_utc}}"
-_DRIVER = ["python", "-m", "pipeline.cloud.span_driver"]
+_DRIVER = ["python", "-m", "slipway.pipeline.cloud.container.span_driver"]
 
 
 def follow_schedule(job: Job, when: ScheduleConfig) -> Job:

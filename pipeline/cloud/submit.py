@@ -3,28 +3,28 @@
 import sys
 import time
 
-from pipeline.cloud.chosen import Chosen
-from pipeline.cloud.commands import cloud_target, compiled_job
-from pipeline.cloud.following import ending, finish, new_record, update
-from pipeline.cloud.job import Job
-from pipeline.cloud.service import JobState, Service, Submitted
-from pipeline.cloud.target import Target
-from pipeline.config import WorkloadConfig
-from pipeline.errors import PipelineError
-from pipeline.local.display import RunDisplay
-from pipeline.local.history import new_run_id
-from pipeline.local.printable import printable
-from pipeline.local.progress import stderr_display
-from pipeline.local.record import WHY, RunRecord
-from pipeline.local.run_end import INTERRUPTED
-from pipeline.local.signals import answered_by, raise_interrupt
+from slipway.pipeline.cloud.commands import cloud_target, compiled_job
+from slipway.pipeline.cloud.follow import ending, finish, new_record, update
+from slipway.pipeline.cloud.job import Job
+from slipway.pipeline.cloud.services.service import JobState, Service, Submitted
+from slipway.pipeline.cloud.target import Target
+from slipway.pipeline.cloud.workload_choice import WorkloadChoice
+from slipway.pipeline.config import WorkloadConfig
+from slipway.pipeline.engine.run_end import INTERRUPTED
+from slipway.pipeline.engine.signals import answered_by, raise_interrupt
+from slipway.pipeline.errors import PipelineError
+from slipway.pipeline.runs.history import new_run_id
+from slipway.pipeline.runs.record import WHY, RunRecord
+from slipway.pipeline.screen.display import RunDisplay
+from slipway.pipeline.screen.progress import stderr_display
+from slipway.pipeline.terminal.printable import printable
 
 # Between two looks at a run; a short run is told at once, a long one costs the service little.
 _FIRST_LOOK_S, _LONGEST_LOOK_S = 1.0, 15.0
 _TICK_S = 0.5
 
 
-def submit_workload(chosen: Chosen, *, wait: bool) -> int:
+def submit_workload(chosen: WorkloadChoice, *, wait: bool) -> int:
     """Starts a run of a workload at its service and prints the link to it; returns the exit code.
 
     Args:
@@ -54,7 +54,7 @@ def submit_workload(chosen: Chosen, *, wait: bool) -> int:
         return follow(service, job, submitted, chosen=chosen, display=stderr_display()) if wait else 0
 
 
-def follow_run(run: str, chosen: Chosen) -> int:
+def follow_run(run: str, chosen: WorkloadChoice) -> int:
     """Shows a run that was started before until it ends; returns its exit code.
 
     Args:
@@ -70,7 +70,7 @@ def follow_run(run: str, chosen: Chosen) -> int:
     return follow(service, job, submitted, chosen=chosen, display=stderr_display())
 
 
-def cancel_run(run: str, chosen: Chosen) -> str:
+def cancel_run(run: str, chosen: WorkloadChoice) -> str:
     """Has a run end before its time; returns the link to it.
 
     Args:
@@ -85,7 +85,7 @@ def cancel_run(run: str, chosen: Chosen) -> str:
     return service.link(run)
 
 
-def target_of(chosen: Chosen) -> Target:
+def target_of(chosen: WorkloadChoice) -> Target:
     """The workload as it goes to its service.
 
     Raises:
@@ -108,10 +108,10 @@ def service_of(config: WorkloadConfig) -> Service:
         ComponentError: there are no credentials that work.
     """
     if config.cloud.service == "kubeflow":
-        from pipeline.cloud.kubeflow import Kubeflow
+        from slipway.pipeline.cloud.services.kubeflow import Kubeflow
 
         return Kubeflow(config)
-    from pipeline.cloud.vertex import Vertex
+    from slipway.pipeline.cloud.services.vertex import Vertex
 
     return Vertex(config)
 
@@ -131,7 +131,9 @@ def run_name(config: WorkloadConfig) -> str:
     return f"{config.name}-{new_run_id()}"
 
 
-def follow(service: Service, job: Job, submitted: Submitted, *, chosen: Chosen, display: RunDisplay) -> int:
+def follow(
+    service: Service, job: Job, submitted: Submitted, *, chosen: WorkloadChoice, display: RunDisplay
+) -> int:
     """Shows a run until it ends; returns its exit code, or 130 where the user stopped looking.
 
     Args:
@@ -183,7 +185,7 @@ def _watch(service: Service, name: str, record: RunRecord, display: RunDisplay) 
         look_s = min(2 * look_s, _LONGEST_LOOK_S)
 
 
-def _say_it_goes_on(submitted: Submitted, chosen: Chosen) -> None:
+def _say_it_goes_on(submitted: Submitted, chosen: WorkloadChoice) -> None:
     say(f"No longer followed; the run goes on: {submitted.link}")
     for verb, does in (("follow", "shows it again"), ("cancel", "ends it")):
         say(f"hint: {chosen.command(f'{verb} {submitted.name}')}   # {does}")

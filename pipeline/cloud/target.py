@@ -5,19 +5,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
-from components.ingest.source import GS, SourceError, resolve_sources
-from pipeline.beam_engine import check_cloud_engine
-from pipeline.cloud.image import Image
-from pipeline.cloud.needed import needed_by_service, needed_by_vertex, needed_to_run, require
-from pipeline.cloud.tpu_slices import IMAGE_TARGETS
-from pipeline.cloud.training_job import training_job
-from pipeline.config import WorkloadConfig
-from pipeline.config.gates import span_of
-from pipeline.config.train import TrainConfig
-from pipeline.errors import ConfigError
-from pipeline.ingest_options import source_patterns
-from pipeline.local.request import Request
-from pipeline.runs.target import ImageRun
+from slipway.components.ingest.source import GS, SourceError, resolve_sources
+from slipway.pipeline.cloud.image import Image
+from slipway.pipeline.cloud.required_settings import (
+    needed_by_service,
+    needed_by_vertex,
+    needed_to_run,
+    require,
+)
+from slipway.pipeline.cloud.training_job import training_job
+from slipway.pipeline.config import WorkloadConfig
+from slipway.pipeline.config.gates import span_of
+from slipway.pipeline.config.train import TrainConfig
+from slipway.pipeline.errors import ConfigError
+from slipway.pipeline.plan.request import Request
+from slipway.pipeline.runs.target import ImageRun
+from slipway.pipeline.wiring.beam_engine import check_cloud_engine
+from slipway.pipeline.wiring.ingest_options import source_patterns
+from slipway.pipeline.wiring.tpu_slices import IMAGE_TARGETS
 
 
 @dataclass(frozen=True)
@@ -29,8 +34,8 @@ class Target:
         source: the folder of the data, there or on gs://, and the patterns in it by input split.
         image: the name of the container image.
         root: folder for the artifacts.
-        overrides: why a gate passes whatever it finds; see `pipeline.dag.build_pipeline`.
-        training_job: other machines to train on; see `pipeline.cloud.training_job`.
+        overrides: why a gate passes whatever it finds; see `slipway.pipeline.dag.build_pipeline`.
+        training_job: other machines to train on; see `slipway.pipeline.cloud.training_job`.
     """
 
     config: WorkloadConfig

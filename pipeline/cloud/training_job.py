@@ -1,25 +1,27 @@
 """The request for a training job on TPUs of Vertex AI, from the workload file. Pure.
 
 The task of the Trainer stays what it is everywhere: it lays the training out and exports the model. Its
-training process becomes that of a CustomJob, which the task sends when it runs (components.trainer.remote):
-the job's machines need Keras, its backend and the files, and nothing of TFX.
+training process becomes that of a CustomJob, which the task sends when it runs
+(slipway.components.trainer.remote): the job's machines need Keras, its backend and the files, and nothing of
+TFX.
 """
 
 import math
 from typing import Any
 
-from components.errors import ComponentError
-from components.trainer.global_batch import require_divisible
-from pipeline.cloud.needed import needed_by_vertex, require
-from pipeline.cloud.tpu_slices import IMAGE_TARGETS, TpuSlice, tpu_slice
-from pipeline.config import WorkloadConfig
-from pipeline.errors import ConfigError
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.global_batch import require_divisible
+from slipway.pipeline.cloud.required_settings import needed_by_vertex, require
+from slipway.pipeline.config import WorkloadConfig
+from slipway.pipeline.errors import ConfigError
+from slipway.pipeline.wiring.tpu_slices import IMAGE_TARGETS, TpuSlice, tpu_slice
 
-WORKER = ("python", "-m", "components.trainer.remote.worker")
+WORKER = ("python", "-m", "slipway.components.trainer.remote.worker")
 
 
 def training_job(config: WorkloadConfig) -> dict[str, Any] | None:
-    """What `components.trainer.remote.vertex.VertexTraining` sends; None: the Trainer's task trains itself.
+    """What `slipway.components.trainer.remote.vertex.VertexTraining` sends; None: the Trainer's task trains
+    itself.
 
     Args:
         config: the workload; `cloud.root` is set.

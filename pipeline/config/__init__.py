@@ -4,11 +4,11 @@ The sections' models are the one description of the file: they refuse what is wr
 `schemas/workload.schema.json` (`.json_schema`), and their attributes are what the pipeline reads.
 """
 
-from pipeline.config.beam import BeamConfig
-from pipeline.config.cloud import CloudConfig
-from pipeline.config.data import DataConfig
-from pipeline.config.engine import DEFAULT_PORTS, MetadataConfig, NodeConfig
-from pipeline.config.workload import WorkloadConfig, load_workload
+from slipway.pipeline.config.beam import BeamConfig
+from slipway.pipeline.config.cloud import CloudConfig
+from slipway.pipeline.config.data import DataConfig
+from slipway.pipeline.config.engine import DEFAULT_PORTS, MetadataConfig, NodeConfig
+from slipway.pipeline.config.workload import WorkloadConfig, load_workload
 
 __all__ = [
     "DEFAULT_PORTS",

@@ -4,8 +4,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
-from pipeline.config.problems import KeyRuleError
-from pipeline.config.section import Section, SnakeName, Text, Texts
+from slipway.pipeline.config.problems import KeyRuleError
+from slipway.pipeline.config.section import Section, SnakeName, Text, Texts
 
 BeamRunner = Literal["direct", "prism", "flink", "spark", "dataflow"]
 StockNode = Literal["Transform", "Evaluator"]

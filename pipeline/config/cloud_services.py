@@ -6,9 +6,17 @@ from zoneinfo import ZoneInfo
 
 from pydantic import Field, field_validator, model_validator
 
-from pipeline.config.cron import cron_problem
-from pipeline.config.problems import KeyRuleError
-from pipeline.config.section import KmsKey, Network, Region, Section, ServiceAccount, Text, VariableName
+from slipway.pipeline.config.cron import cron_problem
+from slipway.pipeline.config.problems import KeyRuleError
+from slipway.pipeline.config.section import (
+    KmsKey,
+    Network,
+    Region,
+    Section,
+    ServiceAccount,
+    Text,
+    VariableName,
+)
 
 Service = Literal["vertex", "kubeflow"]
 _SECRETS_OVER = "https://"

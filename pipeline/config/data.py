@@ -5,10 +5,20 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from components.ingest.limits import Limits
-from components.ingest.spans import span_kind, span_number
-from pipeline.config.problems import KeyRuleError
-from pipeline.config.section import Column, Columns, Letter, Moment, PathText, Section, SnakeName, Text, Texts
+from slipway.components.ingest.limits import Limits
+from slipway.components.ingest.spans import span_kind, span_number
+from slipway.pipeline.config.problems import KeyRuleError
+from slipway.pipeline.config.section import (
+    Column,
+    Columns,
+    Letter,
+    Moment,
+    PathText,
+    Section,
+    SnakeName,
+    Text,
+    Texts,
+)
 
 # A year, a month and a day, and no directive but these and those of a time.
 _DAY_FORMAT = re.compile("(?=.*%[Yy])(?=.*%[mbB])(?=.*%d)(?:[^%]|%[YymbBdHIMSp])*", re.DOTALL)

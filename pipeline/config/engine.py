@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from pipeline.config.section import Section, Text, VariableName, without_default
+from slipway.pipeline.config.section import Section, Text, VariableName, without_default
 
 DEFAULT_PORTS = {"postgresql": 5432, "mysql": 3306}
 

@@ -5,10 +5,10 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from components.model_gate.metrics import METRICS
-from components.model_gate.rules import EVERY_SLICE
-from pipeline.config.problems import KeyRuleError, nearest
-from pipeline.config.section import Metrics, Section, Slices, SnakeName, Text
+from slipway.components.model_gate.metrics import METRICS
+from slipway.components.model_gate.rules import EVERY_SLICE
+from slipway.pipeline.config.problems import KeyRuleError, nearest
+from slipway.pipeline.config.section import Metrics, Section, Slices, SnakeName, Text
 
 References = Annotated[tuple[Literal["logistic", "boosted_trees"], ...], Field(strict=False)]
 

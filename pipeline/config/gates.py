@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from components.home import at_home
-from pipeline.config.section import Column, PathText, Section
+from slipway.components.home import at_home
+from slipway.pipeline.config.section import Column, PathText, Section
 
 LAST_BLESSED, LAST_PASSED, NO_REFERENCE = "last_blessed", "last_passed", "none"
 _SPAN = re.compile(r"span (\d+)")

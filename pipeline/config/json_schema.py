@@ -1,6 +1,6 @@
 """The JSON Schema of workload files, by which editors complete, explain and check them.
 
-python -m pipeline.config.json_schema          writes schemas/workload.schema.json
+python -m slipway.pipeline.config.json_schema          writes schemas/workload.schema.json
 """
 
 import json
@@ -10,9 +10,9 @@ from typing import Any, cast
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core.core_schema import DataclassSchema, DictSchema, WithDefaultSchema
 
-from pipeline.config.layers import NOT_IN_A_PROFILE
-from pipeline.config.workload import WorkloadConfig
-from pipeline.root import PROJECT_ROOT
+from slipway.pipeline.config.layers import NOT_IN_A_PROFILE
+from slipway.pipeline.config.workload import WorkloadConfig
+from slipway.pipeline.root import PROJECT_ROOT
 
 SCHEMA_PATH = PROJECT_ROOT / "schemas/workload.schema.json"
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"

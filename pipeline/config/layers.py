@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from pipeline.config.safe_yaml import MAX_BYTES, KeyPath, Value, read_yaml, shown, shown_key
-from pipeline.errors import ConfigError
+from slipway.pipeline.config.safe_yaml import MAX_BYTES, KeyPath, Value, read_yaml, shown, shown_key
+from slipway.pipeline.errors import ConfigError
 
 Mapping = dict[str, Value]
 NOT_IN_A_PROFILE = ("name", "profiles")

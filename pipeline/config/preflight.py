@@ -4,8 +4,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from pipeline.config.problems import KeyRuleError
-from pipeline.config.section import Month, Section
+from slipway.pipeline.config.problems import KeyRuleError
+from slipway.pipeline.config.section import Month, Section
 
 Generation = Literal["v2", "v3", "v5e", "v6e", "v7"]
 ChipHour = Annotated[float, Field(gt=0)]

@@ -10,9 +10,9 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from pipeline.config.layers import Layer, Layers
-from pipeline.config.safe_yaml import KeyPath, shown, shown_key
-from pipeline.errors import ConfigError
+from slipway.pipeline.config.layers import Layer, Layers
+from slipway.pipeline.config.safe_yaml import KeyPath, shown, shown_key
+from slipway.pipeline.errors import ConfigError
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

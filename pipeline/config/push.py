@@ -5,8 +5,16 @@ from typing import Self
 
 from pydantic import Field, field_validator, model_validator
 
-from pipeline.config.problems import KeyRuleError
-from pipeline.config.section import BUCKET_WORDS, EndpointId, PathText, Section, ServiceAccount, Text, Texts
+from slipway.pipeline.config.problems import KeyRuleError
+from slipway.pipeline.config.section import (
+    BUCKET_WORDS,
+    EndpointId,
+    PathText,
+    Section,
+    ServiceAccount,
+    Text,
+    Texts,
+)
 
 _BUCKET_FOLDER = re.compile(r"gs://[a-z0-9][a-z0-9._-]+/[^/].*")
 

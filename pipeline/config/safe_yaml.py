@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import yaml
 
-from pipeline.errors import ConfigError
+from slipway.pipeline.errors import ConfigError
 
 Scalar = str | int | float | bool | None
 Value = Scalar | list["Value"] | dict[str, "Value"]

@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypeVar, cast
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetCoreSchemaHandler
 from pydantic_core.core_schema import CoreSchema, DataclassSchema
 
-from components.home import at_home
+from slipway.components.home import at_home
 
 _NAME = r"^[a-z][a-z0-9_-]{0,62}$"
 _SNAKE_NAME = r"^[a-z][a-z0-9_]*$"
@@ -92,7 +92,7 @@ def setting_of(component: type, name: str, **rules: Any) -> Any:
     """The field of one setting of a component: its default, bounds and description.
 
     Args:
-        component: a dataclass of `components.settings.setting`.
+        component: a dataclass of `slipway.components.settings.setting`.
         name: of the setting.
         rules: arguments of `pydantic.Field` that are other here.
     """

@@ -4,17 +4,17 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, JsonValue, field_validator, model_validator
 
-from components.trainer.job import TrainingJob
-from components.trainer.settings.blow_up import BlowUpSettings
-from components.trainer.settings.checkpoint import CheckpointSettings
-from components.trainer.settings.compute import Axis, Backend, ComputeSettings, Device
-from components.trainer.settings.early_stopping import EarlyStoppingSettings
-from components.trainer.settings.export import QUANTIZED, ExportKind
-from components.trainer.settings.input import InputSettings
-from components.trainer.settings.step import LearningRateSettings, Precision, StepSettings, XlaUse
-from components.trainer.settings.watch import WatchSettings
-from pipeline.config.problems import KeyRuleError
-from pipeline.config.section import (
+from slipway.components.trainer.job import TrainingJob
+from slipway.components.trainer.settings.blow_up import BlowUpSettings
+from slipway.components.trainer.settings.checkpoint import CheckpointSettings
+from slipway.components.trainer.settings.compute import Axis, Backend, ComputeSettings, Device
+from slipway.components.trainer.settings.early_stopping import EarlyStoppingSettings
+from slipway.components.trainer.settings.export import QUANTIZED, ExportKind
+from slipway.components.trainer.settings.input import InputSettings
+from slipway.components.trainer.settings.step import LearningRateSettings, Precision, StepSettings, XlaUse
+from slipway.components.trainer.settings.watch import WatchSettings
+from slipway.pipeline.config.problems import KeyRuleError
+from slipway.pipeline.config.section import (
     Column,
     DottedPath,
     Section,
@@ -30,7 +30,7 @@ from pipeline.config.section import (
 Axes = Annotated[tuple[Axis | None, ...], Field(strict=False, min_length=1)]
 Exports = Annotated[tuple[ExportKind, ...], Field(strict=False)]
 
-_BOOSTED_TREES = "components.trainer.models.boosted_trees.build_model"
+_BOOSTED_TREES = "slipway.components.trainer.models.boosted_trees.build_model"
 
 ImageShape = Annotated[
     tuple[Annotated[int, Field(ge=1)], ...], Field(strict=False, min_length=2, max_length=3)
@@ -101,7 +101,7 @@ class TrainConfig(Section):
     images: dict[Text, ImageShape] = Field(
         default={},
         description="Height, width and channels of transformed columns that are images as raw bytes "
-        "(components.trainer.pixels.raw_pixels).",
+        "(slipway.components.trainer.pixels.raw_pixels).",
         examples=[{"image": [28, 28, 1]}],
     )
     input: SettingsOf[InputSettings] = Field(
@@ -147,5 +147,5 @@ class TrainConfig(Section):
         return self
 
     def run_fn_settings(self) -> dict[str, Any]:
-        """What `components.trainer.run_fn` takes of it, as plain values: not what other components read."""
+        """What `slipway.components.trainer.run_fn` takes of it, as plain values: not what other components read."""
         return self.model_dump(mode="json", exclude={"tpu", "preflight"})

@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue, model_validator
 
-from pipeline.config.problems import KeyRuleError
-from pipeline.config.section import Section, Text
+from slipway.pipeline.config.problems import KeyRuleError
+from slipway.pipeline.config.section import Section, Text
 
 Values = Annotated[tuple[JsonValue, ...], Field(strict=False, min_length=1)]
 

@@ -6,30 +6,37 @@ from typing import Any, Self
 
 from pydantic import Field, JsonValue, field_validator, model_validator
 
-from pipeline.config.beam import BeamConfig
-from pipeline.config.cloud import CloudConfig
-from pipeline.config.data import DataConfig
-from pipeline.config.engine import MetadataConfig, NodeConfig
-from pipeline.config.evaluate import EvaluateConfig
-from pipeline.config.gates import (
+from slipway.pipeline.config.beam import BeamConfig
+from slipway.pipeline.config.cloud import CloudConfig
+from slipway.pipeline.config.data import DataConfig
+from slipway.pipeline.config.engine import MetadataConfig, NodeConfig
+from slipway.pipeline.config.evaluate import EvaluateConfig
+from slipway.pipeline.config.gates import (
     DataGateConfig,
     find_folder_problem,
     find_reference_problem,
     reference_folder,
 )
-from pipeline.config.layers import NOT_IN_A_PROFILE, Layer, Layers, profile_layer, read_layer, set_layer
-from pipeline.config.notify import NotifyConfig
-from pipeline.config.preflight import PreflightConfig
-from pipeline.config.problems import KeyRuleError, Problem, find_problems, problem_at, raise_problems
-from pipeline.config.push import PushConfig
-from pipeline.config.safe_yaml import KeyPath, shown
-from pipeline.config.schema_file import find_schema_problem
-from pipeline.config.section import PATTERN_WORDS, Name, NodeId, PathText, Section
-from pipeline.config.train import TrainConfig, TransformConfig
-from pipeline.config.tune import TuneConfig
-from pipeline.errors import ConfigError
-from pipeline.hyperparameter_names import find_unknown_hyperparameters
-from pipeline.importable import find_import_problem
+from slipway.pipeline.config.hyperparameter_names import find_unknown_hyperparameters
+from slipway.pipeline.config.importable import find_import_problem
+from slipway.pipeline.config.layers import (
+    NOT_IN_A_PROFILE,
+    Layer,
+    Layers,
+    profile_layer,
+    read_layer,
+    set_layer,
+)
+from slipway.pipeline.config.notify import NotifyConfig
+from slipway.pipeline.config.preflight import PreflightConfig
+from slipway.pipeline.config.problems import KeyRuleError, Problem, find_problems, problem_at, raise_problems
+from slipway.pipeline.config.push import PushConfig
+from slipway.pipeline.config.safe_yaml import KeyPath, shown
+from slipway.pipeline.config.schema_file import find_schema_problem
+from slipway.pipeline.config.section import PATTERN_WORDS, Name, NodeId, PathText, Section
+from slipway.pipeline.config.train import TrainConfig, TransformConfig
+from slipway.pipeline.config.tune import TuneConfig
+from slipway.pipeline.errors import ConfigError
 
 
 class WorkloadConfig(Section):
@@ -126,7 +133,7 @@ def load_workload(
     """Loads a workload file, lays the profile and then each `key.path=value` of `sets` over it, checks all.
 
     The functions that it names are looked for without importing them. `schema_path` and `push.destination`
-    are made absolute; `data.source` stays as written, for `components.ingest.source.resolve_source`.
+    are made absolute; `data.source` stays as written, for `slipway.components.ingest.source.resolve_source`.
 
     Args:
         path: the workload file, absolute or relative to `root`.

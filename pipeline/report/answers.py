@@ -1,6 +1,7 @@
 """What a model answered beside what was right, as curves and tables. Pure.
 
-Made from the counts in the verdict (`components.model_gate.answers`), which are over the whole eval split.
+Made from the counts in the verdict (`slipway.components.model_gate.answers`), which are over the whole eval
+split.
 """
 
 import itertools
@@ -196,7 +197,7 @@ def answers(counted: Mapping[str, Mapping[str, Any]], names: Sequence[str] = ())
     """What the verdict holds of the answers; None where it holds nothing.
 
     Args:
-        counted: `candidate` and perhaps `baseline`, each as `components.model_gate.answers` tells it.
+        counted: `candidate` and perhaps `baseline`, each as `slipway.components.model_gate.answers` tells it.
         names: of the classes, in the order of their numbers; empty where they are not known.
     """
     own, before = counted.get("candidate") or {}, counted.get("baseline") or {}

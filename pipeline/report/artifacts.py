@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from pipeline.local.record import RunRecord
+from slipway.pipeline.runs.record import RunRecord
 
 # Results of a run are small; whoever put more there did not mean it for a page.
 _MOST_BYTES = 64 * 2**20

@@ -8,9 +8,9 @@ from pathlib import Path
 from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import schema_pb2
 
-from pipeline.local.record import RunRecord
-from pipeline.report.artifacts import folders, read_bytes, read_json
-from pipeline.runs.target import KeptSettings
+from slipway.pipeline.report.artifacts import folders, read_bytes, read_json
+from slipway.pipeline.runs.record import RunRecord
+from slipway.pipeline.runs.target import KeptSettings
 
 
 def class_names(record: RunRecord) -> tuple[str, ...]:

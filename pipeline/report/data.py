@@ -10,12 +10,12 @@ from typing import Any
 
 from tensorflow_metadata.proto.v0 import statistics_pb2
 
-from components.data_gate.protos import split_statistics
-from pipeline.local.outcome import read_stops, read_verdicts
-from pipeline.local.record import RunRecord
-from pipeline.report.artifacts import first_json, folders, read_bytes
-from pipeline.report.drift import Drift, drifts
-from pipeline.report.features import Feature, InSplit, features
+from slipway.components.data_gate.protos import split_statistics
+from slipway.pipeline.report.artifacts import first_json, folders, read_bytes
+from slipway.pipeline.report.drift import Drift, drifts
+from slipway.pipeline.report.features import Feature, InSplit, features
+from slipway.pipeline.runs.outcome import read_stops, read_verdicts
+from slipway.pipeline.runs.record import RunRecord
 
 REFERENCE = "reference"
 """What the training data is compared with stands under this name beside the splits."""

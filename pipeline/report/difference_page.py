@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from pipeline.local.diff import SECTIONS, Change, Difference
-from pipeline.local.durations import seconds
-from pipeline.local.record import RunRecord
-from pipeline.local.wording import MARKS
-from pipeline.report.head import is_better, one_line
-from pipeline.report.index import MARK_OF
+from slipway.pipeline.report.head import is_better, one_line
+from slipway.pipeline.report.index import MARK_OF
+from slipway.pipeline.runs.diff import SECTIONS, Change, Difference
+from slipway.pipeline.runs.record import RunRecord
+from slipway.pipeline.screen.wording import MARKS
+from slipway.pipeline.terminal.durations import seconds
 
 _SHOWN_CHANGES = 200
 _VALUE_LENGTH = 300

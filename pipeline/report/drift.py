@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from components.data_gate.protos import split_statistics
-from components.data_gate.rules.distances import jensen_shannon, l_infinity
-from components.data_gate.statistics import FeatureStatistics
+from slipway.components.data_gate.protos import split_statistics
+from slipway.components.data_gate.rules.distances import jensen_shannon, l_infinity
+from slipway.components.data_gate.statistics import FeatureStatistics
 
 
 @dataclass(frozen=True)

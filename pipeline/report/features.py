@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from components.data_gate.statistics import FeatureStatistics, Kind, SplitStatistics
-from components.data_profile.columns import Floats
+from slipway.components.data_gate.statistics import FeatureStatistics, Kind, SplitStatistics
+from slipway.components.data_profile.columns import Floats
 
 BINS = 12
 """Bars of a number with many values."""

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipeline.local.kept_files import file_sizes
-from pipeline.local.record import Artifact, NodeRecord, RunRecord, artifacts_in
-from pipeline.report.artifacts import read_json
-from pipeline.report.head import COUNT
+from slipway.pipeline.report.artifacts import read_json
+from slipway.pipeline.report.head import COUNT
+from slipway.pipeline.runs.kept_files import file_sizes
+from slipway.pipeline.runs.record import Artifact, NodeRecord, RunRecord, artifacts_in
 
 
 @dataclass(frozen=True)

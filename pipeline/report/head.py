@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from components.model_gate.metrics import METRICS
-from pipeline.local.durations import seconds
-from pipeline.local.outcome import read_stops, read_verdict
-from pipeline.local.record import OVERRIDES, RunRecord
-from pipeline.local.wording import metrics_line, rollback_line, summary
+from slipway.components.model_gate.metrics import METRICS
+from slipway.pipeline.runs.outcome import read_stops, read_verdict
+from slipway.pipeline.runs.record import OVERRIDES, RunRecord
+from slipway.pipeline.screen.wording import metrics_line, rollback_line, summary
+from slipway.pipeline.terminal.durations import seconds
 
 COUNT = "example_count"
 """How many rows a metric was measured on, as the Evaluator calls it."""

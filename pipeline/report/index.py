@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from pipeline.local.durations import seconds
-from pipeline.local.record import RunRecord
-from pipeline.local.wording import MARKS
-from pipeline.report.head import COUNT, one_line
+from slipway.pipeline.report.head import COUNT, one_line
+from slipway.pipeline.runs.record import RunRecord
+from slipway.pipeline.screen.wording import MARKS
+from slipway.pipeline.terminal.durations import seconds
 
 WIDTH_PX, HEIGHT_PX = 200.0, 40.0
 PAGE_NAME = "report.html"

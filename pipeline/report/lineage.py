@@ -4,9 +4,9 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pipeline.fingerprint import Fingerprint
-from pipeline.local.record import RunRecord
-from pipeline.local.wording import run_command
+from slipway.pipeline.fingerprint.parts import Fingerprint
+from slipway.pipeline.runs.record import RunRecord
+from slipway.pipeline.screen.wording import run_command
 
 _SHOWN_FILES = 60
 # As modules are imported; in records of earlier versions without `slipway`.

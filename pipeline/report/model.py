@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.local.outcome import read_verdict
-from pipeline.local.record import RunRecord
-from pipeline.local.verdict_table import worst_first
-from pipeline.report.answers import Answers, answers
-from pipeline.report.artifacts import first_json
-from pipeline.report.head import COUNT
+from slipway.pipeline.report.answers import Answers, answers
+from slipway.pipeline.report.artifacts import first_json
+from slipway.pipeline.report.head import COUNT
+from slipway.pipeline.runs.outcome import read_verdict
+from slipway.pipeline.runs.record import RunRecord
+from slipway.pipeline.screen.verdict_table import worst_first
 
 _SHOWN_SLICES = 300
 _SHOWN_CHECKS = 300

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.fingerprint import Fingerprint
-from pipeline.local.durations import seconds
-from pipeline.local.printable import plain_log
-from pipeline.local.record import Artifact, Failure, NodeRecord, RunRecord
-from pipeline.local.wording import MARKS
+from slipway.pipeline.fingerprint.parts import Fingerprint
+from slipway.pipeline.runs.record import Artifact, Failure, NodeRecord, RunRecord
+from slipway.pipeline.screen.wording import MARKS
+from slipway.pipeline.terminal.durations import seconds
+from slipway.pipeline.terminal.printable import plain_log
 
 _LOG_BYTES = 3_000
 _FAILED_LOG_BYTES = 4_000

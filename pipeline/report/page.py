@@ -11,18 +11,18 @@ from typing import Any
 import jinja2
 import markupsafe
 
-from pipeline.local.diff import Difference
-from pipeline.local.durations import seconds
-from pipeline.local.printable import printable
-from pipeline.local.record import RunRecord
-from pipeline.local.wording import MARKS
-from pipeline.report import graph_layout
-from pipeline.report.answers import SIDE_PX
-from pipeline.report.data import REFERENCE, shown_splits
-from pipeline.report.difference_page import difference_page
-from pipeline.report.index import PAGE_NAME, index
-from pipeline.report.palette import DARK, LIGHT
-from pipeline.report.run_page import gather
+from slipway.pipeline.report import graph_layout
+from slipway.pipeline.report.answers import SIDE_PX
+from slipway.pipeline.report.data import REFERENCE, shown_splits
+from slipway.pipeline.report.difference_page import difference_page
+from slipway.pipeline.report.index import PAGE_NAME, index
+from slipway.pipeline.report.palette import DARK, LIGHT
+from slipway.pipeline.report.run_page import gather
+from slipway.pipeline.runs.diff import Difference
+from slipway.pipeline.runs.record import RunRecord
+from slipway.pipeline.screen.wording import MARKS
+from slipway.pipeline.terminal.durations import seconds
+from slipway.pipeline.terminal.printable import printable
 
 
 def write_page(record: RunRecord, output: Path, path: Path | None = None) -> Path:
@@ -118,7 +118,7 @@ def _source(name: str) -> str:
 @cache
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("pipeline.report"),
+        loader=jinja2.PackageLoader("slipway.pipeline.report"),
         autoescape=True,
         finalize=_shown,
         undefined=jinja2.StrictUndefined,

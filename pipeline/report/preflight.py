@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipeline.local.durations import seconds
-from pipeline.local.preflight_results import last, of_run
-from pipeline.local.record import RunRecord
-from pipeline.report.head import Fact
+from slipway.pipeline.report.head import Fact
+from slipway.pipeline.runs.preflight_results import last, of_run
+from slipway.pipeline.runs.record import RunRecord
+from slipway.pipeline.terminal.durations import seconds
 
 _GIB = 2**30
 _SHOWN_SLICES = 50
@@ -105,7 +105,7 @@ def preflight_part(found: Mapping[str, Any], *, is_own: bool) -> Preflight:
     """What the page shows of a preflight.
 
     Args:
-        found: its JSON, see `components.preflight.result`.
+        found: its JSON, see `slipway.components.preflight.result`.
         is_own: whether the run made it, not the command.
     """
     slices = found["slices"]

@@ -7,21 +7,21 @@ from typing import TypeVar
 
 from google.protobuf.message import DecodeError
 
-from pipeline.errors import PipelineError
-from pipeline.fingerprint import Fingerprint
-from pipeline.local.diff import read_fingerprints
-from pipeline.local.record import RunRecord
-from pipeline.report.class_names import class_names
-from pipeline.report.data import Data, data
-from pipeline.report.flows import Flow, flows
-from pipeline.report.graph_layout import Drawing, lay_out
-from pipeline.report.head import Head, head
-from pipeline.report.lineage import Lineage, lineage
-from pipeline.report.model import Model, model
-from pipeline.report.nodes import NodeCard, node_cards, upstream_of
-from pipeline.report.preflight import Preflight, preflight
-from pipeline.report.timeline import Timeline, timeline
-from pipeline.report.training import Training, training
+from slipway.pipeline.errors import PipelineError
+from slipway.pipeline.fingerprint.parts import Fingerprint
+from slipway.pipeline.report.class_names import class_names
+from slipway.pipeline.report.data import Data, data
+from slipway.pipeline.report.flows import Flow, flows
+from slipway.pipeline.report.graph_layout import Drawing, lay_out
+from slipway.pipeline.report.head import Head, head
+from slipway.pipeline.report.lineage import Lineage, lineage
+from slipway.pipeline.report.model import Model, model
+from slipway.pipeline.report.nodes import NodeCard, node_cards, upstream_of
+from slipway.pipeline.report.preflight import Preflight, preflight
+from slipway.pipeline.report.timeline import Timeline, timeline
+from slipway.pipeline.report.training import Training, training
+from slipway.pipeline.runs.diff import read_fingerprints
+from slipway.pipeline.runs.record import RunRecord
 
 _Part = TypeVar("_Part")
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipeline.local.record import NodeRecord
-from pipeline.local.wording import DONE_BEFORE
+from slipway.pipeline.runs.record import NodeRecord
+from slipway.pipeline.screen.wording import DONE_BEFORE
 
 
 @dataclass(frozen=True)

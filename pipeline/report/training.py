@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.local.record import RunRecord
-from pipeline.report.artifacts import first_json, folders, read_bytes
+from slipway.pipeline.report.artifacts import first_json, folders, read_bytes
+from slipway.pipeline.runs.record import RunRecord
 
 WIDTH_PX, HEIGHT_PX = 300.0, 120.0
 _SHOWN_CURVES = 24

@@ -10,11 +10,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from pipeline.local.documents import plain, typed_text
+from slipway.pipeline.runs.documents import plain, typed_text
 
 # What reads workload files takes a quarter of a second to import.
 if TYPE_CHECKING:
-    from pipeline.config import WorkloadConfig
+    from slipway.pipeline.config import WorkloadConfig
 
 IR_NAME = "pipeline.pb"
 """The file in a run's folder that holds the IR of a pipeline that was handed over."""
@@ -74,7 +74,7 @@ class OfWorkload:
     @cached_property
     def settings(self) -> "WorkloadConfig":
         """Its settings, checked."""
-        from pipeline.config import WorkloadConfig
+        from slipway.pipeline.config import WorkloadConfig
 
         return WorkloadConfig.model_validate_json(self.config)
 
@@ -150,7 +150,8 @@ class IrRun:
 
 @dataclass(frozen=True, kw_only=True)
 class ImageRun(OfWorkload):
-    """A workload as a rehearsal compiles it: with the paths of the image; see `pipeline.cloud.target`.
+    """A workload as a rehearsal compiles it: with the paths of the image; see
+    `slipway.pipeline.cloud.target`.
 
     Attributes:
         source: the folder of its data and the patterns in it, by input split.

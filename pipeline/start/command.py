@@ -11,26 +11,26 @@ from typing import Protocol, get_args
 import numpy as np
 import numpy.typing as npt
 
-from components.counting import counted
-from components.data_gate.limits import Limits
-from components.data_profile.single_scores import single_scores
-from components.errors import ComponentError
-from components.ingest.csv_heads import check_heads
-from components.ingest.options import Options
-from components.ingest.source import SourceError, resolve_source
-from pipeline.config.section import PATTERN_WORDS, SnakeName
-from pipeline.errors import UsageError
-from pipeline.local.invocation import command
-from pipeline.start.deciding import Plan, Role, Task, check_rows, decide
-from pipeline.start.facts import facts_of
-from pipeline.start.images.begin import BegunImages, new_images
-from pipeline.start.images.looking import check_folder, divided, holds_images
-from pipeline.start.label import decide_task
-from pipeline.start.notes import stand_in_notes
-from pipeline.start.reading import Table, read_table
-from pipeline.start.rendering import utf8
-from pipeline.start.splitting import Split, decide_split
-from pipeline.start.writing import files_of, write_files, written_lines
+from slipway.components.counting import counted
+from slipway.components.data_gate.limits import Limits
+from slipway.components.data_profile.single_scores import single_scores
+from slipway.components.errors import ComponentError
+from slipway.components.ingest.csv_heads import check_heads
+from slipway.components.ingest.options import Options
+from slipway.components.ingest.source import SourceError, resolve_source
+from slipway.pipeline.config.section import PATTERN_WORDS, SnakeName
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.start.deciding import Plan, Role, Task, check_rows, decide
+from slipway.pipeline.start.facts import facts_of
+from slipway.pipeline.start.images.begin import BegunImages, new_images
+from slipway.pipeline.start.images.looking import check_folder, divided, holds_images
+from slipway.pipeline.start.label import decide_task
+from slipway.pipeline.start.notes import stand_in_notes
+from slipway.pipeline.start.reading import Table, read_table
+from slipway.pipeline.start.rendering import utf8
+from slipway.pipeline.start.splitting import Split, decide_split
+from slipway.pipeline.start.writing import files_of, write_files, written_lines
+from slipway.pipeline.terminal.invocation import command
 
 # A number or a date, as hardly any column is named.
 _VALUE = re.compile(r"[-+]?\d*\.?\d+([eE][-+]?\d+)?|\d{1,4}[./-]\d{1,2}[./-]\d{1,4}([T ][0-9:.+-]*Z?)?")

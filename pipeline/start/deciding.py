@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Literal
 
-from components.counting import agreeing, counted
-from components.ingest.header_names import INDEX
-from pipeline.errors import UsageError
-from pipeline.start.classes import ordered
-from pipeline.start.facts import Facts, few
-from pipeline.start.notes import notes_of
+from slipway.components.counting import agreeing, counted
+from slipway.components.ingest.header_names import INDEX
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.start.classes import ordered
+from slipway.pipeline.start.facts import Facts, few
+from slipway.pipeline.start.notes import notes_of
 
 Task = Literal["binary", "multiclass", "regression"]
 

@@ -1,8 +1,8 @@
 """What kind of prediction a label asks for, and which column cannot be one. Pure."""
 
-from pipeline.errors import UsageError
-from pipeline.start.deciding import Task
-from pipeline.start.facts import Facts, few
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.start.deciding import Task
+from slipway.pipeline.start.facts import Facts, few
 
 # A label of whole numbers with at most so many values is a class; between this and 20 somebody should say.
 _SURE_CLASSES = 10

@@ -2,8 +2,8 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from components.counting import agreeing, counted
-from pipeline.start.facts import Facts
+from slipway.components.counting import agreeing, counted
+from slipway.pipeline.start.facts import Facts
 
 _RARE_CLASS = 0.1
 _FEW_OF_A_CLASS = 20

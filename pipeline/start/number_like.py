@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from components.counting import counted
-from components.ingest.column_notes import ColumnNotes
-from components.ingest.number_forms import Form
+from slipway.components.counting import counted
+from slipway.components.ingest.column_notes import ColumnNotes
+from slipway.components.ingest.number_forms import Form
 
 # No telephone number with its country is shorter; changes as +5 or +12.5 are.
 _LEAST_DIGITS = 7

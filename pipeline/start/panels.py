@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from components.data_profile.columns import categories
-from pipeline.start.facts import Facts
+from slipway.components.data_profile.columns import categories
+from slipway.pipeline.start.facts import Facts
 
 Values = npt.NDArray[Any]
 

@@ -13,20 +13,20 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from components.ingest.blocks import InputFile, check_columns
-from components.ingest.column_notes import ColumnNotes
-from components.ingest.column_types import Columns, ColumnType, merge
-from components.ingest.compression import open_stream
-from components.ingest.csv_heads import check_heads
-from components.ingest.formats import format_of
-from components.ingest.options import Options
-from components.ingest.quarantine import describe
-from components.ingest.source import resolve_source
-from components.ingest.storage import StoredFile, fetched, list_files
-from components.ingest.typed_rows import typed_rows
-from pipeline.errors import UsageError
-from pipeline.start.forms import Forms, distinct_texts, forms_of
-from pipeline.start.number_like import codes, words
+from slipway.components.ingest.blocks import InputFile, check_columns
+from slipway.components.ingest.column_notes import ColumnNotes
+from slipway.components.ingest.column_types import Columns, ColumnType, merge
+from slipway.components.ingest.compression import open_stream
+from slipway.components.ingest.csv_heads import check_heads
+from slipway.components.ingest.formats import format_of
+from slipway.components.ingest.options import Options
+from slipway.components.ingest.quarantine import describe
+from slipway.components.ingest.source import resolve_source
+from slipway.components.ingest.storage import StoredFile, fetched, list_files
+from slipway.components.ingest.typed_rows import typed_rows
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.start.forms import Forms, distinct_texts, forms_of
+from slipway.pipeline.start.number_like import codes, words
 
 # Enough to tell types, dates and rare categories; half a million rows of 20 columns are looked at in seconds.
 MOST_ROWS = 500_000

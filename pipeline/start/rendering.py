@@ -9,8 +9,8 @@ from typing import Any
 import jinja2
 from google.protobuf import text_encoding
 
-from pipeline.errors import UsageError
-from pipeline.local.printable import printable
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.terminal.printable import printable
 
 _LAST_OF_FOUR_DIGITS = 0xFFFF
 
@@ -43,7 +43,7 @@ def workload_files(
 def _environment(folder: str) -> jinja2.Environment:
     """The templates of a folder, with a filter for each language that is written."""
     made = jinja2.Environment(
-        loader=jinja2.PackageLoader("pipeline.start", folder),
+        loader=jinja2.PackageLoader("slipway.pipeline.start", folder),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

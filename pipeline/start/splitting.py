@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from components.counting import counted
-from components.data_profile.columns import categories
-from pipeline.start.deciding import Decision, Plan, Role
-from pipeline.start.panels import find_panel, has_rows_of_groups
+from slipway.components.counting import counted
+from slipway.components.data_profile.columns import categories
+from slipway.pipeline.start.deciding import Decision, Plan, Role
+from slipway.pipeline.start.panels import find_panel, has_rows_of_groups
 
 Values = npt.NDArray[Any]
 

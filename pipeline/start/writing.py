@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from components.counting import counted
-from pipeline.config import DataConfig
-from pipeline.errors import UsageError
-from pipeline.start.deciding import Decision, Plan, Role
-from pipeline.start.reading import Table
-from pipeline.start.rendering import line, workload_files
-from pipeline.start.splitting import Split
+from slipway.components.counting import counted
+from slipway.pipeline.config import DataConfig
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.start.deciding import Decision, Plan, Role
+from slipway.pipeline.start.reading import Table
+from slipway.pipeline.start.rendering import line, workload_files
+from slipway.pipeline.start.splitting import Split
 
 # Below so many rows a linear model is rarely beaten, and always faster understood.
 FEW_ROWS = 2_000

@@ -8,9 +8,9 @@ import os
 # Keras 3, as in every process of a run; importing tensorflow_transform would choose Keras 2 for the test.
 os.environ.setdefault("TF_USE_LEGACY_KERAS", "0")
 
-from pipeline.testing.artifacts import blessed_model, schema_of, statistics_of, tiny_examples
-from pipeline.testing.component import run_component
-from pipeline.testing.transform import Table, transformed, transformed_table
+from slipway.pipeline.testing.artifacts import blessed_model, schema_of, statistics_of, tiny_examples
+from slipway.pipeline.testing.component import run_component
+from slipway.pipeline.testing.transform import Table, transformed, transformed_table
 
 __all__ = [
     "Table",

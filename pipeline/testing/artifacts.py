@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from components.saved_model.digest import PROPERTY
-from components.saved_model.digest_files import model_digest
-from pipeline.root import PROJECT_ROOT
-from pipeline.testing.component import run_component
-from pipeline.testing.transform import Row
+from slipway.components.saved_model.digest import PROPERTY
+from slipway.components.saved_model.digest_files import model_digest
+from slipway.pipeline.root import PROJECT_ROOT
+from slipway.pipeline.testing.component import run_component
+from slipway.pipeline.testing.transform import Row
 
 
 def tiny_examples(rows: Sequence[Row] | Mapping[str, Sequence[Row]], *, into: str | Path) -> Any:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from components.trainer.features import Feature
-from components.trainer.transformed_features import features_of
-from pipeline.root import PROJECT_ROOT
+from slipway.components.trainer.features import Feature
+from slipway.components.trainer.transformed_features import features_of
+from slipway.pipeline.root import PROJECT_ROOT
 
 Row = Mapping[str, Any]
 
@@ -85,7 +85,7 @@ def transformed_table(
 
 def _column(values: Sequence[Any], feature: Feature) -> np.ndarray:
     """A transformed column as training parses it from files: [rows, *shape]."""
-    from components.trainer.pixels import model_input
+    from slipway.components.trainer.pixels import model_input
 
     if feature.dtype == "uint8":
         # As objects: NumPy's own type for bytes takes zeros at their end for padding.

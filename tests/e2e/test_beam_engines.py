@@ -71,7 +71,7 @@ def test_engine_makes_what_the_direct_runner_makes(engine, direct, evaluated, pr
 
 
 def differences(ours, theirs):
-    from pipeline.cloud.parity import compare_outputs
+    from slipway.pipeline.cloud.rehearsal.parity import compare_outputs
 
     pairs = zip(by_id(ours).items(), by_id(theirs).values(), strict=True)
     compared = [
@@ -91,7 +91,7 @@ def differences(ours, theirs):
 
 def evaluation(record):
     """The metrics by slice."""
-    from components.model_gate.evaluation import read_evaluation
+    from slipway.components.model_gate.evaluation import read_evaluation
 
     [artifact] = by_id(record)["Evaluator"]["outputs"]["evaluation"]
     return read_evaluation(artifact["uri"]).candidate
@@ -99,7 +99,7 @@ def evaluation(record):
 
 def labels(metrics):
     """What the evaluation counted of the labels, by slice."""
-    from components.model_gate.trivial import LABEL_PREFIX
+    from slipway.components.model_gate.trivial import LABEL_PREFIX
 
     found = {
         (name, key): value

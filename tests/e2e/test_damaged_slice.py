@@ -65,8 +65,8 @@ def verdict(made, trained, damaged, tmp_path_factory):
 
     import tensorflow_model_analysis as tfma  # isort: skip  (after tfx, which patches what it imports)
 
-    from components.model_gate.component import ModelGate
-    from components.model_gate.eval_config import BASELINE, CANDIDATE, eval_config
+    from slipway.components.model_gate.component import ModelGate
+    from slipway.components.model_gate.eval_config import BASELINE, CANDIDATE, eval_config
 
     config = eval_config(
         label="big_tip", metrics=["auc", "binary_accuracy"], slices=[["trip_start_hour"], ["payment_type"]]

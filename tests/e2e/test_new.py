@@ -20,7 +20,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from components.python_process import ForkedProcess
+from slipway.components.python_process import ForkedProcess
 
 pytestmark = pytest.mark.slow
 

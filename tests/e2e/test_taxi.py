@@ -17,7 +17,7 @@ import psutil
 import pytest
 from watched import listeners_of
 
-from pipeline.report.answers import answers as shown_answers
+from slipway.pipeline.report.answers import answers as shown_answers
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("alone")]
 

@@ -21,12 +21,12 @@ from pathlib import Path
 
 import pytest
 
-from components.ingest.spans import span_number
-from pipeline.cloud.airflow_dag import AROUND_S, Place, dag_text
-from pipeline.config import load_workload
-from pipeline.local.graph import Graph, Node
-from pipeline.local.history import History
-from pipeline.local.processes import RUN_VARIABLE, end_leftovers, leftovers
+from slipway.components.ingest.spans import span_number
+from slipway.pipeline.cloud.airflow.dag_file import AROUND_S, Place, dag_text
+from slipway.pipeline.config import load_workload
+from slipway.pipeline.engine.processes.linux import RUN_VARIABLE, end_leftovers, leftovers
+from slipway.pipeline.runs.graph import Graph, Node
+from slipway.pipeline.runs.history import History
 
 pytestmark = [pytest.mark.slow, pytest.mark.external, pytest.mark.usefixtures("alone")]
 

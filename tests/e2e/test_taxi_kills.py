@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.local.history import History
-from pipeline.local.processes import leftovers
+from slipway.pipeline.engine.processes.linux import leftovers
+from slipway.pipeline.runs.history import History
 
 pytestmark = [pytest.mark.slow, pytest.mark.external]
 

@@ -23,7 +23,7 @@ def running(*command):
 @pytest.fixture(scope="module")
 def forked(warm):
     """Python modules get processes that are forked from the warm one, as in a run: they import little."""
-    from components import python_process
+    from slipway.components import python_process
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(python_process, "fork_channel", warm._line)

@@ -8,17 +8,17 @@ from called import forked_servers
 
 pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
 
-from pipeline.cloud.commands import rehearse_request
-from pipeline.errors import UsageError
-from pipeline.local import run
-from pipeline.local.gc import collect
-from pipeline.local.graphs import compile_graph
-from pipeline.local.history import History
-from pipeline.local.node_fingerprints import fingerprint_nodes
-from pipeline.local.request import pipeline_request
-from pipeline.local.server import Server
-from pipeline.root import PROJECT_ROOT
-from pipeline.runs.target import ImageModuleRun, Order
+from slipway import run
+from slipway.pipeline.cloud.commands import rehearse_request
+from slipway.pipeline.commands.gc.gc import collect
+from slipway.pipeline.engine.graphs import compile_graph
+from slipway.pipeline.engine.processes.client import Server
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.plan.node_fingerprints import fingerprint_nodes
+from slipway.pipeline.plan.request import pipeline_request
+from slipway.pipeline.root import PROJECT_ROOT
+from slipway.pipeline.runs.history import History
+from slipway.pipeline.runs.target import ImageModuleRun, Order
 
 pytestmark = pytest.mark.slow
 
@@ -162,7 +162,7 @@ def refusals(place, tmp_path, warm):
         with History(tmp_path).scratch() as folder:
             (folder / "r").mkdir()
             place = str(tmp_path)
-            module = "pipeline.cloud.task_server"
+            module = "slipway.pipeline.cloud.rehearsal.task_server"
             server = Server(folder, temporary=folder / "tmp", warm=warm, module=module, is_ours=False)
             with server:
                 for name, parameters in asked.items():

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.config import load_workload
-from pipeline.errors import UsageError
-from pipeline.local.baseline import clear_baseline, retired_blessings, set_baseline, show_baseline
-from pipeline.local.history import History
-from pipeline.local.record import NodeRecord
+from slipway.pipeline.config import load_workload
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.plan.baseline import clear_baseline, retired_blessings, set_baseline, show_baseline
+from slipway.pipeline.runs.history import History
+from slipway.pipeline.runs.record import NodeRecord
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ CLOUD = [
 @pytest.fixture
 def requested(project, tmp_path):
     """A request to run the taxi workload with settings over the file."""
-    from pipeline.local.request import workload_request
+    from slipway.pipeline.plan.request import workload_request
 
     def call(*sets):
         path = project / "workloads/taxi/workload.yaml"
@@ -26,7 +26,7 @@ def requested(project, tmp_path):
 
 
 def local_args(request, *more):
-    from pipeline.local.compile import compile_target
+    from slipway.pipeline.engine.tfx.compile import compile_target
 
     order = replace(request.order(run_id="r", folder=request.output), beam_args=more)
     compiled = compile_target(order)
@@ -49,10 +49,10 @@ def test_every_beam_node_of_a_local_run_gets_the_engine_and_the_command_line_com
 
 
 def test_every_container_of_a_job_gets_the_engine_and_so_does_the_driver_of_ingest(requested):
-    from pipeline.cloud.compile import compile_job
-    from pipeline.cloud.image import read_image
-    from pipeline.cloud.job import container_tasks
-    from pipeline.cloud.target import Target
+    from slipway.pipeline.cloud.compile import compile_job
+    from slipway.pipeline.cloud.image import read_image
+    from slipway.pipeline.cloud.job import container_tasks
+    from slipway.pipeline.cloud.target import Target
 
     target = Target.of(requested(FLINK, *CLOUD), read_image())
     containers = dict(container_tasks(compile_job(target)["pipelineSpec"]))
@@ -64,7 +64,7 @@ def test_every_container_of_a_job_gets_the_engine_and_so_does_the_driver_of_inge
 
 
 def test_option_that_beam_does_not_know_is_refused_with_the_nearest_one(requested):
-    from pipeline.errors import ConfigError
+    from slipway.pipeline.errors import ConfigError
 
     with pytest.raises(ConfigError, match=r"beam.options.direct_num_worker: .*nearest: direct_num_workers"):
         local_args(requested("beam.options={direct_num_worker: 2}"))

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from components.python_process import ForkedProcess
+from slipway.components.python_process import ForkedProcess
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
 
@@ -22,9 +22,9 @@ def main(arguments):
     from pathlib import Path
     import numpy as np
     import tensorflow as tf
-    from components.saved_model.loading import LoadedModel
-    from components.trainer.saved_model_export import ServedModel
-    from components.trainer.features import Feature
+    from slipway.components.saved_model.loading import LoadedModel
+    from slipway.components.trainer.saved_model_export import ServedModel
+    from slipway.components.trainer.features import Feature
 
     folder, names = arguments[0], json.loads(arguments[1])
 

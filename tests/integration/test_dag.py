@@ -24,8 +24,8 @@ UPSTREAM = {
 @pytest.fixture(scope="module")
 def compiled(project, tmp_path_factory):
     """Compiles the taxi workload with `--set` values; returns its graph."""
-    from pipeline.local.compile import compile_target
-    from pipeline.local.request import workload_request
+    from slipway.pipeline.engine.tfx.compile import compile_target
+    from slipway.pipeline.plan.request import workload_request
 
     def call(*sets):
         output = tmp_path_factory.mktemp("output")
@@ -136,7 +136,7 @@ def test_nodes_that_are_named_keep_tfx_s_own_executor(compiled):
     def executor(*settings):
         return compiled(*settings).executor_spec("Evaluator").python_executor_spec.class_path
 
-    assert executor() == "components.evaluator.executor.Executor"
+    assert executor() == "slipway.components.evaluator.executor.Executor"
     assert executor("beam.stock_nodes=[Evaluator]") == "tfx.components.evaluator.executor.Executor"
 
 

@@ -55,7 +55,7 @@ def judged(tmp_path_factory):
     """Runs the component's function on an evaluation; returns the blessing."""
     from tfx.types.standard_artifacts import Model, ModelBlessing, ModelEvaluation
 
-    from components.model_gate.component import ModelGate
+    from slipway.components.model_gate.component import ModelGate
 
     def call(
         folder,
@@ -90,8 +90,8 @@ def data(tmp_path_factory):
     from tensorflow_metadata.proto.v0 import statistics_pb2
     from tfx.types.standard_artifacts import ExampleStatistics
 
-    from pipeline.testing import tiny_examples
-    from schemas.artifacts import Quarantine
+    from slipway.pipeline.testing import tiny_examples
+    from slipway.schemas.artifacts import Quarantine
 
     folder = tmp_path_factory.mktemp("data")
     examples = tiny_examples([{"label": [row % 2], "size": [row]} for row in range(20)], into=folder)
@@ -110,7 +110,7 @@ def data(tmp_path_factory):
 
 
 def test_metrics_are_read_for_each_model_and_slice(evaluated):
-    from components.model_gate.evaluation import read_evaluation
+    from slipway.components.model_gate.evaluation import read_evaluation
 
     found = read_evaluation(str(evaluated(candidate="good", baseline="poor")))
     assert found.candidate["overall"] == {"auc": pytest.approx(1.0), "example_count": 6.0}
@@ -119,7 +119,7 @@ def test_metrics_are_read_for_each_model_and_slice(evaluated):
 
 
 def test_model_without_a_baseline_is_the_candidate(evaluated):
-    from components.model_gate.evaluation import read_evaluation
+    from slipway.components.model_gate.evaluation import read_evaluation
 
     found = read_evaluation(str(evaluated(candidate="good")))
     assert found.candidate["overall"]["auc"] == pytest.approx(1.0)
@@ -144,8 +144,8 @@ def test_model_that_lost_against_the_baseline_is_refused_with_both_numbers(evalu
 
 
 def test_model_that_changed_since_its_export_is_not_judged(evaluated, judged, tmp_path):
-    from components.errors import ComponentError
-    from components.saved_model.digest_files import keep_digest, model_digest
+    from slipway.components.errors import ComponentError
+    from slipway.components.saved_model.digest_files import keep_digest, model_digest
 
     saved_model = tmp_path / "model/Format-Serving/saved_model.pb"
     saved_model.parent.mkdir(parents=True)
@@ -160,8 +160,8 @@ def test_model_that_changed_since_its_export_is_not_judged(evaluated, judged, tm
 
 
 def test_digests_of_the_model_and_of_its_data_are_kept_apart(evaluated, judged, data, tmp_path):
-    from components.data_profile.profile import read_profile
-    from components.saved_model.digest_files import model_digest
+    from slipway.components.data_profile.profile import read_profile
+    from slipway.components.saved_model.digest_files import model_digest
 
     saved_model = tmp_path / "model/Format-Serving/saved_model.pb"
     saved_model.parent.mkdir(parents=True)
@@ -189,8 +189,8 @@ def test_labels_are_counted_for_each_slice_beside_the_metrics(tmp_path):
     import tensorflow_model_analysis as tfma
     from tensorflow_model_analysis.proto import config_pb2
 
-    from components.model_gate.eval_config import eval_config
-    from components.model_gate.evaluation import read_evaluation
+    from slipway.components.model_gate.eval_config import eval_config
+    from slipway.components.model_gate.evaluation import read_evaluation
 
     config = eval_config(label="label", metrics=["auc"], slices=[["payment_type"]])
     for spec, column in zip(config.model_specs, ("good", "poor"), strict=True):
@@ -220,9 +220,9 @@ def test_numbers_that_a_model_answers_reach_the_page_of_the_run(tmp_path, judged
     import tensorflow_model_analysis as tfma
     from tensorflow_model_analysis.proto import config_pb2
 
-    from components.model_gate.eval_config import eval_config
-    from pipeline.local.record import NodeRecord, RunRecord
-    from pipeline.report.page import write_page
+    from slipway.components.model_gate.eval_config import eval_config
+    from slipway.pipeline.report.page import write_page
+    from slipway.pipeline.runs.record import NodeRecord, RunRecord
 
     # Ten answers, each of ten rows, and each too low by 1234.
     answered = [-5000.0 + 1000 * (row // 10) for row in range(100)]
@@ -255,7 +255,7 @@ def test_model_that_has_not_learned_is_refused_though_it_meets_its_threshold(tmp
     import tensorflow_model_analysis as tfma
     from tensorflow_model_analysis.proto import config_pb2
 
-    from components.model_gate.eval_config import eval_config
+    from slipway.components.model_gate.eval_config import eval_config
 
     # Always "no", on labels of which 77 in 100 are no: TFX's template passes it with its threshold of 0.6.
     rows = {"label": [0] * 77 + [1] * 23, "no": [0.1] * 100}
@@ -279,7 +279,7 @@ def test_every_metric_of_the_table_is_known_to_keras_and_to_the_evaluator():
     import tensorflow_model_analysis as tfma
     from tensorflow_model_analysis.utils.keras_lib import tf_keras
 
-    from components.model_gate.metrics import METRICS
+    from slipway.components.model_gate.metrics import METRICS
 
     def computed(module):
         return {name for name, each in vars(module).items() if inspect.isclass(each) and name[0].isupper()}

@@ -3,8 +3,8 @@
 import pytest
 
 import components
-from components.errors import ComponentError
-from pipeline.testing import (
+from slipway.components.errors import ComponentError
+from slipway.pipeline.testing import (
     blessed_model,
     run_component,
     schema_of,
@@ -51,7 +51,7 @@ def rare_classes(project, monkeypatch):
     """The example's component, as if it lay in components/."""
     folder = str(project / "tests/data/own_component")
     monkeypatch.setattr(components, "__path__", [*components.__path__, folder])
-    from components.rare_classes.component import RareClasses
+    from slipway.components.rare_classes.component import RareClasses
 
     return RareClasses
 
@@ -65,7 +65,7 @@ def test_a_class_with_too_few_rows_fails_the_node(rare_classes, tmp_path):
 
 
 def test_a_blessed_model_is_pushed(tmp_path):
-    from components.pusher.component import Pusher
+    from slipway.components.pusher.component import Pusher
 
     model, blessing = blessed_model(into=tmp_path)
     made = run_component(
@@ -83,7 +83,7 @@ def test_a_blessed_model_is_pushed(tmp_path):
 
 
 def test_an_unblessed_model_is_not_pushed(tmp_path):
-    from components.pusher.component import Pusher
+    from slipway.components.pusher.component import Pusher
 
     model, blessing = blessed_model(into=tmp_path, blessed=False)
     made = run_component(

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from pipeline.fingerprint import Fingerprint
-from pipeline.local.diff import compare
-from pipeline.local.history import History
-from pipeline.local.record import NodeRecord, RunRecord
-from pipeline.report.page import write_difference, write_index, write_page
-from pipeline.runs.target import Asked, WorkloadRun
+from slipway.pipeline.fingerprint.parts import Fingerprint
+from slipway.pipeline.report.page import write_difference, write_index, write_page
+from slipway.pipeline.runs.diff import compare
+from slipway.pipeline.runs.history import History
+from slipway.pipeline.runs.record import NodeRecord, RunRecord
+from slipway.pipeline.runs.target import Asked, WorkloadRun
 
 pytestmark = pytest.mark.external
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from components.model_gate.check import conclude
-from components.model_gate.serving_rules import ServingLimits, serving_checks
-from components.serving_check.perturbations import Column
+from slipway.components.model_gate.check import conclude
+from slipway.components.model_gate.serving_rules import ServingLimits, serving_checks
+from slipway.components.serving_check.perturbations import Column
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
 
@@ -23,7 +23,7 @@ class Training:
         return ["n", "shop", "x"]
 
     def answers(self, rows):
-        from components.serving_check.training_side import TrainingAnswers
+        from slipway.components.serving_check.training_side import TrainingAnswers
 
         scaled = np.arange(len(rows)) / ROWS
         return TrainingAnswers(answers=scaled[:, None], features={"x_scaled": scaled[:, None]})
@@ -82,7 +82,7 @@ def served(tmp_path_factory):
 
 
 def reasons(model, rows, **limits):
-    from components.serving_check.check import check_served_model
+    from slipway.components.serving_check.check import check_served_model
 
     report = check_served_model(model, rows, Training(), limit_s=60)
     checks = serving_checks(report, ServingLimits(**limits), metrics=["auc", "sparse_categorical_accuracy"])

@@ -14,10 +14,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from components.errors import ComponentError
-from components.python_process import ForkedProcess
-from pipeline.config.train import TrainConfig
-from pipeline.config.tune import TuneConfig
+from slipway.components.errors import ComponentError
+from slipway.components.python_process import ForkedProcess
+from slipway.pipeline.config.train import TrainConfig
+from slipway.pipeline.config.tune import TuneConfig
 
 pytestmark = [
     pytest.mark.slow,
@@ -125,7 +125,7 @@ def fn_args(taxi_examples, tmp_path_factory, project, forked):
 
 @pytest.fixture(scope="module")
 def trained(fn_args):
-    from components.trainer.run_fn import run_fn
+    from slipway.components.trainer.run_fn import run_fn
 
     run_fn(fn_args)
     return fn_args
@@ -142,7 +142,7 @@ def test_model_run_keeps_weights_history_result_and_job(trained):
 
 
 def test_digest_of_the_exported_model_is_kept_beside_it(trained):
-    from components.saved_model.digest_files import exported_digest, model_digest
+    from slipway.components.saved_model.digest_files import exported_digest, model_digest
 
     assert exported_digest(trained.serving_model_dir) == model_digest(trained.serving_model_dir)
 
@@ -158,7 +158,7 @@ def test_smaller_form_lies_beside_the_served_folder_with_what_it_costs(trained):
 
 
 def test_what_a_tuner_found_goes_into_the_training_and_its_result(fn_args, tmp_path):
-    from components.trainer.run_fn import run_fn
+    from slipway.components.trainer.run_fn import run_fn
 
     folders = {"serving_model_dir": str(tmp_path / "model"), "model_run_dir": str(tmp_path / "run")}
     found = {"values": {"hidden_units": "[4, 3]", "learning_rate": 0.02}}
@@ -212,9 +212,9 @@ def test_saved_model_answers_as_the_trained_weights_do(trained, answers):
     import keras
     import tensorflow as tf
 
-    from components.trainer.input.arrays import load_rows
-    from components.trainer.job import TrainingJob
-    from components.trainer.user_model import build_model
+    from slipway.components.trainer.input.arrays import load_rows
+    from slipway.components.trainer.job import TrainingJob
+    from slipway.components.trainer.user_model import build_model
 
     job = TrainingJob.load(Path(trained.model_run_dir, "job.json"))
     model = build_model(job.model, job.inputs, job.hyperparameters)
@@ -230,9 +230,9 @@ PREDICT_WITH_JAX = """
     import json, sys
     from pathlib import Path
     import keras
-    from components.trainer.input.arrays import load_rows
-    from components.trainer.job import TrainingJob
-    from components.trainer.user_model import build_model
+    from slipway.components.trainer.input.arrays import load_rows
+    from slipway.components.trainer.job import TrainingJob
+    from slipway.components.trainer.user_model import build_model
     assert keras.backend.backend() == "jax"
     run = Path(sys.argv[1])
     job = TrainingJob.load(run / "job.json")
@@ -248,7 +248,7 @@ PREDICT_WITH_JAX = """
 def test_model_trained_on_jax_serves_the_same_answers_from_the_saved_model(
     fn_args, taxi_examples, tmp_path, jax_python, project
 ):
-    from components.trainer.run_fn import run_fn
+    from slipway.components.trainer.run_fn import run_fn
 
     folders = {"serving_model_dir": str(tmp_path / "model"), "model_run_dir": str(tmp_path / "run")}
     settings = {**SETTINGS, "backend": "jax", "interpreter": jax_python}
@@ -265,8 +265,8 @@ def test_model_trained_on_jax_serves_the_same_answers_from_the_saved_model(
 
 
 def test_tuner_tries_the_search_space_with_trainings_like_this_and_ranks_them(fn_args, tmp_path):
-    from components.trainer.job_layout import tuned_values
-    from components.trainer.tuner_fn import tuner_fn
+    from slipway.components.trainer.job_layout import tuned_values
+    from slipway.components.trainer.tuner_fn import tuner_fn
 
     tune = TuneConfig(
         search={
@@ -304,7 +304,7 @@ def test_tuner_tries_the_search_space_with_trainings_like_this_and_ranks_them(fn
     ],
 )
 def test_wrong_setting_stops_before_anything_is_exported(fn_args, tmp_path, change, words):
-    from components.trainer.run_fn import run_fn
+    from slipway.components.trainer.run_fn import run_fn
 
     folders = {"serving_model_dir": str(tmp_path / "model"), "model_run_dir": str(tmp_path / "run")}
     changed = SimpleNamespace(**{**vars(fn_args), **folders, "custom_config": {**SETTINGS, **change}})
@@ -314,7 +314,7 @@ def test_wrong_setting_stops_before_anything_is_exported(fn_args, tmp_path, chan
 
 
 def test_missing_setting_is_named(fn_args):
-    from components.trainer.run_fn import run_fn
+    from slipway.components.trainer.run_fn import run_fn
 
     settings = {name: value for name, value in SETTINGS.items() if name != "seed"}
     with pytest.raises(ComponentError, match=r"lacks \['seed'\]"):

@@ -14,15 +14,15 @@ from typing import Any
 import pytest
 from watched import Finished
 
-from pipeline.local.server import Server
-from pipeline.local.warm import Warm
-from pipeline.root import PROJECT_ROOT
+from slipway.pipeline.engine.processes.client import Server
+from slipway.pipeline.engine.processes.warm import Warm
+from slipway.pipeline.root import PROJECT_ROOT
 
 _TESTS = str(Path(__file__).resolve().parent.parent)
 # What stands for a server where the warm process has imported another copy of its modules.
-_STAGED = {"pipeline.cloud.task_server": "staged_server"}
+_STAGED = {"slipway.pipeline.cloud.rehearsal.task_server": "staged_server"}
 if Path(_TESTS).parent != PROJECT_ROOT:  # called in a copy of the project
-    _STAGED["pipeline.local.fork_server"] = "staged_run"
+    _STAGED["slipway.pipeline.engine.processes.fork_server"] = "staged_run"
 
 
 @functools.cache
@@ -76,7 +76,7 @@ def forked_servers(warm: Callable[[], Warm]) -> Iterator[None]:
 
     @functools.wraps(original)
     def begin(self: Server, *arguments: Any, **options: Any) -> None:
-        if staged := _STAGED.get(options.get("module", "pipeline.local.fork_server")):
+        if staged := _STAGED.get(options.get("module", "slipway.pipeline.engine.processes.fork_server")):
             given = options.get("environment") or os.environ
             path = os.pathsep.join([given["PYTHONPATH"], str(Path(__file__).parent)])
             options |= {"module": staged, "environment": {**given, "PYTHONPATH": path}}

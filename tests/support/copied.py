@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from watched import Finished
 
 if TYPE_CHECKING:
-    from pipeline.local.warm import Warm
+    from slipway.pipeline.engine.processes.warm import Warm
 
 
 def import_path(copy: Path) -> str:

@@ -14,27 +14,27 @@ from touched import dotted
 
 FLOORS: Mapping[str, float] = {
     "components": 92,
-    "components.data_gate": 94,
-    "components.data_profile": 91,
-    "components.evaluator": 93,
-    "components.ingest": 95,
-    "components.model_gate": 94,
-    "components.predictor": 94,
-    "components.preflight": 68,
-    "components.pusher": 94,
-    "components.reference_models": 64,
-    "components.saved_model": 89,
-    "components.serving": 94,
-    "components.serving_check": 67,
-    "components.trainer": 88,
-    "components.transform": 92,
+    "slipway.components.data_gate": 94,
+    "slipway.components.data_profile": 91,
+    "slipway.components.evaluator": 93,
+    "slipway.components.ingest": 95,
+    "slipway.components.model_gate": 94,
+    "slipway.components.predictor": 94,
+    "slipway.components.preflight": 68,
+    "slipway.components.pusher": 94,
+    "slipway.components.reference_models": 64,
+    "slipway.components.saved_model": 89,
+    "slipway.components.serving": 94,
+    "slipway.components.serving_check": 67,
+    "slipway.components.trainer": 88,
+    "slipway.components.transform": 92,
     "pipeline": 89,
-    "pipeline.cloud": 90,
-    "pipeline.config": 95,
+    "slipway.pipeline.cloud": 90,
+    "slipway.pipeline.config": 95,
     "pipeline.local": 92,
-    "pipeline.report": 95,
-    "pipeline.start": 94,
-    "pipeline.testing": 95,
+    "slipway.pipeline.report": 95,
+    "slipway.pipeline.start": 94,
+    "slipway.pipeline.testing": 95,
     "schemas": 80,
 }
 """Package -> the least share in percent; the longest name that holds a module is the module's.
@@ -49,7 +49,7 @@ def package_of(module: str, floors: Mapping[str, float]) -> str:
     """The package among those with a floor that a module counts for.
 
     Args:
-        module: dotted, e.g. `components.ingest.options`.
+        module: dotted, e.g. `slipway.components.ingest.options`.
         floors: the packages.
 
     Raises:

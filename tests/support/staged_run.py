@@ -4,8 +4,8 @@ from staged_server import import_from_copy
 
 
 def main(arguments: list[str]) -> None:
-    """As `python -m pipeline.local.fork_server` in the copy."""
+    """As `python -m slipway.pipeline.engine.processes.fork_server` in the copy."""
     import_from_copy()
-    from pipeline.local.fork_server import main as serve
+    from slipway.pipeline.engine.processes.fork_server import main as serve
 
     serve(arguments)

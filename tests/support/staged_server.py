@@ -19,9 +19,9 @@ def import_from_copy() -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """As `python -m pipeline.cloud.task_server` in the copy."""
+    """As `python -m slipway.pipeline.cloud.rehearsal.task_server` in the copy."""
     import_from_copy()
-    from pipeline.cloud.task_server import TaskServer
-    from pipeline.local.fork_server import main as serve
+    from slipway.pipeline.cloud.rehearsal.task_server import TaskServer
+    from slipway.pipeline.engine.processes.fork_server import main as serve
 
     serve(arguments, TaskServer)

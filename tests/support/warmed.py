@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pipeline.local.warm import Warm
+    from slipway.pipeline.engine.processes.warm import Warm
 
 PROJECT = Path(__file__).resolve().parent.parent.parent
 
@@ -53,7 +53,7 @@ def lent(line: int, pid: int) -> "Warm":
         line: the descriptor of the line to it, which this process was given.
         pid: its process id.
     """
-    from pipeline.local.warm import Warm
+    from slipway.pipeline.engine.processes.warm import Warm
 
     class Lent(Warm):
         def __init__(self) -> None:
@@ -69,7 +69,7 @@ def lent(line: int, pid: int) -> "Warm":
 
 def fork_servers(line: int, pid: int) -> None:
     """From now on the servers of this process's runs are forked from the warm one; see `lent`."""
-    from pipeline.local.server import Server
+    from slipway.pipeline.engine.processes.client import Server
 
     original, warm = Server.__init__, lent(line, pid)
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from components.trainer.pixels import raw_pixels
+from slipway.components.trainer.pixels import raw_pixels
 
 
 def preprocessing_fn(inputs: dict[str, Any]) -> dict[str, tf.Tensor]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import keras
 
-from components.trainer.features import Feature
+from slipway.components.trainer.features import Feature
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 from collections.abc import Collection, Iterator
 
-from components.data_gate.finding import Finding, RowQuery
-from components.data_gate.statistics import Kind, Statistics
+from slipway.components.data_gate.finding import Finding, RowQuery
+from slipway.components.data_gate.statistics import Kind, Statistics
 
 _KINDS: dict[Kind, str] = {"int": "whole numbers", "float": "numbers", "text": "text"}
 _RETIRE = (

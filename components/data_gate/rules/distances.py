@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from components.data_gate.statistics import Distribution
-from components.data_profile.columns import Floats
+from slipway.components.data_gate.statistics import Distribution
+from slipway.components.data_profile.columns import Floats
 
 # Standard errors that chance is allowed: 4 are exceeded by one comparison in 16,000.
 _SIGMAS = 4.0

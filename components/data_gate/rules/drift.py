@@ -3,17 +3,17 @@
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from components.data_gate.finding import Finding, RowQuery, Rule, plain, raised
-from components.data_gate.limits import Limits
-from components.data_gate.rules.distances import (
+from slipway.components.data_gate.finding import Finding, RowQuery, Rule, plain, raised
+from slipway.components.data_gate.limits import Limits
+from slipway.components.data_gate.rules.distances import (
     jensen_shannon,
     jensen_shannon_by_chance,
     l_infinity,
     l_infinity_by_chance,
     scale,
 )
-from components.data_gate.rules.grown import numbers_moved, texts_moved
-from components.data_gate.statistics import FeatureStatistics, SplitStatistics, Statistics
+from slipway.components.data_gate.rules.grown import numbers_moved, texts_moved
+from slipway.components.data_gate.statistics import FeatureStatistics, SplitStatistics, Statistics
 
 TRAIN = "train"
 

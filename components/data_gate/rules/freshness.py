@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from components.data_gate.finding import Finding, RowQuery, share
-from components.data_gate.limits import SECTION, Freshness
-from components.data_gate.rules.grown import numbers_moved
-from components.data_gate.statistics import FeatureStatistics, Statistics
+from slipway.components.data_gate.finding import Finding, RowQuery, share
+from slipway.components.data_gate.limits import SECTION, Freshness
+from slipway.components.data_gate.rules.grown import numbers_moved
+from slipway.components.data_gate.statistics import FeatureStatistics, Statistics
 
 _DAY_S = 86_400.0
 # Clocks differ, and a date without a zone may be ahead of UTC by 14 hours.

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from components.data_gate.finding import RowQuery, percent, plain, quoted, share
-from components.data_gate.rules.distances import most_grown
-from components.data_gate.statistics import FeatureStatistics
+from slipway.components.data_gate.finding import RowQuery, percent, plain, quoted, share
+from slipway.components.data_gate.rules.distances import most_grown
+from slipway.components.data_gate.statistics import FeatureStatistics
 
 
 def grown_text(counts: Mapping[str, float], before: Mapping[str, float]) -> tuple[str, float, float]:

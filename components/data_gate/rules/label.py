@@ -2,18 +2,18 @@
 
 from collections.abc import Iterator
 
-from components.counting import agreeing
-from components.data_gate.finding import Finding, RowQuery, plain, raised, share
-from components.data_gate.limits import Limits, key
-from components.data_gate.rules.distances import (
+from slipway.components.counting import agreeing
+from slipway.components.data_gate.finding import Finding, RowQuery, plain, raised, share
+from slipway.components.data_gate.limits import Limits, key
+from slipway.components.data_gate.rules.distances import (
     jensen_shannon,
     jensen_shannon_by_chance,
     l_infinity,
     l_infinity_by_chance,
 )
-from components.data_gate.rules.drift import TRAIN
-from components.data_gate.rules.grown import numbers_moved, texts_moved
-from components.data_gate.statistics import FeatureStatistics, Statistics
+from slipway.components.data_gate.rules.drift import TRAIN
+from slipway.components.data_gate.rules.grown import numbers_moved, texts_moved
+from slipway.components.data_gate.statistics import FeatureStatistics, Statistics
 
 
 def find_label_faults(

@@ -4,11 +4,11 @@ import math
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
-from components.data_gate.finding import Finding, RowQuery, percent
-from components.data_gate.limits import Limits, key
-from components.data_profile.columns import Column
-from components.data_profile.label_score import LabelScore, least_explained
-from components.data_profile.rows import row_at
+from slipway.components.data_gate.finding import Finding, RowQuery, percent
+from slipway.components.data_gate.limits import Limits, key
+from slipway.components.data_profile.columns import Column
+from slipway.components.data_profile.label_score import LabelScore, least_explained
+from slipway.components.data_profile.rows import row_at
 
 # As for the other comparisons: what chance alone reaches once in 30,000 times.
 _STANDARD_ERRORS = 4.0

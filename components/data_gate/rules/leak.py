@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
-from components.data_gate.finding import Finding, RowQuery
-from components.data_gate.limits import SECTION, Limits
+from slipway.components.data_gate.finding import Finding, RowQuery
+from slipway.components.data_gate.limits import SECTION, Limits
 
 
 def find_leaks(

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Mapping
 
-from components.counting import agreeing
-from components.data_gate.finding import Edit, Finding, RowQuery, percent, share
-from components.data_gate.limits import Limits
-from components.data_gate.rules.distances import l_infinity_by_chance
-from components.data_gate.schema import FeatureSchema
-from components.data_gate.statistics import FeatureStatistics, Statistics
+from slipway.components.counting import agreeing
+from slipway.components.data_gate.finding import Edit, Finding, RowQuery, percent, share
+from slipway.components.data_gate.limits import Limits
+from slipway.components.data_gate.rules.distances import l_infinity_by_chance
+from slipway.components.data_gate.schema import FeatureSchema
+from slipway.components.data_gate.statistics import FeatureStatistics, Statistics
 
 
 def find_missing(

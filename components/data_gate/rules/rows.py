@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from components.counting import agreeing, counted
-from components.data_gate.finding import Finding, RowQuery, percent, share
-from components.data_gate.limits import Limits, key
-from components.data_gate.statistics import Statistics, total_rows
+from slipway.components.counting import agreeing, counted
+from slipway.components.data_gate.finding import Finding, RowQuery, percent, share
+from slipway.components.data_gate.limits import Limits, key
+from slipway.components.data_gate.statistics import Statistics, total_rows
 
 
 @dataclass(frozen=True, slots=True)

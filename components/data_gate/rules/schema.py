@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from components.data_gate.finding import Edit, Finding, RowQuery, plain, quoted, share
-from components.data_gate.limits import Limits
-from components.data_gate.schema import Anomaly, FeatureSchema
-from components.data_gate.statistics import FeatureStatistics, Statistics, total_rows
-from components.data_profile.columns import Column
+from slipway.components.data_gate.finding import Edit, Finding, RowQuery, plain, quoted, share
+from slipway.components.data_gate.limits import Limits
+from slipway.components.data_gate.schema import Anomaly, FeatureSchema
+from slipway.components.data_gate.statistics import FeatureStatistics, Statistics, total_rows
+from slipway.components.data_profile.columns import Column
 
 _TEXTS = "ENUM_TYPE_UNEXPECTED_STRING_VALUES"
 _RANGES = ("INT_TYPE_SMALL_INT", "INT_TYPE_BIG_INT", "FLOAT_TYPE_SMALL_FLOAT", "FLOAT_TYPE_BIG_FLOAT")

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from components.trainer.boosting.growing import Grown
-from components.trainer.boosting.matrix import Columns
+from slipway.components.trainer.boosting.growing import Grown
+from slipway.components.trainer.boosting.matrix import Columns
 
 WORD_BITS = 31
 """Categories in one int32, whose sign is left alone."""

@@ -13,8 +13,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from components.errors import ComponentError
-from components.trainer.boosting.matrix import Columns, Matrix
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.boosting.matrix import Columns, Matrix
 
 Scores = npt.NDArray[np.float64]
 

@@ -6,8 +6,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from components.trainer.boosting.arrays import WORD_BITS, Forest, nodes_of
-from components.trainer.boosting.texts import ROOM, Words
+from slipway.components.trainer.boosting.arrays import WORD_BITS, Forest, nodes_of
+from slipway.components.trainer.boosting.texts import ROOM, Words
 
 
 @keras.saving.register_keras_serializable(package="slipway")

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from components.errors import ComponentError
-from components.trainer.features import Feature
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.features import Feature
 
 MAX_CATEGORIES = 255
 """Beyond so many HistGradientBoosting takes a category's code as a number, in the order of the codes."""
@@ -44,7 +44,7 @@ class Columns:
         if images := [name for name, feature in features.items() if feature.dtype == "uint8"]:
             raise ComponentError(
                 f"boosted trees take numbers and categories; {images[0]} is an image",
-                hint="set train.model to components.trainer.models.cnn.build_model",
+                hint="set train.model to slipway.components.trainer.models.cnn.build_model",
             )
         found = [
             (name, feature.categories)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from components.trainer.boosting.growing import (
+from slipway.components.trainer.boosting.growing import (
     Growth,
     LinearFit,
     Scores,
@@ -22,9 +22,9 @@ from components.trainer.boosting.growing import (
     part_of,
     require_two_values,
 )
-from components.trainer.boosting.matrix import Columns, Matrix, is_text
-from components.trainer.devices.machine import usable_cores
-from components.trainer.features import Feature
+from slipway.components.trainer.boosting.matrix import Columns, Matrix, is_text
+from slipway.components.trainer.devices.machine import usable_cores
+from slipway.components.trainer.features import Feature
 
 ROOM = 2**15
 """Rows of a text's kernel, at most: the first for codes that are not told apart, then the most frequent."""

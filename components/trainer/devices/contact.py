@@ -10,7 +10,7 @@ import subprocess
 import sys
 from contextlib import closing
 
-from components.errors import ComponentError
+from slipway.components.errors import ComponentError
 
 PROBE_LIMIT_S = 3.0
 CONTACT_LIMIT_S = 120.0
@@ -58,7 +58,7 @@ def count_tpu_cores(backend: str, address: str, *, limit_s: float = CONTACT_LIMI
         ComponentError: the TPU does not answer in time, or the process fails.
     """
     require_reachable(address)
-    command = [sys.executable, "-m", "components.trainer.devices.first_contact", backend, address]
+    command = [sys.executable, "-m", "slipway.components.trainer.devices.first_contact", backend, address]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=limit_s, check=False)
     except subprocess.TimeoutExpired as error:

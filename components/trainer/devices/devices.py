@@ -6,8 +6,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
-from components.trainer.devices.evidence import Kind
-from components.trainer.devices.hosts import Hosts
+from slipway.components.trainer.devices.evidence import Kind
+from slipway.components.trainer.devices.hosts import Hosts
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ def main(backend: str, address: str) -> int:
     if backend == "tensorflow":
         import tensorflow as tf
 
-        from components.trainer.devices.with_tensorflow import connect
+        from slipway.components.trainer.devices.with_tensorflow import connect
 
         connect(tf, address)
         cores = len(tf.config.list_logical_devices("TPU"))

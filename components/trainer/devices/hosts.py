@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from components.errors import ComponentError
+from slipway.components.errors import ComponentError
 
 COORDINATOR_PORT = 8476
 """Where host 0 waits for the others if the platform names no port; the one that JAX uses on Cloud TPU."""

@@ -5,12 +5,12 @@ import sys
 from collections.abc import Mapping
 from dataclasses import replace
 
-from components.errors import ComponentError
-from components.trainer.devices.contact import count_tpu_cores
-from components.trainer.devices.devices import Devices
-from components.trainer.devices.evidence import LOOKED_FOR, Evidence, Kind, find_evidence
-from components.trainer.devices.hosts import Hosts, find_hosts
-from components.trainer.settings.compute import ComputeSettings
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.devices.contact import count_tpu_cores
+from slipway.components.trainer.devices.devices import Devices
+from slipway.components.trainer.devices.evidence import LOOKED_FOR, Evidence, Kind, find_evidence
+from slipway.components.trainer.devices.hosts import Hosts, find_hosts
+from slipway.components.trainer.settings.compute import ComputeSettings
 
 _IN_ORDER: tuple[Kind, ...] = ("tpu", "gpu", "cpu")
 
@@ -83,14 +83,14 @@ def _open(kind: Kind, evidence: tuple[Evidence, ...], hosts: Hosts, settings: Co
 
 def _opened(kind: Kind, signs: list[Evidence], hosts: Hosts, settings: ComputeSettings) -> Devices:
     if settings.backend == "jax":
-        from components.trainer.devices import with_jax
+        from slipway.components.trainer.devices import with_jax
 
         return with_jax.open_devices(kind, hosts, settings)
     if settings.backend == "torch":
-        from components.trainer.devices import with_torch
+        from slipway.components.trainer.devices import with_torch
 
         return with_torch.open_device(kind, hosts)
-    from components.trainer.devices import with_tensorflow
+    from slipway.components.trainer.devices import with_tensorflow
 
     if kind == "tpu":
         return with_tensorflow.open_tpu(signs[0].address)

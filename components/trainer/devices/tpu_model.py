@@ -10,7 +10,7 @@ from typing import Any
 
 import keras
 
-from components.errors import ComponentError
+from slipway.components.errors import ComponentError
 
 
 def require_tpu_model(model: Any, *, batch_size: int) -> None:

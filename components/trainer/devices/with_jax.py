@@ -9,13 +9,13 @@ import threading
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from components.accelerators import hide_accelerators
-from components.errors import ComponentError
-from components.trainer.devices.devices import Devices
-from components.trainer.devices.evidence import Kind
-from components.trainer.devices.hosts import Hosts
-from components.trainer.devices.machine import cpu_has_bfloat16, usable_cores
-from components.trainer.settings.compute import ComputeSettings
+from slipway.components.accelerators import hide_accelerators
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.devices.devices import Devices
+from slipway.components.trainer.devices.evidence import Kind
+from slipway.components.trainer.devices.hosts import Hosts
+from slipway.components.trainer.devices.machine import cpu_has_bfloat16, usable_cores
+from slipway.components.trainer.settings.compute import ComputeSettings
 
 BATCH_AXIS, MODEL_AXIS = "batch", "model"
 _PLATFORMS: dict[Kind, str] = {"tpu": "tpu", "gpu": "cuda", "cpu": "cpu"}

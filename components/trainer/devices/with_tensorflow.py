@@ -3,11 +3,11 @@
 from functools import partial
 from typing import Any
 
-from components.accelerators import hide_accelerators
-from components.errors import ComponentError
-from components.trainer.devices.devices import Devices
-from components.trainer.devices.hosts import Hosts
-from components.trainer.devices.machine import cpu_has_bfloat16, usable_cores
+from slipway.components.accelerators import hide_accelerators
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.devices.devices import Devices
+from slipway.components.trainer.devices.hosts import Hosts
+from slipway.components.trainer.devices.machine import cpu_has_bfloat16, usable_cores
 
 AHEAD = 2
 """Elements that wait on a device: one for the next call, and one on its way."""

@@ -3,12 +3,12 @@
 import os
 import sys
 
-from components.accelerators import hide_accelerators
-from components.errors import ComponentError
-from components.trainer.devices.devices import Devices
-from components.trainer.devices.evidence import Kind
-from components.trainer.devices.hosts import Hosts
-from components.trainer.devices.machine import cpu_has_bfloat16, usable_cores
+from slipway.components.accelerators import hide_accelerators
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.devices.devices import Devices
+from slipway.components.trainer.devices.evidence import Kind
+from slipway.components.trainer.devices.hosts import Hosts
+from slipway.components.trainer.devices.machine import cpu_has_bfloat16, usable_cores
 
 
 def open_device(kind: Kind, hosts: Hosts) -> Devices:

@@ -13,10 +13,16 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from components.errors import ComponentError
-from components.trainer.devices.hosts import Hosts
-from components.trainer.features import Feature
-from components.trainer.input.parsing import Columns, parsed, records_of_all, split_label, wrong_examples
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.devices.hosts import Hosts
+from slipway.components.trainer.features import Feature
+from slipway.components.trainer.input.parsing import (
+    Columns,
+    parsed,
+    records_of_all,
+    split_label,
+    wrong_examples,
+)
 
 PARSED_TOGETHER_ROWS = 4096
 """Rows of one call of the parser: large enough that its fixed cost vanishes, small against memory."""

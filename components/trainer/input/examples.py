@@ -6,12 +6,12 @@ from typing import Any, Protocol
 
 import tensorflow as tf
 
-from components.errors import ComponentError
-from components.trainer.devices.devices import Devices
-from components.trainer.features import Feature
-from components.trainer.input import arrays, stream
-from components.trainer.input.parsing import count_records
-from components.trainer.input.plan import (
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.devices.devices import Devices
+from slipway.components.trainer.features import Feature
+from slipway.components.trainer.input import arrays, stream
+from slipway.components.trainer.input.parsing import count_records
+from slipway.components.trainer.input.plan import (
     MEMORY_SHARE,
     available_memory_bytes,
     block_steps,
@@ -19,7 +19,7 @@ from components.trainer.input.plan import (
     row_bytes,
     window,
 )
-from components.trainer.job import TrainingJob
+from slipway.components.trainer.job import TrainingJob
 
 
 class Examples(Protocol):

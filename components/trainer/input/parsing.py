@@ -5,9 +5,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from components.errors import ComponentError
-from components.trainer.features import Feature
-from components.trainer.pixels import model_input
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.features import Feature
+from slipway.components.trainer.pixels import model_input
 
 Columns = dict[str, tf.Tensor]
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from components.errors import ComponentError
-from components.trainer.features import Feature
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.features import Feature
 
 MEMORY_SHARE = 0.25
 """Of the available memory that parsed examples may take. Joining the parsed batches needs it twice."""

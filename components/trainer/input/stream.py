@@ -10,9 +10,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from components.errors import ComponentError
-from components.trainer.features import Feature
-from components.trainer.input.parsing import (
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.features import Feature
+from slipway.components.trainer.input.parsing import (
     Columns,
     parsed,
     records_of,
@@ -20,7 +20,7 @@ from components.trainer.input.parsing import (
     split_label,
     wrong_examples,
 )
-from components.trainer.input.plan import PARSED_TOGETHER_ROWS, Window
+from slipway.components.trainer.input.plan import PARSED_TOGETHER_ROWS, Window
 
 FILES_AT_ONCE = 16
 """Files that are read in turns: enough to mix, few enough to hold their buffers."""

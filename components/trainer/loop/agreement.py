@@ -1,9 +1,9 @@
 """What the hosts of a training must agree on: each computes its part of a step and waits for the others."""
 
-from components.errors import ComponentError
-from components.trainer.devices.devices import Devices
-from components.trainer.devices.hosts import Hosts
-from components.trainer.job import TrainingJob
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.devices.devices import Devices
+from slipway.components.trainer.devices.hosts import Hosts
+from slipway.components.trainer.job import TrainingJob
 
 
 def require_agreement(job: TrainingJob, hosts: Hosts) -> None:

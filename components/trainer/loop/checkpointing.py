@@ -4,13 +4,13 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from components.errors import ComponentError
-from components.trainer.checkpoint import Arrays, Best, Checkpoint, CheckpointWriter
-from components.trainer.job import TrainingJob
-from components.trainer.loop.callback import Every, Place, StepCallback
-from components.trainer.loop.model_state import metrics_snapshot, restore_metrics, snapshot
-from components.trainer.loop.step_time import StepTimer
-from components.trainer.loop.stopping import PreemptedError, Preemption, require_loss
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.checkpoint import Arrays, Best, Checkpoint, CheckpointWriter
+from slipway.components.trainer.job import TrainingJob
+from slipway.components.trainer.loop.callback import Every, Place, StepCallback
+from slipway.components.trainer.loop.model_state import metrics_snapshot, restore_metrics, snapshot
+from slipway.components.trainer.loop.step_time import StepTimer
+from slipway.components.trainer.loop.stopping import PreemptedError, Preemption, require_loss
 
 LOSS_INTERVAL_S = 0.5
 """How often the loss is looked at between checkpoints."""

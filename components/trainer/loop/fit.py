@@ -5,19 +5,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from components.event_lines import emit
-from components.trainer.checkpoint import Attempts, Checkpoint, CheckpointFolder, CheckpointWriter
-from components.trainer.checkpoint_storage import storage
-from components.trainer.devices.devices import Devices
-from components.trainer.job import TrainingJob
-from components.trainer.loop.agreement import require_same_step
-from components.trainer.loop.callback import Every, Place, StepCallback
-from components.trainer.loop.checkpointing import Checkpointing
-from components.trainer.loop.model_state import build_metrics, restore, snapshot
-from components.trainer.loop.step_time import InputWait, StepTimer
-from components.trainer.loop.stopping import BlownUpError, Preemption
-from components.trainer.loop.tensorboard import tensorboard
-from components.trainer.loop.train_function import train_in_blocks
+from slipway.components.event_lines import emit
+from slipway.components.trainer.checkpoint import Attempts, Checkpoint, CheckpointFolder, CheckpointWriter
+from slipway.components.trainer.checkpoint_storage import storage
+from slipway.components.trainer.devices.devices import Devices
+from slipway.components.trainer.job import TrainingJob
+from slipway.components.trainer.loop.agreement import require_same_step
+from slipway.components.trainer.loop.callback import Every, Place, StepCallback
+from slipway.components.trainer.loop.checkpointing import Checkpointing
+from slipway.components.trainer.loop.model_state import build_metrics, restore, snapshot
+from slipway.components.trainer.loop.step_time import InputWait, StepTimer
+from slipway.components.trainer.loop.stopping import BlownUpError, Preemption
+from slipway.components.trainer.loop.tensorboard import tensorboard
+from slipway.components.trainer.loop.train_function import train_in_blocks
 
 STEP_EVENT_INTERVAL_S = 0.5
 

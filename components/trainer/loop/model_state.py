@@ -7,8 +7,8 @@ import keras
 import numpy as np
 import numpy.typing as npt
 
-from components.errors import ComponentError
-from components.trainer.checkpoint import Arrays
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.checkpoint import Arrays
 
 
 def snapshot(model: Any) -> Arrays:

@@ -9,9 +9,9 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.framework.config import is_op_determinism_enabled
 
-from components.trainer.checkpoint import Clock
-from components.trainer.devices.devices import Devices
-from components.trainer.loop.callback import Place, StepCallback
+from slipway.components.trainer.checkpoint import Clock
+from slipway.components.trainer.devices.devices import Devices
+from slipway.components.trainer.loop.callback import Place, StepCallback
 
 PROBE_SHARE = 0.02
 """How long the probe lasts, as a share of the seconds of all steps."""

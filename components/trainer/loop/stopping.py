@@ -5,8 +5,8 @@ import signal
 from types import FrameType
 from typing import Any
 
-from components.errors import ComponentError
-from components.trainer.settings.blow_up import BlowUpSettings
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.settings.blow_up import BlowUpSettings
 
 
 class PreemptedError(BaseException):

@@ -9,10 +9,10 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from components.event_lines import emit
-from components.trainer.job import TrainingJob
-from components.trainer.loop.callback import Every, Place, StepCallback
-from components.trainer.resource_usage import Usage, usage
+from slipway.components.event_lines import emit
+from slipway.components.trainer.job import TrainingJob
+from slipway.components.trainer.loop.callback import Every, Place, StepCallback
+from slipway.components.trainer.resource_usage import Usage, usage
 
 SCALAR_INTERVAL_STEPS = 100
 

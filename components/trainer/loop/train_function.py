@@ -10,8 +10,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from components.trainer.devices.devices import Devices
-from components.trainer.loop.step_time import InputWait
+from slipway.components.trainer.devices.devices import Devices
+from slipway.components.trainer.loop.step_time import InputWait
 
 
 def takes_blocks(model: Any, devices: Devices) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 import keras
 
-from components.errors import ComponentError
+from slipway.components.errors import ComponentError
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,15 +13,15 @@ from typing import Any, get_args
 import keras
 import numpy as np
 
-from components.errors import ComponentError
-from components.trainer.boosting.arrays import laid_out, words_of
-from components.trainer.boosting.growing import Grown, Growth, HeldOut, grow
-from components.trainer.boosting.layer import TextScores, Trees
-from components.trainer.boosting.rounding import settled
-from components.trainer.boosting.texts import TEXTS, columns_with_texts, fit_texts, texts_of
-from components.trainer.features import Feature
-from components.trainer.models.head import finish_scores, outputs_of
-from components.trainer.own_fit import Rows
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.boosting.arrays import laid_out, words_of
+from slipway.components.trainer.boosting.growing import Grown, Growth, HeldOut, grow
+from slipway.components.trainer.boosting.layer import TextScores, Trees
+from slipway.components.trainer.boosting.rounding import settled
+from slipway.components.trainer.boosting.texts import TEXTS, columns_with_texts, fit_texts, texts_of
+from slipway.components.trainer.features import Feature
+from slipway.components.trainer.models.head import finish_scores, outputs_of
+from slipway.components.trainer.own_fit import Rows
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def build_model(features: Mapping[str, Feature], hyperparameters: Mapping[str, A
     Args:
         features: the model's inputs by name; integers without a known number of categories are numbers, and
             so are categories of more than 255; several of more than 255 a row are the words of a text, as
-            `components.trainer.ngrams.hashed_ngrams` makes them.
+            `slipway.components.trainer.ngrams.hashed_ngrams` makes them.
         hyperparameters: fields of `Hyperparameters`; what is left out keeps its default.
 
     Raises:

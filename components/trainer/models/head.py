@@ -4,7 +4,7 @@ from typing import Any
 
 import keras
 
-from components.errors import ComponentError
+from slipway.components.errors import ComponentError
 
 
 def finish(inputs: Any, hidden: Any, *, classes: int | None, learning_rate: float) -> keras.Model:

@@ -6,9 +6,9 @@ from typing import Any
 
 import keras
 
-from components.errors import ComponentError
-from components.trainer.features import Feature
-from components.trainer.models.augmentation import augmented
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.features import Feature
+from slipway.components.trainer.models.augmentation import augmented
 
 BYTE_SCALE = 1 / 255
 """The factor for integer pixels, that is images of bytes."""

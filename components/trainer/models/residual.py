@@ -10,9 +10,9 @@ from typing import Any
 
 import keras
 
-from components.trainer.features import Feature
-from components.trainer.models.head import finish
-from components.trainer.models.image import image_input
+from slipway.components.trainer.features import Feature
+from slipway.components.trainer.models.head import finish
+from slipway.components.trainer.models.image import image_input
 
 
 @dataclass(frozen=True)

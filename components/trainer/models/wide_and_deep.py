@@ -10,8 +10,8 @@ from typing import Any
 
 import keras
 
-from components.trainer.features import Feature
-from components.trainer.models.head import finish
+from slipway.components.trainer.features import Feature
+from slipway.components.trainer.models.head import finish
 
 
 @dataclass(frozen=True)

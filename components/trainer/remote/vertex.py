@@ -1,7 +1,7 @@
 """Has a training job carried out by Vertex AI: a CustomJob whose machines run `remote.worker`.
 
-The request was laid out when the pipeline was compiled (pipeline.cloud.training_job); here it gets the
-address of the job file, is sent, and waited for.
+The request was laid out when the pipeline was compiled (slipway.pipeline.cloud.training_job); here it gets
+the address of the job file, is sent, and waited for.
 """
 
 import json
@@ -13,11 +13,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from components.errors import ComponentError
-from components.trainer.checkpoint_storage import storage
-from components.trainer.job import JOB_FILE, TrainingJob
-from components.trainer.remote.worker import OUTCOME_FILE, RESULTS
-from components.trainer.training_process import TrainingPreemptedError
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.checkpoint_storage import storage
+from slipway.components.trainer.job import JOB_FILE, TrainingJob
+from slipway.components.trainer.remote.worker import OUTCOME_FILE, RESULTS
+from slipway.components.trainer.training_process import TrainingPreemptedError
 
 POLL_S = 15.0
 PATIENCE_S = 900.0

@@ -1,8 +1,9 @@
-"""Entry point of each machine of a training job: `python -m components.trainer.remote.worker gs://.../job.json`.
+"""Entry point of each machine of a training job: `python -m slipway.components.trainer.remote.worker
+gs://.../job.json`.
 
 The training process itself works on local files. Here the job file comes from beside the artifacts, and what
 the training leaves goes there; last of all its outcome, by which the one who waits knows that all is there.
-The exit code is that of the training process (see components.trainer.train).
+The exit code is that of the training process (see slipway.components.trainer.train).
 """
 
 import json
@@ -13,12 +14,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from components.event_lines import emit
-from components.trainer import train
-from components.trainer.checkpoint_storage import Storage, storage
-from components.trainer.devices.hosts import find_hosts
-from components.trainer.devices.with_jax import leave
-from components.trainer.job import HISTORY_FILE, RESULT_FILE, WEIGHTS_FILE, TrainingJob
+from slipway.components.event_lines import emit
+from slipway.components.trainer import train
+from slipway.components.trainer.checkpoint_storage import Storage, storage
+from slipway.components.trainer.devices.hosts import find_hosts
+from slipway.components.trainer.devices.with_jax import leave
+from slipway.components.trainer.job import HISTORY_FILE, RESULT_FILE, WEIGHTS_FILE, TrainingJob
 
 OUTCOME_FILE = "outcome.json"
 """The last event of the training process, as it prints it."""

@@ -4,9 +4,9 @@ import re
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
-from components.errors import ComponentError
-from components.settings import setting
-from components.trainer.settings.group import SettingsGroup
+from slipway.components.errors import ComponentError
+from slipway.components.settings import setting
+from slipway.components.trainer.settings.group import SettingsGroup
 
 Device = Literal["auto", "cpu", "gpu", "tpu"]
 Backend = Literal["tensorflow", "jax", "torch"]

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from components.settings import setting
-from components.trainer.settings.group import SettingsGroup
+from slipway.components.settings import setting
+from slipway.components.trainer.settings.group import SettingsGroup
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Self
 
-from components.errors import ComponentError
-from components.settings import broken_rule
+from slipway.components.errors import ComponentError
+from slipway.components.settings import broken_rule
 
 
 @dataclass(frozen=True, kw_only=True)
 class SettingsGroup:
-    """A base for frozen dataclasses of `components.settings.setting`, checked by their types and bounds.
+    """A base for frozen dataclasses of `slipway.components.settings.setting`, checked by their types and
+    bounds.
 
     Attributes:
         key: the name of the group in the job, for messages.

@@ -4,9 +4,9 @@ import re
 from dataclasses import dataclass
 from typing import ClassVar
 
-from components.errors import ComponentError
-from components.settings import setting
-from components.trainer.settings.group import SettingsGroup
+from slipway.components.errors import ComponentError
+from slipway.components.settings import setting
+from slipway.components.trainer.settings.group import SettingsGroup
 
 _STEPS = re.compile(r"(\d+):(\d+)")
 

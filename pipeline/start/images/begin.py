@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from components.errors import ComponentError
-from components.ingest.source import resolve_source
-from pipeline.errors import UsageError
-from pipeline.local.invocation import command
-from pipeline.start.images.deciding import ImagePlan, decide
-from pipeline.start.images.looking import LABEL, divided, look_at
-from pipeline.start.images.writing import files_of
-from pipeline.start.writing import write_files, written_lines
+from slipway.components.errors import ComponentError
+from slipway.components.ingest.source import resolve_source
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.start.images.deciding import ImagePlan, decide
+from slipway.pipeline.start.images.looking import LABEL, divided, look_at
+from slipway.pipeline.start.images.writing import files_of
+from slipway.pipeline.start.writing import write_files, written_lines
+from slipway.pipeline.terminal.invocation import command
 
 _SHOWN_CLASSES = 12
 _TASKS = ("auto", "binary", "multiclass")

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from components.counting import agreeing, counted
-from pipeline.errors import UsageError
-from pipeline.start.deciding import LEAST_ROWS
-from pipeline.start.images.looking import Class, ImageFacts
-from pipeline.start.writing import bad_share_limit
+from slipway.components.counting import agreeing, counted
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.start.deciding import LEAST_ROWS
+from slipway.pipeline.start.images.looking import Class, ImageFacts
+from slipway.pipeline.start.writing import bad_share_limit
 
 Network = Literal["cnn", "residual"]
 
@@ -33,7 +33,7 @@ class ImagePlan:
         height: of an image as the model sees it, in pixels.
         width: likewise.
         channels: 1 (grey) or 3 (colour).
-        network: which of `components.trainer.models`.
+        network: which of `slipway.components.trainer.models`.
         batch_size: images of a step.
         epochs: passes over the training split.
         max_bad_share: `data.max_bad_share`; None: the default holds.

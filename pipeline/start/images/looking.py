@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from components.ingest.blocks import InputFile
-from components.ingest.column_types import ColumnType
-from components.ingest.formats import FORMATS
-from components.ingest.image_files import PILLOW_FORMATS
-from components.ingest.npz_images import image_shapes
-from components.ingest.options import Options
-from pipeline.errors import UsageError
+from slipway.components.ingest.blocks import InputFile
+from slipway.components.ingest.column_types import ColumnType
+from slipway.components.ingest.formats import FORMATS
+from slipway.components.ingest.image_files import PILLOW_FORMATS
+from slipway.components.ingest.npz_images import image_shapes
+from slipway.components.ingest.options import Options
+from slipway.pipeline.errors import UsageError
 
 # Each is decoded once, which takes some milliseconds.
 MOST_IMAGES = 20_000

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from pipeline.start.images.deciding import ImagePlan
-from pipeline.start.rendering import workload_files
-from pipeline.start.writing import skew_limits
+from slipway.pipeline.start.images.deciding import ImagePlan
+from slipway.pipeline.start.rendering import workload_files
+from slipway.pipeline.start.writing import skew_limits
 
 _METRICS = {
     "binary": ("binary_accuracy", "auc"),

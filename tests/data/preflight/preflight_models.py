@@ -3,7 +3,7 @@
 import keras
 from keras import layers, ops
 
-from components.trainer.features import Feature
+from slipway.components.trainer.features import Feature
 
 WIDTH = 256
 

@@ -22,9 +22,9 @@ from tfx.dsl.experimental.node_execution_options.utils import NodeExecutionOptio
 from tfx.types import standard_artifacts
 from tfx.types.channel import union
 
-from components.errors import GateStopError
-from components.kept_state import PREEMPTED_EXIT_CODE, state_folder
-from schemas.artifacts import DataVerdict
+from slipway.components.errors import GateStopError
+from slipway.components.kept_state import PREEMPTED_EXIT_CODE, state_folder
+from slipway.schemas.artifacts import DataVerdict
 
 FOLDER = Path(os.environ["TOY"])
 

@@ -15,22 +15,22 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from PIL import Image
 
-from components.errors import SlipwayError
-from components.ingest.column_types import ColumnType, as_type, merge
-from components.ingest.convert import Report, convert
-from components.ingest.example_encoding import ExampleEncoder
-from components.ingest.example_message import parse_example
-from components.ingest.formats import format_of
-from components.ingest.options import Options
-from components.ingest.planning import plan_tasks
-from components.ingest.storage import fetched, list_files
-from components.ingest.tfrecord import frame, read_records
-from components.pusher.manifest import FileEntry, Manifest
-from components.saved_model.signatures import SERVING_DEFAULT, Signature, TensorInfo
-from components.serving.request_json import read_json, refuse_overflow
-from components.serving.routes import route
-from components.serving.tensors import RequestError, parse_request
-from pipeline.config import load_workload
+from slipway.components.errors import SlipwayError
+from slipway.components.ingest.column_types import ColumnType, as_type, merge
+from slipway.components.ingest.convert import Report, convert
+from slipway.components.ingest.example_encoding import ExampleEncoder
+from slipway.components.ingest.example_message import parse_example
+from slipway.components.ingest.formats import format_of
+from slipway.components.ingest.options import Options
+from slipway.components.ingest.planning import plan_tasks
+from slipway.components.ingest.storage import fetched, list_files
+from slipway.components.ingest.tfrecord import frame, read_records
+from slipway.components.pusher.manifest import FileEntry, Manifest
+from slipway.components.saved_model.signatures import SERVING_DEFAULT, Signature, TensorInfo
+from slipway.components.serving.request_json import read_json, refuse_overflow
+from slipway.components.serving.routes import route
+from slipway.components.serving.tensors import RequestError, parse_request
+from slipway.pipeline.config import load_workload
 
 PROJECT = Path(__file__).resolve().parents[3]
 

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def container():
-    from pipeline.cloud import container
+    from slipway.pipeline.cloud.container import task as container
 
     return container
 
@@ -68,7 +68,7 @@ def test_model_that_the_service_does_not_know_stays_a_number(container, blessing
 
 
 def test_lists_and_mappings_reach_a_function_component_as_such_and_text_as_text(container):
-    from components.model_gate.component import ModelGate
+    from slipway.components.model_gate.component import ModelGate
 
     parameters = {"thresholds": '{"auc": {"min": 0.9}}', "other": '{"a": 1}'}
     decoded = container.decode_parameters(parameters, ModelGate.EXECUTOR_SPEC.executor_class)
@@ -78,7 +78,7 @@ def test_lists_and_mappings_reach_a_function_component_as_such_and_text_as_text(
 def test_component_gets_files_and_what_it_makes_goes_where_the_service_keeps_it(elsewhere, blessing):
     from tfx.types.standard_artifacts import Model, ModelBlessing
 
-    from pipeline.cloud.local_files import local_files
+    from slipway.pipeline.cloud.container.local_files import local_files
 
     (elsewhere / "bucket/model/sub").mkdir(parents=True)
     (elsewhere / "bucket/model/sub/saved").write_text("weights")
@@ -102,7 +102,7 @@ def test_component_gets_files_and_what_it_makes_goes_where_the_service_keeps_it(
 
 
 def test_nothing_is_put_there_by_a_component_that_failed(elsewhere, blessing):
-    from pipeline.cloud.local_files import local_files
+    from slipway.pipeline.cloud.container.local_files import local_files
 
     blessing.uri = "far://failed/blessing"
 
@@ -118,7 +118,7 @@ def test_nothing_is_put_there_by_a_component_that_failed(elsewhere, blessing):
 
 
 def test_folder_of_an_output_on_this_machine_is_made(blessing, tmp_path):
-    from pipeline.cloud.local_files import local_files
+    from slipway.pipeline.cloud.container.local_files import local_files
 
     blessing.uri = str(tmp_path / "a" / "blessing")
     with local_files({}, {"blessing": [blessing]}):
@@ -135,7 +135,7 @@ def test_folder_of_an_output_on_this_machine_is_made(blessing, tmp_path):
 def test_gate_ends_with_its_own_code_and_both_with_their_words(
     container, monkeypatch, capsys, error, code, told
 ):
-    from components import errors
+    from slipway.components import errors
 
     more = {"verdict": {"lines": ["fare moved"]}} if error == "GateStopError" else {}
 
@@ -147,7 +147,7 @@ def test_gate_ends_with_its_own_code_and_both_with_their_words(
         [
             "x",
             "--executor_class_path",
-            "components.ingest.executor.Executor",
+            "slipway.components.ingest.executor.Executor",
             "--json_serialized_invocation_args",
             "{}",
         ]
@@ -160,13 +160,13 @@ def test_gate_ends_with_its_own_code_and_both_with_their_words(
 
 
 def test_gate_that_stops_names_what_lets_it_pass_there(container, monkeypatch, capsys):
-    from components.errors import GateStopError
+    from slipway.components.errors import GateStopError
 
     def refuse(_):
         raise GateStopError("drift", verdict={"override": "accept_data"})
 
     monkeypatch.setattr(container.executor, "main", refuse)
-    words = ["x", "--executor_class_path", "components.ingest.executor.Executor"]
+    words = ["x", "--executor_class_path", "slipway.components.ingest.executor.Executor"]
     parsed = container.executor._parse_flags([*words, "--json_serialized_invocation_args", "{}"])
     with pytest.raises(SystemExit):
         container.main(parsed)
@@ -179,7 +179,7 @@ def test_every_artifact_type_of_ours_is_found_by_its_name_as_tfx_looks_for_it_th
     from tfx.types.artifact import Artifact
     from tfx.utils import import_utils
 
-    from schemas import artifacts
+    from slipway.schemas import artifacts
 
     ours = [
         kind

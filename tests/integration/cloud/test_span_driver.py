@@ -38,13 +38,13 @@ def resolved(project, tmp_path):
             "--json_serialized_inputs_spec_args", json.dumps(declared), "--runner=FnApiRunner",
         ]  # fmt: skip
         if apart:
-            command = [sys.executable, "-m", "pipeline.cloud.span_driver", *words]
+            command = [sys.executable, "-m", "slipway.pipeline.cloud.container.span_driver", *words]
             finished = subprocess.run(
                 command, cwd=project, capture_output=True, text=True, timeout=300, check=False
             )
             assert finished.returncode == 0, finished.stderr[-2000:]
         else:
-            from pipeline.cloud import span_driver
+            from slipway.pipeline.cloud.container import span_driver
 
             span_driver.driver.main(span_driver.parse_or_exit(["driver", *words]))
         return json.loads((tmp_path / "out" / "output.json").read_text())["parameterValues"]
@@ -64,7 +64,7 @@ def test_scheduled_run_takes_the_span_of_its_day_not_the_latest(resolved, patter
 
 
 def test_moment_that_the_service_did_not_fill_in_is_refused_in_words(capsys):
-    from pipeline.cloud import span_driver
+    from slipway.pipeline.cloud.container import span_driver
 
     words = ["--scheduled_at={{$.pipeline_job_schedule_time_utc}}", "--lag_days=1", "--time_zone=UTC"]
     with pytest.raises(SystemExit) as ended:

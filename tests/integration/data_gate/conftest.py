@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pipeline.beam_engine import NO_PACKAGE
+from slipway.pipeline.wiring.beam_engine import NO_PACKAGE
 
 SPLITS = ("train", "eval")
 
@@ -35,7 +35,7 @@ def libraries():
         tfdv=importlib.import_module("tensorflow_data_validation"),
         in_memory=importlib.import_module("tensorflow_data_validation.statistics.stats_impl"),
         decoder=importlib.import_module("tfx_bsl.coders.example_coder").ExamplesToRecordBatchDecoder,
-        read_records=importlib.import_module("components.ingest.tfrecord").read_records,
+        read_records=importlib.import_module("slipway.components.ingest.tfrecord").read_records,
     )
 
 
@@ -57,9 +57,9 @@ def ingest(libraries, project):
     from tfx.types import standard_artifacts
     from tfx.utils import proto_utils
 
-    from components.ingest.executor import Executor
-    from components.ingest.options import Options
-    from schemas.artifacts import Quarantine
+    from slipway.components.ingest.executor import Executor
+    from slipway.components.ingest.options import Options
+    from slipway.schemas.artifacts import Quarantine
 
     def call(folder, patterns, schema_file):
         inputs = example_gen_pb2.Input()

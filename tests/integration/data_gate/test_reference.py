@@ -2,13 +2,13 @@
 
 import pytest
 
-from components.errors import ComponentError
+from slipway.components.errors import ComponentError
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
 
 
 def test_folder_of_the_user_s_has_to_be_there_and_to_hold_statistics(tmp_path):
-    from components.data_gate.reference import find_reference
+    from slipway.components.data_gate.reference import find_reference
 
     nowhere = str(tmp_path / "nowhere")
     with pytest.raises(ComponentError, match="nowhere does not exist, and data_gate names it as a folder of"):
@@ -18,6 +18,6 @@ def test_folder_of_the_user_s_has_to_be_there_and_to_hold_statistics(tmp_path):
 
 
 def test_blessing_that_kept_nothing_is_no_reference(tmp_path):
-    from components.data_gate.reference import find_reference
+    from slipway.components.data_gate.reference import find_reference
 
     assert find_reference([("the last", str(tmp_path / "nowhere")), ("", "")], digest="d").name == ""

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 from counted import lines_run
 
-from components.errors import GateStopError
-from components.ingest.options import Options
+from slipway.components.errors import GateStopError
+from slipway.components.ingest.options import Options
 
 pytestmark = [
     pytest.mark.slow,
@@ -27,8 +27,8 @@ def gate(libraries, tmp_path_factory):
     """Runs the component's function; returns the verdict it wrote, also where it stopped."""
     from tfx.types import standard_artifacts
 
-    from components.data_gate.component import DataGate
-    from schemas.artifacts import DataVerdict, Quarantine
+    from slipway.components.data_gate.component import DataGate
+    from slipway.schemas.artifacts import DataVerdict, Quarantine
 
     types = {
         "examples": standard_artifacts.Examples,
@@ -276,7 +276,7 @@ def test_clean_trips_pass_without_a_reference_and_for_little_work(clean):
 
 
 def test_span_that_was_named_and_never_passed_is_no_silent_pass(gate):
-    from components.errors import ComponentError
+    from slipway.components.errors import ComponentError
 
     nothing = SimpleNamespace(
         **dict.fromkeys(("examples", "quarantine", "statistics", "schema", "anomalies"))
@@ -288,8 +288,8 @@ def test_span_that_was_named_and_never_passed_is_no_silent_pass(gate):
 
 
 def test_label_that_depends_on_what_transform_has_yet_to_find_is_not_guessed(validated, project):
-    from components.data_gate.made_label import made_label
-    from components.data_profile.sample import read_sample
+    from slipway.components.data_gate.made_label import made_label
+    from slipway.components.data_profile.sample import read_sample
 
     sample = read_sample(str(validated.examples), ["train"], rows=2000)
     schema = (project / "schemas/taxi.pbtxt").read_text(encoding="utf-8")

@@ -46,9 +46,9 @@ def context(service, store, monkeypatch, tmp_path):
     """A Beam executor's context: the arguments are those that a workload's `beam` gives."""
     from tfx.dsl.components.base.base_beam_executor import BaseBeamExecutor
 
-    from pipeline.beam_engine import beam_args
-    from pipeline.config import BeamConfig, CloudConfig
-    from pipeline.config.cloud_services import VertexConfig
+    from slipway.pipeline.config import BeamConfig, CloudConfig
+    from slipway.pipeline.config.cloud_services import VertexConfig
+    from slipway.pipeline.wiring.beam_engine import beam_args
 
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", store)
     here = {"dataflow_endpoint": f"http://localhost:{service.server_address[1]}", "no_auth": True}
@@ -99,9 +99,9 @@ def ingest(folder, context):
     from tfx.proto import example_gen_pb2
     from tfx.utils import proto_utils
 
-    from components.ingest.executor import Executor
-    from components.ingest.options import Options
-    from schemas.artifacts import Quarantine
+    from slipway.components.ingest.executor import Executor
+    from slipway.components.ingest.options import Options
+    from slipway.schemas.artifacts import Quarantine
 
     quarantine = Quarantine()
     quarantine.uri = str(folder / "quarantine")
@@ -146,8 +146,8 @@ def evaluate(made, folder, context):
     import tensorflow as tf
     from tfx.utils import proto_utils
 
-    from components.evaluator.executor import Executor
-    from components.model_gate.eval_config import eval_config
+    from slipway.components.evaluator.executor import Executor
+    from slipway.components.model_gate.eval_config import eval_config
 
     class Constant(tf.Module):
         @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])

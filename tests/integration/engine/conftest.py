@@ -16,11 +16,11 @@ import pytest
 from called import called, forked_servers
 from warmed import start_warmed
 
-from pipeline.local import Warm
-from pipeline.local.history import History
-from pipeline.local.processes import children, leftovers
-from pipeline.local.record import NodeRecord, RunRecord
-from pipeline.root import PROJECT_ROOT
+from slipway import Warm
+from slipway.pipeline.engine.processes.linux import children, leftovers
+from slipway.pipeline.root import PROJECT_ROOT
+from slipway.pipeline.runs.history import History
+from slipway.pipeline.runs.record import NodeRecord, RunRecord
 
 TOYS = PROJECT_ROOT / "tests" / "data" / "toy"
 

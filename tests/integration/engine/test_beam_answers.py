@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def answers():
-    return pytest.importorskip("pipeline.local.beam_answers")
+    return pytest.importorskip("slipway.pipeline.engine.tfx.beam_answers")
 
 
 @pytest.fixture(scope="module")

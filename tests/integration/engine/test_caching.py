@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.local.execution import execute
-from pipeline.local.request import again, pipeline_request
+from slipway.pipeline.engine.execution import execute
+from slipway.pipeline.plan.request import again, pipeline_request
 
 pytestmark = pytest.mark.slow
 

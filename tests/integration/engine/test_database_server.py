@@ -12,9 +12,9 @@ from urllib.parse import quote
 import ml_metadata
 import pytest
 
-from pipeline.config import MetadataConfig
-from pipeline.errors import UsageError
-from pipeline.metadata_store import URL_VARIABLE, connection_config, prepare_server
+from slipway.pipeline.config import MetadataConfig
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.wiring.metadata_store import URL_VARIABLE, connection_config, prepare_server
 
 pytestmark = [pytest.mark.slow, pytest.mark.external]
 

@@ -1,4 +1,4 @@
-"""`pipeline.local.run`: pipelines that live in this process, as in a notebook."""
+"""`slipway.run`: pipelines that live in this process, as in a notebook."""
 
 import importlib
 import json
@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from components.python_process import ForkedProcess
-from pipeline.errors import UsageError
-from pipeline.local import RunFailedError, run
-from pipeline.root import PROJECT_ROOT
+from slipway import RunFailedError, run
+from slipway.components.python_process import ForkedProcess
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.root import PROJECT_ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_engine")]
 
 NOTEBOOK = """
 import sys
-from pipeline.errors import UsageError
-from pipeline.local import run
+from slipway.pipeline.errors import UsageError
+from slipway import run
 from tfx import v1 as tfx
 
 @tfx.dsl.components.component
@@ -105,6 +105,6 @@ def test_a_component_of_the_notebook_itself_is_refused_in_words(in_process, warm
 
 
 def test_importing_the_engine_imports_no_tfx(in_process):
-    look = "import json, sys, pipeline.local; print(json.dumps(sorted(sys.modules)))"
+    look = "import json, sys, slipway; print(json.dumps(sorted(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", look], cwd=PROJECT_ROOT, capture_output=True, check=True)
     assert not {"tfx", "tensorflow", "apache_beam", "pyarrow", "rich"}.intersection(json.loads(done.stdout))

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import UsageError
-from pipeline.local.execution import execute
-from pipeline.local.history import History
-from pipeline.local.request import pipeline_request
-from pipeline.local.server import RefusedError, Server
-from pipeline.runs.target import Order
+from slipway.pipeline.engine.execution import execute
+from slipway.pipeline.engine.processes.client import RefusedError, Server
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.plan.request import pipeline_request
+from slipway.pipeline.runs.history import History
+from slipway.pipeline.runs.target import Order
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_engine")]
 

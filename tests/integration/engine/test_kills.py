@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from warmed import start_warmed
 
-from pipeline.local.history import History
-from pipeline.local.processes import children
+from slipway.pipeline.engine.processes.linux import children
+from slipway.pipeline.runs.history import History
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_engine")]
 
@@ -24,7 +24,7 @@ def fork_server_of(engine: int) -> int:
     return next(
         p
         for p in children(engine)
-        if b"pipeline.local.fork_server" in Path(f"/proc/{p}/cmdline").read_bytes()
+        if b"slipway.pipeline.engine.processes.fork_server" in Path(f"/proc/{p}/cmdline").read_bytes()
     )
 
 
@@ -108,7 +108,7 @@ def survive_kills(toy):
 # The command with a grace that no test lives to see the end of.
 PATIENT = """
 import sys
-from pipeline.local import attempt
+from slipway.pipeline.engine import attempt
 attempt.GRACE_S = 3600.0
 sys.path.insert(0, "tests/support")
 import warmed

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.local import attempt
-from pipeline.local.execution import execute
-from pipeline.local.processes import children
-from pipeline.local.request import pipeline_request
-from pipeline.runs.target import NodeLimits
+from slipway.pipeline.engine import attempt
+from slipway.pipeline.engine.execution import execute
+from slipway.pipeline.engine.processes.linux import children
+from slipway.pipeline.plan.request import pipeline_request
+from slipway.pipeline.runs.target import NodeLimits
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_engine")]
 

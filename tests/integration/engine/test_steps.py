@@ -4,10 +4,10 @@ import threading
 
 import pytest
 
-from pipeline.errors import PipelineError, UsageError
-from pipeline.local import commands
-from pipeline.local.commands import request, resume
-from pipeline.local.steps import begin, finish, run_node
+from slipway.pipeline.commands import commands
+from slipway.pipeline.commands.commands import request, resume
+from slipway.pipeline.engine.steps import begin, finish, run_node
+from slipway.pipeline.errors import PipelineError, UsageError
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_engine")]
 

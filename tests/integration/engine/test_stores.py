@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from pipeline.local import lock
+from slipway.pipeline.runs import lock
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_engine")]
 

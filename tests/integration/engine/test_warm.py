@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import PipelineError
-from pipeline.local import Warm, run
-from pipeline.local.processes import children
+from slipway import Warm, run
+from slipway.pipeline.engine.processes.linux import children
+from slipway.pipeline.errors import PipelineError
 
 pytestmark = pytest.mark.slow
 

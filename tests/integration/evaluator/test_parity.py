@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from components.model_gate.metrics import METRICS
+from slipway.components.model_gate.metrics import METRICS
 
 pytestmark = [
     pytest.mark.slow,
@@ -43,7 +43,7 @@ def tfx():
     from tfx.types import standard_artifacts
     from tfx.utils import path_utils, proto_utils
 
-    from components.evaluator.executor import Executor
+    from slipway.components.evaluator.executor import Executor
 
     return SimpleNamespace(
         Executor=Executor,
@@ -193,7 +193,7 @@ def metrics_of(case):
 
 
 def config_of(case, slices=None):
-    from components.model_gate.eval_config import eval_config
+    from slipway.components.model_gate.eval_config import eval_config
 
     if slices is None:  # the stock executor takes a tenth of a second for each of some cases
         slices = SLICES if case == "binary" else [["text"], ["tags", "whole"]]
@@ -203,7 +203,7 @@ def config_of(case, slices=None):
 @pytest.fixture(scope="module")
 def pair(saved, evaluate, tmp_path_factory):
     """Both executors' results of a case, made once."""
-    from pipeline.testing import tiny_examples
+    from slipway.pipeline.testing import tiny_examples
 
     made = {}
 
@@ -295,7 +295,7 @@ def test_files_are_those_of_the_stock_executor(pair, tfx):
 @pytest.fixture(scope="module")
 def alone(saved, tmp_path_factory):
     """A binary model without a baseline, and its rows in three files."""
-    from pipeline.testing import tiny_examples
+    from slipway.pipeline.testing import tiny_examples
 
     folder = tmp_path_factory.mktemp("alone")
     _, _, label, answer, _ = CASES["binary"]
@@ -320,8 +320,8 @@ def test_files_that_an_engine_of_beam_deals_out_add_up_to_the_same(alone, evalua
 
 @pytest.mark.parametrize("runner", RUNNERS)
 def test_what_is_wrong_with_rows_is_said_in_words(saved, evaluate, tmp_path, runner):
-    from components.errors import ComponentError
-    from pipeline.testing import tiny_examples
+    from slipway.components.errors import ComponentError
+    from slipway.pipeline.testing import tiny_examples
 
     row = {"whole": [1], "label": [1.0], "candidate": [0.5], "text": ["a"]}
     models = {"candidate": saved(tmp_path / "model", "candidate", outputs=1, labels=1)}
@@ -339,8 +339,8 @@ def test_what_is_wrong_with_rows_is_said_in_words(saved, evaluate, tmp_path, run
 
 
 def test_baseline_of_other_columns_is_told_and_the_engine_s_own_hint_is_left_room(saved, evaluate, tmp_path):
-    from components.errors import ComponentError
-    from pipeline.testing import tiny_examples
+    from slipway.components.errors import ComponentError
+    from slipway.pipeline.testing import tiny_examples
 
     examples = tiny_examples({"eval": [{"whole": [1], "label": [1.0], "candidate": [0.5]}]}, into=tmp_path)
     models = {name: saved(tmp_path / name, name, outputs=1, labels=1) for name in ("candidate", "baseline")}
@@ -374,7 +374,7 @@ def test_what_is_not_known_goes_to_the_stock_executor_with_the_reason(
 
 
 def test_a_batch_of_large_rows_has_fewer_of_them(tfx, monkeypatch, tmp_path):
-    from components.evaluator import reading
+    from slipway.components.evaluator import reading
 
     file = str(tmp_path / "rows.gz")
     with tfx.tf.io.TFRecordWriter(file, "GZIP") as writer:

@@ -16,10 +16,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from components.errors import ComponentError
-from components.ingest.options import Options
-from components.ingest.tfrecord import read_records
-from pipeline.beam_engine import NO_PACKAGE
+from slipway.components.errors import ComponentError
+from slipway.components.ingest.options import Options
+from slipway.components.ingest.tfrecord import read_records
+from slipway.pipeline.wiring.beam_engine import NO_PACKAGE
 
 pytestmark = [
     pytest.mark.slow,
@@ -39,8 +39,8 @@ def tfx():
     from tfx.types import standard_artifacts
     from tfx.utils import proto_utils
 
-    from components.ingest.executor import Executor
-    from schemas.artifacts import Quarantine
+    from slipway.components.ingest.executor import Executor
+    from slipway.schemas.artifacts import Quarantine
 
     return SimpleNamespace(
         BaseBeamExecutor=BaseBeamExecutor,
@@ -279,7 +279,7 @@ def test_latest_span_and_version_are_taken(tfx, tmp_path):
     from tfx.orchestration.local.local_dag_runner import LocalDagRunner
     from tfx.orchestration.pipeline import Pipeline
 
-    from components.ingest.component import Ingest
+    from slipway.components.ingest.component import Ingest
 
     for span, version, value in ((1, 1, 11), (2, 1, 21), (2, 3, 23)):
         folder = tmp_path / f"data/span-{span}/v{version}"
@@ -331,7 +331,7 @@ def test_component_compiles_for_kubeflow(tfx, tmp_path):
     from tfx.orchestration.kubeflow.v2 import kubeflow_v2_dag_runner as runner
     from tfx.orchestration.pipeline import Pipeline
 
-    from components.ingest.component import Ingest
+    from slipway.components.ingest.component import Ingest
 
     component = Ingest(input_base="gs://bucket/data").with_id("Ingest")
     pipeline = Pipeline(pipeline_name="p", pipeline_root="gs://bucket/root", components=[component])

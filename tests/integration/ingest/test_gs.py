@@ -8,9 +8,9 @@ import time
 
 import pytest
 
-from components.ingest import storage
-from components.ingest.blocks import FileError
-from components.ingest.storage import fetched, list_files
+from slipway.components.ingest import storage
+from slipway.components.ingest.blocks import FileError
+from slipway.components.ingest.storage import fetched, list_files
 
 pytestmark = [
     pytest.mark.slow,

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from components.preflight.case import Case
-from components.preflight.chips import CHIPS
-from components.preflight.compiler import WITH_LIBTPU, as_asked
-from components.preflight.findings import findings
-from components.preflight.request import Question, Slice
+from slipway.components.preflight.case import Case
+from slipway.components.preflight.chips import CHIPS
+from slipway.components.preflight.compiler import WITH_LIBTPU, as_asked
+from slipway.components.preflight.findings import findings
+from slipway.components.preflight.request import Question, Slice
 
 pytestmark = [pytest.mark.slow, pytest.mark.external]
 

@@ -19,7 +19,7 @@ OWN_PRICE = {"usd": 0.9, "month": "2026-11", "source": "yours"}
 @pytest.fixture
 def preflight(project, tmp_path, monkeypatch, jax_python):
     """Calls the component as its executor would, for a model of tests/data/preflight; returns the report."""
-    from components.preflight import compiler, component
+    from slipway.components.preflight import compiler, component
 
     models = project / "tests" / "data" / "preflight"
     monkeypatch.syspath_prepend(str(models))
@@ -56,7 +56,7 @@ def preflight(project, tmp_path, monkeypatch, jax_python):
 
 
 def test_a_step_that_does_not_compile_stops_the_run_and_the_verdict_holds_the_result(preflight):
-    from components.errors import GateStopError
+    from slipway.components.errors import GateStopError
 
     with pytest.raises(GateStopError, match="strings") as stopped:
         preflight("text_input")
@@ -83,8 +83,8 @@ def test_a_compilation_that_takes_too_long_is_ended_and_lets_the_run_go_on(prefl
 
 
 def test_own_prices_and_the_rows_of_the_training_reach_the_estimate_of_the_node(preflight, monkeypatch):
-    from components.preflight import component
-    from components.preflight.request import Answer, Compiled
+    from slipway.components.preflight import component
+    from slipway.components.preflight.request import Answer, Compiled
 
     step = Compiled(batch_size=512, peak_bytes=2**20, flops=1e9, moved_bytes=1e9)
     monkeypatch.setattr(component, "ask", lambda *_, **__: Answer(step=step, target="tpu"))
@@ -98,7 +98,7 @@ def test_own_prices_and_the_rows_of_the_training_reach_the_estimate_of_the_node(
 
 
 def test_many_small_files_are_told_by_their_size(preflight, tmp_path, monkeypatch):
-    from components.preflight import place_rules
+    from slipway.components.preflight import place_rules
 
     monkeypatch.setattr(place_rules, "MANY_BYTES", 100)
     (tmp_path / "examples/Split-train/part-1").write_bytes(b"x" * 200)

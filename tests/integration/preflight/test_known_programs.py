@@ -6,8 +6,8 @@ import subprocess
 
 import pytest
 
-from components.preflight.chips import CHIPS
-from components.preflight.request import Question, Slice
+from slipway.components.preflight.chips import CHIPS
+from slipway.components.preflight.request import Question, Slice
 
 pytestmark = [pytest.mark.slow, pytest.mark.external]
 

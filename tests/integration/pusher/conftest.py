@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from components.pusher import bucket as buckets
-from components.pusher import model_lock
+from slipway.components.pusher import bucket as buckets
+from slipway.components.pusher import model_lock
 
 
 class Cloud:

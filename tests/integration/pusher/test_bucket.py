@@ -14,16 +14,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from components.errors import ComponentError
-from components.pusher import bucket as buckets
-from components.pusher import model_lock
-from components.pusher import publish_to_bucket as publishing
-from components.pusher.artifact_folder import on_this_machine
-from components.pusher.bucket import Folder, TakenError
-from components.pusher.publish_to_bucket import complete_versions, publish_to_bucket, verify_in_bucket
-from components.pusher.shelf import shelf_at, thin_out
-from pipeline.config import WorkloadConfig
-from pipeline.local.versions import rollback, verify
+from slipway.components.errors import ComponentError
+from slipway.components.pusher import bucket as buckets
+from slipway.components.pusher import model_lock
+from slipway.components.pusher import publish_to_bucket as publishing
+from slipway.components.pusher.artifact_folder import on_this_machine
+from slipway.components.pusher.bucket import Folder, TakenError
+from slipway.components.pusher.publish_to_bucket import complete_versions, publish_to_bucket, verify_in_bucket
+from slipway.components.pusher.shelf import shelf_at, thin_out
+from slipway.pipeline.commands.versions import rollback, verify
+from slipway.pipeline.config import WorkloadConfig
 
 pytestmark = [
     pytest.mark.slow,

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from components.errors import ComponentError
-from components.pusher.endpoint import EndpointSettings
-from components.pusher.shelf import shelf_at
-from components.saved_model.digest_files import keep_digest, model_digest
+from slipway.components.errors import ComponentError
+from slipway.components.pusher.endpoint import EndpointSettings
+from slipway.components.pusher.shelf import shelf_at
+from slipway.components.saved_model.digest_files import keep_digest, model_digest
 
 pytestmark = pytest.mark.slow
 
@@ -19,8 +19,8 @@ def push(tmp_path):
     """Runs the component's function with a blessing of the given value; returns the pushed artifact."""
     from tfx.types.standard_artifacts import Examples, Model, ModelBlessing, PushedModel, Schema
 
-    from components.pusher.component import Pusher
-    from schemas.artifacts import DataVerdict, Quarantine
+    from slipway.components.pusher.component import Pusher
+    from slipway.schemas.artifacts import DataVerdict, Quarantine
 
     def call(
         *,
@@ -127,7 +127,7 @@ def test_pusher_without_a_blessing_is_refused_when_the_pipeline_is_built():
     from tfx.types.channel import Channel
     from tfx.types.standard_artifacts import Examples, Model, Schema
 
-    from components.pusher.component import Pusher
+    from slipway.components.pusher.component import Pusher
 
     channels = {"model": Channel(Model), "examples": Channel(Examples), "schema": Channel(Schema)}
     with pytest.raises(ValueError, match=r"Pusher.*blessing|blessing.*Pusher"):

@@ -13,15 +13,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from components.errors import ComponentError
-from components.google_credentials import find_credentials
-from components.pusher import vertex_endpoint
-from components.pusher.endpoint import EndpointSettings
-from components.pusher.publish_to_bucket import publish_to_bucket
-from components.pusher.versions import Published
-from components.pusher.vertex_endpoint import VertexEndpoint
-from pipeline.config import WorkloadConfig
-from pipeline.local.versions import rollback
+from slipway.components.errors import ComponentError
+from slipway.components.google_credentials import find_credentials
+from slipway.components.pusher import vertex_endpoint
+from slipway.components.pusher.endpoint import EndpointSettings
+from slipway.components.pusher.publish_to_bucket import publish_to_bucket
+from slipway.components.pusher.versions import Published
+from slipway.components.pusher.vertex_endpoint import VertexEndpoint
+from slipway.pipeline.commands.versions import rollback
+from slipway.pipeline.config import WorkloadConfig
 
 pytestmark = [
     pytest.mark.slow,

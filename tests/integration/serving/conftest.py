@@ -6,14 +6,14 @@ import threading
 
 import pytest
 
-from components.pusher.publish import publish
-from components.pusher.shelf import shelf_at
+from slipway.components.pusher.publish import publish
+from slipway.components.pusher.shelf import shelf_at
 
 
 @pytest.fixture(scope="session")
 def saved_model(tmp_path_factory):
     """Makes a SavedModel whose answer to a row is fare * factor; fare is needed, company may be empty."""
-    from components.saved_model.quiet_tensorflow import import_tensorflow
+    from slipway.components.saved_model.quiet_tensorflow import import_tensorflow
 
     tf = import_tensorflow()
     made = {}
@@ -97,9 +97,9 @@ class Client:
 @pytest.fixture
 def serve(base, monkeypatch):
     """Starts a server of what is pushed; returns a client."""
-    from components.serving import live_model
-    from components.serving.live_model import LiveModel
-    from components.serving.server import ModelServer
+    from slipway.components.serving import live_model
+    from slipway.components.serving.live_model import LiveModel
+    from slipway.components.serving.server import ModelServer
 
     monkeypatch.setattr(live_model, "POLL_S", 0.05)
     started, told = [], []

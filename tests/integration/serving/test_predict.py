@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from components.errors import ComponentError, SlipwayError
-from pipeline.config import WorkloadConfig
-from pipeline.errors import UsageError
-from pipeline.local.predict import predict
+from slipway.components.errors import ComponentError, SlipwayError
+from slipway.pipeline.commands.predict import predict
+from slipway.pipeline.config import WorkloadConfig
+from slipway.pipeline.errors import UsageError
 
 pytestmark = pytest.mark.slow
 
@@ -78,7 +78,7 @@ def test_rows_of_a_csv_are_predicted_or_rejected_with_their_place(run, pushed, t
 
 
 def test_all_formats_give_the_same_predictions(run, pushed, tmp_path):
-    from components.saved_model.quiet_tensorflow import import_tensorflow
+    from slipway.components.saved_model.quiet_tensorflow import import_tensorflow
 
     tf = import_tensorflow()
     pushed(3)
@@ -189,7 +189,7 @@ def test_file_with_a_header_only_is_told_and_one_with_nothing_is_wrong_usage(run
 
 
 def test_file_of_another_workload_is_told_with_the_command_for_it(run, pushed, saved_model, tmp_path):
-    from components.pusher.publish import publish
+    from slipway.components.pusher.publish import publish
 
     pushed(3)
     papers = {"workload": "wine", "schema": {"columns": {"ash": "FLOAT"}, "needed": ["ash"]}}

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from components.errors import ComponentError
-from components.serving import server as serving
-from components.serving.server import ModelServer, is_loopback
+from slipway.components.errors import ComponentError
+from slipway.components.serving import server as serving
+from slipway.components.serving.server import ModelServer, is_loopback
 
 pytestmark = pytest.mark.slow
 

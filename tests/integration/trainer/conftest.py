@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from components.event_lines import read_event
-from components.trainer.features import Feature
-from components.trainer.job import TrainingJob
-from components.trainer.settings.compute import ComputeSettings
-from components.trainer.training_process import TrainingProcess
+from slipway.components.event_lines import read_event
+from slipway.components.trainer.features import Feature
+from slipway.components.trainer.job import TrainingJob
+from slipway.components.trainer.settings.compute import ComputeSettings
+from slipway.components.trainer.training_process import TrainingProcess
 
 MODEL = """
     import os

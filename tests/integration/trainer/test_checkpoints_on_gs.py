@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from components.errors import ComponentError
-from components.event_lines import read_event
-from components.trainer.settings.checkpoint import CheckpointSettings
-from components.trainer.training_process import TrainingPreemptedError, TrainingProcess
+from slipway.components.errors import ComponentError
+from slipway.components.event_lines import read_event
+from slipway.components.trainer.settings.checkpoint import CheckpointSettings
+from slipway.components.trainer.training_process import TrainingPreemptedError, TrainingProcess
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("forked"), pytest.mark.filterwarnings("default")]
 

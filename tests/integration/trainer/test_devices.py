@@ -10,12 +10,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from components.errors import ComponentError
-from components.trainer.settings.checkpoint import CheckpointSettings
-from components.trainer.settings.compute import ComputeSettings
-from components.trainer.settings.input import InputSettings
-from components.trainer.settings.step import StepSettings
-from components.trainer.training_process import PROJECT_ROOT, environment
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.settings.checkpoint import CheckpointSettings
+from slipway.components.trainer.settings.compute import ComputeSettings
+from slipway.components.trainer.settings.input import InputSettings
+from slipway.components.trainer.settings.step import StepSettings
+from slipway.components.trainer.training_process import PROJECT_ROOT, environment
 
 pytestmark = [
     pytest.mark.slow,
@@ -111,7 +111,7 @@ def start_two_hosts(job, tmp_path, jax_python):
                 "PYTHONPATH": os.pathsep.join([str(tmp_path), str(PROJECT_ROOT)]),
             }
             variables = environment(os.environ, import_roots=[tmp_path], backend="jax") | places
-            command = [jax_python, "-m", "components.trainer.train", str(file)]
+            command = [jax_python, "-m", "slipway.components.trainer.train", str(file)]
             processes.append(subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, text=True))
         try:
             outputs = [process.communicate(timeout=TWO_HOSTS_LIMIT_S)[0] for process in processes]

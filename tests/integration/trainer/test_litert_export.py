@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from components.errors import ComponentError
-from components.trainer.features import Feature
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.features import Feature
 
 pytestmark = [
     pytest.mark.slow,
@@ -25,7 +25,7 @@ def trained(build_model, features, hyperparameters, rows, labels):
     """A model after some epochs; the seed makes it the same one each time."""
     import keras
 
-    from components.trainer.litert_export import Trained
+    from slipway.components.trainer.litert_export import Trained
 
     keras.utils.set_random_seed(1)
     model = build_model(features, hyperparameters)
@@ -37,7 +37,7 @@ def trained(build_model, features, hyperparameters, rows, labels):
 def digits():
     from sklearn.datasets import load_digits
 
-    from components.trainer.models.cnn import build_model
+    from slipway.components.trainer.models.cnn import build_model
 
     found = load_digits()
     rows = {"image": found.images[:1000].astype("int32")}
@@ -49,7 +49,7 @@ def digits():
 
 @pytest.fixture(scope="module")
 def report(digits, tmp_path_factory):
-    from components.trainer.litert_export import write_exports
+    from slipway.components.trainer.litert_export import write_exports
 
     folder = tmp_path_factory.mktemp("exports")
     return write_exports(digits, KINDS, str(folder)), folder
@@ -57,9 +57,9 @@ def report(digits, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def trees():
-    from components.trainer.litert_export import Trained
-    from components.trainer.models.boosted_trees import build_model, fit
-    from components.trainer.own_fit import Rows
+    from slipway.components.trainer.litert_export import Trained
+    from slipway.components.trainer.models.boosted_trees import build_model, fit
+    from slipway.components.trainer.own_fit import Rows
 
     features = {
         "size": Feature(name="size", dtype="float32"),
@@ -75,7 +75,7 @@ def trees():
 
 
 def test_trees_are_exported_where_their_thresholds_stay_as_they_are(trees, tmp_path):
-    from components.trainer.litert_export import write_exports
+    from slipway.components.trainer.litert_export import write_exports
 
     told = write_exports(trees, ["litert", "keras_int8"], str(tmp_path))
     assert told["metrics"]["auc"] > 0.95
@@ -85,7 +85,7 @@ def test_trees_are_exported_where_their_thresholds_stay_as_they_are(trees, tmp_p
 
 @pytest.mark.parametrize("kind", ["litert_dynamic", "litert_int8"])
 def test_trees_in_int8_are_refused_before_the_converter_dies_of_them(trees, kind, tmp_path):
-    from components.trainer.litert_export import write_exports
+    from slipway.components.trainer.litert_export import write_exports
 
     with pytest.raises(ComponentError, match=r"trees/threshold holds infinity") as refused:
         write_exports(trees, [kind], str(tmp_path))
@@ -96,7 +96,7 @@ def test_what_litert_has_no_form_of_is_named(tmp_path):
     import keras
     import tensorflow as tf
 
-    from components.trainer.litert_export import Trained, write_exports
+    from slipway.components.trainer.litert_export import Trained, write_exports
 
     @keras.saving.register_keras_serializable()
     class Odd(keras.layers.Layer):
@@ -151,8 +151,8 @@ def test_litert_file_answers_by_the_names_of_the_features(digits, report):
 
 
 def test_table_model_converts_as_well(tmp_path):
-    from components.trainer.litert_export import write_exports
-    from components.trainer.models.wide_and_deep import build_model
+    from slipway.components.trainer.litert_export import write_exports
+    from slipway.components.trainer.models.wide_and_deep import build_model
 
     features = {
         "fare": Feature(name="fare", dtype="float32"),
@@ -180,7 +180,7 @@ def test_model_whose_metrics_cannot_be_copied_is_refused(digits, tmp_path):
 
     import keras
 
-    from components.trainer.litert_export import write_exports
+    from slipway.components.trainer.litert_export import write_exports
 
     model = keras.models.clone_model(digits.model)
     model.compile(loss=lambda y, p: keras.ops.mean(p))

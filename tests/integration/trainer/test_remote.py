@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from components import python_process
+from slipway.components import python_process
 
 vertex = pytest.importorskip("google.cloud.aiplatform_v1", reason="Vertex AI's client is not installed")
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("forked")]
@@ -31,7 +31,7 @@ SPEC = {
             "replicaCount": "1",
             "containerSpec": {
                 "imageUri": "registry/slipway:1.0-tpu",
-                "command": ["python", "-m", "components.trainer.remote.worker"],
+                "command": ["python", "-m", "slipway.components.trainer.remote.worker"],
                 "env": [{"name": "KERAS_BACKEND", "value": "tensorflow"}],
             },
         }
@@ -157,7 +157,7 @@ def service(project, tmp_path):
 
 @pytest.fixture
 def elsewhere(service, tmp_path):
-    from components.trainer.launch import Elsewhere
+    from slipway.components.trainer.launch import Elsewhere
 
     request = {
         "project": "p",
@@ -174,7 +174,7 @@ def carried_out(job, elsewhere, tmp_path, monkeypatch):
     """Carries out the job elsewhere with some settings changed; its result."""
     from dataclasses import replace
 
-    from components.trainer.launch import launch
+    from slipway.components.trainer.launch import launch
 
     monkeypatch.syspath_prepend(tmp_path)  # the pipeline's own process can import the model as well
 
@@ -195,7 +195,7 @@ def carried_out(job, elsewhere, tmp_path, monkeypatch):
 def test_training_whose_machines_are_taken_back_goes_on_and_what_it_leaves_comes_back(
     carried_out, service, tmp_path
 ):
-    from components.trainer.settings.checkpoint import CheckpointSettings
+    from slipway.components.trainer.settings.checkpoint import CheckpointSettings
 
     service.preempted, service.unavailable = ["starts it again", "gives up"], 2
     result = carried_out(epochs=60, checkpoint=CheckpointSettings(steps=5))
@@ -216,7 +216,7 @@ def test_training_whose_machines_are_taken_back_goes_on_and_what_it_leaves_comes
 
 
 def test_failure_of_the_training_comes_back_in_its_own_words(carried_out, service):
-    from components.errors import ComponentError
+    from slipway.components.errors import ComponentError
 
     with pytest.raises(ComponentError, match=r"training failed: train.batch_size \(4800\) is larger") as no:
         carried_out(batch_size=4800)
@@ -225,7 +225,7 @@ def test_failure_of_the_training_comes_back_in_its_own_words(carried_out, servic
 
 @pytest.mark.parametrize("code", [400, 403, 404, 409, 429])
 def test_job_that_the_service_refuses_is_refused_with_its_words_and_the_remedies(carried_out, service, code):
-    from components.errors import ComponentError
+    from slipway.components.errors import ComponentError
 
     service.refuse = (code, "Permission 'aiplatform.customJobs.create' denied")
     with pytest.raises(
@@ -236,7 +236,7 @@ def test_job_that_the_service_refuses_is_refused_with_its_words_and_the_remedies
 
 
 def test_credentials_that_the_service_does_not_accept_are_told(carried_out, service):
-    from components.errors import ComponentError
+    from slipway.components.errors import ComponentError
 
     service.refuse = (401, "no valid token")
     with pytest.raises(ComponentError, match="Vertex AI did not create the training job: ") as refused:
@@ -248,7 +248,7 @@ def test_credentials_that_the_service_does_not_accept_are_told(carried_out, serv
 def test_job_that_may_have_begun_without_an_answer_is_told_with_the_page_to_look_at(
     carried_out, service, code, words
 ):
-    from components.errors import ComponentError
+    from slipway.components.errors import ComponentError
 
     service.refuse = (code, "it broke")
     with pytest.raises(ComponentError, match=f"did not create the training job: {words}") as lost:
@@ -259,9 +259,9 @@ def test_job_that_may_have_begun_without_an_answer_is_told_with_the_page_to_look
 
 
 def test_service_that_stays_out_of_reach_while_a_training_runs_is_told(carried_out, service, monkeypatch):
-    from components.errors import ComponentError
+    from slipway.components.errors import ComponentError
 
-    monkeypatch.setattr("components.trainer.remote.vertex.PATIENCE_S", 0.5)
+    monkeypatch.setattr("slipway.components.trainer.remote.vertex.PATIENCE_S", 0.5)
     service.unavailable = 10**6
     with pytest.raises(ComponentError, match="did not follow the training job: 503 try again") as lost:
         carried_out()
@@ -270,7 +270,7 @@ def test_service_that_stays_out_of_reach_while_a_training_runs_is_told(carried_o
 
 
 def test_job_is_cancelled_when_the_one_who_waits_is_told_to_end(job, elsewhere, service, tmp_path):
-    from components.trainer.remote.vertex import VertexTraining
+    from slipway.components.trainer.remote.vertex import VertexTraining
 
     def leave(line):
         raise SystemExit(138)
@@ -285,8 +285,8 @@ def test_worker_that_is_not_the_first_host_writes_nothing(job, service, tmp_path
     Path(tmp_path, "job.json").write_text(job.to_json())
     code = f"""
 import sys
-from components.trainer import train
-from components.trainer.remote import worker
+from slipway.components.trainer import train
+from slipway.components.trainer.remote import worker
 train.main = lambda arguments, tell: tell("done", steps=1) or 0
 sys.exit(worker.main(["{tmp_path}/job.json"]))
 """

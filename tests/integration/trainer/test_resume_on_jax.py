@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from components.errors import ComponentError
-from components.trainer.settings.checkpoint import CheckpointSettings
-from components.trainer.settings.compute import ComputeSettings
-from components.trainer.training_process import TrainingPreemptedError, TrainingProcess
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.settings.checkpoint import CheckpointSettings
+from slipway.components.trainer.settings.compute import ComputeSettings
+from slipway.components.trainer.training_process import TrainingPreemptedError, TrainingProcess
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
 

@@ -5,12 +5,12 @@ import socket
 import numpy as np
 import pytest
 
-from components import python_process
-from components.errors import ComponentError
-from components.trainer.devices.machine import cpu_has_bfloat16
-from components.trainer.settings.compute import ComputeSettings
-from components.trainer.settings.input import InputSettings
-from components.trainer.settings.step import LearningRateSettings, StepSettings
+from slipway.components import python_process
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.devices.machine import cpu_has_bfloat16
+from slipway.components.trainer.settings.compute import ComputeSettings
+from slipway.components.trainer.settings.input import InputSettings
+from slipway.components.trainer.settings.step import LearningRateSettings, StepSettings
 
 pytestmark = [
     pytest.mark.slow,

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import pytest
 
-from components import python_process
-from components.trainer.settings.compute import ComputeSettings
+from slipway.components import python_process
+from slipway.components.trainer.settings.compute import ComputeSettings
 
 pytestmark = [
     pytest.mark.slow,
@@ -24,8 +24,8 @@ pytestmark = [
 DOUBLE = """
     import contextlib, json
     import tensorflow as tf
-    from components.trainer import train
-    from components.trainer.devices import opening
+    from slipway.components.trainer import train
+    from slipway.components.trainer.devices import opening
 
     calls = []
 
@@ -75,9 +75,9 @@ DOUBLE = """
 
 ON_JAX = """
     import jax, keras
-    from components.trainer.devices.tpu_model import require_tpu_model
-    from components.trainer.features import Feature
-    from components.trainer.models import cnn, residual, wide_and_deep
+    from slipway.components.trainer.devices.tpu_model import require_tpu_model
+    from slipway.components.trainer.features import Feature
+    from slipway.components.trainer.models import cnn, residual, wide_and_deep
 
     class Longer(keras.layers.Layer):
         def call(self, values):
@@ -110,8 +110,8 @@ ON_JAX = """
 DOUBLE_ON_JAX = """
     import os, sys
     os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"
-    from components.trainer import train
-    from components.trainer.devices import opening, with_jax
+    from slipway.components.trainer import train
+    from slipway.components.trainer.devices import opening, with_jax
 
     with_jax._PLATFORMS["tpu"] = with_jax._JAX_KINDS["tpu"] = "cpu"  # four cores of a TPU are these
     opening.count_tpu_cores = lambda backend, address: print(f"first contact of {backend} with {address}")

@@ -112,7 +112,7 @@ def both(made, project, tmp_path_factory):
     """What TFX's executor and ours make of them."""
     from tfx.components.transform.executor import Executor as Stock
 
-    from components.transform.executor import Executor
+    from slipway.components.transform.executor import Executor
 
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(project / "tests/integration/transform")
@@ -169,8 +169,8 @@ def test_rows_are_the_same_to_the_last_bits_where_the_graph_is(both, made, tmp_p
     from tensorflow.train import Example
     from tensorflow_metadata.proto.v0 import schema_pb2
 
-    from components.transform.examples import Columns
-    from components.transform.materialize import Finished
+    from slipway.components.transform.examples import Columns
+    from slipway.components.transform.materialize import Finished
 
     stock, _ = both
     schema = text_format.Parse((made / "schema/schema.pbtxt").read_text(), schema_pb2.Schema())
@@ -186,8 +186,8 @@ def test_rows_are_the_same_to_the_last_bits_where_the_graph_is(both, made, tmp_p
 
 def test_two_vocabularies_of_one_name_are_refused(made, project, tmp_path, monkeypatch):
     """TFX's own executor looks both columns up in whichever was written last."""
-    from components.errors import ComponentError
-    from components.transform.executor import Executor
+    from slipway.components.errors import ComponentError
+    from slipway.components.transform.executor import Executor
 
     monkeypatch.syspath_prepend(project / "tests/integration/transform")
     with pytest.raises(ComponentError, match="names two different vocabularies same"):
@@ -196,8 +196,8 @@ def test_two_vocabularies_of_one_name_are_refused(made, project, tmp_path, monke
 
 
 def test_split_without_a_file_is_refused(tmp_path):
-    from components.errors import ComponentError
-    from components.transform.executor import _files
+    from slipway.components.errors import ComponentError
+    from slipway.components.transform.executor import _files
 
     examples = artifact("Examples", tmp_path, split_names='["train", "eval"]')
     (tmp_path / "Split-train").mkdir()
@@ -210,8 +210,8 @@ def test_split_without_a_file_is_refused(tmp_path):
 def test_batches_are_as_small_as_wide_outputs_and_large_records_want_them(made):
     import tensorflow as tf
 
-    from components.transform.examples import read
-    from components.transform.materialize import _most_rows
+    from slipway.components.transform.examples import read
+    from slipway.components.transform.materialize import _most_rows
 
     assert _most_rows([tf.zeros([1, 1])]) == 16_384
     assert _most_rows([tf.zeros([1, 1024, 1024]), tf.zeros([1, 1024, 1024])]) == 8

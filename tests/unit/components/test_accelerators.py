@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from components.accelerators import keep_to_cpu, share_gpus
+from slipway.components.accelerators import keep_to_cpu, share_gpus
 
 VARIABLE = "TF_FORCE_GPU_ALLOW_GROWTH"
 

@@ -1,6 +1,6 @@
 import pytest
 
-from components.counting import agreeing, counted
+from slipway.components.counting import agreeing, counted
 
 
 @pytest.mark.parametrize(

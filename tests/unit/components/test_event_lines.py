@@ -2,7 +2,7 @@
 
 import pytest
 
-from components.event_lines import read_event
+from slipway.components.event_lines import read_event
 
 
 @pytest.mark.parametrize("line", ["", "hello", "{broken", "{}", '{"loss": 1}', "[1]", "3"])

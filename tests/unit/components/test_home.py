@@ -1,6 +1,6 @@
 import pytest
 
-from components.home import at_home
+from slipway.components.home import at_home
 
 
 @pytest.mark.parametrize(

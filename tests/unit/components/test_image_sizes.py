@@ -5,7 +5,7 @@ import io
 import pytest
 from PIL import Image
 
-from components.image_sizes import decoded_pixels
+from slipway.components.image_sizes import decoded_pixels
 
 SIZE = (321, 123)
 

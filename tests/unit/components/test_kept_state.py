@@ -1,6 +1,6 @@
 """The folder in which a node keeps what it can go on with."""
 
-from components.kept_state import STATE_VARIABLE, state_folder
+from slipway.components.kept_state import STATE_VARIABLE, state_folder
 
 
 def test_without_an_engine_nothing_is_kept(monkeypatch):

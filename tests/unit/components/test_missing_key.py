@@ -2,7 +2,7 @@
 
 import pytest
 
-from components.missing_key import missing_key
+from slipway.components.missing_key import missing_key
 
 TRIP = {"company": "a", "fare": 5.0, "tips": 1.0}
 

@@ -5,7 +5,7 @@ from typing import Literal
 
 import pytest
 
-from components.settings import broken_rule, setting
+from slipway.components.settings import broken_rule, setting
 
 
 @dataclass(frozen=True, kw_only=True)

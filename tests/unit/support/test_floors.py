@@ -22,8 +22,8 @@ def test_share_is_of_lines_and_branches_together():
 
 def test_module_counts_for_the_longest_package_that_holds_it():
     report = found(components__ingest__options=(1, 2, 0, 0), components__errors=(3, 3, 0, 0))
-    told = floors.shares(report, {"components": 90, "components.ingest": 40})
-    assert told == {"components": 100, "components.ingest": 50}
+    told = floors.shares(report, {"components": 90, "slipway.components.ingest": 40})
+    assert told == {"components": 100, "slipway.components.ingest": 50}
 
 
 def test_module_without_a_floor_is_refused():

@@ -9,14 +9,14 @@ from touched import MOST_FILES, changed, imported, main, touched
 
 UNIT = Path("tests/unit")
 TESTS = {
-    UNIT / "pipeline/test_root.py": frozenset({"pipeline.root"}),
-    UNIT / "pipeline/local/test_lock.py": frozenset({"pipeline.local.lock", "pipeline.root"}),
+    UNIT / "pipeline/test_root.py": frozenset({"slipway.pipeline.root"}),
+    UNIT / "pipeline/local/test_lock.py": frozenset({"slipway.pipeline.runs.lock", "slipway.pipeline.root"}),
     UNIT / "docs/test_site.py": frozenset(),
     UNIT / "workloads/test_taxi_model.py": frozenset({"workloads.taxi.model", "counted"}),
 }
 MODULES = {
-    Path("pipeline/local/run.py"): frozenset({"pipeline.local.lock", "pipeline.local.untested"}),
-    Path("pipeline/local/lock.py"): frozenset({"pipeline.root", "pipeline.local.untested"}),
+    Path("pipeline/local/run.py"): frozenset({"slipway.pipeline.runs.lock", "pipeline.local.untested"}),
+    Path("pipeline/runs/lock.py"): frozenset({"slipway.pipeline.root", "pipeline.local.untested"}),
 }
 
 
@@ -29,7 +29,7 @@ def chosen_for(*files, named=None):
     ("file", "tests"),
     [
         ("tests/unit/docs/test_site.py", ["test_site.py"]),
-        ("pipeline/local/lock.py", ["test_lock.py"]),
+        ("pipeline/runs/lock.py", ["test_lock.py"]),
         ("pipeline/root.py", ["test_root.py", "test_lock.py"]),
         ("workloads/taxi/model.py", ["test_taxi_model.py"]),
         ("pipeline/local/untested.py", ["test_lock.py"]),  # as lock.py imports it
@@ -48,8 +48,8 @@ def test_file_touches_its_mirror_and_those_that_import_it(file, tests):
 
 
 def test_mirrors_of_all_files_come_first_and_each_test_once():
-    assert chosen_for("pipeline/root.py", "pipeline/local/lock.py") == ["test_root.py", "test_lock.py"]
-    assert chosen_for("docs/a.md", "pipeline/local/lock.py") == ["test_lock.py", "test_site.py"]
+    assert chosen_for("pipeline/root.py", "pipeline/runs/lock.py") == ["test_root.py", "test_lock.py"]
+    assert chosen_for("docs/a.md", "pipeline/runs/lock.py") == ["test_lock.py", "test_site.py"]
 
 
 def test_other_files_touch_the_tests_that_name_them():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from components.trainer.features import Feature
+from slipway.components.trainer.features import Feature
 
 pytestmark = [
     pytest.mark.slow,
@@ -15,7 +15,7 @@ pytestmark = [
 def test_dense_network_of_the_tutorials_is_a_profile_with_their_batch_and_epochs(project):
     import keras
 
-    from pipeline.config import load_workload
+    from slipway.pipeline.config import load_workload
     from workloads.digits.model import build_model
 
     file = project / "workloads/digits/workload.yaml"

@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from components.trainer.features import Feature
+from slipway.components.trainer.features import Feature
 
 pytestmark = [
     pytest.mark.slow,

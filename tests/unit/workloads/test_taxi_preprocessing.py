@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from pipeline.testing.transform import transformed as transform
+from slipway.pipeline.testing.transform import transformed as transform
 
 pytestmark = [
     pytest.mark.slow,

@@ -8,8 +8,8 @@ from tfx.dsl.component.experimental.decorators import component
 from tfx.types.artifact_utils import get_split_uri
 from tfx.types.standard_artifacts import Examples, JsonValue
 
-from components.errors import ComponentError
-from components.rare_classes.rule import rare_classes
+from slipway.components.errors import ComponentError
+from slipway.components.rare_classes.rule import rare_classes
 
 
 @component

@@ -218,7 +218,7 @@ def service(monkeypatch):
     found.address = f"http://127.0.0.1:{server.server_address[1]}"
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     monkeypatch.setenv("KUBEFLOW_TOKEN", TOKEN)
-    monkeypatch.setattr("pipeline.cloud.kubeflow._WAIT_S", 0.01)
+    monkeypatch.setattr("slipway.pipeline.cloud.services.kubeflow._WAIT_S", 0.01)
     yield found
     server.shutdown()
     server.server_close()
@@ -262,8 +262,8 @@ def golden(project, name):
 @pytest.fixture
 def client(workload, project):
     """The client of Kubeflow Pipelines."""
-    from pipeline.cloud.kubeflow import Kubeflow
-    from pipeline.config import load_workload
+    from slipway.pipeline.cloud.services.kubeflow import Kubeflow
+    from slipway.pipeline.config import load_workload
 
     return Kubeflow(load_workload(workload, profile="prod", root=project))
 
@@ -271,14 +271,14 @@ def client(workload, project):
 @pytest.fixture
 def chosen(workload, golden, monkeypatch):
     """A workload's schedule; what it starts is the golden job, so that TFX is not imported for each test."""
-    from pipeline.cloud import back_fill, schedule
-    from pipeline.cloud.chosen import Chosen
+    from slipway.pipeline.cloud import back_fill, schedule
+    from slipway.pipeline.cloud.workload_choice import WorkloadChoice
 
     monkeypatch.setattr(schedule, "compiled_job", lambda target: golden)
     monkeypatch.setattr(back_fill, "compiled_job", lambda target: golden)
     monkeypatch.setattr(back_fill, "_LOOK_S", 0.01)
 
     def choose(*sets, called=None):
-        return Chosen(workload, sets, "prod", called)
+        return WorkloadChoice(workload, sets, "prod", called)
 
     return choose

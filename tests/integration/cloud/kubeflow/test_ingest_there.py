@@ -4,15 +4,15 @@ import json
 
 import pytest
 
-from pipeline.cloud.image import on_this_machine
-from pipeline.cloud.job import component_of, executor_of, tasks_of
+from slipway.pipeline.cloud.image import on_this_machine
+from slipway.pipeline.cloud.job import component_of, executor_of, tasks_of
 
 pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
 pytestmark = pytest.mark.slow
 
 
 def test_ingest_needs_no_driver(client, golden, project, tmp_path, monkeypatch):
-    from pipeline.cloud import container
+    from slipway.pipeline.cloud.container import task as container
 
     text = json.dumps(client.request(golden)["pipelineSpec"])
     spec = json.loads(on_this_machine(text, staged=project))

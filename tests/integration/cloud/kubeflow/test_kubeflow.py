@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pipeline.cloud import back_fill, schedule
-from pipeline.cloud.chosen import Chosen
-from pipeline.cloud.service import Schedule
-from pipeline.cloud.submit import cancel_run, follow, follow_run, submit_workload
-from pipeline.errors import ConfigError, PipelineError, UsageError
-from pipeline.local.progress import LineDisplay
+from slipway.pipeline.cloud import back_fill, schedule
+from slipway.pipeline.cloud.services.service import Schedule
+from slipway.pipeline.cloud.submit import cancel_run, follow, follow_run, submit_workload
+from slipway.pipeline.cloud.workload_choice import WorkloadChoice
+from slipway.pipeline.errors import ConfigError, PipelineError, UsageError
+from slipway.pipeline.screen.progress import LineDisplay
 
 pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
 
@@ -80,8 +80,8 @@ def test_fault_that_stays_is_told(service, submit):
 
 
 def test_silent_service_is_told(service, submit, monkeypatch):
-    monkeypatch.setattr("pipeline.cloud.kubeflow._TIMEOUT_S", (0.2, 0.2))
-    monkeypatch.setattr("pipeline.cloud.kubeflow._TRIES", 1)
+    monkeypatch.setattr("slipway.pipeline.cloud.services.kubeflow._TIMEOUT_S", (0.2, 0.2))
+    monkeypatch.setattr("slipway.pipeline.cloud.services.kubeflow._TRIES", 1)
     service.fails("", 0, delay_s=0.6, times=99)
     with pytest.raises(PipelineError, match=r"looking for the experiment slipway failed: .* does not answer"):
         submit()
@@ -112,8 +112,8 @@ CALLS = {
     ],
 )
 def test_whatever_is_asked_for_a_refusal_is_told_in_words(service, client, monkeypatch, call, code, words):
-    monkeypatch.setattr("pipeline.cloud.kubeflow._TIMEOUT_S", (0.2, 0.2))
-    monkeypatch.setattr("pipeline.cloud.kubeflow._TRIES", 1)
+    monkeypatch.setattr("slipway.pipeline.cloud.services.kubeflow._TIMEOUT_S", (0.2, 0.2))
+    monkeypatch.setattr("slipway.pipeline.cloud.services.kubeflow._TRIES", 1)
     pattern, ask = CALLS[call]
     service.fails(pattern, code, times=99, delay_s=0.0 if code else 0.4)
     with pytest.raises(PipelineError, match=words):
@@ -122,8 +122,8 @@ def test_whatever_is_asked_for_a_refusal_is_told_in_words(service, client, monke
 
 @pytest.mark.parametrize("fault", [{"loses_answer": True}, {"delay_s": 0.6}])
 def test_lost_answer_does_not_start_a_second_run(service, submit, monkeypatch, fault):
-    monkeypatch.setattr("pipeline.cloud.kubeflow._TIMEOUT_S", (0.4, 0.4))
-    monkeypatch.setattr("pipeline.cloud.kubeflow._WAIT_S", 0.1)
+    monkeypatch.setattr("slipway.pipeline.cloud.services.kubeflow._TIMEOUT_S", (0.4, 0.4))
+    monkeypatch.setattr("slipway.pipeline.cloud.services.kubeflow._WAIT_S", 0.1)
     service.fails("POST /runs", 0, **fault)
     assert submit().name == "r0"
     assert service.requests.count("POST /runs") == 1
@@ -155,20 +155,26 @@ def test_lost_answer_does_not_start_a_second_run(service, submit, monkeypatch, f
     ],
 )
 def test_run_is_followed_to_its_end(service, client, golden, submit, monkeypatch, capsys, life, code, words):
-    monkeypatch.setattr("pipeline.cloud.submit._FIRST_LOOK_S", 0.01)
-    monkeypatch.setattr("pipeline.cloud.submit._TICK_S", 0.01)
+    monkeypatch.setattr("slipway.pipeline.cloud.submit._FIRST_LOOK_S", 0.01)
+    monkeypatch.setattr("slipway.pipeline.cloud.submit._TICK_S", 0.01)
     service.lives = [{"state": "RUNNING"}, life]
     job = client.request(golden)
     submitted = submit()
     assert (
-        follow(client, job, submitted, chosen=Chosen("taxi", (), None), display=LineDisplay(io.StringIO()))
+        follow(
+            client,
+            job,
+            submitted,
+            chosen=WorkloadChoice("taxi", (), None),
+            display=LineDisplay(io.StringIO()),
+        )
         == code
     )
     assert words in capsys.readouterr().err
 
 
 def test_run_is_followed_again_and_cancelled(service, workload, submit, capsys):
-    chosen = Chosen(workload, (), "prod")
+    chosen = WorkloadChoice(workload, (), "prod")
     submit()
     service.lives = [{"state": "RUNNING"}]
     assert cancel_run("r0", chosen) == f"{service.address}/#/runs/details/r0"
@@ -179,8 +185,8 @@ def test_run_is_followed_again_and_cancelled(service, workload, submit, capsys):
 
 
 def test_job_with_resolvers_is_refused_before_the_service_does(service, workload, project, golden):
-    from pipeline.cloud.kubeflow import Kubeflow
-    from pipeline.config import load_workload
+    from slipway.pipeline.cloud.services.kubeflow import Kubeflow
+    from slipway.pipeline.config import load_workload
 
     sets = ["cloud.kubeflow.without_baseline=false"]
     client = Kubeflow(load_workload(workload, sets=sets, profile="prod", root=project))
@@ -192,7 +198,7 @@ def test_job_with_resolvers_is_refused_before_the_service_does(service, workload
 
 def test_missing_address_is_named_with_the_way_to_one(service, workload):
     with pytest.raises(ConfigError, match=r"cloud\.kubeflow\.host is not set") as caught:
-        submit_workload(Chosen(workload, ["cloud.kubeflow.host=null"], "prod"), wait=False)
+        submit_workload(WorkloadChoice(workload, ["cloud.kubeflow.host=null"], "prod"), wait=False)
     assert "port-forward" in caught.value.message
     assert "host: http://localhost:8080" in caught.value.hint
 
@@ -274,7 +280,7 @@ def test_back_fill_goes_on_without_the_spans_that_are_done_or_at_work(service, c
 
 
 def test_back_fill_does_not_start_a_run_again_whose_answer_was_lost(service, chosen, monkeypatch):
-    monkeypatch.setattr("pipeline.cloud.kubeflow._TRIES", 0)  # it is not looked for either
+    monkeypatch.setattr("slipway.pipeline.cloud.services.kubeflow._TRIES", 0)  # it is not looked for either
     service.fails("POST /runs", 0, loses_answer=True)
     by_number = chosen("data.source=gs://my-bucket/{SPAN}/*.csv")
     with pytest.raises(PipelineError, match="starting the run failed"):

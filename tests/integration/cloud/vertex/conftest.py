@@ -344,8 +344,8 @@ def workload(google, project, tmp_path, name):
 @pytest.fixture
 def vertex(workload, project, monkeypatch):
     """The client of Vertex AI, which tries again sooner than it does for users."""
-    from pipeline.cloud import vertex
-    from pipeline.config import load_workload
+    from slipway.pipeline.cloud.services import vertex
+    from slipway.pipeline.config import load_workload
 
     monkeypatch.setattr(vertex, "_FIRST_WAIT_S", 0.01)
     monkeypatch.setattr(vertex, "_RETRY_S", 1.5)

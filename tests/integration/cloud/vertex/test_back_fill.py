@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from pipeline.cloud import back_fill as module
-from pipeline.cloud.chosen import Chosen
-from pipeline.errors import PipelineError, UsageError
+from slipway.pipeline.cloud import back_fill as module
+from slipway.pipeline.cloud.workload_choice import WorkloadChoice
+from slipway.pipeline.errors import PipelineError, UsageError
 
 pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
 
@@ -46,7 +46,7 @@ def back_fill(google, workload, project, monkeypatch):
     monkeypatch.setattr(module, "_LOOK_S", 0.01)
 
     def run(first, last, *sets, called=None):
-        return module.back_fill(Chosen(workload, sets, "prod", called), first=first, last=last)
+        return module.back_fill(WorkloadChoice(workload, sets, "prod", called), first=first, last=last)
 
     return run
 

@@ -9,25 +9,25 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.cloud import submit
-from pipeline.cloud.chosen import Chosen
-from pipeline.cloud.submit import cancel_run, follow, follow_run, submit_workload
-from pipeline.errors import PipelineError
-from pipeline.local.progress import LineDisplay
+from slipway.pipeline.cloud import submit
+from slipway.pipeline.cloud.submit import cancel_run, follow, follow_run, submit_workload
+from slipway.pipeline.cloud.workload_choice import WorkloadChoice
+from slipway.pipeline.errors import PipelineError
+from slipway.pipeline.screen.progress import LineDisplay
 
 pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
 
 RUNNING = {"state": "PIPELINE_STATE_RUNNING"}
 DONE = {"state": "PIPELINE_STATE_SUCCEEDED"}
-CHOSEN = Chosen(Path("taxi"), ("cloud.labels={team: rides}",), "prod")
+CHOSEN = WorkloadChoice(Path("taxi"), ("cloud.labels={team: rides}",), "prod")
 WORDS = ["taxi", "--profile", "prod", "--set", "cloud.labels={team: rides}"]
 
 
 @pytest.fixture
 def followed(google, vertex, job, monkeypatch):
     """Follows a run through the given states, as the service tells them; gives the exit code and lines."""
-    monkeypatch.setattr("pipeline.cloud.submit._FIRST_LOOK_S", 0.01)
-    monkeypatch.setattr("pipeline.cloud.submit._TICK_S", 0.01)
+    monkeypatch.setattr("slipway.pipeline.cloud.submit._FIRST_LOOK_S", 0.01)
+    monkeypatch.setattr("slipway.pipeline.cloud.submit._TICK_S", 0.01)
 
     def run(*lives):
         google.lives = list(lives)
@@ -128,7 +128,7 @@ def test_who_stops_looking_is_told_that_the_run_goes_on_and_how_to_go_on_or_end_
 
 def test_run_that_is_no_longer_followed_is_followed_again_and_cancelled(google, workload, followed, capsys):
     google.loses_answer("cancel")
-    chosen = Chosen(workload, (), "prod")
+    chosen = WorkloadChoice(workload, (), "prod")
     followed(DONE)
     name = "taxi-20270101-020304-ab12"
     assert follow_run(name, chosen) == 0
@@ -156,6 +156,6 @@ def test_who_ends_it_before_that_is_told_whether_a_run_was_started(
     monkeypatch.setattr(submit, "compiled_job", lambda target: job)
     told_to_end(google, at, signal.SIGINT)
     google.hangs(at, 0.2)
-    assert submit_workload(Chosen(workload, [], "prod"), wait=True) == 130
+    assert submit_workload(WorkloadChoice(workload, [], "prod"), wait=True) == 130
     assert words in capsys.readouterr().err
     assert sum("POST" in r and r.endswith("/pipelineJobs") for r in google.requests) == jobs

@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pipeline.cloud import schedule
-from pipeline.cloud.chosen import Chosen
-from pipeline.cloud.job import executor_of
-from pipeline.errors import ConfigError, PipelineError, UsageError
+from slipway.pipeline.cloud import schedule
+from slipway.pipeline.cloud.job import executor_of
+from slipway.pipeline.cloud.workload_choice import WorkloadChoice
+from slipway.pipeline.errors import ConfigError, PipelineError, UsageError
 
 pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
 
@@ -22,7 +22,7 @@ def chosen(google, workload, project, name, monkeypatch):
     monkeypatch.setattr(schedule, "compiled_job", lambda target: golden)
 
     def choose(*sets, called=None):
-        return Chosen(workload, sets, "prod", called)
+        return WorkloadChoice(workload, sets, "prod", called)
 
     return choose
 
@@ -123,7 +123,7 @@ def test_schedule_that_the_service_refuses_is_told_and_asked_for_once(google, ch
 
 @pytest.mark.parametrize("command", ["pause", "delete", "run_now"])
 def test_fault_that_passes_is_outlived(google, chosen, monkeypatch, command):
-    monkeypatch.setattr("pipeline.cloud.vertex._FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr("slipway.pipeline.cloud.services.vertex._FIRST_WAIT_S", 0.01)
     schedule.create(chosen())
     google.fails("GET .*/schedules", 503)
     getattr(schedule, command)(chosen())

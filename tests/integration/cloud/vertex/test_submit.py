@@ -10,11 +10,11 @@ from importlib import import_module
 import pytest
 from counted import commands_run, lines_run
 
-from components.errors import ComponentError
-from pipeline.cloud.chosen import Chosen
-from pipeline.cloud.commands import compile_workload
-from pipeline.cloud.submit import submit_workload
-from pipeline.errors import ConfigError, PipelineError
+from slipway.components.errors import ComponentError
+from slipway.pipeline.cloud.commands import compile_workload
+from slipway.pipeline.cloud.submit import submit_workload
+from slipway.pipeline.cloud.workload_choice import WorkloadChoice
+from slipway.pipeline.errors import ConfigError, PipelineError
 
 pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
 
@@ -23,7 +23,7 @@ BOTH = ("taxi", "digits")
 
 
 def submit(workload, *sets):
-    return submit_workload(Chosen(workload, sets, "prod"), wait=False)
+    return submit_workload(WorkloadChoice(workload, sets, "prod"), wait=False)
 
 
 @pytest.mark.parametrize("key", ["project", "region"])
@@ -85,8 +85,8 @@ def test_missing_image_of_the_training_machines_is_named_too(google, workload):
     ],
 )
 def test_cloud_storage_that_refuses_is_told(google, workload, monkeypatch, code, reason, words):
-    monkeypatch.setattr("pipeline.cloud.google._RETRY_S", 0.5)
-    monkeypatch.setattr("pipeline.cloud.google._TIMEOUT_S", 0.2)
+    monkeypatch.setattr("slipway.pipeline.cloud.services.google._RETRY_S", 0.5)
+    monkeypatch.setattr("slipway.pipeline.cloud.services.google._TIMEOUT_S", 0.2)
     if code:
         google.fails("/storage", code, reason=reason, times=99, service="storage.googleapis.com")
     else:
@@ -101,7 +101,7 @@ def test_cloud_storage_that_refuses_is_told(google, workload, monkeypatch, code,
      (0, "does not answer (ReadTimeout)")],
 )  # fmt: skip
 def test_what_cannot_be_checked_is_no_refusal_but_said(google, vertex, monkeypatch, code, words):
-    monkeypatch.setattr("pipeline.cloud.registry._TIMEOUT_S", 0.2)
+    monkeypatch.setattr("slipway.pipeline.cloud.services.registry._TIMEOUT_S", 0.2)
     google.fails("/storage", 403, "no storage.buckets.get")
     if code:
         google.fails("/v2/", code, "denied")
@@ -184,7 +184,7 @@ def interrupt(process):
 def test_compiling_starts_no_process_and_takes_part_of_a_second_beyond_imports(
     google, workload, name, tmp_path
 ):
-    import_module("pipeline.cloud.compile")
+    import_module("slipway.pipeline.cloud.compile")
     found = []
 
     def compiled():

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pipeline.cloud.service import Schedule
-from pipeline.errors import PipelineError
+from slipway.pipeline.cloud.services.service import Schedule
+from slipway.pipeline.errors import PipelineError
 
 pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
 
@@ -128,8 +128,8 @@ SCHEDULE = Schedule(id="1000", name="taxi", state="active", cron="", next_run=No
     ],
 )
 def test_whatever_is_asked_for_a_refusal_is_told_in_words(google, vertex, monkeypatch, call, code, words):
-    monkeypatch.setattr("pipeline.cloud.vertex._RETRY_S", 0.3)
-    monkeypatch.setattr("pipeline.cloud.vertex._TIMEOUT_S", 0.2)
+    monkeypatch.setattr("slipway.pipeline.cloud.services.vertex._RETRY_S", 0.3)
+    monkeypatch.setattr("slipway.pipeline.cloud.services.vertex._TIMEOUT_S", 0.2)
     pattern, ask = CALLS[call]
     if code:
         google.fails(pattern, code, times=99)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from components.data_gate.limits import Limits
-from components.data_gate.statistics import Distribution, FeatureStatistics, SplitStatistics
-from components.data_gate.verdict import Evidence, judge
+from slipway.components.data_gate.limits import Limits
+from slipway.components.data_gate.statistics import Distribution, FeatureStatistics, SplitStatistics
+from slipway.components.data_gate.verdict import Evidence, judge
 
 
 def _numbers(name, values, *, rows, quantiles):

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from components.data_gate.finding import Finding, RowQuery
-from components.data_gate.raw_rows import matches, with_rows
-from components.ingest.options import Options
+from slipway.components.data_gate.finding import Finding, RowQuery
+from slipway.components.data_gate.raw_rows import matches, with_rows
+from slipway.components.ingest.options import Options
 
 HEADER = "fare,pay,note\n"
 

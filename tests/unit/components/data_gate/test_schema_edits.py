@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tensorflow_metadata.proto.v0 import schema_pb2
 
-from components.data_gate.finding import Edit
-from components.data_gate.schema_edits import apply_edits
-from components.errors import ComponentError
+from slipway.components.data_gate.finding import Edit
+from slipway.components.data_gate.schema_edits import apply_edits
+from slipway.components.errors import ComponentError
 
 SCHEMA = """# What a trip may hold. A brace in a comment: { and a quote: "
 feature {

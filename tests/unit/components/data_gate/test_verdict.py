@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from counted import lines_run, peak_bytes
 
-from components.data_gate.finding import Edit, Finding, RowQuery, SampleRow, percent, plain, quoted
-from components.data_gate.limits import Freshness, Limits
-from components.data_gate.rules.rows import BadRows
-from components.data_gate.schema import Anomaly, FeatureSchema
-from components.data_gate.verdict import BLESSED, DataGateVerdict
-from components.data_profile.label_score import LabelScore
+from slipway.components.data_gate.finding import Edit, Finding, RowQuery, SampleRow, percent, plain, quoted
+from slipway.components.data_gate.limits import Freshness, Limits
+from slipway.components.data_gate.rules.rows import BadRows
+from slipway.components.data_gate.schema import Anomaly, FeatureSchema
+from slipway.components.data_gate.verdict import BLESSED, DataGateVerdict
+from slipway.components.data_profile.label_score import LabelScore
 
 RNG = np.random.default_rng(0)
 BEGIN = RNG.bit_generator.state

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from components.data_profile.label_score import label_score
-from components.data_profile.single_scores import single_scores
+from slipway.components.data_profile.label_score import label_score
+from slipway.components.data_profile.single_scores import single_scores
 
 ROWS = 4000
 

@@ -2,7 +2,7 @@
 
 from itertools import repeat
 
-from components.data_profile.rows import within
+from slipway.components.data_profile.rows import within
 
 
 def test_records_are_taken_until_they_fill_the_room():

@@ -2,8 +2,8 @@ import pickle
 
 import numpy as np
 
-from components.evaluator import grouped_sums
-from components.evaluator.grouped_sums import GroupedSums
+from slipway.components.evaluator import grouped_sums
+from slipway.components.evaluator.grouped_sums import GroupedSums
 
 
 def whole(values):

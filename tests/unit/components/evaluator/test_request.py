@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from components.evaluator.request import NotOursError, read_request
+from slipway.components.evaluator.request import NotOursError, read_request
 
 MODEL = {
     "signature_name": "serving_default",
@@ -12,8 +12,8 @@ MODEL = {
 METRICS = [
     {"class_name": "ExampleCount"},
     {"class_name": "AUC", "config": json.dumps({"name": "auc"})},
-    {"class_name": "LabelStatisticsMetric", "module": "components.model_gate.label_statistics"},
-    {"class_name": "AnswersMetric", "module": "components.model_gate.answers_metric"},
+    {"class_name": "LabelStatisticsMetric", "module": "slipway.components.model_gate.label_statistics"},
+    {"class_name": "AnswersMetric", "module": "slipway.components.model_gate.answers_metric"},
 ]
 
 

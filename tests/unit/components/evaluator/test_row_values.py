@@ -3,9 +3,17 @@
 import numpy as np
 import pytest
 
-from components.errors import ComponentError
-from components.evaluator.request import METRICS
-from components.evaluator.row_values import CONFUSION, CURVES, HINGES, MEANS, confusion, one_hot, shares
+from slipway.components.errors import ComponentError
+from slipway.components.evaluator.request import METRICS
+from slipway.components.evaluator.row_values import (
+    CONFUSION,
+    CURVES,
+    HINGES,
+    MEANS,
+    confusion,
+    one_hot,
+    shares,
+)
 
 
 def of_row(name, label, answer):

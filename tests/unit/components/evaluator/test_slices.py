@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from components.errors import ComponentError
-from components.evaluator import slices
-from components.evaluator.slices import check_number, column_of, members
+from slipway.components.errors import ComponentError
+from slipway.components.evaluator import slices
+from slipway.components.evaluator.slices import check_number, column_of, members
 
 
 def column(name, *rows):

@@ -4,13 +4,13 @@ import pickle
 import numpy as np
 import pytest
 
-from components.errors import ComponentError
-from components.evaluator.request import ANSWERS_NAME, ModelRequest, NotOursError, Request
-from components.evaluator.results import results
-from components.evaluator.slices import column_of
-from components.evaluator.tally import Judged, Tally, check_shapes, least_of
-from components.model_gate.answers import least
-from components.model_gate.metrics import METRICS
+from slipway.components.errors import ComponentError
+from slipway.components.evaluator.request import ANSWERS_NAME, ModelRequest, NotOursError, Request
+from slipway.components.evaluator.results import results
+from slipway.components.evaluator.slices import column_of
+from slipway.components.evaluator.tally import Judged, Tally, check_shapes, least_of
+from slipway.components.model_gate.answers import least
+from slipway.components.model_gate.metrics import METRICS
 
 LABELS = np.array([0.0, 1.0, 1.0, 0.0, 1.0])
 ANSWERS = np.array([0.2, 0.9, 0.6, 0.7, 0.1])

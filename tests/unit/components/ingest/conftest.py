@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 import zstandard
 
-from components.ingest.column_types import merge
-from components.ingest.convert import Report, convert
-from components.ingest.example_message import parse_example
-from components.ingest.formats import format_of
-from components.ingest.options import Options
-from components.ingest.planning import plan_tasks
-from components.ingest.storage import fetched, list_files
-from components.ingest.tfrecord import read_records
+from slipway.components.ingest.column_types import merge
+from slipway.components.ingest.convert import Report, convert
+from slipway.components.ingest.example_message import parse_example
+from slipway.components.ingest.formats import format_of
+from slipway.components.ingest.options import Options
+from slipway.components.ingest.planning import plan_tasks
+from slipway.components.ingest.storage import fetched, list_files
+from slipway.components.ingest.tfrecord import read_records
 
 
 @dataclass

@@ -4,8 +4,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from components.ingest.blocks import FileError
-from components.ingest.storage import bucket_location
+from slipway.components.ingest.blocks import FileError
+from slipway.components.ingest.storage import bucket_location
 
 pytestmark = pytest.mark.slow  # imports Google's client
 
@@ -28,7 +28,7 @@ class Store(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def _store(monkeypatch):
-    from components.ingest import storage
+    from slipway.components.ingest import storage
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Store) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()

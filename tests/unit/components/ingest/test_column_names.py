@@ -2,11 +2,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from components.ingest.blocks import FileError, InputFile
-from components.ingest.column_names import column_names
-from components.ingest.column_types import ColumnType
-from components.ingest.options import Options
-from components.ingest.typed_rows import example_rows
+from slipway.components.ingest.blocks import FileError, InputFile
+from slipway.components.ingest.column_names import column_names
+from slipway.components.ingest.column_types import ColumnType
+from slipway.components.ingest.options import Options
+from slipway.components.ingest.typed_rows import example_rows
 
 
 @pytest.fixture

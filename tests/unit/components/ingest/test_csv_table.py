@@ -11,13 +11,13 @@ from counted import lines_run
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from components.errors import ComponentError
-from components.ingest import csv_records
-from components.ingest.blocks import FileError
-from components.ingest.column_types import ColumnType
-from components.ingest.header_names import INDEX
-from components.ingest.limits import Limits
-from components.ingest.quarantine import Tally
+from slipway.components.errors import ComponentError
+from slipway.components.ingest import csv_records
+from slipway.components.ingest.blocks import FileError
+from slipway.components.ingest.column_types import ColumnType
+from slipway.components.ingest.header_names import INDEX
+from slipway.components.ingest.limits import Limits
+from slipway.components.ingest.quarantine import Tally
 
 
 def test_whole_numbers_fractions_and_text_get_their_types(ingest, write):

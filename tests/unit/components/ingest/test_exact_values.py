@@ -8,13 +8,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from components.errors import ComponentError
-from components.ingest.blocks import FileError
-from components.ingest.column_notes import ROUNDED, TO_ZERO, ColumnNotes
-from components.ingest.column_types import ColumnType
-from components.ingest.number_forms import Form
-from components.ingest.options import Options
-from components.ingest.tfrecord import frame
+from slipway.components.errors import ComponentError
+from slipway.components.ingest.blocks import FileError
+from slipway.components.ingest.column_notes import ROUNDED, TO_ZERO, ColumnNotes
+from slipway.components.ingest.column_types import ColumnType
+from slipway.components.ingest.number_forms import Form
+from slipway.components.ingest.options import Options
+from slipway.components.ingest.tfrecord import frame
 
 ALL = {"split": {"all": 1}}
 

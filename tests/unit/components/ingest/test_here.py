@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from components.errors import ComponentError
-from components.ingest import here, side_by_side
-from components.ingest.blocks import FileError
-from components.ingest.column_types import ColumnType
-from components.ingest.here import run_tasks, worker_count
-from components.ingest.options import Options
-from components.ingest.planning import TASK_BYTES, Task
-from components.ingest.side_by_side import SideBySide
-from components.ingest.storage import StoredFile, list_files
-from components.progress import PROGRESS_VARIABLE
+from slipway.components.errors import ComponentError
+from slipway.components.ingest import here, side_by_side
+from slipway.components.ingest.blocks import FileError
+from slipway.components.ingest.column_types import ColumnType
+from slipway.components.ingest.here import run_tasks, worker_count
+from slipway.components.ingest.options import Options
+from slipway.components.ingest.planning import TASK_BYTES, Task
+from slipway.components.ingest.side_by_side import SideBySide
+from slipway.components.ingest.storage import StoredFile, list_files
+from slipway.components.progress import PROGRESS_VARIABLE
 
 
 @pytest.fixture
@@ -139,7 +139,7 @@ def test_error_in_a_process_comes_with_its_remedy(run, several, write):
 
 @pytest.mark.slow
 def test_process_that_dies_is_told(run, several, monkeypatch):
-    monkeypatch.setattr(side_by_side, "WORKER", "components.ingest.no_such_module")
+    monkeypatch.setattr(side_by_side, "WORKER", "slipway.components.ingest.no_such_module")
     with pytest.raises(ComponentError, match="one of the 2 processes of Ingest died") as caught:
         run(several, workers=2)
     assert "direct_num_workers=1" in caught.value.hint

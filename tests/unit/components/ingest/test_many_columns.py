@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-from components.errors import ComponentError
-from components.ingest import json_lines
-from components.ingest.blocks import FileError, InputFile
-from components.ingest.csv_heads import check_csv
-from components.ingest.limits import Limits
-from components.ingest.options import Options
-from components.ingest.typed_rows import example_rows
+from slipway.components.errors import ComponentError
+from slipway.components.ingest import json_lines
+from slipway.components.ingest.blocks import FileError, InputFile
+from slipway.components.ingest.csv_heads import check_csv
+from slipway.components.ingest.limits import Limits
+from slipway.components.ingest.options import Options
+from slipway.components.ingest.typed_rows import example_rows
 
 ALL = {"split": {"all": 1}}
 
@@ -51,9 +51,9 @@ def test_keys_of_all_files_count_together(ingest, write):
     path = write('{"c": 1, "d": 2}\n', "2.jsonl")
     file = InputFile("2.jsonl", path)
     assert len(json_lines.infer(file, Options(format="jsonl", limits=Limits(columns=3)), {})) == 2
-    from components.ingest.here import infer_columns
-    from components.ingest.planning import plan_tasks
-    from components.ingest.storage import list_files
+    from slipway.components.ingest.here import infer_columns
+    from slipway.components.ingest.planning import plan_tasks
+    from slipway.components.ingest.storage import list_files
 
     [task] = plan_tasks(
         {None: list_files(str(path.parent / "*.jsonl"))}, {"all": ""}, quarantine="", min_shards=1

@@ -8,13 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from components.ingest import npz_images
-from components.ingest.blocks import FileError, InputFile
-from components.ingest.column_types import ColumnType
-from components.ingest.example_encoding import ExampleEncoder
-from components.ingest.example_message import parse_example
-from components.ingest.limits import Limits
-from components.ingest.options import Options
+from slipway.components.ingest import npz_images
+from slipway.components.ingest.blocks import FileError, InputFile
+from slipway.components.ingest.column_types import ColumnType
+from slipway.components.ingest.example_encoding import ExampleEncoder
+from slipway.components.ingest.example_message import parse_example
+from slipway.components.ingest.limits import Limits
+from slipway.components.ingest.options import Options
 
 ALL = {"format": "npz", "split": {"all": 1}}
 

@@ -16,11 +16,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from components.ingest.blocks import FileError
-from components.ingest.column_types import ColumnType
-from components.ingest.example_encoding import ExampleEncoder
-from components.ingest.limits import Limits
-from components.ingest.tfrecord import frame
+from slipway.components.ingest.blocks import FileError
+from slipway.components.ingest.column_types import ColumnType
+from slipway.components.ingest.example_encoding import ExampleEncoder
+from slipway.components.ingest.limits import Limits
+from slipway.components.ingest.tfrecord import frame
 
 ALL = {"split": {"all": 1}}
 
@@ -389,7 +389,7 @@ def test_file_replaced_while_it_is_read_is_refused(ingest, write):
 
 
 def test_same_content_has_the_same_digest_anywhere(ingest, write, tmp_path):
-    from components.ingest.digest import combined
+    from slipway.components.ingest.digest import combined
 
     path = write("a\n1\n")
     first = combined(ingest(path).report.digests)

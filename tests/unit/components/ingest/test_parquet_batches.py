@@ -5,10 +5,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from components.ingest import parquet_table
-from components.ingest.blocks import FileError, InputFile
-from components.ingest.limits import Limits
-from components.ingest.options import Options
+from slipway.components.ingest import parquet_table
+from slipway.components.ingest.blocks import FileError, InputFile
+from slipway.components.ingest.limits import Limits
+from slipway.components.ingest.options import Options
 
 MEBIBYTE = 1 << 20
 ALL = {"format": "parquet", "split": {"all": 1}}

@@ -9,18 +9,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.errors import ComponentError
-from components.ingest import example_encoding
-from components.ingest.blocks import Place, Reject
-from components.ingest.column_types import ColumnType, as_type, infer_type, merge, parse, parse_guessed
-from components.ingest.example_encoding import ExampleEncoder, varint, varints
-from components.ingest.example_message import parse_example
-from components.ingest.options import Options
-from components.ingest.planning import LEAST_TASK_BYTES, MANY_TASKS, TASK_BYTES, final_names, plan_tasks
-from components.ingest.quarantine import BadRowsError, Tally, check_tally, describe
-from components.ingest.splitting import buckets
-from components.ingest.storage import StoredFile
-from components.ingest.tfrecord import ShardWriter, masked_crc32c
+from slipway.components.errors import ComponentError
+from slipway.components.ingest import example_encoding
+from slipway.components.ingest.blocks import Place, Reject
+from slipway.components.ingest.column_types import (
+    ColumnType,
+    as_type,
+    infer_type,
+    merge,
+    parse,
+    parse_guessed,
+)
+from slipway.components.ingest.example_encoding import ExampleEncoder, varint, varints
+from slipway.components.ingest.example_message import parse_example
+from slipway.components.ingest.options import Options
+from slipway.components.ingest.planning import (
+    LEAST_TASK_BYTES,
+    MANY_TASKS,
+    TASK_BYTES,
+    final_names,
+    plan_tasks,
+)
+from slipway.components.ingest.quarantine import BadRowsError, Tally, check_tally, describe
+from slipway.components.ingest.splitting import buckets
+from slipway.components.ingest.storage import StoredFile
+from slipway.components.ingest.tfrecord import ShardWriter, masked_crc32c
 
 # Splits.
 

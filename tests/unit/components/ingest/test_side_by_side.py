@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from components.ingest import side_by_side
-from components.ingest.side_by_side import SideBySide, WorkerDiedError
+from slipway.components.ingest import side_by_side
+from slipway.components.ingest.side_by_side import SideBySide, WorkerDiedError
 
 # What is to be done, in a module that the workers find too; a task is a number here.
 WORKS = """
@@ -94,7 +94,7 @@ def processes():
 
 def _is_worker(pid):
     try:
-        return b"components.ingest.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        return b"slipway.components.ingest.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:  # it has ended
         return False
 
@@ -156,7 +156,7 @@ def test_nobody_waits_for_a_worker_that_starts_late(works, tmp_path, monkeypatch
 
 
 def test_worker_that_cannot_start_is_an_error(works, monkeypatch):
-    monkeypatch.setattr(side_by_side, "WORKER", "components.ingest.no_such_module")
+    monkeypatch.setattr(side_by_side, "WORKER", "slipway.components.ingest.no_such_module")
     with SideBySide(2) as both, pytest.raises(WorkerDiedError):
         both.map(works.who, range(500), progress=_ignore)
 
@@ -171,7 +171,7 @@ def test_workers_end_with_the_context(works):
 def test_worker_outlives_nobody(works, is_busy):
     program = """
 import sys, time, works
-from components.ingest.side_by_side import SideBySide
+from slipway.components.ingest.side_by_side import SideBySide
 with SideBySide(2) as both:
     [(worker, started)] = both._started.items()
     started.result()

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from components.ingest.csv_heads import HEAD_BYTES, check_csv
-from components.ingest.source import Source, SourceError, Sources, resolve_source, resolve_sources
+from slipway.components.ingest.csv_heads import HEAD_BYTES, check_csv
+from slipway.components.ingest.source import Source, SourceError, Sources, resolve_source, resolve_sources
 
 
 @pytest.fixture

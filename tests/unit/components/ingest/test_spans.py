@@ -2,7 +2,7 @@
 
 import pytest
 
-from components.ingest.spans import at_span, span_kind, span_number
+from slipway.components.ingest.spans import at_span, span_kind, span_number
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from components.errors import ComponentError
-from components.ingest.column_types import ColumnType
-from components.ingest.options import Options
-from components.ingest.splitting import NO_SPLIT, SplitRows, split_rule
+from slipway.components.errors import ComponentError
+from slipway.components.ingest.column_types import ColumnType
+from slipway.components.ingest.options import Options
+from slipway.components.ingest.splitting import NO_SPLIT, SplitRows, split_rule
 
 COLUMNS = {"user": ColumnType.TEXT, "n": ColumnType.INT, "x": ColumnType.FLOAT}
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from components.ingest.blocks import FileError
-from components.ingest.storage import fetched, list_files
+from slipway.components.ingest.blocks import FileError
+from slipway.components.ingest.storage import fetched, list_files
 
 NOBODY = 65534
 

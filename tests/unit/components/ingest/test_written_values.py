@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from components.ingest.written_values import NumberFormat, plain_dates, plain_numbers
+from slipway.components.ingest.written_values import NumberFormat, plain_dates, plain_numbers
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_a_csv_is_read_by_the_formats_of_its_columns(ingest, write):
 
 
 def test_a_cell_that_is_not_written_so_is_rejected_as_no_number_where_the_schema_wants_one(ingest, write):
-    from components.ingest.column_types import ColumnType
+    from slipway.components.ingest.column_types import ColumnType
 
     known = {"price": ColumnType.FLOAT}
     found = ingest(write("price\n$5\n5 apples\n"), known=known, max_bad_share=1.0, **SETTINGS)

@@ -3,7 +3,7 @@ import random
 
 import pytest
 
-from components.model_gate.answers import CELLS, GROUPS, Answers, least
+from slipway.components.model_gate.answers import CELLS, GROUPS, Answers, least
 
 
 def counted(rows):

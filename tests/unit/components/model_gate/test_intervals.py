@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from components.model_gate.intervals import (
+from slipway.components.model_gate.intervals import (
     auc_bounds,
     auc_of_chance,
     least_difference,

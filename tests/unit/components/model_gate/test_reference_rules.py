@@ -2,8 +2,8 @@
 
 import pytest
 
-from components.model_gate.check import Check
-from components.model_gate.reference_rules import reference_checks
+from slipway.components.model_gate.check import Check
+from slipway.components.model_gate.reference_rules import reference_checks
 
 
 @pytest.mark.parametrize(

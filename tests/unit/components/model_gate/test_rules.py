@@ -6,10 +6,10 @@ import math
 
 import pytest
 
-from components.model_gate.check import Check, conclude
-from components.model_gate.intervals import auc_bounds, proportion_bounds
-from components.model_gate.rules import Limits, Measured, bounds, threshold_checks
-from components.model_gate.trivial import LabelStatistics
+from slipway.components.model_gate.check import Check, conclude
+from slipway.components.model_gate.intervals import auc_bounds, proportion_bounds
+from slipway.components.model_gate.rules import Limits, Measured, bounds, threshold_checks
+from slipway.components.model_gate.trivial import LabelStatistics
 
 LABELS = LabelStatistics.of_counts({0: 800, 1: 200})
 

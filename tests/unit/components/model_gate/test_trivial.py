@@ -6,12 +6,17 @@ import statistics
 
 import pytest
 
-from components.model_gate.check import Check
-from components.model_gate.intervals import auc_of_chance
-from components.model_gate.metrics import METRICS
-from components.model_gate.rules import Limits, Measured
-from components.model_gate.trivial import LabelStatistics, majority_per_slice, slice_columns, trivial_value
-from components.model_gate.trivial_rules import trivial_checks, trivial_document
+from slipway.components.model_gate.check import Check
+from slipway.components.model_gate.intervals import auc_of_chance
+from slipway.components.model_gate.metrics import METRICS
+from slipway.components.model_gate.rules import Limits, Measured
+from slipway.components.model_gate.trivial import (
+    LabelStatistics,
+    majority_per_slice,
+    slice_columns,
+    trivial_value,
+)
+from slipway.components.model_gate.trivial_rules import trivial_checks, trivial_document
 
 TAXI = LabelStatistics.of_counts({0: 775, 1: 225})
 

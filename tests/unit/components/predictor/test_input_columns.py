@@ -2,7 +2,7 @@
 
 import pytest
 
-from components.predictor.input_columns import InputColumns, InputError
+from slipway.components.predictor.input_columns import InputColumns, InputError
 
 COLUMNS = InputColumns(("Area m²", "rooms", "city"), needed=("rooms",), known=("price",))
 

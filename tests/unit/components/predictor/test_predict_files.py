@@ -6,11 +6,11 @@ import math
 import numpy as np
 import pytest
 
-from components.errors import ComponentError
-from components.predictor import predict_files as predicting
-from components.predictor.input_columns import InputError
-from components.predictor.predict_files import Counts, InputTask, PredictFile, Rows
-from components.saved_model.signatures import Signature
+from slipway.components.errors import ComponentError
+from slipway.components.predictor import predict_files as predicting
+from slipway.components.predictor.input_columns import InputError
+from slipway.components.predictor.predict_files import Counts, InputTask, PredictFile, Rows
+from slipway.components.saved_model.signatures import Signature
 
 
 class Answers:

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from components.preflight.case import Case
-from components.preflight.chips import CHIPS
-from components.preflight.request import Answer, Compiled, Layer, Question, Slice
+from slipway.components.preflight.case import Case
+from slipway.components.preflight.chips import CHIPS
+from slipway.components.preflight.request import Answer, Compiled, Layer, Question, Slice
 
 V5E = Slice(name="v5e-8", generation="v5e", devices=8, topology="2x4", memory_bytes=CHIPS["v5e"].usable_bytes)
 

@@ -1,10 +1,10 @@
 from dataclasses import replace
 
-from components.preflight.advice import SliceVerdict, keys_to_set, recommended, slice_lines, table
-from components.preflight.chips import CHIPS, Price
-from components.preflight.findings import findings
-from components.preflight.request import Slice
-from components.preflight.roofline import estimate
+from slipway.components.preflight.advice import SliceVerdict, keys_to_set, recommended, slice_lines, table
+from slipway.components.preflight.chips import CHIPS, Price
+from slipway.components.preflight.findings import findings
+from slipway.components.preflight.request import Slice
+from slipway.components.preflight.roofline import estimate
 
 
 def verdict(case, name="v5e-8", devices=8, **changes):

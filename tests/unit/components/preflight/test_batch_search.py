@@ -2,8 +2,8 @@ from itertools import count
 
 import pytest
 
-from components.preflight.batch_search import CLOSE_ENOUGH, largest_batch
-from components.preflight.request import Compiled
+from slipway.components.preflight.batch_search import CLOSE_ENOUGH, largest_batch
+from slipway.components.preflight.request import Compiled
 
 HBM = 1_000_000
 

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from components.preflight.chips import CHIPS, YOURS
+from slipway.components.preflight.chips import CHIPS, YOURS
 
 
 @pytest.mark.parametrize("generation", [name for name, chip in CHIPS.items() if chip.price])

@@ -1,6 +1,13 @@
 import pytest
 
-from components.preflight.compiler import COMPILERS, WITH_LIBTPU, Unanswered, as_asked, ask, package_versions
+from slipway.components.preflight.compiler import (
+    COMPILERS,
+    WITH_LIBTPU,
+    Unanswered,
+    as_asked,
+    ask,
+    package_versions,
+)
 
 
 def test_without_libtpu_the_question_is_for_a_cpu_whatever_the_slice_is(case):

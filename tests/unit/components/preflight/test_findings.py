@@ -2,8 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from components.preflight.findings import findings
-from components.preflight.request import Compiled, Layer, Slice
+from slipway.components.preflight.findings import findings
+from slipway.components.preflight.request import Compiled, Layer, Slice
 
 FOUR_HOSTS = Slice(name="v5e-16", generation="v5e", devices=16, hosts=4, topology="4x4")
 

@@ -1,4 +1,4 @@
-from components.preflight.hlo import collective_bytes
+from slipway.components.preflight.hlo import collective_bytes
 
 PROGRAM = """
 ENTRY %main {

@@ -1,7 +1,7 @@
 import pytest
 
-from components.preflight.padding import padded, wastes
-from components.preflight.request import Layer
+from slipway.components.preflight.padding import padded, wastes
+from slipway.components.preflight.request import Layer
 
 
 @pytest.mark.parametrize(("size", "expected"), [(1, 128), (128, 128), (129, 256)])

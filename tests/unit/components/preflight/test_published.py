@@ -9,9 +9,9 @@ import json
 
 import pytest
 
-from components.preflight.chips import CHIPS
-from components.preflight.request import Compiled, Slice
-from components.preflight.roofline import estimate
+from slipway.components.preflight.chips import CHIPS
+from slipway.components.preflight.request import Compiled, Slice
+from slipway.components.preflight.roofline import estimate
 
 
 @pytest.fixture(scope="module")

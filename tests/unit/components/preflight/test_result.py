@@ -3,11 +3,11 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from components.preflight.advice import slice_lines
-from components.preflight.chips import Price
-from components.preflight.judge import Training, judge
-from components.preflight.request import Compiled
-from components.preflight.result import FORMAT, Preflight
+from slipway.components.preflight.advice import slice_lines
+from slipway.components.preflight.chips import Price
+from slipway.components.preflight.judge import Training, judge
+from slipway.components.preflight.request import Compiled
+from slipway.components.preflight.result import FORMAT, Preflight
 
 AT = "2026-11-22T02:00:00+00:00"
 

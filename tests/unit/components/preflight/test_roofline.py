@@ -1,8 +1,8 @@
 import pytest
 
-from components.preflight.chips import CHIPS
-from components.preflight.request import Compiled, Slice
-from components.preflight.roofline import estimate
+from slipway.components.preflight.chips import CHIPS
+from slipway.components.preflight.request import Compiled, Slice
+from slipway.components.preflight.roofline import estimate
 
 V5E_8 = Slice(name="v5e-8", generation="v5e", devices=8)
 V3_8 = Slice(name="v3-8", generation="v3", devices=8)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from components.pusher.destination import find_unwritable
+from slipway.components.pusher.destination import find_unwritable
 
 
 def test_a_directory_that_can_be_made_or_is_there_takes_versions(tmp_path):

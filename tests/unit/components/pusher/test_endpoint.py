@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from components.pusher.endpoint import (
+from slipway.components.pusher.endpoint import (
     EndpointSettings,
     deploy_request,
     is_ours,
@@ -12,7 +12,7 @@ from components.pusher.endpoint import (
     traffic_split,
     upload_request,
 )
-from components.pusher.versions import Published
+from slipway.components.pusher.versions import Published
 
 SETTINGS = EndpointSettings(
     project="p",

@@ -4,9 +4,9 @@ import sys
 
 import pytest
 
-from components.errors import ComponentError
-from components.pusher.hook import run_hook
-from components.pusher.versions import Published
+from slipway.components.errors import ComponentError
+from slipway.components.pusher.hook import run_hook
+from slipway.components.pusher.versions import Published
 
 PUSHED = Published(7, "/serving/taxi", was_there=False)
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from components.pusher.manifest import FileEntry, Manifest, verify
-from components.pusher.publish import publish
+from slipway.components.pusher.manifest import FileEntry, Manifest, verify
+from slipway.components.pusher.publish import publish
 
 PAPERS = {"workload": "taxi", "run": "1", "metrics": {"auc": 0.95}}
 

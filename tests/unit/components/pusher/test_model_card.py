@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from components.pusher.model_card import model_card
+from slipway.components.pusher.model_card import model_card
 
 PAPERS = {
     "workload": "taxi",

@@ -2,7 +2,7 @@
 
 import json
 
-from components.pusher.provenance import (
+from slipway.components.pusher.provenance import (
     code_digests,
     provenance,
     read_data,

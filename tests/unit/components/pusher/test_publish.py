@@ -16,10 +16,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from components.errors import ComponentError
-from components.pusher import publish as publishing
-from components.pusher.manifest import sha256, verify
-from components.pusher.publish import publish
+from slipway.components.errors import ComponentError
+from slipway.components.pusher import publish as publishing
+from slipway.components.pusher.manifest import sha256, verify
+from slipway.components.pusher.publish import publish
 
 FILES = {
     "saved_model.pb": b"graph",
@@ -116,7 +116,9 @@ def error_of(work):
 
 
 def test_version_holds_the_model_and_a_manifest(model, base, monkeypatch):
-    monkeypatch.setattr("components.pusher.versions.time", SimpleNamespace(time=lambda: 1_764_000_000.9))
+    monkeypatch.setattr(
+        "slipway.components.pusher.versions.time", SimpleNamespace(time=lambda: 1_764_000_000.9)
+    )
     published = publish(model, base=base)
     assert not published.was_there
     assert published.version == 1_764_000_000
@@ -168,7 +170,7 @@ def test_model_that_came_back_is_pushed_again_because_another_is_newest(model, b
 def test_clock_that_went_back_makes_no_smaller_version(model, base, monkeypatch):
     first = publish(model, base=base)
     (model / "saved_model.pb").write_bytes(b"other")
-    monkeypatch.setattr("components.pusher.versions.time", SimpleNamespace(time=lambda: 1000.0))
+    monkeypatch.setattr("slipway.components.pusher.versions.time", SimpleNamespace(time=lambda: 1000.0))
     assert publish(model, base=base).version == first.version + 1
 
 
@@ -240,7 +242,7 @@ RACER = """
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from components.pusher.publish import publish
+from slipway.components.pusher.publish import publish
 sys.stdin.readline()
 published = publish(Path(sys.argv[1]), base=Path(sys.argv[2]))
 print(published.version, int(published.was_there))
@@ -397,7 +399,9 @@ def test_version_made_by_hand_is_left_alone_and_superseded(model, base):
 
 
 def test_names_that_are_no_versions_are_passed_over(model, base, monkeypatch):
-    monkeypatch.setattr("components.pusher.versions.time", SimpleNamespace(time=lambda: 1_764_000_000.9))
+    monkeypatch.setattr(
+        "slipway.components.pusher.versions.time", SimpleNamespace(time=lambda: 1_764_000_000.9)
+    )
     for name in ("tmp", "v99999999999", "²", "9" * 40, "-5"):
         (base / name).mkdir(parents=True)
     assert publish(model, base=base).version == 1_764_000_000

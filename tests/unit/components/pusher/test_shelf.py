@@ -4,11 +4,11 @@ import logging
 
 import pytest
 
-from components.errors import ComponentError
-from components.pusher import publish as publishing
-from components.pusher.manifest import read_manifest
-from components.pusher.publish import publish, remove_version
-from components.pusher.shelf import shelf_at, thin_out
+from slipway.components.errors import ComponentError
+from slipway.components.pusher import publish as publishing
+from slipway.components.pusher.manifest import read_manifest
+from slipway.components.pusher.publish import publish, remove_version
+from slipway.components.pusher.shelf import shelf_at, thin_out
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import xml.etree.ElementTree as ElementTree
 
-from components.pusher.slice_chart import SHOWN_SLICES, slice_chart
+from slipway.components.pusher.slice_chart import SHOWN_SLICES, slice_chart
 
 SVG = "{http://www.w3.org/2000/svg}"
 PAPERS = {

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from components.reference_models.fit import Table, answers_of
+from slipway.components.reference_models.fit import Table, answers_of
 
 # scikit-learn calls SciPy with options that SciPy will drop.
 pytestmark = pytest.mark.filterwarnings("ignore:scipy.optimize:DeprecationWarning")

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from components.saved_model.class_names import class_names, names_classes
-from components.saved_model.signatures import Signature, TensorInfo
+from slipway.components.saved_model.class_names import class_names, names_classes
+from slipway.components.saved_model.signatures import Signature, TensorInfo
 
 
 def _answers(*shapes):

@@ -2,9 +2,9 @@
 
 import pytest
 
-from components.errors import ComponentError
-from components.saved_model.digest import combined_digest, require_unchanged
-from components.saved_model.digest_files import model_digest
+from slipway.components.errors import ComponentError
+from slipway.components.saved_model.digest import combined_digest, require_unchanged
+from slipway.components.saved_model.digest_files import model_digest
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from components.errors import ComponentError
-from components.serving import live_model
-from components.serving.live_model import LONGEST_PAUSE_S, POLL_S, LiveModel
+from slipway.components.errors import ComponentError
+from slipway.components.serving import live_model
+from slipway.components.serving.live_model import LONGEST_PAUSE_S, POLL_S, LiveModel
 
 
 class Base:

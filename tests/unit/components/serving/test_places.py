@@ -2,7 +2,7 @@
 
 import pytest
 
-from components.serving.places import Places
+from slipway.components.serving.places import Places
 
 
 class Closing:

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from components.serving.request_json import read_json, refuse_overflow
-from components.serving.tensors import RequestError
+from slipway.components.serving.request_json import read_json, refuse_overflow
+from slipway.components.serving.tensors import RequestError
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 import pytest
 
-from components.serving.routes import Route, route
-from components.serving.tensors import RequestError
+from slipway.components.serving.routes import Route, route
+from slipway.components.serving.tensors import RequestError
 
 
 @pytest.mark.parametrize(

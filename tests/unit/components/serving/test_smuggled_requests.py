@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
-from components.serving.live_model import Served
-from components.serving.server import ModelServer
+from slipway.components.serving.live_model import Served
+from slipway.components.serving.server import ModelServer
 
 HIDDEN = b"GET /v1/models/toy HTTP/1.1\r\nHost: localhost\r\n\r\n"
 LENGTH = b"Content-Length: %d\r\n" % len(HIDDEN)

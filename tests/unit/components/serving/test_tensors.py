@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.saved_model.signatures import Signature, TensorInfo
-from components.serving.tensors import RequestError, answer, parse_request
+from slipway.components.saved_model.signatures import Signature, TensorInfo
+from slipway.components.serving.tensors import RequestError, answer, parse_request
 
 NUMBER, COUNT, TEXT = (
     TensorInfo("float", (None, 1)),

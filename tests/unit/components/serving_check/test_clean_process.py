@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from components.serving_check import clean_process
-from components.serving_check.clean_process import CLIENT, ask_in_clean_process, report_of
+from slipway.components.serving_check import clean_process
+from slipway.components.serving_check.clean_process import CLIENT, ask_in_clean_process, report_of
 
 # As the client begins, and then hangs as a model may.
 HANGS = f"""

@@ -1,6 +1,6 @@
 """The strange requests."""
 
-from components.serving_check.perturbations import EXTREMES, Column, perturbations
+from slipway.components.serving_check.perturbations import EXTREMES, Column, perturbations
 
 COLUMNS = [
     Column("fare", "number"),

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from components.errors import ComponentError
-from components.trainer.features import Feature
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.features import Feature
 
 pytestmark = [
     pytest.mark.slow,
@@ -24,7 +24,7 @@ def dots(rows):
 
 
 def test_each_image_is_moved_by_its_own_amount_and_keeps_its_sum():
-    from components.trainer.models.augmentation import RandomMove
+    from slipway.components.trainer.models.augmentation import RandomMove
 
     move = RandomMove(shift=0.3, zoom=0.0)
     moved = np.asarray(move(dots(64), training=True))
@@ -39,7 +39,7 @@ def test_each_image_is_moved_by_its_own_amount_and_keeps_its_sum():
 
 
 def test_zoom_grows_and_shrinks_about_the_middle():
-    from components.trainer.models.augmentation import RandomMove
+    from slipway.components.trainer.models.augmentation import RandomMove
 
     square = np.zeros((64, SIZE, SIZE, 1), "float32")
     square[:, 3:6, 3:6] = 1.0
@@ -53,7 +53,7 @@ def test_answers_do_not_change_and_the_export_holds_no_random_operation():
     import keras
     import tensorflow as tf
 
-    from components.trainer.models.cnn import build_model
+    from slipway.components.trainer.models.cnn import build_model
 
     settings = {"filters": [4], "units": 8}
     augment = {"shift": 0.2, "zoom": 0.2, "flip": True, "brightness": 0.2, "contrast": 0.2}
@@ -76,8 +76,8 @@ def test_answers_do_not_change_and_the_export_holds_no_random_operation():
 
 
 def test_seeds_of_augmentation_are_kept_with_the_checkpoint():
-    from components.trainer.loop.model_state import snapshot
-    from components.trainer.models.cnn import build_model
+    from slipway.components.trainer.loop.model_state import snapshot
+    from slipway.components.trainer.models.cnn import build_model
 
     settings = {"filters": [4], "units": 8, "dropout": 0.0}
     model = build_model(FEATURES, {**settings, "augment": {"shift": 0.2, "flip": True}})
@@ -97,7 +97,7 @@ def test_seeds_of_augmentation_are_kept_with_the_checkpoint():
     ],
 )
 def test_wrong_augmentation_is_refused(augment, words):
-    from components.trainer.models.cnn import build_model
+    from slipway.components.trainer.models.cnn import build_model
 
     with pytest.raises(ComponentError, match=words):
         build_model(FEATURES, {"augment": augment})

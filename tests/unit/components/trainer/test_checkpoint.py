@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from components.errors import ComponentError
-from components.trainer.checkpoint import Attempts, Best, Checkpoint, CheckpointFolder, Clock
-from components.trainer.checkpoint_storage import DiskStorage, storage
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.checkpoint import Attempts, Best, Checkpoint, CheckpointFolder, Clock
+from slipway.components.trainer.checkpoint_storage import DiskStorage, storage
 
 
 def checkpoint(epoch, best=None):
@@ -155,7 +155,7 @@ def test_checkpoint_of_another_job_is_not_gone_on_with(folder, files):
 
 def test_variables_that_would_run_code_when_read_are_refused(folder, files):
     """Also with right digests: who can write here can write those, too."""
-    from components.trainer import checkpoint as module
+    from slipway.components.trainer import checkpoint as module
 
     arrays = io.BytesIO()
     np.savez(arrays, variable_0=np.array([object()], dtype=object), allow_pickle=True)
@@ -173,7 +173,7 @@ def test_full_disk_is_told_and_the_checkpoint_before_stays(folder, monkeypatch):
     def full(*_, **__):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("components.trainer.checkpoint.np.savez", full)
+    monkeypatch.setattr("slipway.components.trainer.checkpoint.np.savez", full)
     with pytest.raises(ComponentError, match="step-000000020 could not be written: No space left on device"):
         folder.save(checkpoint(4))
     monkeypatch.undo()

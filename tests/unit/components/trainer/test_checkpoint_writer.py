@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from components.errors import ComponentError
-from components.trainer.checkpoint import Checkpoint, CheckpointWriter
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.checkpoint import Checkpoint, CheckpointWriter
 
 LIMIT_S = 10
 

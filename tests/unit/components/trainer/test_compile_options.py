@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from components.errors import ComponentError
-from components.trainer.devices.devices import Devices
-from components.trainer.settings.step import LearningRateSettings, StepSettings
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.devices.devices import Devices
+from slipway.components.trainer.settings.step import LearningRateSettings, StepSettings
 
 pytestmark = [
     pytest.mark.slow,
@@ -33,7 +33,7 @@ def rate(model):
 
 
 def test_learning_rate_is_multiplied_by_the_rule(model):
-    from components.trainer.learning_rate import scale_learning_rate
+    from slipway.components.trainer.learning_rate import scale_learning_rate
 
     settings = LearningRateSettings(scale="sqrt", base_batch_size=256)
     assert scale_learning_rate(model, settings, batch_size=4096) == 4.0
@@ -41,7 +41,7 @@ def test_learning_rate_is_multiplied_by_the_rule(model):
 
 
 def test_learning_rate_warms_up_to_its_value(model):
-    from components.trainer.learning_rate import scale_learning_rate
+    from slipway.components.trainer.learning_rate import scale_learning_rate
 
     settings = LearningRateSettings(scale="linear", base_batch_size=8, warmup_steps=4)
     scale_learning_rate(model, settings, batch_size=16)
@@ -54,8 +54,8 @@ def test_learning_rate_warms_up_to_its_value(model):
 
 
 def test_steps_that_only_add_up_gradients_do_not_shorten_the_warm_up(model):
-    from components.trainer.compile_options import set_step
-    from components.trainer.learning_rate import scale_learning_rate
+    from slipway.components.trainer.compile_options import set_step
+    from slipway.components.trainer.learning_rate import scale_learning_rate
 
     settings = LearningRateSettings(scale="linear", base_batch_size=8, warmup_steps=3)
     scale_learning_rate(model, settings, batch_size=16, accumulate_steps=2)
@@ -71,7 +71,7 @@ def test_steps_that_only_add_up_gradients_do_not_shorten_the_warm_up(model):
 def test_schedule_of_the_model_stays_below_the_factor(model):
     import keras
 
-    from components.trainer.learning_rate import scale_learning_rate
+    from slipway.components.trainer.learning_rate import scale_learning_rate
 
     decay = keras.optimizers.schedules.ExponentialDecay(0.1, decay_steps=1, decay_rate=0.5)
     model.compile(optimizer=keras.optimizers.SGD(decay), loss="mse")
@@ -84,7 +84,7 @@ def test_schedule_of_the_model_stays_below_the_factor(model):
 def test_four_accumulated_steps_are_one_of_four_times_the_batch(model):
     import keras
 
-    from components.trainer.compile_options import set_step
+    from slipway.components.trainer.compile_options import set_step
 
     random = np.random.default_rng(2)
     x = random.normal(size=(96, 4)).astype("float32")
@@ -100,7 +100,7 @@ def test_four_accumulated_steps_are_one_of_four_times_the_batch(model):
 
 
 def test_steps_per_execution_are_chosen_and_kept_when_given(model):
-    from components.trainer.compile_options import set_step
+    from slipway.components.trainer.compile_options import set_step
 
     set_step(model, StepSettings(), CPU, batch_size=8, steps_per_epoch=100, limit=None)
     assert (model.steps_per_execution, model.jit_compile) == (50, False)
@@ -118,7 +118,7 @@ def test_steps_per_execution_are_chosen_and_kept_when_given(model):
 def test_step_time_counts_every_position_of_a_convolution():
     import keras
 
-    from components.trainer.compile_options import estimate_step_s
+    from slipway.components.trainer.compile_options import estimate_step_s
 
     model = keras.Sequential([keras.Input((28, 28, 1)), keras.layers.Conv2D(32, 3, padding="same")])
     flops = 6 * (3 * 3 * 1 * 32) * (28 * 28) * 1000
@@ -128,7 +128,7 @@ def test_step_time_counts_every_position_of_a_convolution():
 def test_step_time_of_a_model_without_known_shapes_is_unknown():
     import keras
 
-    from components.trainer.compile_options import estimate_step_s
+    from slipway.components.trainer.compile_options import estimate_step_s
 
     class Own(keras.Model):
         def __init__(self):
@@ -150,7 +150,7 @@ def test_step_time_of_a_model_without_known_shapes_is_unknown():
     ],
 )
 def test_precision_is_that_of_the_device_or_as_told(kind, precision, policy):
-    from components.trainer.compile_options import dtype_policy
+    from slipway.components.trainer.compile_options import dtype_policy
 
     devices = Devices(kind=kind, backend="tensorflow", words="")
     assert dtype_policy(StepSettings(precision=precision), devices) == policy
@@ -165,7 +165,7 @@ def test_precision_is_that_of_the_device_or_as_told(kind, precision, policy):
     ],
 )
 def test_what_keras_cannot_do_on_several_tensorflow_devices_is_refused(model, name, step):
-    from components.trainer.compile_options import set_step
+    from slipway.components.trainer.compile_options import set_step
 
     several = replace(CPU, replicas=2, strategy=object())
     with pytest.raises(ComponentError, match=rf"^train\.{name} cannot be used by Keras 3 with several"):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from components.errors import ComponentError
-from components.trainer.features import Feature
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.features import Feature
 
 
 @pytest.mark.parametrize(

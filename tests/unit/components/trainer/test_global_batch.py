@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.errors import ComponentError
-from components.trainer.global_batch import (
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.global_batch import (
     LEFT_OUT_SHARE,
     choose_steps_per_execution,
     learning_rate_factor,

@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from components.errors import ComponentError
-from components.trainer.features import Feature
-from components.trainer.job import TrainingJob
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.features import Feature
+from slipway.components.trainer.job import TrainingJob
 
 FARE = Feature(name="fare", dtype="float32")
 LABEL = Feature(name="big_tip", dtype="int64")

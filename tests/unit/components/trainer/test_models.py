@@ -5,8 +5,8 @@ import importlib
 import numpy as np
 import pytest
 
-from components.errors import ComponentError
-from components.trainer.features import Feature
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.features import Feature
 
 pytestmark = [
     pytest.mark.slow,
@@ -66,7 +66,7 @@ def build(module, features, **hyperparameters):
     import keras
 
     keras.utils.set_random_seed(1)
-    return importlib.import_module(f"components.trainer.models.{module}").build_model(
+    return importlib.import_module(f"slipway.components.trainer.models.{module}").build_model(
         features, hyperparameters
     )
 

@@ -3,7 +3,7 @@
 import pytest
 import tensorflow as tf
 
-from components.trainer.ngrams import NGRAM_CODES, hashed_ngrams
+from slipway.components.trainer.ngrams import NGRAM_CODES, hashed_ngrams
 
 pytestmark = pytest.mark.filterwarnings("default")  # TensorFlow's own imports warn
 

@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from components.errors import ComponentError
-from components.trainer.own_fit import has_own_fit, require_cpu, require_steps
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.own_fit import has_own_fit, require_cpu, require_steps
 
 BUILD = "def build_model(features, hyperparameters): ...\n"
 
@@ -29,7 +29,7 @@ def test_a_function_fit_beside_build_model_is_an_own_fit(module):
 
 def test_an_imported_fit_counts_as_well(module):
     assert has_own_fit(
-        module("borrowed", "from components.trainer.models.boosted_trees import build_model, fit\n")
+        module("borrowed", "from slipway.components.trainer.models.boosted_trees import build_model, fit\n")
     )
 
 
@@ -39,7 +39,7 @@ def test_a_fit_inside_of_something_else_is_none(module):
 
 
 def test_the_models_that_come_along_train_as_they_should():
-    models = "components.trainer.models"
+    models = "slipway.components.trainer.models"
     assert has_own_fit(f"{models}.boosted_trees.build_model")
     assert not any(
         has_own_fit(f"{models}.{name}.build_model") for name in ("wide_and_deep", "cnn", "residual")

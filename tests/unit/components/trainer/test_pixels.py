@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from components.errors import ComponentError
-from components.trainer.features import Feature
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.features import Feature
 
 pytestmark = [
     pytest.mark.slow,
@@ -28,7 +28,7 @@ def images():
 def file(images, tmp_path):
     import tensorflow as tf
 
-    from components.trainer.pixels import raw_pixels
+    from slipway.components.trainer.pixels import raw_pixels
 
     with tf.io.TFRecordWriter(str(tmp_path / "rows")) as writer:
         for number, raw in enumerate(raw_pixels(tf.constant(images, tf.int64)).numpy()):
@@ -42,7 +42,7 @@ def file(images, tmp_path):
 def test_raw_pixels_are_the_bytes_of_the_array(images):
     import tensorflow as tf
 
-    from components.trainer.pixels import decoded_pixels, raw_pixels
+    from slipway.components.trainer.pixels import decoded_pixels, raw_pixels
 
     raw = raw_pixels(tf.constant(images, tf.int64))
     assert raw.numpy().tolist() == [image.tobytes() for image in images]
@@ -53,7 +53,7 @@ def test_raw_pixels_are_the_bytes_of_the_array(images):
 def test_numbers_that_are_no_bytes_become_the_nearest():
     import tensorflow as tf
 
-    from components.trainer.pixels import raw_pixels
+    from slipway.components.trainer.pixels import raw_pixels
 
     strange = tf.constant([[-(2**62), -1, 0, 255, 256, 2**62]], tf.int64)
     assert raw_pixels(strange).numpy().tolist() == [bytes([0, 0, 0, 255, 255, 255])]
@@ -90,7 +90,7 @@ def picture():
 def test_image_files_show_what_another_library_sees_in_them(picture, kind, mode, apart):
     import tensorflow as tf
 
-    from components.trainer.pixels import decoded_images
+    from slipway.components.trainer.pixels import decoded_images
 
     file = _file(picture, kind, mode)
     for channels, as_seen in ((3, "RGB"), (1, "L")):
@@ -104,7 +104,7 @@ def test_image_files_show_what_another_library_sees_in_them(picture, kind, mode,
 def test_images_of_different_sizes_get_one_size_and_columns_may_be_sparse(picture):
     import tensorflow as tf
 
-    from components.trainer.pixels import decoded_images
+    from slipway.components.trainer.pixels import decoded_images
 
     files = [_file(picture, "PNG"), _file(picture.resize((48, 40)), "PNG")]
     dense = decoded_images(tf.constant(files)[:, tf.newaxis], (10, 12, 3)).numpy().astype(int)
@@ -118,7 +118,7 @@ def test_images_of_different_sizes_get_one_size_and_columns_may_be_sparse(pictur
 def test_what_is_no_image_is_black_and_a_damaged_one_is_told(picture):
     import tensorflow as tf
 
-    from components.trainer.pixels import decoded_images
+    from slipway.components.trainer.pixels import decoded_images
 
     strange = tf.constant([b"", b"B", "☃ never seen".encode()])
     assert not decoded_images(strange, (2, 3, 1)).numpy().any()
@@ -136,9 +136,9 @@ def _saved(picture, kind, **options):
 def test_each_kind_of_image_that_ingest_accepts_shows_the_same_pixels():
     import tensorflow as tf
 
-    from components.ingest.image_files import find_problem
-    from components.ingest.limits import Limits
-    from components.trainer.pixels import decoded_images
+    from slipway.components.ingest.image_files import find_problem
+    from slipway.components.ingest.limits import Limits
+    from slipway.components.trainer.pixels import decoded_images
 
     picture = Image.fromarray(np.random.default_rng(1).integers(0, 256, (12, 10, 3), dtype=np.uint8))
     turned = [picture.rotate(90)]
@@ -171,7 +171,7 @@ def test_each_kind_of_image_that_ingest_accepts_shows_the_same_pixels():
 
 @pytest.mark.parametrize("kept", ["memory", "file"])
 def test_images_stay_bytes_and_batches_hold_them(images, file, kept, tmp_path):
-    from components.trainer.input.arrays import FileRows, eval_batches, load_rows
+    from slipway.components.trainer.input.arrays import FileRows, eval_batches, load_rows
 
     if kept == "memory":
         rows = load_rows((file,), FEATURES)
@@ -186,7 +186,7 @@ def test_images_stay_bytes_and_batches_hold_them(images, file, kept, tmp_path):
 
 
 def test_image_of_another_size_is_told(file):
-    from components.trainer.input.arrays import load_rows
+    from slipway.components.trainer.input.arrays import load_rows
 
     wrong = (Feature(name="image", dtype="uint8", shape=(2, 3, 2)), FEATURES[1])
     with pytest.raises(ComponentError, match="does not have the transformed features"):
@@ -197,7 +197,7 @@ def test_columns_of_bytes_are_images_only_where_they_are_named():
     from google.protobuf import text_format
     from tensorflow_metadata.proto.v0 import schema_pb2
 
-    from components.trainer.transformed_features import features_of
+    from slipway.components.trainer.transformed_features import features_of
 
     text = """
         feature { name: "image" type: BYTES shape {} }

@@ -2,8 +2,8 @@
 
 import pytest
 
-from components.errors import ComponentError
-from components.trainer.search_space import Choices, Range, search_space
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.search_space import Choices, Range, search_space
 
 
 def test_choices_and_ranges_are_told_apart_and_lists_travel_as_texts():

@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from components.errors import ComponentError
-from components.trainer.user_model import build_model, describe, source_root
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.user_model import build_model, describe, source_root
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import pytest
 
-from components.transform.choice import why_stock
+from slipway.components.transform.choice import why_stock
 
 OURS = {
     "runner": "FnApiRunner",

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from components.errors import ComponentError
-from components.transform.failed_rows import in_words, told_in_words
+from slipway.components.errors import ComponentError
+from slipway.components.transform.failed_rows import in_words, told_in_words
 
 SAID = f"""Graph execution error:
 

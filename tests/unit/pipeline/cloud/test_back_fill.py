@@ -2,9 +2,9 @@
 
 import pytest
 
-from pipeline.cloud.back_fill import span_run_id
-from pipeline.cloud.request import job_id
-from pipeline.errors import UsageError
+from slipway.pipeline.cloud.back_fill import span_run_id
+from slipway.pipeline.cloud.request import job_id
+from slipway.pipeline.errors import UsageError
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.cloud.image import IMAGE_PACKAGES, IMAGE_ROOT, image_environment, on_this_machine, read_image
-from pipeline.cloud.tpu_slices import IMAGE_TARGETS
-from pipeline.errors import ConfigError
+from slipway.pipeline.cloud.image import (
+    IMAGE_PACKAGES,
+    IMAGE_ROOT,
+    image_environment,
+    on_this_machine,
+    read_image,
+)
+from slipway.pipeline.errors import ConfigError
+from slipway.pipeline.wiring.tpu_slices import IMAGE_TARGETS
 
 LOCKS = ("requirements-image.lock", "requirements-tpu.lock", "requirements-tpu-tensorflow.lock")
 

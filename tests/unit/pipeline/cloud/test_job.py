@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from pipeline.cloud.job import complete, producers_of, to_text
-from pipeline.config import load_workload
-from pipeline.errors import ConfigError
+from slipway.pipeline.cloud.job import complete, producers_of, to_text
+from slipway.pipeline.config import load_workload
+from slipway.pipeline.errors import ConfigError
 
 ROOT = "gs://bucket/root"
 

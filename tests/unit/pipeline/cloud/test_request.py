@@ -4,10 +4,10 @@ import copy
 
 import pytest
 
-from pipeline.cloud.request import checked_parameters, job_id, schedule_request, vertex_request
-from pipeline.config import CloudConfig
-from pipeline.config.cloud_services import ScheduleConfig, VertexConfig
-from pipeline.errors import ConfigError
+from slipway.pipeline.cloud.request import checked_parameters, job_id, schedule_request, vertex_request
+from slipway.pipeline.config import CloudConfig
+from slipway.pipeline.config.cloud_services import ScheduleConfig, VertexConfig
+from slipway.pipeline.errors import ConfigError
 
 JOB = {
     "labels": {"a": "b"},

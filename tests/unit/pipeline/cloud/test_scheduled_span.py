@@ -5,13 +5,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pipeline.cloud.airflow_dag import Place, dag_text
-from pipeline.cloud.job import executor_of
-from pipeline.cloud.scheduled_span import fix_time, follow_schedule, scheduled_kind, span_of
-from pipeline.config import load_workload
-from pipeline.config.cloud_services import ScheduleConfig
-from pipeline.errors import ConfigError
-from pipeline.local.graph import Graph
+from slipway.pipeline.cloud.airflow.dag_file import Place, dag_text
+from slipway.pipeline.cloud.job import executor_of
+from slipway.pipeline.cloud.scheduled_span import fix_time, follow_schedule, scheduled_kind, span_of
+from slipway.pipeline.config import load_workload
+from slipway.pipeline.config.cloud_services import ScheduleConfig
+from slipway.pipeline.errors import ConfigError
+from slipway.pipeline.runs.graph import Graph
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def command(job):
 def test_driver_of_ingest_is_told_for_when_the_run_is_scheduled(job):
     followed = follow_schedule(job, ScheduleConfig(lag_days=1, time_zone="Europe/Berlin"))
     assert command(followed) == [
-        "python", "-m", "pipeline.cloud.span_driver", "--scheduled_at={{$.pipeline_job_schedule_time_utc}}",
+        "python", "-m", "slipway.pipeline.cloud.container.span_driver", "--scheduled_at={{$.pipeline_job_schedule_time_utc}}",
         "--lag_days=1", "--time_zone=Europe/Berlin",
     ]  # fmt: skip
     assert command(job)[-1] == "tfx.orchestration.kubeflow.v2.file_based_example_gen.driver"

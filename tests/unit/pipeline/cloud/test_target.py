@@ -3,10 +3,10 @@
 import pytest
 import yaml
 
-from pipeline.cloud.image import IMAGE_PACKAGES, read_image
-from pipeline.cloud.target import Target
-from pipeline.errors import ConfigError
-from pipeline.local.request import workload_request
+from slipway.pipeline.cloud.image import IMAGE_PACKAGES, read_image
+from slipway.pipeline.cloud.target import Target
+from slipway.pipeline.errors import ConfigError
+from slipway.pipeline.plan.request import workload_request
 
 CLOUD = {
     "cloud.image": "registry/slipway:1.0",

@@ -5,10 +5,10 @@ import math
 
 import pytest
 
-from pipeline.cloud.tpu_slices import TPU_SLICES
-from pipeline.cloud.training_job import training_job
-from pipeline.config import load_workload
-from pipeline.errors import ConfigError
+from slipway.pipeline.cloud.training_job import training_job
+from slipway.pipeline.config import load_workload
+from slipway.pipeline.errors import ConfigError
+from slipway.pipeline.wiring.tpu_slices import TPU_SLICES
 
 NEEDED = (
     "train.device=tpu",
@@ -63,7 +63,7 @@ def test_request_is_the_same_each_time_and_holds_what_the_workload_says(request_
                         "replicaCount": "1",
                         "containerSpec": {
                             "imageUri": "registry/slipway:1.0-tpu",
-                            "command": ["python", "-m", "components.trainer.remote.worker"],
+                            "command": ["python", "-m", "slipway.components.trainer.remote.worker"],
                             "env": [{"name": "KERAS_BACKEND", "value": "jax"}],
                         },
                     }

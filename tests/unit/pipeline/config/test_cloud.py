@@ -2,8 +2,8 @@
 
 import pytest
 
-from pipeline.config import load_workload
-from pipeline.errors import ConfigError
+from slipway.pipeline.config import load_workload
+from slipway.pipeline.errors import ConfigError
 
 
 def test_cache_needs_an_image_whose_name_tells_its_content(project):

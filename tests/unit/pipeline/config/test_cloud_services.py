@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pipeline.config import load_workload
-from pipeline.config.cloud_services import ScheduleConfig
-from pipeline.errors import ConfigError
+from slipway.pipeline.config import load_workload
+from slipway.pipeline.config.cloud_services import ScheduleConfig
+from slipway.pipeline.errors import ConfigError
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.config.cron import cron_problem
+from slipway.pipeline.config.cron import cron_problem
 
 
 @pytest.mark.parametrize("expression", ["0 3 * * *", "*/15 0-6/2 1,15 jan-mar MON-fri", "59 23 31 12 7"])

@@ -5,8 +5,8 @@ from typing import get_args
 import pytest
 from pydantic import ValidationError
 
-from components.preflight.chips import CHIPS
-from pipeline.config.preflight import Generation, PreflightConfig
+from slipway.components.preflight.chips import CHIPS
+from slipway.pipeline.config.preflight import Generation, PreflightConfig
 
 
 def test_prices_may_be_given_for_the_generations_that_are_known():

@@ -8,8 +8,8 @@ from counted import lines_run
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pipeline.config.safe_yaml import MAX_BYTES, MAX_DEPTH, Place, read_yaml, shown, shown_key
-from pipeline.errors import ConfigError
+from slipway.pipeline.config.safe_yaml import MAX_BYTES, MAX_DEPTH, Place, read_yaml, shown, shown_key
+from slipway.pipeline.errors import ConfigError
 
 LAUGHS = "a0: &a0 [lol]\n" + "".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]\n" for i in range(1, 9))
 

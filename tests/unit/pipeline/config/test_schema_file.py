@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.config.schema_file import find_schema_problem
-from pipeline.config.workload import load_workload
-from pipeline.errors import ConfigError
+from slipway.pipeline.config.schema_file import find_schema_problem
+from slipway.pipeline.config.workload import load_workload
+from slipway.pipeline.errors import ConfigError
 
 
 def test_schema_of_the_taxi_and_an_empty_one_are_right(project, tmp_path):
@@ -52,7 +52,7 @@ def test_workload_with_a_broken_schema_is_refused_by_key_file_and_line(project, 
 def test_reading_a_schema_imports_no_tensorflow(project):
     code = (
         "import sys; from pathlib import Path; "
-        "from pipeline.config.schema_file import find_schema_problem as find; "
+        "from slipway.pipeline.config.schema_file import find_schema_problem as find; "
         "assert not find('schemas/taxi.pbtxt', root=Path()); "
         "assert not {'tensorflow', 'tfx', 'apache_beam'} & set(sys.modules)"
     )

@@ -5,14 +5,14 @@ from dataclasses import MISSING, fields
 
 import pytest
 
-from components.trainer.settings.blow_up import BlowUpSettings
-from components.trainer.settings.checkpoint import CheckpointSettings
-from components.trainer.settings.compute import ComputeSettings
-from components.trainer.settings.early_stopping import EarlyStoppingSettings
-from components.trainer.settings.input import InputSettings
-from components.trainer.settings.step import LearningRateSettings, StepSettings
-from components.trainer.settings.watch import WatchSettings
-from pipeline.config.json_schema import workload_schema
+from slipway.components.trainer.settings.blow_up import BlowUpSettings
+from slipway.components.trainer.settings.checkpoint import CheckpointSettings
+from slipway.components.trainer.settings.compute import ComputeSettings
+from slipway.components.trainer.settings.early_stopping import EarlyStoppingSettings
+from slipway.components.trainer.settings.input import InputSettings
+from slipway.components.trainer.settings.step import LearningRateSettings, StepSettings
+from slipway.components.trainer.settings.watch import WatchSettings
+from slipway.pipeline.config.json_schema import workload_schema
 
 # Component's settings -> the section of the file that holds them, by its name in the schema.
 SECTIONS = {

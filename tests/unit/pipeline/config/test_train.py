@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.config.train import TrainConfig
+from slipway.pipeline.config.train import TrainConfig
 
 pytestmark = [
     pytest.mark.slow,
@@ -12,8 +12,8 @@ pytestmark = [
 
 
 def test_run_fn_knows_each_setting_that_it_is_given_and_lacks_none():
-    from components.trainer.job_layout import read_settings
+    from slipway.components.trainer.job_layout import read_settings
 
     settings = TrainConfig(model="a.model.build_model").run_fn_settings()
-    given = settings | {"label": "tip", "raw_label": "tips"}  # as pipeline.dag adds them
+    given = settings | {"label": "tip", "raw_label": "tips"}  # as slipway.pipeline.dag adds them
     assert read_settings(given) == (given, None)

@@ -15,10 +15,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from pipeline.config import WorkloadConfig, load_workload, problems
-from pipeline.config.json_schema import SCHEMA_PATH, schema_text, workload_schema
-from pipeline.errors import ConfigError
-from pipeline.serving import endpoint_settings
+from slipway.pipeline.config import WorkloadConfig, load_workload, problems
+from slipway.pipeline.config.json_schema import SCHEMA_PATH, schema_text, workload_schema
+from slipway.pipeline.errors import ConfigError
+from slipway.pipeline.wiring.serving import endpoint_settings
 
 ROOT = Path(__file__).resolve().parents[4]
 TAXI = Path("workloads/taxi/workload.yaml")
@@ -303,7 +303,7 @@ def test_address_of_a_webhook_is_not_repeated_wherever_it_is_pasted(lines_of, se
 
 
 def test_nearest_key_is_looked_for_only_where_it_is_shown(lines_of, monkeypatch):
-    from pipeline.config import problems
+    from slipway.pipeline.config import problems
 
     asked, original = [], problems._unknown_key
     monkeypatch.setattr(
@@ -656,7 +656,7 @@ def test_any_text_is_loaded_or_refused(root, text):
 
 
 def test_exports_that_boosted_trees_have_no_form_of_are_refused_before_they_are_grown():
-    trees = "components.trainer.models.boosted_trees.build_model"
+    trees = "slipway.components.trainer.models.boosted_trees.build_model"
     for kind in ("litert_dynamic", "litert_int8"):
         with pytest.raises(ConfigError, match=rf"exports\.1 = '{kind}': boosted trees hold infinite"):
             load_workload(TAXI, sets=[f"train={{model: {trees}, exports: [litert, {kind}]}}"], root=ROOT)
@@ -669,7 +669,7 @@ def test_exports_that_boosted_trees_have_no_form_of_are_refused_before_they_are_
 
 def test_schema_file_is_current():
     assert SCHEMA_PATH.read_text(encoding="utf-8") == schema_text(), (
-        "run: python -m pipeline.config.json_schema"
+        "run: python -m slipway.pipeline.config.json_schema"
     )
 
 
@@ -736,7 +736,7 @@ def test_first_line_of_the_taxi_workload_leads_an_editor_to_the_schema():
 
 def test_configuration_imports_no_heavy_library():
     code = (
-        "import sys, pipeline.config\n"
+        "import sys, slipway.pipeline.config\n"
         "heavy = {'tensorflow', 'tfx', 'apache_beam', 'numpy', 'keras', 'pandas'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )

@@ -1,7 +1,7 @@
 import pytest
 
-from components.model_gate.answers import Answers as Counted
-from pipeline.report.answers import SIDE_PX, answers
+from slipway.components.model_gate.answers import Answers as Counted
+from slipway.pipeline.report.answers import SIDE_PX, answers
 
 
 def told(*rows):

@@ -2,10 +2,10 @@ import json
 
 import pytest
 
-from pipeline.local.record import NodeRecord, RunRecord
-from pipeline.report.class_names import class_names
-from pipeline.report.page import write_page
-from pipeline.runs.target import NOTHING, Asked, WorkloadRun
+from slipway.pipeline.report.class_names import class_names
+from slipway.pipeline.report.page import write_page
+from slipway.pipeline.runs.record import NodeRecord, RunRecord
+from slipway.pipeline.runs.target import NOTHING, Asked, WorkloadRun
 
 SCHEMA = """feature {{
   name: "{name}" type: INT

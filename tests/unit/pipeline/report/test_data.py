@@ -3,11 +3,11 @@ import json
 import pytest
 from tensorflow_metadata.proto.v0 import statistics_pb2
 
-from components.data_gate.protos import split_statistics
-from pipeline.local.history import History
-from pipeline.local.record import NodeRecord
-from pipeline.report.data import data, shown_splits
-from pipeline.report.features import features, number_words
+from slipway.components.data_gate.protos import split_statistics
+from slipway.pipeline.report.data import data, shown_splits
+from slipway.pipeline.report.features import features, number_words
+from slipway.pipeline.runs.history import History
+from slipway.pipeline.runs.record import NodeRecord
 
 
 def numbers(name: str, *buckets: tuple[float, float, float], rows: int, kind: str = "FLOAT"):

@@ -2,13 +2,13 @@ from html.parser import HTMLParser
 
 import pytest
 
-from pipeline.errors import PipelineError
-from pipeline.fingerprint import Fingerprint
-from pipeline.local import commands
-from pipeline.local.diff import compare
-from pipeline.local.history import History
-from pipeline.local.record import NodeRecord, RunRecord
-from pipeline.report.difference_page import difference_page
+from slipway.pipeline.commands import commands
+from slipway.pipeline.errors import PipelineError
+from slipway.pipeline.fingerprint.parts import Fingerprint
+from slipway.pipeline.report.difference_page import difference_page
+from slipway.pipeline.runs.diff import compare
+from slipway.pipeline.runs.history import History
+from slipway.pipeline.runs.record import NodeRecord, RunRecord
 
 HOSTILE = '"><img src=x onerror=alert(1)></td><script>alert(2)</script>\x1b[31m'
 

@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from pipeline.local.record import NodeRecord, RunRecord
-from pipeline.report.flows import flows, size_words
+from slipway.pipeline.report.flows import flows, size_words
+from slipway.pipeline.runs.record import NodeRecord, RunRecord
 
 
 @pytest.fixture

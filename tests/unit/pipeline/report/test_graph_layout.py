@@ -3,7 +3,7 @@ import itertools
 
 import pytest
 
-from pipeline.report.graph_layout import BOX_WIDTH_PX, lay_out
+from slipway.pipeline.report.graph_layout import BOX_WIDTH_PX, lay_out
 
 
 def test_each_node_stands_below_all_that_it_needs():

@@ -2,10 +2,10 @@ from html.parser import HTMLParser
 
 from counted import lines_run
 
-from pipeline.local.history import History
-from pipeline.local.record import NodeRecord
-from pipeline.report.index import index, trend
-from pipeline.report.page import write_index, write_page
+from slipway.pipeline.report.index import index, trend
+from slipway.pipeline.report.page import write_index, write_page
+from slipway.pipeline.runs.history import History
+from slipway.pipeline.runs.record import NodeRecord
 
 
 def make(tmp_path, count: int, workload: str = "taxi"):

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import PipelineError, UsageError
-from pipeline.local import commands
-from pipeline.local.record import RunRecord
-from pipeline.report.page import write_page
+from slipway.pipeline.commands import commands
+from slipway.pipeline.errors import PipelineError, UsageError
+from slipway.pipeline.report.page import write_page
+from slipway.pipeline.runs.record import RunRecord
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -175,7 +175,7 @@ def test_a_log_outside_the_run_is_not_shown(report_run, tmp_path):
 def test_the_command_writes_the_page_without_importing_tfx_or_tensorflow(report_run, tmp_path, project):
     record = report_run("plain", "complete")
     code = (
-        "import sys; from pathlib import Path; from pipeline.local import commands;"
+        "import sys; from pathlib import Path; from slipway.pipeline.commands import commands;"
         "print(commands.report(None, Path(sys.argv[1]), index=False, path=None));"
         "print([m for m in ('tfx', 'tensorflow', 'apache_beam', 'tensorflow_data_validation', 'pandas')"
         " if m in sys.modules])"

@@ -1,6 +1,6 @@
 import pytest
 
-from pipeline.report.palette import DARK, LIGHT, MARKS, TEXTS
+from slipway.pipeline.report.palette import DARK, LIGHT, MARKS, TEXTS
 
 
 def luminance(colour: str) -> float:

@@ -2,10 +2,10 @@ import json
 
 import pytest
 
-from pipeline.local.history import History
-from pipeline.local.preflight_results import keep
-from pipeline.local.record import NodeRecord
-from pipeline.report.preflight import preflight, preflight_part
+from slipway.pipeline.report.preflight import preflight, preflight_part
+from slipway.pipeline.runs.history import History
+from slipway.pipeline.runs.preflight_results import keep
+from slipway.pipeline.runs.record import NodeRecord
 
 
 @pytest.fixture

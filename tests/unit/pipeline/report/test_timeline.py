@@ -1,6 +1,6 @@
-from pipeline.local.record import NodeRecord
-from pipeline.local.wording import DONE_BEFORE
-from pipeline.report.timeline import critical_path, timeline
+from slipway.pipeline.report.timeline import critical_path, timeline
+from slipway.pipeline.runs.record import NodeRecord
+from slipway.pipeline.screen.wording import DONE_BEFORE
 
 
 def node(name: str, start: float | None, took: float, upstream: tuple[str, ...] = (), **more) -> NodeRecord:

@@ -3,11 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.fingerprint import Fingerprint
-from pipeline.local.history import History
-from pipeline.local.record import NodeRecord
-from pipeline.report.lineage import lineage
-from pipeline.report.training import curves, training
+from slipway.pipeline.fingerprint.parts import Fingerprint
+from slipway.pipeline.report.lineage import lineage
+from slipway.pipeline.report.training import curves, training
+from slipway.pipeline.runs.history import History
+from slipway.pipeline.runs.record import NodeRecord
 
 
 def test_train_and_eval_of_a_metric_share_a_picture():

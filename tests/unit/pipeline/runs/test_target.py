@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.local.documents import DocumentError, plain, typed
-from pipeline.runs.target import (
+from slipway.pipeline.runs.documents import DocumentError, plain, typed
+from slipway.pipeline.runs.target import (
     NOTHING,
     Asked,
     ImageModuleRun,

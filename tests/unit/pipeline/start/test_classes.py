@@ -1,6 +1,6 @@
 import pytest
 
-from pipeline.start.classes import ordered
+from slipway.pipeline.start.classes import ordered
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import pytest
 from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import schema_pb2
 
-from pipeline.config import load_workload
-from pipeline.errors import UsageError
-from pipeline.start.command import new
+from slipway.pipeline.config import load_workload
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.start.command import new
 
 HOSTILE = [
     'quote " and \\ backslash',
@@ -149,7 +149,7 @@ def test_boosted_trees_are_trained_and_a_profile_trains_the_network(root, values
     file = root / "workloads/customers/workload.yaml"
     trees = load_workload(file, root=root).train
     network = load_workload(file, profile="network", root=root).train
-    assert trees.model == "components.trainer.models.boosted_trees.build_model"
+    assert trees.model == "slipway.components.trainer.models.boosted_trees.build_model"
     assert trees.hyperparameters == classes
     assert network.model == "workloads.customers.model.build_model"
     assert "learning_rate" in network.hyperparameters

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from pipeline.errors import UsageError
-from pipeline.start.deciding import Role, decide
-from pipeline.start.facts import facts_of
-from pipeline.start.label import decide_task
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.start.deciding import Role, decide
+from slipway.pipeline.start.facts import facts_of
+from slipway.pipeline.start.label import decide_task
 
 ROWS = 1000
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from pipeline.start.facts import facts_of
+from slipway.pipeline.start.facts import facts_of
 
 
 def _texts(*values):

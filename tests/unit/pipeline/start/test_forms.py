@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from pipeline.start.forms import distinct_texts, forms_of
+from slipway.pipeline.start.forms import distinct_texts, forms_of
 
 
 def _forms(values, *, has_types=False, **others):

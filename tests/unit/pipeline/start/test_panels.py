@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from pipeline.start.facts import facts_of
-from pipeline.start.panels import find_panel
+from slipway.pipeline.start.facts import facts_of
+from slipway.pipeline.start.panels import find_panel
 
 RANDOM = np.random.default_rng(7)
 PIGS, TIMES = 72, 12

@@ -4,9 +4,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from components.errors import ComponentError
-from pipeline.errors import UsageError
-from pipeline.start.reading import read_table
+from slipway.components.errors import ComponentError
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.start.reading import read_table
 
 MEBIBYTE = 1 << 20
 

@@ -6,9 +6,9 @@ import pytest
 from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import schema_pb2
 
-from pipeline.config.safe_yaml import read_yaml
-from pipeline.errors import UsageError
-from pipeline.start.rendering import _literal, _proto
+from slipway.pipeline.config.safe_yaml import read_yaml
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.start.rendering import _literal, _proto
 
 HOSTILE = {
     "beyond U+FFFF": "emoji 😀 and \U0001d4b3",

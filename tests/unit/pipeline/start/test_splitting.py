@@ -3,10 +3,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from pipeline.start import splitting
-from pipeline.start.deciding import Role, decide
-from pipeline.start.facts import facts_of
-from pipeline.start.splitting import Split, decide_split, repeated_share
+from slipway.pipeline.start import splitting
+from slipway.pipeline.start.deciding import Role, decide
+from slipway.pipeline.start.facts import facts_of
+from slipway.pipeline.start.splitting import Split, decide_split, repeated_share
 
 ROWS = 900
 NOISE = np.random.default_rng(2).normal(size=ROWS)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from components.data_gate.finding import Finding, RowQuery
-from components.data_gate.rules.changed_columns import find_changed_columns
+from slipway.components.data_gate.finding import Finding, RowQuery
+from slipway.components.data_gate.rules.changed_columns import find_changed_columns
 
 NUMBERS, WHOLE, TEXT = [1.5, 2.5], [1.0, 2.0], {"a": 2}
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from components.data_gate.rules.distances import (
+from slipway.components.data_gate.rules.distances import (
     jensen_shannon,
     jensen_shannon_by_chance,
     l_infinity,
@@ -13,7 +13,7 @@ from components.data_gate.rules.distances import (
     most_grown,
     scale,
 )
-from components.data_gate.statistics import Distribution
+from slipway.components.data_gate.statistics import Distribution
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ import time
 import numpy as np
 import pytest
 
-from components.data_gate.finding import Finding, RowQuery
-from components.data_gate.limits import Freshness
-from components.data_gate.rules.freshness import find_staleness, newest
+from slipway.components.data_gate.finding import Finding, RowQuery
+from slipway.components.data_gate.limits import Freshness
+from slipway.components.data_gate.rules.freshness import find_staleness, newest
 
 DAY = 86_400
 NOW = 1_795_000_000  # 18 November 2026

@@ -5,9 +5,9 @@ import re
 import numpy as np
 import pytest
 
-from components.data_gate.finding import RowQuery
-from components.data_gate.raw_rows import matches
-from components.data_gate.rules.grown import grown_text, numbers_moved, texts_moved
+from slipway.components.data_gate.finding import RowQuery
+from slipway.components.data_gate.raw_rows import matches
+from slipway.components.data_gate.rules.grown import grown_text, numbers_moved, texts_moved
 
 RNG = np.random.default_rng(0)
 BEGIN = RNG.bit_generator.state

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from components.data_gate.finding import Finding, RowQuery
-from components.data_gate.limits import Limits
-from components.data_gate.rules.label import find_label_faults
+from slipway.components.data_gate.finding import Finding, RowQuery
+from slipway.components.data_gate.limits import Limits
+from slipway.components.data_gate.rules.label import find_label_faults
 
 RNG = np.random.default_rng(0)
 BEGIN = RNG.bit_generator.state

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from components.data_gate.finding import Finding
-from components.data_gate.limits import Limits
-from components.data_gate.rules.label_noise import find_label_noise
-from components.data_profile.label_score import LabelScore
+from slipway.components.data_gate.finding import Finding
+from slipway.components.data_gate.limits import Limits
+from slipway.components.data_gate.rules.label_noise import find_label_noise
+from slipway.components.data_profile.label_score import LabelScore
 
 
 def noise(now, then, *, error=0.01, **limits):

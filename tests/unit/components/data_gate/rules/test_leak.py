@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from components.data_gate.finding import Finding, RowQuery
-from components.data_gate.limits import Limits
-from components.data_gate.rules.leak import find_leaks
-from components.data_profile.single_scores import single_scores
+from slipway.components.data_gate.finding import Finding, RowQuery
+from slipway.components.data_gate.limits import Limits
+from slipway.components.data_gate.rules.leak import find_leaks
+from slipway.components.data_profile.single_scores import single_scores
 
 ROWS = 4000
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from components.data_gate.finding import Edit, Finding, RowQuery
-from components.data_gate.limits import Limits
-from components.data_gate.rules.missing import find_missing
-from components.data_gate.schema import FeatureSchema
+from slipway.components.data_gate.finding import Edit, Finding, RowQuery
+from slipway.components.data_gate.limits import Limits
+from slipway.components.data_gate.rules.missing import find_missing
+from slipway.components.data_gate.schema import FeatureSchema
 
 ROWS = 1000
 

@@ -1,6 +1,6 @@
 """Columns that Ingest reads otherwise than they are written."""
 
-from components.data_gate.rules.rows import BadRows, find_read_otherwise
+from slipway.components.data_gate.rules.rows import BadRows, find_read_otherwise
 
 
 def test_each_column_is_told_once_and_stops_nothing():

@@ -2,9 +2,9 @@
 
 import pytest
 
-from components.data_gate.finding import Finding, RowQuery
-from components.data_gate.limits import Limits
-from components.data_gate.rules.rows import BadRows, find_bad_rows, find_duplicates, find_row_counts
+from slipway.components.data_gate.finding import Finding, RowQuery
+from slipway.components.data_gate.limits import Limits
+from slipway.components.data_gate.rules.rows import BadRows, find_bad_rows, find_duplicates, find_row_counts
 
 
 def counts(split, **rows):

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from components.data_gate.finding import Edit, Finding, RowQuery
-from components.data_gate.limits import Limits
-from components.data_gate.rules.schema import Context, find_anomalies
-from components.data_gate.schema import Anomaly, FeatureSchema
+from slipway.components.data_gate.finding import Edit, Finding, RowQuery
+from slipway.components.data_gate.limits import Limits
+from slipway.components.data_gate.rules.schema import Context, find_anomalies
+from slipway.components.data_gate.schema import Anomaly, FeatureSchema
 
 TEXTS = "ENUM_TYPE_UNEXPECTED_STRING_VALUES"
 PAYMENT = FeatureSchema("pay", "BYTES", domain=frozenset({"Cash", "Card"}), domain_name="pay")

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from components.errors import ComponentError
-from components.trainer.boosting.arrays import floor32, laid_out, words_of
-from components.trainer.boosting.growing import Growth, grow, loss_of, part_of, scores_of
-from components.trainer.boosting.matrix import Columns
-from components.trainer.boosting.rounding import settled
-from components.trainer.boosting.texts import fit_texts, scaled_others
-from components.trainer.features import Feature
-from components.trainer.models import boosted_trees
-from components.trainer.own_fit import Rows
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.boosting.arrays import floor32, laid_out, words_of
+from slipway.components.trainer.boosting.growing import Growth, grow, loss_of, part_of, scores_of
+from slipway.components.trainer.boosting.matrix import Columns
+from slipway.components.trainer.boosting.rounding import settled
+from slipway.components.trainer.boosting.texts import fit_texts, scaled_others
+from slipway.components.trainer.features import Feature
+from slipway.components.trainer.models import boosted_trees
+from slipway.components.trainer.own_fit import Rows
 
 pytestmark = pytest.mark.filterwarnings("default")  # TensorFlow's own imports warn
 

@@ -17,11 +17,11 @@ PROBE = """
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
 
     import keras
-    from components.trainer.checkpoint import Clock
-    from components.trainer.devices.devices import Devices
-    from components.trainer.devices.with_tensorflow import AHEAD, prefetched
-    from components.trainer.loop.train_function import train_in_blocks
-    from components.trainer.loop.step_time import constant_batch_step_s
+    from slipway.components.trainer.checkpoint import Clock
+    from slipway.components.trainer.devices.devices import Devices
+    from slipway.components.trainer.devices.with_tensorflow import AHEAD, prefetched
+    from slipway.components.trainer.loop.train_function import train_in_blocks
+    from slipway.components.trainer.loop.step_time import constant_batch_step_s
 
     found = {"made": []}
 

@@ -6,10 +6,10 @@ import socket
 import pytest
 from counted import commands_run
 
-from components.errors import ComponentError
-from components.trainer.devices.contact import count_tpu_cores, require_reachable
-from components.trainer.devices.opening import open_devices
-from components.trainer.settings.compute import ComputeSettings
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.devices.contact import count_tpu_cores, require_reachable
+from slipway.components.trainer.devices.opening import open_devices
+from slipway.components.trainer.settings.compute import ComputeSettings
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def first_contact(tmp_path, monkeypatch):
         python = tmp_path / "python"
         python.write_text(f"#!/bin/sh\n{script}\n")
         python.chmod(0o700)
-        monkeypatch.setattr("components.trainer.devices.contact.sys.executable", str(python))
+        monkeypatch.setattr("slipway.components.trainer.devices.contact.sys.executable", str(python))
 
     return stands
 
@@ -103,7 +103,9 @@ def test_first_contact_that_fails_is_told_with_its_last_words(first_contact):
 
 
 def test_explicit_tpu_without_evidence_says_what_was_looked_for(monkeypatch):
-    monkeypatch.setattr("components.trainer.devices.opening.find_evidence", lambda *_args, **_more: ())
+    monkeypatch.setattr(
+        "slipway.components.trainer.devices.opening.find_evidence", lambda *_args, **_more: ()
+    )
     with pytest.raises(
         ComponentError, match=r"looked for train.tpu_address, .*TPU_NAME.*/dev/accel\*.*found nothing"
     ):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from components.trainer.devices.evidence import find_evidence
-from components.trainer.devices.opening import kinds_to_try
+from slipway.components.trainer.devices.evidence import find_evidence
+from slipway.components.trainer.devices.opening import kinds_to_try
 
 
 def files(root, *names):

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from components.errors import ComponentError
-from components.trainer.devices.hosts import find_hosts
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.devices.hosts import find_hosts
 
 
 def test_nothing_set_is_one_host():

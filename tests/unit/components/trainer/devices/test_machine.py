@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from components.trainer.devices.machine import cpu_has_bfloat16, usable_cores
+from slipway.components.trainer.devices.machine import cpu_has_bfloat16, usable_cores
 
 
 def told(root, name, text):

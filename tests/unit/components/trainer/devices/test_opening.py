@@ -2,11 +2,11 @@
 
 import pytest
 
-from components.errors import ComponentError
-from components.trainer.devices import opening
-from components.trainer.devices.devices import Devices
-from components.trainer.devices.evidence import Evidence
-from components.trainer.settings.compute import ComputeSettings
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.devices import opening
+from slipway.components.trainer.devices.devices import Devices
+from slipway.components.trainer.devices.evidence import Evidence
+from slipway.components.trainer.settings.compute import ComputeSettings
 
 SIGNS = (
     Evidence(kind="tpu", words="TPU_NAME is my-node", address="my-node"),

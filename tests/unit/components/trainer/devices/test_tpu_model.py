@@ -2,8 +2,8 @@
 
 import pytest
 
-from components.errors import ComponentError
-from components.trainer.features import Feature
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.features import Feature
 
 pytestmark = [
     pytest.mark.slow,
@@ -66,14 +66,14 @@ def shape_by_value(keras):
 def test_layer_that_no_tpu_computes_is_named(build, layer, rule):
     import keras
 
-    from components.trainer.devices.tpu_model import require_tpu_model
+    from slipway.components.trainer.devices.tpu_model import require_tpu_model
 
     with pytest.raises(ComponentError, match=f"a TPU cannot compute the layer {layer}: .*{rule}"):
         require_tpu_model(build(keras), batch_size=8)
 
 
 def test_model_of_the_taxi_workload_passes():
-    from components.trainer.devices.tpu_model import require_tpu_model
+    from slipway.components.trainer.devices.tpu_model import require_tpu_model
     from workloads.taxi.model import build_model
 
     features = {

@@ -7,11 +7,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from components.errors import ComponentError
-from components.trainer.devices import with_jax
-from components.trainer.devices.hosts import Hosts
-from components.trainer.devices.with_jax import open_devices
-from components.trainer.settings.compute import ComputeSettings
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.devices import with_jax
+from slipway.components.trainer.devices.hosts import Hosts
+from slipway.components.trainer.devices.with_jax import open_devices
+from slipway.components.trainer.settings.compute import ComputeSettings
 
 
 @pytest.fixture

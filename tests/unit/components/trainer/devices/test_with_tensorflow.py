@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from components.errors import ComponentError
-from components.trainer.devices.hosts import Hosts
-from components.trainer.devices.with_tensorflow import open_gpus
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.devices.hosts import Hosts
+from slipway.components.trainer.devices.with_tensorflow import open_gpus
 
 
 @pytest.fixture

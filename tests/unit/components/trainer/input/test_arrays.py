@@ -5,9 +5,9 @@ from itertools import chain
 
 import pytest
 
-from components.errors import ComponentError
-from components.trainer.devices.hosts import Hosts
-from components.trainer.features import Feature
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.devices.hosts import Hosts
+from slipway.components.trainer.features import Feature
 
 pytestmark = [
     pytest.mark.slow,
@@ -22,7 +22,7 @@ FEATURES = (Feature(name="x", dtype="int64"), Feature(name="y", dtype="int64"))
 @pytest.fixture(params=["memory", "file"])
 def rows(request, tmp_path, write_examples):
     """x counts the rows and y is 2 x."""
-    from components.trainer.input.arrays import FileRows, load_rows
+    from slipway.components.trainer.input.arrays import FileRows, load_rows
 
     files = write_examples(rows=ROWS, files=1)
     if request.param == "memory":
@@ -32,7 +32,7 @@ def rows(request, tmp_path, write_examples):
 
 
 def training(rows, **changes):
-    from components.trainer.input.arrays import training_batches
+    from slipway.components.trainer.input.arrays import training_batches
 
     settings = {"label": "y", "batch_size": 16, "seed": 5, "steps_per_epoch": 3}
     return training_batches(rows, **{**settings, **changes})
@@ -50,7 +50,7 @@ def test_epoch_is_a_permutation_without_what_fills_no_batch(rows):
 
 
 def test_rows_held_out_are_never_trained_on_and_stay_the_same(rows):
-    from components.trainer.input.arrays import eval_batches, held_out
+    from slipway.components.trainer.input.arrays import eval_batches, held_out
 
     train, held = held_out(rows, share=0.2, seed=3)
     looked_at = set(chain.from_iterable(numbers(eval_batches(held, label="y", batch_size=16))))
@@ -122,7 +122,7 @@ def test_hosts_share_every_batch(rows):
 
 
 def test_label_goes_with_its_row(rows):
-    from components.trainer.input.arrays import eval_batches
+    from slipway.components.trainer.input.arrays import eval_batches
 
     for batches in (training(rows).take(6), eval_batches(rows, label="y", batch_size=16)):
         for features, label in batches:
@@ -138,7 +138,7 @@ def test_training_batches_have_static_shapes(rows):
 
 @pytest.mark.parametrize(("multiple", "sizes"), [(1, [16, 16, 16, 2]), (8, [16, 16, 16]), (16, [16, 16, 16])])
 def test_evaluation_leaves_out_only_what_cannot_be_divided(rows, multiple, sizes):
-    from components.trainer.input.arrays import eval_batches
+    from slipway.components.trainer.input.arrays import eval_batches
 
     found = numbers(eval_batches(rows, label="y", batch_size=16, multiple=multiple))
     assert [len(batch) for batch in found] == sizes
@@ -146,19 +146,19 @@ def test_evaluation_leaves_out_only_what_cannot_be_divided(rows, multiple, sizes
 
 
 def test_evaluation_of_less_than_a_batch_is_one_small_batch(rows):
-    from components.trainer.input.arrays import eval_batches
+    from slipway.components.trainer.input.arrays import eval_batches
 
     assert [len(batch) for batch in numbers(eval_batches(rows, label="y", batch_size=64))] == [50]
 
 
 def test_rows_beyond_the_limit_are_not_held(write_examples):
-    from components.trainer.input.arrays import load_rows
+    from slipway.components.trainer.input.arrays import load_rows
 
     assert load_rows(write_examples(rows=ROWS, files=1), FEATURES, limit_bytes=ROWS * 8 - 1) is None
 
 
 def test_files_without_examples_are_named(write_examples):
-    from components.trainer.input.arrays import load_rows
+    from slipway.components.trainer.input.arrays import load_rows
 
     with pytest.raises(ComponentError, match=r"there are no examples in .*rows-0.gz"):
         load_rows(write_examples(rows=0, files=1), FEATURES)

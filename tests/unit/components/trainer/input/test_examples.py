@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from components.errors import ComponentError
-from components.trainer.devices.devices import Devices
-from components.trainer.features import Feature
-from components.trainer.job import TrainingJob
-from components.trainer.settings.input import InputSettings
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.devices.devices import Devices
+from slipway.components.trainer.features import Feature
+from slipway.components.trainer.job import TrainingJob
+from slipway.components.trainer.settings.input import InputSettings
 
 pytestmark = [
     pytest.mark.slow,
@@ -23,7 +23,7 @@ CPU = Devices(kind="cpu", backend="tensorflow", words="CPU")
 @pytest.fixture
 def opened(tmp_path, write_examples, monkeypatch):
     """Opens 50 rows of 8 bytes, with a cache and so much free memory; returns them and the job."""
-    from components.trainer.input import examples
+    from slipway.components.trainer.input import examples
 
     files = write_examples(rows=ROWS, files=2)
 
@@ -86,7 +86,7 @@ def test_memory_that_does_not_hold_them_is_refused_where_memory_is_asked_for(ope
     ],
 )
 def test_slow_input_is_advised_the_cache_that_would_hold_it(opened, cache, free_bytes, advice):
-    from components.trainer.input.examples import input_advice
+    from slipway.components.trainer.input.examples import input_advice
 
     _, job = opened(cache=cache, free_bytes=free_bytes)
     assert input_advice(job, rows=ROWS) == advice

@@ -2,9 +2,9 @@
 
 import pytest
 
-from components.errors import ComponentError
-from components.trainer.features import Feature
-from components.trainer.input.plan import (
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.features import Feature
+from slipway.components.trainer.input.plan import (
     MAX_BLOCK_BYTES,
     MAX_WINDOW_BYTES,
     available_memory_bytes,

@@ -4,9 +4,9 @@ from itertools import chain
 
 import pytest
 
-from components.errors import ComponentError
-from components.trainer.features import Feature
-from components.trainer.input.plan import Window
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.features import Feature
+from slipway.components.trainer.input.plan import Window
 
 pytestmark = [
     pytest.mark.slow,
@@ -26,7 +26,7 @@ def files(write_examples):
 
 
 def training(files, **changes):
-    from components.trainer.input.stream import training_batches
+    from slipway.components.trainer.input.stream import training_batches
 
     settings = {"label": "y", "window": WINDOW, "seed": 5, "steps_per_epoch": STEPS}
     return training_batches(files, FEATURES, **{**settings, **changes})
@@ -37,7 +37,7 @@ def numbers(batches, count=-1):
 
 
 def test_epoch_sees_every_row_at_most_once_and_its_steps_are_as_counted(files):
-    from components.trainer.input.parsing import count_records
+    from slipway.components.trainer.input.parsing import count_records
 
     assert count_records(files) == ROWS
     assert WINDOW.steps(ROWS) == STEPS
@@ -72,14 +72,14 @@ def test_training_batches_have_static_shapes_and_their_labels(files):
 
 @pytest.mark.parametrize(("static", "total"), [(False, ROWS), (True, STEPS * 32)])
 def test_evaluation_reads_every_row_or_every_full_batch(files, static, total):
-    from components.trainer.input.stream import eval_batches
+    from slipway.components.trainer.input.stream import eval_batches
 
     batches = eval_batches(files, FEATURES, label="y", batch_size=32, static=static)
     assert list(chain.from_iterable(numbers(batches))) == list(range(total))
 
 
 def test_wrong_examples_are_told_before_training(files):
-    from components.trainer.input.stream import require_examples
+    from slipway.components.trainer.input.stream import require_examples
 
     with pytest.raises(ComponentError, match="does not have the transformed features"):
         require_examples(files, (Feature(name="z", dtype="float32"),))

@@ -2,15 +2,15 @@
 
 import pytest
 
-from components.errors import ComponentError
-from components.trainer.devices.devices import Devices
-from components.trainer.devices.hosts import Hosts
-from components.trainer.features import Feature
-from components.trainer.job import TrainingJob
-from components.trainer.loop.agreement import require_agreement, require_same_step
-from components.trainer.settings.blow_up import BlowUpSettings
-from components.trainer.settings.checkpoint import CheckpointSettings
-from components.trainer.settings.early_stopping import EarlyStoppingSettings
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.devices.devices import Devices
+from slipway.components.trainer.devices.hosts import Hosts
+from slipway.components.trainer.features import Feature
+from slipway.components.trainer.job import TrainingJob
+from slipway.components.trainer.loop.agreement import require_agreement, require_same_step
+from slipway.components.trainer.settings.blow_up import BlowUpSettings
+from slipway.components.trainer.settings.checkpoint import CheckpointSettings
+from slipway.components.trainer.settings.early_stopping import EarlyStoppingSettings
 
 TWO = Hosts(index=1, count=2, coordinator="host-0:1", source="a test")
 

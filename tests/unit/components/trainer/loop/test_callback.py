@@ -10,7 +10,7 @@ pytestmark = pytest.mark.filterwarnings("default")  # TensorFlow's own imports w
 @pytest.fixture
 def seen():
     """Steps, ends of epochs and the losses of the calls before, for fits given by their epoch and batches."""
-    from components.trainer.loop.callback import Place, StepCallback
+    from slipway.components.trainer.loop.callback import Place, StepCallback
 
     class Seen(StepCallback):
         def __init__(self, place):
@@ -52,7 +52,7 @@ def test_the_rest_of_an_epoch_counts_from_where_it_was_left(seen):
 
 
 def test_a_call_without_a_loss_leaves_none_behind():
-    from components.trainer.loop.callback import Place, StepCallback
+    from slipway.components.trainer.loop.callback import Place, StepCallback
 
     callback = StepCallback(Place(steps_per_epoch=4))
     callback.on_epoch_begin(0)
@@ -63,7 +63,7 @@ def test_a_call_without_a_loss_leaves_none_behind():
 
 
 def test_what_is_due_by_steps_is_so_at_each_multiple_or_after_it():
-    from components.trainer.loop.callback import Every
+    from slipway.components.trainer.loop.callback import Every
 
     every = Every(steps=10, first_step=15)
     assert not every.is_due(19)
@@ -75,7 +75,7 @@ def test_what_is_due_by_steps_is_so_at_each_multiple_or_after_it():
 
 
 def test_what_is_due_by_seconds_is_so_by_the_clock_alone(monkeypatch):
-    from components.trainer.loop import callback
+    from slipway.components.trainer.loop import callback
 
     now = [100.0]
     monkeypatch.setattr(callback, "time", SimpleNamespace(monotonic=lambda: now[0]))
@@ -89,6 +89,6 @@ def test_what_is_due_by_seconds_is_so_by_the_clock_alone(monkeypatch):
 
 
 def test_without_steps_and_seconds_it_is_never_due():
-    from components.trainer.loop.callback import Every
+    from slipway.components.trainer.loop.callback import Every
 
     assert not Every().is_due(10**9)

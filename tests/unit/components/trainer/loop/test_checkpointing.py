@@ -6,13 +6,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from components.errors import ComponentError
-from components.trainer.checkpoint import Checkpoint, Clock
-from components.trainer.features import Feature
-from components.trainer.job import TrainingJob
-from components.trainer.loop.stopping import Preemption
-from components.trainer.settings.checkpoint import CheckpointSettings
-from components.trainer.settings.early_stopping import EarlyStoppingSettings
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.checkpoint import Checkpoint, Clock
+from slipway.components.trainer.features import Feature
+from slipway.components.trainer.job import TrainingJob
+from slipway.components.trainer.loop.stopping import Preemption
+from slipway.components.trainer.settings.checkpoint import CheckpointSettings
+from slipway.components.trainer.settings.early_stopping import EarlyStoppingSettings
 
 pytestmark = [
     pytest.mark.slow,
@@ -55,9 +55,9 @@ def test_checkpoints_come_by_steps_by_minutes_and_at_the_end_of_an_epoch(setting
 
 
 def test_loss_of_the_call_before_is_looked_at_and_only_twice_a_second(monkeypatch):
-    from components.trainer.loop import callback
-    from components.trainer.loop.checkpointing import LOSS_INTERVAL_S
-    from components.trainer.loop.stopping import BlownUpError
+    from slipway.components.trainer.loop import callback
+    from slipway.components.trainer.loop.checkpointing import LOSS_INTERVAL_S
+    from slipway.components.trainer.loop.stopping import BlownUpError
 
     now = [100.0]
     monkeypatch.setattr(callback, "time", SimpleNamespace(monotonic=lambda: now[0]))
@@ -104,9 +104,9 @@ def _record(patience, begin=None):
 def _saving(begin=None, writer=None, **settings):
     import keras
 
-    from components.trainer.loop.callback import Place
-    from components.trainer.loop.checkpointing import Checkpointing
-    from components.trainer.loop.step_time import StepTimer
+    from slipway.components.trainer.loop.callback import Place
+    from slipway.components.trainer.loop.checkpointing import Checkpointing
+    from slipway.components.trainer.loop.step_time import StepTimer
 
     job = TrainingJob(
         train_files=("none",),

@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from components.trainer.checkpoint import Clock
-from components.trainer.devices.devices import Devices
-from components.trainer.devices.hosts import Hosts
+from slipway.components.trainer.checkpoint import Clock
+from slipway.components.trainer.devices.devices import Devices
+from slipway.components.trainer.devices.hosts import Hosts
 
 pytestmark = pytest.mark.filterwarnings("default")  # TensorFlow's own imports warn
 
@@ -16,7 +16,7 @@ def asked():
     """Calls the probe for a clock and a number of hosts; returns how many steps it trained."""
     import tensorflow as tf
 
-    from components.trainer.loop.step_time import constant_batch_step_s
+    from slipway.components.trainer.loop.step_time import constant_batch_step_s
 
     def call(clock, *, hosts):
         steps = []

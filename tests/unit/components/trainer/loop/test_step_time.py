@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from components.trainer.devices.devices import Devices
-from components.trainer.features import Feature
-from components.trainer.job import TrainingJob
+from slipway.components.trainer.devices.devices import Devices
+from slipway.components.trainer.features import Feature
+from slipway.components.trainer.job import TrainingJob
 
 pytestmark = [
     pytest.mark.slow,
@@ -57,7 +57,7 @@ def _waited_for(block_s):
     """Says of each block that it was waited for so long."""
     import tensorflow as tf
 
-    from components.trainer.loop.step_time import InputWait
+    from slipway.components.trainer.loop.step_time import InputWait
 
     class Waited(InputWait):
         def next_of(self, iterator):
@@ -81,11 +81,11 @@ def _blocks():
 @pytest.fixture
 def told(tmp_path, monkeypatch):
     """Trains on blocks that are waited for so long; returns the measurements of the result."""
-    from components.trainer.loop import step_time
-    from components.trainer.loop.fit import Input, fit
-    from components.trainer.loop.stopping import Preemption
-    from components.trainer.loop.train_function import takes_blocks
-    from components.trainer.result import summarise
+    from slipway.components.trainer.loop import step_time
+    from slipway.components.trainer.loop.fit import Input, fit
+    from slipway.components.trainer.loop.stopping import Preemption
+    from slipway.components.trainer.loop.train_function import takes_blocks
+    from slipway.components.trainer.result import summarise
 
     def call(*, block_s):
         clock = _Clock()
@@ -138,7 +138,7 @@ def waited():
     """How long three elements are waited for that are made when they are asked for, by a function."""
     import tensorflow as tf
 
-    from components.trainer.loop.step_time import InputWait
+    from slipway.components.trainer.loop.step_time import InputWait
 
     class Elements:  # those of tf.data are made by threads of its own, at times before they are asked for
         def __init__(self, make):

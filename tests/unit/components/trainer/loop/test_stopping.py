@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from components.trainer.loop.stopping import BlownUpError, require_loss
-from components.trainer.settings.blow_up import BlowUpSettings
+from slipway.components.trainer.loop.stopping import BlownUpError, require_loss
+from slipway.components.trainer.settings.blow_up import BlowUpSettings
 
 
 @pytest.mark.parametrize("loss", [math.nan, math.inf, -math.inf])

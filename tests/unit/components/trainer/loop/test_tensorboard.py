@@ -18,8 +18,8 @@ def scalars(tmp_path):
     def watched(*, call=1, first_step=0):
         import tensorflow as tf
 
-        from components.trainer.loop.callback import Place
-        from components.trainer.loop.tensorboard import Scalars
+        from slipway.components.trainer.loop.callback import Place
+        from slipway.components.trainer.loop.tensorboard import Scalars
 
         folder = tmp_path / f"{call}-{first_step}"
         place = Place(steps_per_epoch=EPOCH_STEPS, first_step=first_step)

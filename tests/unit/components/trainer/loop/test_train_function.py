@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from components.trainer.devices.devices import Devices
+from slipway.components.trainer.devices.devices import Devices
 
 pytestmark = [
     pytest.mark.slow,
@@ -43,7 +43,7 @@ def fitted(model, data):
 
 @pytest.mark.parametrize(("in_one_call", "in_block"), [(6, 1), (6, 2), (6, 6), (1, 1)])
 def test_blocks_train_as_batches_do(in_one_call, in_block):
-    from components.trainer.loop.train_function import takes_blocks, train_in_blocks
+    from slipway.components.trainer.loop.train_function import takes_blocks, train_in_blocks
 
     expected_history, expected = fitted(compiled(1), batches())
     model = compiled(in_one_call)
@@ -60,7 +60,7 @@ def test_blocks_train_as_batches_do(in_one_call, in_block):
 def test_model_that_knows_its_layers_after_its_first_batch_only_takes_blocks_too():
     import keras
 
-    from components.trainer.loop.train_function import train_in_blocks
+    from slipway.components.trainer.loop.train_function import train_in_blocks
 
     class Late(keras.Model):
         def __init__(self):
@@ -87,7 +87,7 @@ def test_model_that_knows_its_layers_after_its_first_batch_only_takes_blocks_too
 
 
 def test_models_that_train_in_their_own_way_and_other_devices_are_left_to_keras():
-    from components.trainer.loop.train_function import takes_blocks
+    from slipway.components.trainer.loop.train_function import takes_blocks
 
     plain = Devices(kind="cpu", backend="tensorflow", words="")
     assert not takes_blocks(compiled(6, run_eagerly=True), plain)

@@ -2,11 +2,11 @@
 
 import pytest
 
-from components.errors import ComponentError
-from components.trainer.settings.checkpoint import CheckpointSettings
-from components.trainer.settings.compute import ComputeSettings
-from components.trainer.settings.early_stopping import EarlyStoppingSettings
-from components.trainer.settings.watch import WatchSettings
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.settings.checkpoint import CheckpointSettings
+from slipway.components.trainer.settings.compute import ComputeSettings
+from slipway.components.trainer.settings.early_stopping import EarlyStoppingSettings
+from slipway.components.trainer.settings.watch import WatchSettings
 
 
 @pytest.mark.parametrize(

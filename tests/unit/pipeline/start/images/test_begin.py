@@ -9,9 +9,9 @@ from google.protobuf import text_format
 from PIL import Image
 from tensorflow_metadata.proto.v0 import schema_pb2
 
-from pipeline.config import load_workload
-from pipeline.errors import UsageError
-from pipeline.start.command import new
+from slipway.pipeline.config import load_workload
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.start.command import new
 
 CLASSES = ('"""; raise SystemExit # {{ 1 }}', "cats of mine", "犬 é 😀")
 

@@ -1,8 +1,8 @@
 import pytest
 
-from pipeline.errors import UsageError
-from pipeline.start.images.deciding import decide
-from pipeline.start.images.looking import ImageFacts
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.start.images.deciding import decide
+from slipway.pipeline.start.images.looking import ImageFacts
 
 
 def _plan(**given):

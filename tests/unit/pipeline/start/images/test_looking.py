@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from components.errors import ComponentError
-from pipeline.errors import UsageError
-from pipeline.start.images.looking import divided, holds_images, look_at
+from slipway.components.errors import ComponentError
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.start.images.looking import divided, holds_images, look_at
 
 
 @pytest.fixture

@@ -1,0 +1,1 @@
+"""The same pipeline as an Airflow DAG."""

@@ -1,0 +1,285 @@
+"""A workload as the file of an Airflow DAG, a task a node, which take the steps of `local.steps`. Pure."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from slipway.pipeline.cloud.scheduled_span import scheduled_kind
+from slipway.pipeline.config import WorkloadConfig
+from slipway.pipeline.engine.attempt import MAX_BACKOFF_S
+from slipway.pipeline.runs.graph import Graph, Node
+
+# Around a node's own time limit, which the step keeps: the start of its process, the end of one that must
+# wait for another engine, and the time to save when it is told to end. Airflow's limit is the net below.
+AROUND_S = 900
+
+_HEAD = '''\
+"""The workload {name} as an Airflow DAG: one task for each node of the pipeline.
+
+Written by `cloud_runner.py airflow`: change the workload file and write it anew, rather than this.
+Airflow's own environment needs no TensorFlow: each task calls the project's interpreter.
+"""
+
+import os
+from datetime import timedelta
+
+import pendulum
+from airflow.providers.standard.hooks.subprocess import SubprocessHook
+from airflow.sdk import DAG, BaseOperator, CronTriggerTimetable, Param
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+PROJECT = {project}
+PYTHON = {python}
+OUTPUT = {output}
+WORKLOAD = {workload}
+TIME_ZONE = {time_zone}
+# Exit codes after which another try would end alike.
+FINAL = {{2: "wrong usage or a wrong workload file", 3: "a gate stopped the run"}}
+# On the form of a trigger, and in its --conf: for this run only, the reason is kept with what it pushes.
+PARAMS = {{
+    "accept_data": Param("", type="string", description="Why the data passes its gate whatever that finds."),
+    "bless": Param("", type="string", description="Why the model passes its gate whatever that finds."),
+}}
+'''
+_OPERATORS = '''\
+
+
+class Step(BaseOperator):
+    """One step of a run, in a process of the project's own interpreter."""
+
+    process = None
+
+    def words(self, context):
+        """The step and its arguments."""
+        raise NotImplementedError
+
+    def execute(self, context):
+        """Runs it; what it says goes to the task's log."""
+        # Airflow's settings hold its secrets, and its Python path is not the project's.
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(("AIRFLOW_", "_AIRFLOW_", "PYTHON"))}
+        self.process = SubprocessHook()
+        command = [PYTHON, "local_runner.py", "step", *self.words(context), "--output", OUTPUT]
+        ended = self.process.run_command(command, cwd=PROJECT, env=kept)
+        if ended.exit_code in FINAL:
+            raise AirflowFailException(f"{FINAL[ended.exit_code]}: the log above says more")
+        if ended.exit_code != 0:
+            raise AirflowException(f"it ended with code {ended.exit_code}: the log above says more")
+        return ended.output
+
+    def on_kill(self):
+        """Passes on that the task is to end: what it has begun is saved."""
+        if self.process is not None:
+            self.process.send_sigterm()
+
+
+class Begin(Step):
+    """Makes and plans a run; its id is the task's result."""
+
+    def words(self, context):
+        """With what is run, as on the command line."""
+        return ["begin", *WORKLOAD, *span(context), *overrides(context), f"--airflow={again(context)}"]
+
+
+class Node(Step):
+    """Runs one node of the run; one that is cached is done at once."""
+
+    def words(self, context):
+        """With the node, which the task is named after."""
+        return ["node", context["ti"].xcom_pull(task_ids="begin"), self.task_id]
+
+
+class Finish(Step):
+    """Closes the run, and fails where it did not achieve what it should."""
+
+    def words(self, context):
+        """With the run, if it has begun."""
+        return ["finish", context["ti"].xcom_pull(task_ids="begin") or ""]
+
+
+def overrides(context):
+    """Why this run may pass a gate whatever that finds."""
+    given = {"--accept-data": context["params"]["accept_data"], "--bless": context["params"]["bless"]}
+    return [f"{option}={reason}" for option, reason in given.items() if reason]
+'''
+
+
+_LATEST = '''\
+
+
+def span(context):
+    """Every run takes the latest data there is."""
+    return []
+
+
+def again(context):
+    """Airflow's command that begins such a run again, up to the JSON of its parameters."""
+    return f"airflow dags trigger {context['dag'].dag_id} --conf"
+'''
+_OF_THE_DAY = '''\
+
+
+def span(context):
+    """The span of the day{less} for which the run is scheduled; by hand, the latest."""
+    day = context.get("logical_date")
+    if day is None:
+        return []
+    day = day.in_timezone(TIME_ZONE){subtracted}
+    return ["--set", f"data.span={value}"]
+
+
+def again(context):
+    """Airflow's command that begins such a run again, up to the JSON of its parameters."""
+    dag_id, day = context["dag"].dag_id, context.get("logical_date")
+    if day is None:
+        return f"airflow dags trigger {{dag_id}} --conf"
+    dates = f"--from-date {{day.isoformat()}} --to-date {{day.isoformat()}}"
+    return f"airflow backfill create --dag-id {{dag_id}} {{dates}} --reprocess-behavior failed --dag-run-conf"
+'''
+# TFX numbers the days from 1970-01-01, whose ordinal Python gives as 719163.
+_SPANS = {"date": "'{day.to_date_string()}'", "number": "{day.toordinal() - 719163}"}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the tasks work, as Airflow's machines see it.
+
+    Attributes:
+        project: the checkout.
+        python: its interpreter.
+        output: the folder for everything that runs write; the same for all tasks.
+    """
+
+    project: str
+    python: str
+    output: str
+
+
+def dag_id(config: WorkloadConfig, profile: str | None) -> str:
+    """The name of the DAG: the workload's, and the profile's where one is chosen."""
+    return f"{config.name}-{profile}" if profile else config.name
+
+
+def dag_text(
+    graph: Graph, config: WorkloadConfig, *, name: str, workload: Sequence[str], place: Place
+) -> str:
+    """The DAG file.
+
+    Args:
+        graph: the workload, compiled; retries and time limits filled in.
+        config: the workload; `cloud.schedule` says when it runs.
+        name: the DAG's.
+        workload: the words that name the workload on the command line, with its options.
+        place: where the tasks work.
+
+    Raises:
+        ConfigError: see `scheduled_kind`.
+    """
+    schedule = config.cloud.schedule
+    head = _HEAD.format(
+        name=config.name,
+        project=_quoted(place.project),
+        python=_quoted(place.python),
+        output=_quoted(place.output),
+        workload=_list([_quoted(word) for word in workload]),
+        time_zone=_quoted(schedule.time_zone),
+    )
+    return (
+        head
+        + _OPERATORS
+        + _span_function(config)
+        + "".join(f"{line}\n" for line in _dag_lines(graph, config, name))
+    )
+
+
+def _span_function(config: WorkloadConfig) -> str:
+    kind, lag_days = scheduled_kind(config), config.cloud.schedule.lag_days
+    if kind is None:
+        return _LATEST
+    return _OF_THE_DAY.format(
+        less=f" (less {lag_days})" if lag_days else "",
+        subtracted=f".subtract(days={lag_days})" if lag_days else "",
+        value=_SPANS[kind],
+    )
+
+
+def _dag_lines(graph: Graph, config: WorkloadConfig, name: str) -> Iterator[str]:
+    schedule = config.cloud.schedule
+    yield from ("", "")
+    yield "with DAG("
+    yield f"    dag_id={_quoted(name)},"
+    yield f"    description={_quoted(config.description)},"
+    yield f"    schedule=CronTriggerTimetable({_quoted(schedule.cron)}, timezone=TIME_ZONE),"
+    for key, moment in (("start_date", schedule.starts_at), ("end_date", schedule.ends_at)):
+        if moment is not None:
+            yield f"    {key}={_moment(moment, schedule.time_zone)},"
+    yield f"    catchup={schedule.catch_up},"
+    yield f"    max_active_runs={schedule.max_concurrent_runs},"
+    yield "    # Whatever Airflow's own default is: the workload says what is tried again."
+    yield '    default_args={"retries": 0},'
+    yield "    params=PARAMS,"
+    yield '    tags=["slipway"],'
+    yield ") as dag:"
+    yield '    begin = Begin(task_id="begin")'
+    for node in graph.nodes:
+        yield from _task_lines(node)
+    yield "    # Whatever has become of the others."
+    yield '    finish = Finish(task_id="finish", trigger_rule="all_done")'
+    yield ""
+    for node in graph.nodes:
+        before = [_variable(up) for up in _direct(node, graph)] or ["begin"]
+        yield f"    {before[0] if len(before) == 1 else _list(before)} >> {_variable(node.id)}"
+    yield "    [task for task in dag.tasks if task is not finish] >> finish"
+
+
+def _task_lines(node: Node) -> Iterator[str]:
+    limits = list(_limits(node))
+    if not limits:
+        yield f"    {_variable(node.id)} = Node(task_id={_quoted(node.id)})"
+        return
+    yield f"    {_variable(node.id)} = Node("
+    yield f"        task_id={_quoted(node.id)},"
+    yield from (f"        {limit}," for limit in limits)
+    yield "    )"
+
+
+def _limits(node: Node) -> Iterator[str]:
+    if node.retries:
+        yield f"retries={node.retries}"
+        yield f"retry_delay=timedelta(seconds={node.backoff_s:g})"
+        yield "retry_exponential_backoff=2"
+        yield f"max_retry_delay=timedelta(seconds={MAX_BACKOFF_S:g})"
+    if node.timeout_s is not None:
+        # The step ends the node at its own limit, and says so; this is for a step that hangs itself.
+        yield f"execution_timeout=timedelta(seconds={node.timeout_s + AROUND_S:g})"
+
+
+def _direct(node: Node, graph: Graph) -> list[str]:
+    """The upstream nodes without those that others of them wait for already."""
+    behind = {far for up in node.upstream for far in graph.upstream_of([up]) - {up}}
+    return [up for up in node.upstream if up not in behind]
+
+
+def _moment(moment: datetime, time_zone: str) -> str:
+    local = moment.astimezone(ZoneInfo(time_zone))
+    parts = [local.year, local.month, local.day, local.hour, local.minute, local.second]
+    while len(parts) > 3 and parts[-1] == 0:
+        parts.pop()
+    return f"pendulum.datetime({', '.join(map(str, parts))}, tz=TIME_ZONE)"
+
+
+def _variable(node_id: str) -> str:
+    """A node's id as a Python name: `StatisticsGen` is `statistics_gen`."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", node_id)
+    return re.sub(r"\W", "_", words).lower()
+
+
+def _quoted(text: str) -> str:
+    """Text as a Python literal: whatever stands in it stays text."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _list(items: Sequence[str]) -> str:
+    return f"[{', '.join(items)}]"

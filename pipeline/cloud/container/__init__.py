@@ -1,0 +1,1 @@
+"""What runs inside the container of a task on Vertex AI or Kubeflow."""

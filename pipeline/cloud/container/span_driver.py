@@ -1,0 +1,60 @@
+"""Ingest's driver in a scheduled run: TFX's own, told which span to take. Imports TFX.
+
+python -m slipway.pipeline.cloud.container.span_driver --scheduled_at=MOMENT --lag_days=N --time_zone=ZONE
+ARGUMENTS
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+
+from absl import app  # type: ignore[import-untyped]
+from tfx.orchestration.kubeflow.v2.file_based_example_gen import driver
+from tfx.types.standard_component_specs import RANGE_CONFIG_KEY
+
+from slipway.components.errors import ComponentError
+from slipway.pipeline.cloud.container.task import TASK_FAILED
+from slipway.pipeline.cloud.scheduled_span import span_of
+
+
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    """The arguments of TFX's driver, with the span among the parameters of Ingest.
+
+    Args:
+        argv: the command line, the program's name first.
+
+    Raises:
+        ComponentError: the service did not say for when the run is scheduled.
+    """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--scheduled_at", required=True)
+    parser.add_argument("--lag_days", type=int, required=True)
+    parser.add_argument("--time_zone", required=True)
+    own, rest = parser.parse_known_args(argv[1:])
+    try:
+        span = span_of(own.scheduled_at, lag_days=own.lag_days, time_zone=own.time_zone)
+    except ValueError as error:
+        raise ComponentError(
+            f"the service did not say for when this run is scheduled: {own.scheduled_at!r}",
+            hint="leave cloud.schedule.lag_days out: runs then take the latest span",
+        ) from error
+    parsed: argparse.Namespace = driver._parse_flags([argv[0], *rest])
+    given = json.loads(parsed.json_serialized_invocation_args)
+    only = {"start_span_number": span, "end_span_number": span}
+    given["inputs"].setdefault("parameterValues", {})[RANGE_CONFIG_KEY] = json.dumps({"static_range": only})
+    parsed.json_serialized_invocation_args = json.dumps(given)
+    return parsed
+
+
+def parse_or_exit(argv: Sequence[str]) -> argparse.Namespace:
+    """As `parse`; an error ends the process with two lines and the exit code of a failed task."""
+    try:
+        return parse(argv)
+    except ComponentError as error:
+        print(f"error: {error}", file=sys.stderr)
+        raise SystemExit(TASK_FAILED) from error
+
+
+if __name__ == "__main__":
+    app.run(driver.main, flags_parser=parse_or_exit)

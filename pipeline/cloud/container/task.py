@@ -1,0 +1,113 @@
+"""What the container of a task runs: `python -m slipway.pipeline.cloud.container.task ARGUMENTS`. Imports
+TFX.
+
+It is TFX's own entry point, with four things added:
+
+- TFX names the model that a blessing is about only where its own Evaluator blesses. Here it is named for each
+  blessing, or the next run would find no baseline.
+- TFX hands addresses on gs:// to function components of ours, which take files. Here they get files.
+- TFX hands lists and mappings to function components as text. Here they are what the function asks for.
+- What a user can act on ends in two lines and the exit code of the command line, not in a traceback.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from absl import app  # type: ignore[import-untyped]
+from tfx.dsl.component.experimental.json_compat import is_json_compatible
+from tfx.orchestration.kubeflow.v2.container import kubeflow_v2_entrypoint_utils as entrypoint
+from tfx.orchestration.kubeflow.v2.container import kubeflow_v2_run_executor as executor
+from tfx.types.standard_artifacts import ModelBlessing
+from tfx.utils import import_utils
+
+from slipway.components.errors import GateStopError, SlipwayError
+from slipway.pipeline.cloud.container.local_files import local_files
+from slipway.pipeline.runs.record import OVERRIDES, WHY
+from slipway.pipeline.terminal.printable import printable
+
+GATE_STOPPED, TASK_FAILED = 3, 1
+_OURS = "components."
+
+_Outputs = Mapping[str, Sequence[Any]]
+_translate = entrypoint.translate_executor_output
+_parse = entrypoint.parse_execution_properties
+_MODEL_IDS = ("current_model_id", "baseline_model_id")
+
+
+def name_models(outputs: _Outputs, name_from_id: Mapping[int, str]) -> None:
+    """Puts the service's names of models, in place of TFX's numbers, into the blessings among the outputs."""
+    for artifacts in outputs.values():
+        for artifact in artifacts:
+            if isinstance(artifact, ModelBlessing):
+                for key in _MODEL_IDS:
+                    value = artifact.mlmd_artifact.custom_properties.get(key)
+                    if value is not None and value.int_value in name_from_id:
+                        artifact.set_string_custom_property(key, name_from_id[value.int_value])
+
+
+def decode_parameters(parameters: dict[str, Any], executor_class: type) -> dict[str, Any]:
+    """The parameters with those as lists and mappings that a function component declares as such.
+
+    Args:
+        parameters: by name; lists and mappings as JSON.
+        executor_class: of any component.
+    """
+    function = getattr(executor_class, "_FUNCTION", None)
+    declared = {
+        name: getattr(kind, "type", None) for name, kind in getattr(function, "__annotations__", {}).items()
+    }
+    return {
+        name: json.loads(value)
+        if isinstance(value, str) and is_json_compatible(declared.get(name))
+        else value
+        for name, value in parameters.items()
+    }
+
+
+def _with_local_files(do: Callable[..., Any]) -> Callable[..., Any]:
+    def do_with_local_files(self: Any, inputs: _Outputs, outputs: _Outputs, parameters: Any) -> Any:
+        with local_files(inputs, outputs):
+            return do(self, inputs, outputs, parameters)
+
+    return do_with_local_files
+
+
+def _with_names(outputs: _Outputs, name_from_id: Mapping[int, str]) -> Any:
+    name_models(outputs, name_from_id)
+    return _translate(outputs, name_from_id)
+
+
+def _passed_by(error: SlipwayError) -> str:
+    """What lets a gate pass that has stopped, as `cloud_runner.py` takes it; empty for other errors."""
+    name = error.verdict.get("override") if isinstance(error, GateStopError) else None
+    return f'submitted with {OVERRIDES[name]} "{WHY}" it passes, on the record' if name else ""
+
+
+def main(parsed: Any) -> None:
+    """Runs one executor.
+
+    Args:
+        parsed: the flags, as TFX's entry point parses them.
+
+    Raises:
+        SystemExit: with code 3 where a gate stopped, 1 where a component refused; it says why on stderr.
+    """
+    executor_class = import_utils.import_class_by_path(parsed[0].executor_class_path)
+    if hasattr(executor_class, "_FUNCTION") and executor_class.__module__.startswith(_OURS):
+        executor_class.Do = _with_local_files(executor_class.Do)
+    entrypoint.translate_executor_output = _with_names
+    entrypoint.parse_execution_properties = lambda *given: decode_parameters(_parse(*given), executor_class)
+    try:
+        executor.main(parsed)
+    except SlipwayError as error:
+        lines = error.verdict.get("lines", ()) if isinstance(error, GateStopError) else ()
+        print(printable("\n".join([f"error: {error.message}", *lines])), file=sys.stderr)
+        if hint := error.hint or _passed_by(error):
+            print(printable(f"hint: {hint}"), file=sys.stderr)
+        raise SystemExit(GATE_STOPPED if isinstance(error, GateStopError) else TASK_FAILED) from error
+
+
+if __name__ == "__main__":
+    app.run(main, flags_parser=executor._parse_flags)

@@ -1,0 +1,144 @@
+"""A run at a service, told in the engine's words: its record, what changed, how it ended. Pure."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from slipway.pipeline.cloud.job import Job, executor_of, producers_of, tasks_of
+from slipway.pipeline.cloud.services.service import JobState, TaskState
+from slipway.pipeline.runs.documents import typed
+from slipway.pipeline.runs.outcome import GATE_STOPPED, NODE_FAILED, complete_outcome, exit_code
+from slipway.pipeline.runs.record import Artifact, NodeRecord, RunRecord
+from slipway.pipeline.screen.wording import metrics_line
+from slipway.pipeline.terminal.durations import seconds
+
+DONE = 0
+# How services tell the exit code of a container: Vertex AI, Kubernetes, and Kubeflow's launcher in Go.
+_EXIT_CODE = re.compile(
+    r"(?:non-zero status of|exit code:?|exit status|exited with code) (\d+)", re.IGNORECASE
+)
+_SHOWN_LINES = 12
+
+
+def new_record(job: Job, *, run_id: str) -> RunRecord:
+    """The record of a run that was just submitted: every task waits, those first that others need."""
+    spec = job["pipelineSpec"]
+    nodes = [
+        NodeRecord(id=name, type="Resolver" if "resolver" in executor_of(spec, name) else "")
+        for name in _in_order(tasks_of(spec))
+    ]
+    return RunRecord(run_id=run_id, workload=spec["pipelineInfo"]["name"], nodes=nodes)
+
+
+def update(record: RunRecord, state: JobState) -> list[NodeRecord]:
+    """Brings a record up to date; returns the nodes whose state changed.
+
+    Tasks that the record has not, such as the one that stands for the whole pipeline, are passed over.
+    """
+    by_name = {node.id: node for node in record.nodes}
+    changed = []
+    for task in state.tasks:
+        node = by_name.get(task.name)
+        if node is None:
+            continue
+        node.wall_s = task.wall_s
+        node.outputs = {
+            key: [typed(Artifact, dict(each)) for each in made] for key, made in task.outputs.items()
+        }
+        if node.state != task.state:
+            node.state = task.state
+            _explain(node, task)
+            changed.append(node)
+    return changed
+
+
+def finish(record: RunRecord, state: JobState, *, wall_s: float) -> int:
+    """Completes the record of a run that is over; returns the exit code.
+
+    0: done; 1: a task failed, or the run was cancelled; 3: a gate stopped it, or did not bless the model.
+    """
+    record.wall_s = wall_s
+    complete_outcome(record)
+    code = exit_code(record)
+    if state.phase != "complete" and code == DONE:
+        code = NODE_FAILED
+    record.exit_code = code
+    record.state = {DONE: "complete", GATE_STOPPED: "stopped"}.get(code, "failed")  # type: ignore[assignment]
+    for node in record.nodes:
+        if node.state in ("waiting", "running"):
+            node.state = "skipped"
+    return code
+
+
+def ending(record: RunRecord, state: JobState, *, link: str, bless: str) -> Iterator[str]:
+    """The last lines: the outcome, its causes, what to do, and where to look.
+
+    Args:
+        record: the run's.
+        state: its last one.
+        link: to it.
+        bless: the command that runs it again and has its model pass.
+    """
+    took = seconds(record.wall_s)
+    failed = [node for node in record.nodes if node.state == "failed"]
+    names = ", ".join(node.id for node in failed)
+    if record.exit_code == DONE:
+        yield f"Done: {record.workload}, {took}"
+    elif record.exit_code == GATE_STOPPED:
+        yield f"Stopped: {names or 'the model is not blessed'}, {took}"
+    else:
+        yield f"{state.phase.capitalize()}: {names or state.error or 'no cause was told'}, {took}"
+    for node in failed:
+        error = node.failure
+        yield from (f"  {node.id}: {line}" for line in error["message"].splitlines()[:_SHOWN_LINES])
+        if error.get("hint"):
+            yield f"    hint: {error['hint']}"
+    if record.blessed is False:
+        yield f"hint: {bless}   # blesses it, on the record"
+    if record.pushed:
+        yield f"Pushed: version {record.pushed['version']} -> {record.pushed['path']}"
+    if record.metrics:
+        yield f"Metrics on the eval split: {metrics_line(record.metrics)}"
+    yield f"hint: {link}   # logs and artifacts"
+
+
+def read_failure(text: str) -> tuple[str, str, int | None]:
+    """What a task said before it failed, the hint, and its exit code, from a service's error.
+
+    Services quote the last lines of the container's output. Ours ends with `error: ...`, perhaps more lines,
+    and `hint: ...`; another container's error is told as the service tells it.
+
+    Args:
+        text: the error of a task.
+    """
+    found = _EXIT_CODE.search(text)
+    code = int(found[1]) if found else None
+    head, ours, rest = text.rpartition("error: ")
+    if not ours or (head and not head.endswith(("\n", " ", "\t"))):
+        return text.strip(), "", code
+    message, _, hint = rest.partition("\nhint: ")
+    hint = hint.splitlines()[0] if hint else ""
+    return message.strip(), hint, code
+
+
+def _explain(node: NodeRecord, task: TaskState) -> None:
+    if task.state == "cached":
+        node.why = "an equal task ran before"
+    elif task.state == "failed":
+        message, hint, code = read_failure(task.error)
+        node.error = {"message": message, "hint": hint, "where": ""}
+        node.is_stop = code == GATE_STOPPED
+    elif task.state == "skipped":
+        node.why = "its condition was not met"
+
+
+def _in_order(tasks: Mapping[str, Any]) -> list[str]:
+    """The names of tasks, each after those that it needs; by name where that leaves a choice."""
+    needs = {name: {*task.get("dependentTasks", ()), *producers_of(task)} for name, task in tasks.items()}
+    ordered: list[str] = []
+    while len(ordered) < len(needs):
+        ready = sorted(name for name in needs if name not in ordered and needs[name] <= set(ordered))
+        if not ready:  # a service would have refused a circle
+            ready = sorted(set(needs) - set(ordered))
+        ordered += ready
+    return ordered

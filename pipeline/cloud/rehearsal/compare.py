@@ -1,0 +1,89 @@
+"""Finds the local results that a rehearsal can be compared with, and says what came of it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from slipway.pipeline.cloud.rehearsal.parity import Comparison, compare_outputs
+from slipway.pipeline.engine.graphs import plan_kept
+from slipway.pipeline.plan.request import Request
+from slipway.pipeline.runs.history import History
+from slipway.pipeline.runs.record import RunRecord
+from slipway.pipeline.runs.target import ModuleRun
+from slipway.pipeline.terminal.invocation import command
+
+
+@dataclass
+class Compared:
+    """A rehearsal beside the local results of the same code, data and settings.
+
+    Attributes:
+        comparisons: one for each output that was compared.
+        without_local: why a node was not compared, by node id.
+        hint: what makes a local result, where there is none at all.
+    """
+
+    comparisons: list[Comparison] = field(default_factory=list)
+    without_local: dict[str, str] = field(default_factory=dict)
+    hint: str = ""
+
+    @property
+    def differs(self) -> bool:
+        """Whether any content differs."""
+        return any(comparison.differences for comparison in self.comparisons)
+
+    def lines(self) -> Iterator[str]:
+        """What to tell: differences by name first, then what is equal, then what was not compared."""
+        if self.hint:
+            yield "Not compared with a local run: there is none."
+            yield f"hint: {self.hint}"
+            return
+        for comparison in self.comparisons:
+            for difference in comparison.differences:
+                yield f"Differs from the local run: {comparison.node}.{comparison.output}: {difference}"
+        if equal := [f"{c.node}.{c.output}" for c in self.comparisons if not (c.differences or c.unread)]:
+            yield f"Equal to the local run in content: {', '.join(equal)}"
+        for each in self.comparisons:
+            if each.unread:
+                yield f"Not compared: {each.node}.{each.output}; not kept as TFX does ({each.unread})"
+        for node, why in self.without_local.items():
+            yield f"Not compared: {node}; no local result of the same code, data and settings ({why})"
+
+
+def compare_with_local(request: Request, rehearsal: RunRecord) -> Compared:
+    """Compares a rehearsal with what the local engine holds for the same code, data and settings.
+
+    Args:
+        request: what a local run of the workload is asked for; decides which results are its own.
+        rehearsal: the finished record.
+    """
+    compared = Compared()
+    if not any(_is_of(run, request) for run in History(request.output).runs()):
+        compared.hint = command("run", *_words(request), output=request.output)
+        return compared
+    decisions = plan_kept(request, History(request.output)).decisions
+    for node in rehearsal.nodes:
+        if node.id not in decisions or not node.is_done or node.is_resolver:
+            continue
+        decision = decisions[node.id]
+        if decision.source is None:
+            compared.without_local[node.id] = decision.why
+        else:
+            compared.comparisons += compare_outputs(node.id, decision.source["outputs"], node.outputs)
+    return compared
+
+
+def _is_of(run: RunRecord, request: Request) -> bool:
+    """Whether a local run is of what was rehearsed; that of a `--pipeline` has the pipeline's own name."""
+    return request.workload in (run.workload, run.target.workload)
+
+
+def _words(request: Request) -> Iterator[str]:
+    """What to give `run` so that it runs the same."""
+    if not isinstance(request.target, ModuleRun):
+        yield request.workload
+        return
+    yield from ("--pipeline", request.target.pipeline)
+    for name, value in request.parameters.items():
+        yield from ("--set", f"{name}={value}")
+    for arg in request.beam_args:
+        yield from ("--beam", arg)

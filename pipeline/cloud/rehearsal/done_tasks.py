@@ -1,0 +1,144 @@
+"""The tasks that rehearsals have completed, on disk: what the service keeps in its metadata store.
+
+Resolvers look for artifacts here, and a task that may be cached for an equal one.
+"""
+
+import hashlib
+import json
+import re
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypedDict
+
+from slipway.components.errors import ComponentError
+from slipway.pipeline.cloud.job import title_of
+from slipway.pipeline.cloud.rehearsal.execution import Artifact
+from slipway.pipeline.runs.documents import read_document
+from slipway.pipeline.runs.record import file_name, write_json
+
+_CLAUSE = re.compile(r'(schema_title|state|name|metadata\.(\w+)\.(number|string)_value)="?([^"]*)"?')
+
+
+class _Done(TypedDict):
+    """What is kept of a task."""
+
+    pipeline: str
+    task: str
+    at: int
+    key: str
+    artifacts: dict[str, list[dict[str, Any]]]
+    parameters: dict[str, Any]
+
+
+class DoneTasks:
+    """What one run of a pipeline completed, and the runs before it.
+
+    Args:
+        runs: the folder of all runs.
+        run_id: this run.
+        pipeline: the pipeline's name; resolvers and the cache look at its runs only.
+    """
+
+    def __init__(self, runs: Path, run_id: str, pipeline: str) -> None:
+        self._runs = runs
+        self._folder = runs / run_id / "tasks"
+        self._pipeline = pipeline
+
+    def keep(
+        self, task: str, *, artifacts: Mapping[str, list[Artifact]], parameters: Mapping[str, Any], key: str
+    ) -> None:
+        """Keeps what a task of this run put out.
+
+        Args:
+            task: its name.
+            artifacts: by output key.
+            parameters: by output key.
+            key: its cache key; empty where it did not run itself.
+        """
+        self._folder.mkdir(parents=True, exist_ok=True)
+        document = {
+            "pipeline": self._pipeline,
+            "task": task,
+            "at": time.time_ns(),
+            "key": key,
+            "artifacts": dict(artifacts),
+            "parameters": dict(parameters),
+        }
+        write_json(self._folder / f"{file_name(task)}.json", document)
+
+    def of_this_run(self) -> dict[str, dict[str, Any]]:
+        """What the tasks of this run put out, by task."""
+        return {document["task"]: document for document in _read(self._folder)}
+
+    def cached(self, task: str, key: str) -> dict[str, Any] | None:
+        """The latest equal task whose artifacts are still there."""
+        equal = (d for d in self._all() if d["task"] == task and d["key"] == key)
+        there = [document for document in equal if all(map(_is_there, _artifacts(document)))]
+        return there[-1] if there else None
+
+    def find(self, query: str) -> list[Artifact]:
+        """The latest artifact that a resolver's filter lets through; none where there is none.
+
+        Args:
+            query: as TFX's compiler writes it: clauses `a="b"` joined by AND.
+
+        Raises:
+            ComponentError: a clause of another form.
+        """
+        wanted = [_clause(text) for text in query.split(" AND ")]
+        produced = (d for d in self._all() if d["key"])  # not what was found or taken from the cache
+        artifacts = [a for document in produced for a in _artifacts(document) if _is_there(a)]
+        return [artifact for artifact in artifacts if all(_fits(artifact, *clause) for clause in wanted)][-1:]
+
+    def _all(self) -> list[dict[str, Any]]:
+        folders = self._runs.glob("*/tasks")
+        found = (d for folder in folders for d in _read(folder) if d["pipeline"] == self._pipeline)
+        return sorted(found, key=lambda document: document["at"])
+
+
+def cache_key(component: Mapping[str, Any], container: Mapping[str, Any], given: Mapping[str, Any]) -> str:
+    """What the service compares to find an equal task: interface, image, command, inputs and parameters.
+
+    Source: "Configure execution caching", documentation of Vertex AI Pipelines.
+    """
+    parts = {
+        "component": component,
+        "container": {name: container.get(name) for name in ("image", "command", "args", "env")},
+        "parameters": given["inputs"]["parameterValues"],
+        "artifacts": {
+            key: [artifact["name"] for artifact in entry["artifacts"]]
+            for key, entry in given["inputs"]["artifacts"].items()
+        },
+    }
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def _read(folder: Path) -> Iterator[dict[str, Any]]:
+    for path in sorted(folder.glob("*.json")):
+        yield dict(read_document(_Done, path))
+
+
+def _artifacts(document: Mapping[str, Any]) -> list[Artifact]:
+    return [artifact for made in document["artifacts"].values() for artifact in made]
+
+
+def _is_there(artifact: Mapping[str, Any]) -> bool:
+    return "://" in artifact["uri"] or Path(artifact["uri"]).exists()
+
+
+def _clause(text: str) -> tuple[str, str, str]:
+    match = _CLAUSE.fullmatch(text)
+    if match is None:
+        raise ComponentError(f"the resolver's filter {text} cannot be evaluated here")
+    attribute, name, _, value = match.groups()
+    return ("metadata" if name else attribute), name or "", value
+
+
+def _fits(artifact: Mapping[str, Any], attribute: str, name: str, value: str) -> bool:
+    if attribute == "metadata":
+        found = artifact["metadata"].get(name)
+        return found == value or (isinstance(found, (int, float)) and float(found) == float(value))
+    if attribute == "schema_title":
+        return title_of(artifact["type"]) == value
+    return attribute == "state" or artifact["name"] == value  # whatever is on disk is live

@@ -1,0 +1,222 @@
+"""Compares what a rehearsal made with what a local run made, by content: never by path, time or file layout.
+
+Examples are compared in any order, protos field by field, numbers within a tolerance. Pure, but for
+the files that it reads.
+"""
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from google.protobuf import json_format, text_format
+from google.protobuf.message import Error as ProtoError
+from tensorflow_metadata.proto.v0 import anomalies_pb2, schema_pb2, statistics_pb2
+
+from slipway.pipeline.cloud.rehearsal.example_rows import records_of, row_of
+from slipway.pipeline.runs.record import Outputs
+
+STATISTICS_TOLERANCE = 1e-6
+"""Relative. Sums of floats depend on the order in which Beam adds them."""
+METRICS_TOLERANCE = 0.01
+"""Absolute, for shares and areas. Two trainings from one seed need not agree to the bit on other devices."""
+
+_MAX_NAMED = 3
+Content = Any
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One output of one node, in both runs.
+
+    Attributes:
+        node: its id.
+        output: its key.
+        differences: in words; none where the contents agree.
+        unread: why they could not be read; empty where they were.
+    """
+
+    node: str
+    output: str
+    differences: tuple[str, ...] = ()
+    unread: str = ""
+
+
+def compare_outputs(node: str, local: Outputs, rehearsed: Outputs) -> Iterator[Comparison]:
+    """Compares the outputs of a node, those whose artifact type can be compared.
+
+    Args:
+        node: its id.
+        local, rehearsed: artifacts by output key, each with `uri` and `type`.
+    """
+    for key in local.keys() & rehearsed.keys():
+        for ours, theirs in zip(local[key], rehearsed[key], strict=False):
+            if ours["type"] in _READERS:
+                read = _READERS[ours["type"]]
+                try:
+                    found = tuple(_differences(read(Path(ours["uri"])), read(Path(theirs["uri"]))))
+                except (OSError, ValueError, ProtoError, text_format.Error) as error:
+                    # A component of the user's own need not keep its artifacts as TFX's components do.
+                    yield Comparison(node, key, unread=f"{type(error).__name__}: {error}")
+                else:
+                    yield Comparison(node, key, found)
+
+
+def _differences(local: Mapping[str, Content], rehearsed: Mapping[str, Content]) -> Iterator[str]:
+    for name in sorted(local.keys() | rehearsed.keys()):
+        if name not in local or name not in rehearsed:
+            yield f"{name} is {'rehearsed' if name in rehearsed else 'local'} only"
+            continue
+        here, there = local[name], rehearsed[name]
+        if isinstance(here, list):
+            yield from _different_records(name, here, there)
+        else:
+            yield from _different_values(name, here, there)
+
+
+def _different_records(name: str, local: list[bytes], rehearsed: list[bytes]) -> Iterator[str]:
+    if len(local) != len(rehearsed):
+        yield f"{name}: {len(local):,} records locally, {len(rehearsed):,} rehearsed"
+    elif local != rehearsed:
+        # What differs by rounding only is in the same place of both, once they are sorted.
+        pairs = zip(sorted(map(row_of, local)), sorted(map(row_of, rehearsed)), strict=True)
+        if count := sum(not ours.is_near(theirs) for ours, theirs in pairs):
+            yield f"{name}: {count:,} of {len(local):,} records differ"
+
+
+def _different_values(name: str, local: Any, rehearsed: Any) -> Iterator[str]:
+    found = list(_unequal(local, rehearsed, ""))
+    yield from (
+        f"{name}{path}: {here} locally, {there} rehearsed" for path, here, there in found[:_MAX_NAMED]
+    )
+    if len(found) > _MAX_NAMED:
+        yield f"{name}: {len(found) - _MAX_NAMED} more values differ"
+
+
+def _unequal(local: Any, rehearsed: Any, path: str) -> Iterator[tuple[str, str, str]]:
+    if isinstance(local, _Near) and isinstance(rehearsed, _Near):
+        if not local.is_near(rehearsed):
+            yield path, f"{local.value:g}", f"{rehearsed.value:g}"
+    elif isinstance(local, dict) and isinstance(rehearsed, dict):
+        for key in sorted(local.keys() | rehearsed.keys()):
+            yield from _unequal(local.get(key), rehearsed.get(key), f"{path}.{key}")
+    elif isinstance(local, list) and isinstance(rehearsed, list) and len(local) == len(rehearsed):
+        for index, pair in enumerate(zip(local, rehearsed, strict=True)):
+            yield from _unequal(*pair, f"{path}[{index}]")
+    elif local != rehearsed:
+        yield path, _short(local), _short(rehearsed)
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, default=str)
+    return text if len(text) <= 40 else f"{text[:40]}..."
+
+
+@dataclass(frozen=True)
+class _Near:
+    """A number that agrees with another one within a tolerance."""
+
+    value: float
+    relative: float = 0.0
+    absolute: float = 0.0
+
+    def is_near(self, other: "_Near") -> bool:
+        if math.isnan(self.value) and math.isnan(other.value):
+            return True
+        return math.isclose(self.value, other.value, rel_tol=self.relative, abs_tol=self.absolute)
+
+
+def _with_tolerance(value: Any, **tolerance: float) -> Any:
+    if isinstance(value, dict):
+        return {key: _with_tolerance(item, **tolerance) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_with_tolerance(item, **tolerance) for item in value]
+    if isinstance(value, float) or (isinstance(value, int) and not isinstance(value, bool)):
+        return _Near(float(value), **tolerance)
+    return value
+
+
+def _examples(folder: Path) -> dict[str, Content]:
+    return {
+        split.name.removeprefix("Split-"): sorted(
+            record for file in sorted(split.iterdir()) for record in records_of(file)
+        )
+        for split in sorted(folder.glob("Split-*"))
+    }
+
+
+def _statistics(folder: Path) -> dict[str, Content]:
+    return {
+        split.name.removeprefix("Split-"): _with_tolerance(
+            _by_feature(
+                statistics_pb2.DatasetFeatureStatisticsList.FromString(
+                    (split / "FeatureStats.pb").read_bytes()
+                )
+            ),
+            relative=STATISTICS_TOLERANCE,
+            absolute=STATISTICS_TOLERANCE,
+        )
+        for split in sorted(folder.glob("Split-*"))
+    }
+
+
+def _by_feature(statistics: statistics_pb2.DatasetFeatureStatisticsList) -> dict[str, Any]:
+    """Plain data with the features by name: in which order they are depends on Beam's runner."""
+    found: dict[str, Any] = json_format.MessageToDict(statistics)
+    for dataset in found.get("datasets", ()):
+        dataset["features"] = {
+            feature.get("name") or ".".join(feature["path"]["step"]): feature
+            for feature in dataset.get("features", ())
+        }
+    return found
+
+
+def _anomalies(folder: Path) -> dict[str, Content]:
+    return {
+        split.name.removeprefix("Split-"): json_format.MessageToDict(
+            anomalies_pb2.Anomalies.FromString((split / "SchemaDiff.pb").read_bytes())
+        )
+        for split in sorted(folder.glob("Split-*"))
+    }
+
+
+def _schema(folder: Path) -> dict[str, Content]:
+    text = (folder / "schema.pbtxt").read_text(encoding="utf-8")
+    return {"schema": json_format.MessageToDict(text_format.Parse(text, schema_pb2.Schema()))}
+
+
+def _transform_graph(folder: Path) -> dict[str, Content]:
+    assets = folder / "transform_fn" / "assets"
+    vocabularies = {
+        file.name: hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in (sorted(assets.iterdir()) if assets.is_dir() else ())
+    }
+    return {"vocabularies": vocabularies, **_schema(folder / "transformed_metadata")}
+
+
+def _blessing(folder: Path) -> dict[str, Content]:
+    path = folder / "verdict.json"
+    verdict = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return {
+        "blessed": (folder / "BLESSED").exists(),
+        "metrics": _with_tolerance(verdict.get("metrics", {}), absolute=METRICS_TOLERANCE),
+    }
+
+
+def _model(folder: Path) -> dict[str, Content]:
+    """The files of the SavedModel; what it computes is compared by its metrics."""
+    return {"files": {p.relative_to(folder).as_posix(): "" for p in folder.rglob("*") if p.is_file()}}
+
+
+_READERS: Mapping[str, Callable[[Path], dict[str, Content]]] = {
+    "Examples": _examples,
+    "ExampleStatistics": _statistics,
+    "ExampleAnomalies": _anomalies,
+    "Schema": _schema,
+    "TransformGraph": _transform_graph,
+    "Model": _model,
+    "ModelBlessing": _blessing,
+}

@@ -1,0 +1,217 @@
+"""A rehearsal from beginning to end: the compiled job's tasks, run on this machine by the engine.
+
+The tasks run from a staged copy of the image's files, with the image's environment, in processes of their
+own; their artifacts are kept under `output/rehearsal/`.
+"""
+
+import functools
+import os
+import shutil
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from slipway.pipeline.cloud.image import image_environment, on_this_machine, read_image
+from slipway.pipeline.cloud.job import TFX_DAG
+from slipway.pipeline.cloud.rehearsal.target import rehearsal_target
+from slipway.pipeline.cloud.rehearsal.tasks import EXIT_HANDLER, STATUS_FILE
+from slipway.pipeline.engine.processes.client import Server
+from slipway.pipeline.engine.processes.linux import default_jobs, end_leftovers
+from slipway.pipeline.engine.processes.temporary import remove_left, temporary_folder
+from slipway.pipeline.engine.processes.warm import KERAS_VARIABLES
+from slipway.pipeline.engine.run_end import INTERRUPTED, is_refused, way_on
+from slipway.pipeline.engine.scheduler import Engine
+from slipway.pipeline.errors import PipelineError
+from slipway.pipeline.fingerprint.parts import Fingerprint
+from slipway.pipeline.plan.decide import Decision
+from slipway.pipeline.plan.request import Request
+from slipway.pipeline.runs.graph import Graph
+from slipway.pipeline.runs.history import History
+from slipway.pipeline.runs.lock import locked
+from slipway.pipeline.runs.outcome import complete_outcome, exit_code
+from slipway.pipeline.runs.record import NodeRecord, RunRecord, write_json
+from slipway.pipeline.runs.target import Asked, ImageModuleRun, ImageRun, Order
+from slipway.pipeline.screen.display import RunDisplay
+
+# What a container gets from the service and not from its image: who it is, and how it reaches the world.
+_FROM_OUTSIDE = (
+    "GOOGLE_",
+    "CLOUDSDK_",
+    "NO_GCE_CHECK",
+    "STORAGE_EMULATOR_HOST",
+    "CURL_CA_BUNDLE",
+    "SSL_CERT_",
+    "TMPDIR",
+)
+_STAGED = "image"
+_PROXIES = ("http_proxy", "https_proxy", "no_proxy")
+
+
+def rehearsal_folder(output: Path) -> Path:
+    """Where rehearsals are kept: a folder beside the local runs, with runs of its own."""
+    return output / "rehearsal"
+
+
+def rehearse(
+    request: Request, *, display: RunDisplay, again: str, jobs: int | None = None, root: str | None = None
+) -> RunRecord:
+    """Runs the compiled job of a workload or another pipeline, task by task, as the service would.
+
+    Args:
+        request: what to run; `request.output` is the folder of the local runs.
+        display: gets told.
+        again: the command that rehearses once more, for hints.
+        jobs: tasks at once, >= 1; None: from the machine.
+        root: folder for the artifacts, on gs:// or here; None: among the rehearsals.
+
+    Returns:
+        The finished record, as of a local run.
+
+    Raises:
+        UsageError: the workload cannot run in containers; the message says why.
+    """
+    began = time.monotonic()
+    output = rehearsal_folder(request.output)
+    history = History(output)
+    image = read_image()
+    staged = output / _STAGED
+    target = rehearsal_target(request, image, output=output, staged=staged, root=root)
+    run_id = history.new_run_id()
+    with locked(output, run_id=run_id):
+        end_leftovers(output / "runs")
+        remove_left(output / "runs")
+        record = history.new_run(
+            request.workload, Asked(target=target, output=output, again=again), run_id=run_id
+        )
+        record.overrides = dict(request.overrides)
+        history.save(record)
+        display.begins(record)
+        try:
+            # In one place, not in the run's folder: its path is in parameters, which the cache compares.
+            shutil.rmtree(staged, ignore_errors=True)
+            image.stage(staged)
+            interrupted = _run(target, history, record, display, jobs or default_jobs())
+        except KeyboardInterrupt:
+            interrupted = True
+        except PipelineError as error:
+            if is_refused(error):
+                history.discard(record)
+            else:
+                record.state, record.exit_code = "failed", error.exit_code
+                record.wall_s = round(time.monotonic() - began, 3)
+                history.save(record)
+                error.hint = way_on(record, error)
+            raise
+        complete_outcome(record)
+        record.exit_code = INTERRUPTED if interrupted else exit_code(record)
+        states = {0: "complete", 1: "failed", 3: "stopped", INTERRUPTED: "interrupted"}
+        record.state = states[record.exit_code]  # type: ignore[assignment]
+        record.wall_s = round(time.monotonic() - began, 3)
+        history.save(record)
+    return record
+
+
+def _run(
+    target: ImageRun | ImageModuleRun, history: History, record: RunRecord, display: RunDisplay, jobs: int
+) -> bool:
+    """Compiles and runs; True when the user interrupted."""
+    folder = history.folder(record.run_id)
+    staged = history.output / _STAGED
+    is_ours = isinstance(target, ImageRun)
+    own = () if is_ours else tuple(KERAS_VARIABLES)
+    environment = container_environment(os.environ, staged=staged, own=own)
+    with (
+        temporary_folder(folder) as temporary,
+        Server(
+            folder,
+            temporary=temporary,
+            module="slipway.pipeline.cloud.rehearsal.task_server",
+            folder=staged,
+            environment=environment,
+            is_ours=is_ours,
+        ) as server,
+    ):
+        tick = functools.partial(display.waiting, record, "importing TFX")
+        graph = server.compile(Order(target=target, run_id=record.run_id, folder=folder), tick=tick)
+
+        def engine(part: Graph, part_record: RunRecord) -> Engine:
+            return Engine(
+                record=part_record,
+                graph=part,
+                decisions={i: Decision(i, "run", "") for i in part.ids},
+                prints=_prints(part, record),
+                server=server,
+                history=history,
+                display=display,
+                jobs=jobs,
+            )
+
+        tasks = Graph(graph.name, tuple(node for node in graph.nodes if node.type != EXIT_HANDLER))
+        record.nodes = _records(tasks)
+        history.save(record)
+        display.planned(record, {})
+        main = engine(tasks, record)
+        main.run()
+        # As the service does: when all has ended, however it did.
+        handlers = [replace(node, upstream=()) for node in graph.nodes if node.type == EXIT_HANDLER]
+        if handlers and not main.interrupted:
+            last = Graph(graph.name, tuple(handlers))
+            write_json(folder / STATUS_FILE, final_status(record))
+            part = replace(record, nodes=_records(last))
+            engine(last, part).run()
+            record.nodes += part.nodes
+        return main.interrupted
+
+
+def _records(graph: Graph) -> list[NodeRecord]:
+    return [NodeRecord(id=node.id, type=node.type) for node in graph.nodes]
+
+
+def final_status(record: RunRecord) -> dict[str, Any]:
+    """The PipelineTaskFinalStatus that an exit handler gets, as the service writes it.
+
+    Source: `PipelineTaskFinalStatus` in kfp's pipeline_spec.proto.
+    """
+    failed = next((node for node in record.nodes if node.state == "failed"), None)
+    status: dict[str, Any] = {
+        "state": "FAILED" if failed else "SUCCEEDED",
+        "pipelineJobResourceName": f"projects/rehearsal/locations/here/pipelineJobs/{record.run_id}",
+        "pipelineTaskName": TFX_DAG,
+    }
+    if failed is not None:
+        # 13 is google.rpc.Code.INTERNAL.
+        status["error"] = {"code": 13, "message": f"{failed.id}: {failed.failure['message']}"}
+    return status
+
+
+def container_environment(
+    here: Mapping[str, str], *, staged: Path, own: Collection[str] = ()
+) -> dict[str, str]:
+    """The variables of a container: those of the image, and of this machine only how the world is reached.
+
+    Args:
+        here: this machine's.
+        staged: where the image's files are.
+        own: variables that count as they are here, where they are set: the image of a pipeline of the user's
+            own is his, too.
+    """
+    from_outside = {
+        name: value
+        for name, value in here.items()
+        if name.startswith(_FROM_OUTSIDE) or name.lower() in _PROXIES
+    }
+    # The image's HOME is empty; the service gives an account in another way.
+    from_outside.setdefault("CLOUDSDK_CONFIG", str(Path.home() / ".config" / "gcloud"))
+    image = image_environment()
+    return (
+        from_outside
+        | {name: on_this_machine(value, staged=staged) for name, value in image.items()}
+        | {name: here[name] for name in own if name in here}
+    )
+
+
+def _prints(graph: Graph, record: RunRecord) -> dict[str, Fingerprint]:
+    """The engine's names for results; a rehearsal keeps the cache of the service instead."""
+    return {i: Fingerprint({"param:rehearsal": f"{record.run_id} {i}"}) for i in graph.ids}

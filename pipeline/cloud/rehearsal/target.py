@@ -1,0 +1,73 @@
+"""What a rehearsal compiles: a workload, or any TFX pipeline, with places on this machine. Pure."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from slipway.pipeline.cloud.image import Image
+from slipway.pipeline.cloud.target import Target
+from slipway.pipeline.config import BeamConfig
+from slipway.pipeline.plan.request import Request
+from slipway.pipeline.runs.target import ImageModuleRun, ImageRun, ModuleRun
+from slipway.pipeline.wiring.tpu_slices import tpu_slice
+
+WITHOUT_IMAGE = "slipway:rehearsed"
+"""Stands for the image where the workload names none: a rehearsal needs its files only."""
+
+
+def rehearsal_target(
+    request: Request, image: Image, *, output: Path, staged: Path, root: str | None
+) -> ImageRun | ImageModuleRun:
+    """What the task server compiles.
+
+    Args:
+        request: a workload, or another pipeline.
+        image: what the image holds.
+        output: the folder of rehearsals.
+        staged: where the image's files are.
+        root: folder for the artifacts, on gs:// or here; None: in `output`.
+
+    Raises:
+        ConfigError: the workload cannot run in containers.
+    """
+    name = request.workload.replace(":", ".")
+    root = (root or str(output / "artifacts" / name)).rstrip("/")
+    if isinstance(request.target, ModuleRun):
+        # What lies in the project is found only as far as it is in the image.
+        is_ours = Path(request.target.folder) == image.root
+        return ImageModuleRun(
+            pipeline=request.target.pipeline,
+            folder=str(staged) if is_ours else request.target.folder,
+            output=output,
+            parameters=request.parameters,
+            image=WITHOUT_IMAGE,
+            root=root,
+            serving=str(output / "serving" / name),
+            beam_args=request.beam_args,
+        )
+    config = request.workload_run.settings
+    target = Target.at(
+        request,
+        image,
+        name=config.cloud.image or WITHOUT_IMAGE,
+        root=root,
+        destination=str(output / "serving" / name),
+    )
+    return _trained_here(_with_beam_here(target), image).image_run
+
+
+def _with_beam_here(target: Target) -> Target:
+    """Beam's steps inside the tasks' processes: no other engine is sure to see this machine's disk."""
+    return replace(target, config=target.config.model_copy(update={"beam": BeamConfig()}))
+
+
+def _trained_here(target: Target, image: Image) -> Target:
+    """A training that is for TPUs, on what this machine has; what no TPU takes is refused all the same."""
+    train = target.config.train
+    if train.device != "tpu":
+        return target
+    tpu_slice(train.tpu, backend=train.backend)
+    interpreter = train.interpreter
+    if interpreter is not None and "/" in interpreter:
+        interpreter = str(image.root / interpreter)
+    train = train.model_copy(update={"device": "auto", "interpreter": interpreter})
+    return replace(target, config=target.config.model_copy(update={"train": train}))

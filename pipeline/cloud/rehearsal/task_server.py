@@ -1,0 +1,79 @@
+"""The process that imports TFX once and forks one child per task of a rehearsal.
+
+It is started as the engine's fork server is, but from the staged copy of the image's files and with the
+image's environment: what is not in the image is not found.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from slipway.components.kept_state import STATE_VARIABLE
+from slipway.components.left_behind import LEFT_VARIABLE
+from slipway.components.pusher.provenance import RUN_VARIABLE
+from slipway.pipeline.engine.processes import fork_server
+from slipway.pipeline.engine.processes.fork_server import ForkServer
+from slipway.pipeline.engine.processes.node_process import NodeProcess
+from slipway.pipeline.runs.target import ImageModuleRun, ImageRun, Order
+
+
+class TaskProcess(NodeProcess):
+    """The process of one task."""
+
+    def launch(self, compiled: Any) -> dict[str, Any]:
+        """Runs the task as its container would: without the folders and the name that the engine gives."""
+        for variable in (STATE_VARIABLE, LEFT_VARIABLE, RUN_VARIABLE):
+            del os.environ[variable]
+        result: dict[str, Any] = compiled.run_task(self.node, attempt=self.attempt)
+        return result
+
+
+class TaskServer(ForkServer):
+    """Serves one rehearsal."""
+
+    node_process = TaskProcess
+
+    def load(self, order: Order) -> Any:
+        """Compiles the job, as `cloud_runner.py compile` does, and makes it one for this machine."""
+        from slipway.pipeline.cloud.compile import compile_job, compile_other
+        from slipway.pipeline.cloud.image import on_this_machine
+        from slipway.pipeline.cloud.job import to_text
+        from slipway.pipeline.cloud.rehearsal.execution import check_wiring
+        from slipway.pipeline.cloud.rehearsal.rehearsable import check_containers
+        from slipway.pipeline.cloud.rehearsal.remote_files import TfxFiles
+        from slipway.pipeline.cloud.rehearsal.tasks import Rehearsed
+        from slipway.pipeline.cloud.target import Target
+        from slipway.pipeline.engine.processes.listeners import bind_to_loopback
+        from slipway.pipeline.engine.tfx.beam_answers import keep_beams_answers
+        from slipway.pipeline.errors import UsageError
+        from slipway.pipeline.wiring.beam_options import run_in_process_by_default
+
+        target = order.target
+        if isinstance(target, ImageModuleRun):
+            job = compile_other(target)
+        elif isinstance(target, ImageRun):
+            job = compile_job(Target.of_run(target))
+        else:
+            raise UsageError(f"{type(target).__name__} is no target of a rehearsal.")
+        check_containers(job["pipelineSpec"], image=target.image)
+        text = to_text(job)
+        (order.folder / "job.json").write_text(text, encoding="utf-8")
+        job = json.loads(on_this_machine(text, staged=Path.cwd()))
+        if wrong := list(check_wiring(job["pipelineSpec"])):
+            raise UsageError(f"the service would refuse the job: {'; '.join(wrong)}")
+        keep_beams_answers()
+        bind_to_loopback()
+        run_in_process_by_default()
+        return Rehearsed(job=job, run_id=order.run_id, runs=order.folder.parent, files=TfxFiles())
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Entry point: `python -m slipway.pipeline.cloud.rehearsal.task_server FD PARENT_PID`."""
+    fork_server.main(arguments, TaskServer)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,288 @@
+"""A compiled job as the engine runs it here: a graph, and each task by the command of its container.
+
+Runs in the task server (task_server.py), from a staged copy of what the image holds; a task runs in a process
+that was forked for it.
+"""
+
+import json
+import runpy
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from slipway.components.errors import ComponentError
+from slipway.pipeline.cloud.job import TFX_DAG, component_of, executor_of, is_exit_handler, tasks_of, title_of
+from slipway.pipeline.cloud.rehearsal.condition import holds
+from slipway.pipeline.cloud.rehearsal.done_tasks import DoneTasks, cache_key
+from slipway.pipeline.cloud.rehearsal.execution import Artifact, command_of, executor_input, filled, fold
+from slipway.pipeline.runs.graph import Graph, Node
+
+_EXECUTOR_FLAG = "--executor_class_path"
+_TIMEOUT = "timeout"
+_RESOLVER = "Resolver"
+
+EXIT_HANDLER = "ExitHandler"
+"""The type of a node that runs when the others have ended."""
+STATUS_FILE = "status.json"
+"""In the run's folder: what became of the tasks, for exit handlers."""
+
+
+class Files(Protocol):
+    """Files by address; see `remote_files.TfxFiles`."""
+
+    def read(self, address: str) -> str | None:
+        """The text of a file; None where there is none."""
+
+    def fetch(self, address: str, folder: Path) -> None:
+        """Copies the folder at an address; nothing where there is none."""
+
+
+@dataclass(frozen=True)
+class Rehearsed:
+    """A job to rehearse.
+
+    Attributes:
+        job: compiled, with the paths of this machine.
+        run_id: of the rehearsal.
+        runs: the folder of all rehearsals.
+        files: where artifacts lie elsewhere.
+    """
+
+    job: Mapping[str, Any]
+    run_id: str
+    runs: Path
+    files: Files
+
+    @property
+    def spec(self) -> Mapping[str, Any]:
+        """The pipeline."""
+        found: Mapping[str, Any] = self.job["pipelineSpec"]
+        return found
+
+    @property
+    def graph(self) -> Graph:
+        """The tasks in topological order, with retries and time limits as the job says."""
+        tasks = tasks_of(self.spec)
+        ordered: list[str] = []
+        while len(ordered) < len(tasks):
+            ready = [name for name in tasks if name not in ordered and self._upstream(name) <= set(ordered)]
+            if not ready:
+                left = sorted(tasks.keys() - set(ordered))
+                raise ComponentError(f"these tasks wait for each other, or for none: {', '.join(left)}")
+            ordered += sorted(ready)
+        return Graph(self.spec["pipelineInfo"]["name"], tuple(map(self._node, ordered)))
+
+    def _upstream(self, name: str) -> set[str]:
+        tasks = tasks_of(self.spec)
+        if is_exit_handler(tasks[name]):
+            return {other for other, task in tasks.items() if not is_exit_handler(task)}
+        return set(tasks[name].get("dependentTasks", ()))
+
+    def _node(self, name: str) -> Node:
+        task, executor = tasks_of(self.spec)[name], executor_of(self.spec, name)
+        made = component_of(self.spec, name).get("outputDefinitions", {}).get("artifacts", {})
+        policy = task.get("retryPolicy", {})
+        command = executor.get("container", {}).get("command", ())
+        limit = next((word for word in command[1:] if not word.startswith("-")), None)
+        return Node(
+            id=name,
+            type=_RESOLVER if "resolver" in executor else EXIT_HANDLER if is_exit_handler(task) else name,
+            upstream=tuple(sorted(self._upstream(name))),
+            is_resolver="resolver" in executor,
+            outputs={key: title_of(entry["artifactType"]) for key, entry in made.items()},
+            retries=int(policy.get("maxRetryCount", 0)),
+            backoff_s=float(str(policy.get("backoffDuration", "1s")).removesuffix("s")),
+            timeout_s=float(limit) if command[:1] == [_TIMEOUT] and limit else None,
+        )
+
+    def executor_modules(self) -> list[str]:
+        """The modules that the tasks' executors and commands live in."""
+        return list(dict.fromkeys(self._modules()))
+
+    def _modules(self) -> Iterator[str]:
+        for name in self.graph.ids:
+            container = executor_of(self.spec, name).get("container", {})
+            for part in (container.get("lifecycle", {}).get("preCacheCheck", {}), container):
+                words = [*part.get("command", ()), *part.get("args", ())]
+                if "-m" in words:
+                    yield words[words.index("-m") + 1]
+                if _EXECUTOR_FLAG in words:
+                    yield words[words.index(_EXECUTOR_FLAG) + 1].rpartition(".")[0]
+
+    def run_task(self, name: str, *, attempt: int) -> dict[str, Any]:
+        """Runs one task to its end, in this process.
+
+        Args:
+            name: the task.
+            attempt: from 1.
+
+        Returns:
+            As `slipway.pipeline.engine.tfx.launch.launch`; the state is `cached` where an equal task's
+            outputs were taken.
+
+        Raises:
+            Exception: whatever the task raised.
+        """
+        pipeline = self.spec["pipelineInfo"]["name"]
+        tasks = DoneTasks(self.runs, self.run_id, pipeline)
+        done = tasks.of_this_run()
+        if is_exit_handler(tasks_of(self.spec)[name]):
+            status = (self.runs / self.run_id / STATUS_FILE).read_text(encoding="utf-8")
+            done[TFX_DAG] = {"status": json.loads(status)}
+        given = executor_input(
+            self.spec,
+            name,
+            done=done,
+            parameters=self.job["runtimeConfig"].get("parameterValues", {}),
+            folder=f"{self.job['runtimeConfig']['gcsOutputDirectory']}/{self.run_id}/{name}_{attempt}",
+        )
+        condition = tasks_of(self.spec)[name].get("triggerPolicy", {}).get("condition")
+        inputs = {key: entry["artifacts"] for key, entry in given["inputs"]["artifacts"].items()}
+        if condition and not holds(condition, inputs):
+            return {"state": "skipped", "execution_id": None, "outputs": {}}
+        executor = executor_of(self.spec, name)
+        if "resolver" in executor:
+            return self._resolve(name, executor["resolver"], given, tasks)
+        if "importer" in executor:
+            return self._import(name, executor["importer"], given, tasks)
+        return self._execute(name, executor["container"], given, tasks)
+
+    def _resolve(
+        self, name: str, resolver: Mapping[str, Any], given: dict[str, Any], tasks: DoneTasks
+    ) -> dict[str, Any]:
+        found = {}
+        for key, query in resolver["outputArtifactQueries"].items():
+            inputs = given["inputs"]["artifacts"].values()
+            # A query by what another one found, which found nothing, finds nothing.
+            is_open = all(entry["artifacts"] for entry in inputs)
+            found[key] = tasks.find(filled(query["filter"], given)) if is_open else []
+        tasks.keep(name, artifacts=found, parameters={}, key="")
+        return self._result(name, found, is_new=any(found.values()))
+
+    def _import(
+        self, name: str, importer: Mapping[str, Any], given: dict[str, Any], tasks: DoneTasks
+    ) -> dict[str, Any]:
+        address = importer["artifactUri"]
+        uri = address.get("constant") or given["inputs"]["parameterValues"][address["runtimeParameter"]]
+        made = {key: entry["artifacts"] for key, entry in given["outputs"]["artifacts"].items()}
+        for artifacts in made.values():
+            for artifact in artifacts:
+                artifact.update(uri=uri, metadata=dict(importer.get("metadata", {})))
+        tasks.keep(name, artifacts=made, parameters={}, key=f"imported {uri}")
+        return self._result(name, made)
+
+    def _execute(
+        self, name: str, container: Mapping[str, Any], given: dict[str, Any], tasks: DoneTasks
+    ) -> dict[str, Any]:
+        output_file: str = given["outputs"]["outputFile"]
+        if not _is_remote(output_file):
+            Path(output_file).parent.mkdir(parents=True, exist_ok=True)
+        driver = container.get("lifecycle", {}).get("preCacheCheck")
+        if driver:
+            _run(command_of(driver, given))
+            fold(given, self._read(output_file))
+        key = cache_key(component_of(self.spec, name), container, given)
+        may_be_cached = tasks_of(self.spec)[name].get("cachingOptions", {}).get("enableCache", False)
+        if may_be_cached and (earlier := tasks.cached(name, key)):
+            artifacts, parameters = earlier["artifacts"], earlier["parameters"]
+            tasks.keep(name, artifacts=artifacts, parameters=parameters, key="")
+            return {**self._result(name, artifacts), "state": "cached", "why": "an equal task ran before"}
+        _run(command_of(container, given))
+        output = self._read(output_file)
+        fold(given, output)
+        made = {key: entry["artifacts"] for key, entry in given["outputs"]["artifacts"].items()}
+        parameters = {
+            key: output.get("parameterValues", {})[key]
+            for key in given["outputs"]["parameters"]
+            if key in output.get("parameterValues", {})
+        }
+        tasks.keep(name, artifacts=made, parameters=parameters, key=key)
+        return self._result(name, made)
+
+    def _result(
+        self, name: str, made: Mapping[str, list[Artifact]], *, is_new: bool = True
+    ) -> dict[str, Any]:
+        """What the engine is told; artifacts that lie elsewhere as copies here, which can be looked at."""
+        outputs = {
+            key: [
+                {
+                    "uri": self._here(artifact["uri"], f"{name}/{key}/{number}"),
+                    "type": title_of(artifact["type"]).removeprefix("tfx."),
+                    "properties": artifact["metadata"],
+                }
+                for number, artifact in enumerate(artifacts)
+            ]
+            for key, artifacts in made.items()
+        }
+        return {
+            "state": "complete",
+            "execution_id": time.time_ns() if is_new else None,
+            "outputs": outputs if is_new else {},
+        }
+
+    def _read(self, address: str) -> dict[str, Any]:
+        if _is_remote(address):
+            text = self.files.read(address)
+        else:
+            text = Path(address).read_text(encoding="utf-8") if Path(address).exists() else None
+        document: dict[str, Any] = json.loads(text or "{}")
+        return document
+
+    def _here(self, uri: str, place: str) -> str:
+        if not _is_remote(uri):
+            return uri
+        copy = self.runs / self.run_id / "artifacts" / place
+        self.files.fetch(uri, copy)
+        return str(copy)
+
+
+def _run(words: list[str]) -> None:
+    """Runs a command. A Python module runs in this process, which has imported TFX: `python -m` as it is.
+
+    Raises:
+        ComponentError: another command ended with an error.
+        Exception: whatever the module raised.
+    """
+    if words[0] == _TIMEOUT:  # the engine watches the time
+        words = words[next(i for i, word in enumerate(words) if i and not word.startswith("-")) + 1 :]
+    if words[:2] != ["python", "-m"]:
+        code = subprocess.run(words, check=False).returncode
+        if code:
+            raise ComponentError(f"{words[0]} ended with code {code}")
+        return
+    sys.argv = words[2:]
+    try:
+        runpy.run_module(words[2], run_name="__main__", alter_sys=True)
+    except ImportError as error:
+        if missing := _missing_module(error):
+            raise ComponentError(
+                missing,
+                hint="put it below workloads/ or components/; .dockerignore says what is in the image",
+            ) from error
+        raise
+    except SystemExit as end:
+        if isinstance(end.__cause__, Exception):
+            raise end.__cause__ from None
+        if end.code:
+            raise ComponentError(f"python -m {words[2]} ended with code {end.code}") from end
+
+
+def _missing_module(error: BaseException | None) -> str:
+    """The module that was not found, and what asks for it: TFX names the latter only."""
+    while error is not None:
+        if isinstance(error, ModuleNotFoundError) and error.name:
+            frames = [Path(frame.filename) for frame in traceback.extract_tb(error.__traceback__)]
+            ours = [path.relative_to(Path.cwd()) for path in frames if path.is_relative_to(Path.cwd())]
+            place = f", which {ours[-1]} imports," if ours else ""
+            return f"the module {error.name}{place} is not in the image"
+        error = error.__cause__ or error.__context__
+    return ""
+
+
+def _is_remote(uri: str) -> bool:
+    return "://" in uri

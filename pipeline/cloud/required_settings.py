@@ -1,0 +1,111 @@
+"""The settings that a cloud run cannot do without, asked for all at once. Pure."""
+
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from slipway.pipeline.config import WorkloadConfig
+from slipway.pipeline.config.cloud_services import VertexConfig
+from slipway.pipeline.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class RequiredSetting:
+    """A key that must be set.
+
+    Attributes:
+        key: its dotted path in the workload file.
+        value: what it is set to; None: it is missing.
+        what: what belongs there, in words.
+        example: a value; what stands in capitals is the user's.
+    """
+
+    key: str
+    value: object
+    what: str
+    example: str
+
+
+def needed_to_run(config: WorkloadConfig) -> list[RequiredSetting]:
+    """What a job needs whoever runs it."""
+    cloud = config.cloud
+    return [
+        RequiredSetting(
+            "cloud.image",
+            cloud.image,
+            "the name under which you pushed what `make image` built",
+            "REGION-docker.pkg.dev/PROJECT/slipway/slipway:1.0",
+        ),
+        RequiredSetting(
+            "cloud.root", cloud.root, "gs://BUCKET/PATH for the artifacts", "gs://BUCKET/pipelines"
+        ),
+        RequiredSetting(
+            "push.destination",
+            config.push.destination,
+            "gs://BUCKET/PATH for the served models",
+            f"gs://BUCKET/serving/{config.name}",
+        ),
+    ]
+
+
+def needed_by_vertex(vertex: VertexConfig) -> list[RequiredSetting]:
+    """What Vertex AI needs, for a pipeline or for a training job of its own."""
+    return [
+        RequiredSetting(
+            "cloud.vertex.project", vertex.project, "the id of your Google Cloud project", "PROJECT"
+        ),
+        RequiredSetting(
+            "cloud.vertex.region", vertex.region, "where the pipeline runs, as europe-west4", "europe-west4"
+        ),
+    ]
+
+
+def needed_by_service(config: WorkloadConfig) -> list[RequiredSetting]:
+    """What the service that `cloud.service` names needs beside the job."""
+    if config.cloud.service == "vertex":
+        return needed_by_vertex(config.cloud.vertex)
+    what = (
+        "the address of its API; http://localhost:8080 behind "
+        "`kubectl port-forward -n kubeflow svc/ml-pipeline-ui 8080:80`"
+    )
+    return [RequiredSetting("cloud.kubeflow.host", config.cloud.kubeflow.host, what, "http://localhost:8080")]
+
+
+def require(needed: Iterable[RequiredSetting], *, who: str, wrong: Sequence[ConfigError] = ()) -> None:
+    """Refuses where a setting is missing, or another one is wrong: all of them in one error.
+
+    Args:
+        needed: the settings.
+        who: needs them, in words.
+        wrong: what else was found.
+
+    Raises:
+        ConfigError: names each key, with a piece of a workload file that sets those that are missing.
+    """
+    missing = [each for each in needed if each.value is None]
+    lines = [f"{each.key} is not set, and {who} needs it: {each.what}" for each in missing]
+    if not missing and len(wrong) == 1:
+        raise wrong[0]
+    lines += [f"{error.message}; {error.hint}" if error.hint else error.message for error in wrong]
+    if lines:
+        message = lines[0] if len(lines) == 1 else "\n".join([f"{len(lines)} problems", *lines])
+        raise ConfigError(message, hint=_as_profile(missing) if missing else "")
+
+
+def _as_profile(missing: Sequence[RequiredSetting]) -> str:
+    profile: dict[str, Any] = {}
+    for each in missing:
+        *sections, key = each.key.split(".")
+        place = profile
+        for section in sections:
+            place = place.setdefault(section, {})
+        place[key] = each.example
+    text = textwrap.indent(yaml.safe_dump({"prod": profile}, sort_keys=False, width=1000), "  ")
+    where = (
+        "put below profiles: in the workload file (in place of a `prod: {}` there, its keys into any other "
+        "prod:), with your own values, and run with --profile prod"
+    )
+    return f"{where}:\n{text.rstrip()}"

@@ -1,0 +1,362 @@
+"""Kubeflow Pipelines, through the generated client of its API. Thin; imports it when first used.
+
+That client comes with kfp. kfp.Client itself prints, writes to the user's home and has no time limits.
+"""
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any
+
+from slipway.pipeline.cloud.job import Job
+from slipway.pipeline.cloud.required_settings import needed_by_service, require
+from slipway.pipeline.cloud.services import refusal
+from slipway.pipeline.cloud.services.google import check_images
+from slipway.pipeline.cloud.services.kubeflow_job import fill_macros, kubeflow_cron, kubeflow_job
+from slipway.pipeline.cloud.services.service import JobPhase, JobState, Schedule, Submitted, TaskState
+from slipway.pipeline.config import WorkloadConfig
+from slipway.pipeline.config.cloud_services import ScheduleConfig
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.runs.record import NodeState
+
+# To connect, and for the answer: a single number counts for this client only where it is an int.
+_TIMEOUT_S = (30.0, 30.0)
+_TRIES = 4
+_WAIT_S = 0.5  # before the second try; doubles
+_PAGE = 100
+_PHASES: dict[str, JobPhase] = {
+    "PENDING": "waiting",
+    "SUCCEEDED": "complete",
+    "SKIPPED": "complete",
+    "FAILED": "failed",
+    "CANCELED": "cancelled",
+}
+_TASK_STATES: dict[str, NodeState] = {
+    "RUNNING": "running",
+    "CANCELING": "running",
+    "SUCCEEDED": "complete",
+    "SKIPPED": "cached",
+    "FAILED": "failed",
+    "CANCELED": "failed",
+}
+
+
+class Kubeflow:
+    """One installation of Kubeflow Pipelines.
+
+    Args:
+        config: the workload, with its `cloud.kubeflow`.
+
+    Raises:
+        ConfigError: its address is not set.
+    """
+
+    title = "Kubeflow Pipelines"
+
+    def __init__(self, config: WorkloadConfig) -> None:
+        self._config = config
+        self._settings = config.cloud.kubeflow
+        require(needed_by_service(config), who="Kubeflow Pipelines")
+        self._host = str(self._settings.host).rstrip("/")
+
+    def check(self, *, root: str, images: Mapping[str, str]) -> Iterator[str]:
+        """Looks for the images; the cluster's own accounts reach the artifacts, not we. See `Service`."""
+        yield f"not checked: whether the cluster may write to {root}"
+        yield from check_images(images, credentials=None)
+
+    def request(self, job: Job, *, when: ScheduleConfig | None = None) -> Job:
+        """A compiled job without what Kubeflow cannot carry out; see `Service`."""
+        return kubeflow_job(job, self._config, when=when)
+
+    def submit(self, job: Job, *, run_id: str) -> Submitted:
+        """Starts a run; see `Service`."""
+        body = self._api.V2beta1Run(display_name=run_id, **self._body(job))
+        runs = self._runs
+        made = self._made_once(
+            "starting the run",
+            lambda: runs.run_service_create_run(run=body, _request_timeout=_TIMEOUT_S),
+            lambda: self._named(runs.run_service_list_runs, "runs", run_id),
+        )
+        return Submitted(made.run_id, self.link(made.run_id))
+
+    def find(self, run_id: str) -> tuple[Submitted, JobState] | None:
+        """Looks for a run by its name, which need not be its only one; see `Service`."""
+        with self._in_words(f"looking for the run {run_id}"):
+            found = self._named(self._runs.run_service_list_runs, "runs", run_id)
+        return (Submitted(found.run_id, self.link(found.run_id)), _state(found)) if found else None
+
+    def link(self, name: str) -> str:
+        """The page of a run; see `Service`."""
+        return f"{self._host}/#/runs/details/{name}"
+
+    def job(self, name: str) -> Job:
+        """What a run carries out; see `Service`."""
+        with self._in_words(f"looking for the run {name}"):
+            found = self._runs.run_service_get_run(name, _request_timeout=_TIMEOUT_S)
+        return {"pipelineSpec": found.pipeline_spec.get("pipeline_spec", found.pipeline_spec)}
+
+    def cancel(self, name: str) -> None:
+        """Has a run end; see `Service`."""
+        with self._in_words(f"cancelling the run {name}"):
+            self._runs.run_service_terminate_run(name, _request_timeout=_TIMEOUT_S)
+
+    def state(self, name: str) -> JobState:
+        """How far a run is; see `Service`."""
+        with self._in_words(f"looking at the run {name}"):
+            found = self._runs.run_service_get_run(name, _request_timeout=_TIMEOUT_S)
+        return _state(found)
+
+    def create_schedule(self, job: Job, *, name: str, when: ScheduleConfig) -> Schedule:
+        """Makes a recurring run; see `Service`."""
+        api = self._api
+        cron = api.V2beta1CronSchedule(
+            cron=kubeflow_cron(when), start_time=_utc(when.starts_at), end_time=_utc(when.ends_at)
+        )
+        body = api.V2beta1RecurringRun(
+            display_name=name,
+            mode=api.RecurringRunMode.ENABLE,
+            max_concurrency=str(when.max_concurrent_runs),
+            no_catchup=not when.catch_up,
+            trigger=api.V2beta1Trigger(cron_schedule=cron),
+            **self._body(job),
+        )
+        kept = self._recurring
+        made = self._made_once(
+            "making the schedule",
+            lambda: kept.recurring_run_service_create_recurring_run(body, _request_timeout=_TIMEOUT_S),
+            lambda: self._named(kept.recurring_run_service_list_recurring_runs, "recurring_runs", name),
+        )
+        return self._schedule(made)
+
+    def schedules(self) -> Sequence[Schedule]:
+        """All recurring runs; see `Service`."""
+        found: list[Schedule] = []
+        token = ""
+        with self._in_words("listing the schedules"):
+            while True:
+                page = self._recurring.recurring_run_service_list_recurring_runs(
+                    page_token=token,
+                    page_size=_PAGE,
+                    sort_by="created_at desc",
+                    _request_timeout=_TIMEOUT_S,
+                    **self._namespace,
+                )
+                found += [self._schedule(each) for each in page.recurring_runs or ()]
+                token = page.next_page_token or ""
+                if not token:
+                    return found
+
+    def pause(self, schedule: Schedule) -> None:
+        """See `Service`."""
+        with self._in_words(f"pausing {schedule.name}"):
+            self._recurring.recurring_run_service_disable_recurring_run(
+                schedule.id, _request_timeout=_TIMEOUT_S
+            )
+
+    def resume(self, schedule: Schedule, *, catch_up: bool) -> None:
+        """See `Service`.
+
+        Raises:
+            UsageError: the schedule was made to deal with missed runs otherwise, which cannot be changed.
+        """
+        if self._get(schedule).no_catchup is catch_up:
+            raise UsageError(
+                f"{schedule.name} was made with catch_up {str(not catch_up).lower()}, which stays",
+                hint="schedule delete, then schedule create with the other cloud.schedule.catch_up",
+            )
+        with self._in_words(f"resuming {schedule.name}"):
+            self._recurring.recurring_run_service_enable_recurring_run(
+                schedule.id, _request_timeout=_TIMEOUT_S
+            )
+
+    def delete(self, schedule: Schedule) -> None:
+        """See `Service`."""
+        with self._in_words(f"deleting {schedule.name}"):
+            self._recurring.recurring_run_service_delete_recurring_run(
+                schedule.id, _request_timeout=_TIMEOUT_S
+            )
+
+    def scheduled_job(self, schedule: Schedule, *, at: datetime) -> Job:
+        """The job that a recurring run starts; see `Service`."""
+        found = self._get(schedule)
+        spec = found.pipeline_spec
+        settings = found.runtime_config
+        values = fill_macros(settings.parameters or {}, at)
+        return {
+            "pipelineSpec": spec.get("pipeline_spec", spec),
+            "runtimeConfig": {"gcsOutputDirectory": settings.pipeline_root, "parameterValues": values},
+        }
+
+    def _get(self, schedule: Schedule) -> Any:
+        with self._in_words(f"reading {schedule.name}"):
+            return self._recurring.recurring_run_service_get_recurring_run(
+                schedule.id, _request_timeout=_TIMEOUT_S
+            )
+
+    def _body(self, job: Job) -> dict[str, Any]:
+        """What a run and a recurring run are asked for with."""
+        runtime = job["runtimeConfig"]
+        return {
+            "experiment_id": self._experiment_id,
+            "pipeline_spec": job["pipelineSpec"],
+            "runtime_config": self._api.V2beta1RuntimeConfig(
+                pipeline_root=runtime["gcsOutputDirectory"], parameters=runtime["parameterValues"]
+            ),
+            "service_account": self._settings.service_account,
+        }
+
+    @cached_property
+    def _experiment_id(self) -> str:
+        experiments = self._api.ExperimentServiceApi(self._client)
+        name = self._settings.experiment
+        asked = self._api.V2beta1Experiment(display_name=name, namespace=self._settings.namespace)
+
+        def find() -> Any:
+            return self._named(experiments.experiment_service_list_experiments, "experiments", name)
+
+        with self._in_words(f"looking for the experiment {name}"):
+            found = find()
+        return str(
+            (
+                found
+                or self._made_once(
+                    f"making the experiment {name}",
+                    lambda: experiments.experiment_service_create_experiment(
+                        asked, _request_timeout=_TIMEOUT_S
+                    ),
+                    find,
+                )
+            ).experiment_id
+        )
+
+    def _named(self, list_some: Callable[..., Any], key: str, name: str) -> Any:
+        """The latest of what the service lists by that display name; None where there is none."""
+        predicate = {"operation": "EQUALS", "key": "display_name", "stringValue": name}
+        page = list_some(
+            filter=json.dumps({"predicates": [predicate]}),
+            sort_by="created_at desc",
+            page_size=1,
+            _request_timeout=_TIMEOUT_S,
+            **self._namespace,
+        )
+        return next(iter(getattr(page, key) or ()), None)
+
+    def _made_once(self, doing: str, make: Callable[[], Any], find: Callable[[], Any]) -> Any:
+        """Makes something; where no answer comes, what may have been made all the same is looked for by name.
+
+        It is not asked for again then: the service may still be at it, and would make a second one.
+        """
+        from urllib3.exceptions import HTTPError
+
+        with self._in_words(doing):
+            try:
+                return make()
+            except self._api.ApiException as error:
+                if (error.status or 500) < 500:
+                    raise
+                return find() or make()
+            except HTTPError:
+                for tried in range(_TRIES):
+                    time.sleep(_WAIT_S * 2**tried)
+                    if found := find():
+                        return found
+                raise
+
+    @property
+    def _namespace(self) -> dict[str, str]:
+        return {"namespace": self._settings.namespace} if self._settings.namespace else {}
+
+    @cached_property
+    def _api(self) -> Any:
+        import kfp_server_api  # type: ignore[import-untyped]
+
+        return kfp_server_api
+
+    @cached_property
+    def _runs(self) -> Any:
+        return self._api.RunServiceApi(self._client)
+
+    @cached_property
+    def _recurring(self) -> Any:
+        return self._api.RecurringRunServiceApi(self._client)
+
+    @cached_property
+    def _client(self) -> Any:
+        from urllib3 import Retry
+
+        configuration = self._api.Configuration(host=self._host)
+        # What was never sent, or changes nothing, is asked again.
+        configuration.retries = Retry(
+            total=_TRIES,
+            backoff_factor=_WAIT_S,
+            status_forcelist=(500, 502, 503, 504),
+            allowed_methods=("GET",),
+            raise_on_status=False,
+        )
+        if self._settings.ca_file:
+            configuration.ssl_ca_cert = self._settings.ca_file
+        if token := os.environ.get(self._settings.token_env):
+            configuration.api_key["authorization"] = token
+            configuration.api_key_prefix["authorization"] = "Bearer"
+        return self._api.ApiClient(configuration)
+
+    @contextmanager
+    def _in_words(self, doing: str) -> Iterator[None]:
+        from urllib3.exceptions import HTTPError
+
+        try:
+            yield
+        except self._api.ApiException as error:
+            raise refusal.kubeflow_refusal(
+                error.status or 500, _said(error), doing=doing, token_env=self._settings.token_env
+            ) from error
+        except HTTPError as error:
+            raise refusal.unreachable(self._host, type(error).__name__, doing=doing) from error
+
+    def _schedule(self, found: Any) -> Schedule:
+        return Schedule(
+            id=found.recurring_run_id,
+            name=found.display_name,
+            state="active" if found.status == "ENABLED" else "paused",
+            cron=found.trigger.cron_schedule.cron if found.trigger and found.trigger.cron_schedule else "",
+            next_run=None,  # the API does not tell
+            link=f"{self._host}/#/recurringrun/details/{found.recurring_run_id}",
+        )
+
+
+def _said(error: Any) -> str:
+    """The service's own words."""
+    try:
+        body = json.loads(error.body)
+    except (TypeError, ValueError):
+        return str(error.reason or "")
+    return str(body.get("message") or body.get("error") or error.reason)
+
+
+def _utc(moment: datetime | None) -> datetime | None:
+    return moment.astimezone(UTC) if moment else None
+
+
+def _state(found: Any) -> JobState:
+    details = found.run_details.task_details if found.run_details else None
+    return JobState(
+        phase=_PHASES.get(found.state or "PENDING", "running"),
+        error=found.error.message if found.error else "",
+        tasks=tuple(_task(each) for each in details or ()),
+    )
+
+
+def _task(found: Any) -> TaskState:
+    state = _TASK_STATES.get(found.state or "", "waiting")
+    end = found.end_time or (datetime.now(UTC) if state == "running" else None)
+    error = found.error.message if found.error and found.error.message else "no cause was told"
+    return TaskState(
+        name=found.display_name or "",
+        state=state,
+        error=error if state == "failed" else "",
+        wall_s=max(0.0, (end - found.start_time).total_seconds()) if end and found.start_time else 0.0,
+    )

@@ -1,0 +1,147 @@
+"""What a service's refusal means, and what to do about it, in words. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from slipway.components.google_credentials import LOG_IN
+from slipway.pipeline.errors import PipelineError
+
+_APIS = {
+    "aiplatform.googleapis.com": "Vertex AI",
+    "storage.googleapis.com": "Cloud Storage",
+    "artifactregistry.googleapis.com": "Artifact Registry",
+}
+_QUOTAS = "https://console.cloud.google.com/iam-admin/quotas"
+_ACT_AS = "iam.serviceAccounts.actAs"
+# In Google's words where a person's own credentials name no project for quotas; the reason is then
+# SERVICE_DISABLED, of the project of gcloud itself.
+_NO_QUOTA_PROJECT = "requires a quota project"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A service's answer that is no success.
+
+    Attributes:
+        status: of HTTP.
+        message: the service's own.
+        reason: of `google.rpc.ErrorInfo`, as SERVICE_DISABLED; empty where there is none.
+        metadata: of the same.
+    """
+
+    status: int
+    message: str
+    reason: str = ""
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+def refusal(answer: Answer, *, doing: str, project: str) -> PipelineError:
+    """The error for a service's answer.
+
+    Args:
+        answer: what came back.
+        doing: what was asked for, e.g. "start the run".
+        project: whose resources it is about.
+    """
+    message, hint = _words(answer, project)
+    return PipelineError(f"{doing} failed: {message}", hint=hint)
+
+
+def _words(answer: Answer, project: str) -> tuple[str, str]:
+    said = _first_line(answer.message)
+    permission = answer.metadata.get("permission", "")
+    if _NO_QUOTA_PROJECT in answer.message:
+        return (
+            f"your credentials name no project whose quota counts ({said})",
+            f"gcloud auth application-default set-quota-project {project}",
+        )
+    if answer.reason == "SERVICE_DISABLED":
+        api = answer.metadata.get("service", "")
+        return (
+            f"the API of {_APIS.get(api, api)} is not enabled in the project {project}",
+            f"gcloud services enable {api} --project {project}   # takes effect after some minutes",
+        )
+    if answer.reason == "BILLING_DISABLED":
+        return f"billing is not enabled for the project {project}", "enable it in the console, then run again"
+    if answer.status == 401:
+        return f"the credentials are not accepted ({said})", LOG_IN
+    if permission == _ACT_AS or _ACT_AS in answer.message:
+        return (
+            f"you may not let tasks run as that service account ({said})",
+            "ask for the role roles/iam.serviceAccountUser on it",
+        )
+    if answer.status == 403:
+        needed = f"; the permission {permission} is missing" if permission else ""
+        return (
+            f"not allowed in the project {project}{needed} ({said})",
+            f"ask for the role roles/aiplatform.user: gcloud projects add-iam-policy-binding {project} "
+            "--member user:YOU --role roles/aiplatform.user",
+        )
+    if answer.status == 404:
+        return f"not found ({said})", "check cloud.vertex.project and cloud.vertex.region"
+    if answer.status == 429:
+        return f"a quota is used up ({said})", f"wait, or ask for more: {_QUOTAS}?project={project}"
+    if answer.status >= 500:
+        return f"the service has a fault of its own, {answer.status} ({said})", "run the command again later"
+    return said, ""
+
+
+def kubeflow_refusal(status: int, said: str, *, doing: str, token_env: str) -> PipelineError:
+    """The error for an answer of Kubeflow Pipelines that is no success.
+
+    Args:
+        status: of HTTP.
+        said: by the service.
+        doing: what was asked for.
+        token_env: the environment variable with the token.
+    """
+    said = _first_line(said)
+    if status == 401:
+        message, hint = f"no valid token ({said})", f"set {token_env} to a token of the installation"
+    elif status == 403:
+        message, hint = f"not allowed ({said})", "check cloud.kubeflow.namespace, and that you belong to it"
+    elif status == 404:
+        message, hint = f"not found ({said})", "check cloud.kubeflow.host: it is the address of the API"
+    elif status == 429 or status >= 500:
+        message, hint = f"the service cannot answer now, {status} ({said})", "run the command again later"
+    else:
+        message, hint = said, ""
+    return PipelineError(f"{doing} failed: {message}", hint=hint)
+
+
+def stale_credentials(said: str) -> PipelineError:
+    """The error where credentials gave no token any more."""
+    return PipelineError(
+        f"the credentials for Google Cloud are no longer valid ({_first_line(said)})", hint=LOG_IN
+    )
+
+
+def unreachable(address: str, said: str, *, doing: str) -> PipelineError:
+    """The error where no answer came."""
+    return PipelineError(
+        f"{doing} failed: {address} does not answer ({_first_line(said)})",
+        hint="check the network, a proxy (https_proxy), and the address",
+    )
+
+
+def no_bucket(bucket: str, *, project: str, region: str) -> PipelineError:
+    """The error where the bucket for artifacts does not exist."""
+    return PipelineError(
+        f"cloud.root: there is no bucket gs://{bucket}",
+        hint=f"gcloud storage buckets create gs://{bucket} --project {project} --location {region} "
+        "--uniform-bucket-level-access",
+    )
+
+
+def no_image(image: str, *, build_target: str) -> PipelineError:
+    """The error where the registry knows no image of that name."""
+    how = f" TARGET={build_target}" if build_target else ""
+    return PipelineError(
+        f"{'cloud.training.image' if build_target else 'cloud.image'}: {image} is not in its registry",
+        hint=f"make image IMAGE={image}{how} && docker push {image}",
+    )
+
+
+def _first_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[0] if lines else "no reason was told"

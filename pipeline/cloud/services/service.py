@@ -1,0 +1,142 @@
+"""What a service that runs pipelines does for us, whichever it is, and what it tells. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal, Protocol
+
+from slipway.pipeline.cloud.job import Job
+from slipway.pipeline.config.cloud_services import ScheduleConfig
+from slipway.pipeline.runs.record import NodeState
+
+JobPhase = Literal["waiting", "running", "complete", "failed", "cancelled"]
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """A run that the service has accepted.
+
+    Attributes:
+        name: by which the service knows it.
+        link: where a person looks at it.
+    """
+
+    name: str
+    link: str
+
+
+@dataclass(frozen=True)
+class TaskState:
+    """One task of a run, as the service tells of it.
+
+    Attributes:
+        name: as in the job.
+        state: in the engine's words.
+        error: what the service says of a failure.
+        wall_s: seconds that it took, or takes so far; 0 where that is not told.
+        outputs: output key -> artifacts, each `{uri, type, properties}`; empty where that is not told.
+    """
+
+    name: str
+    state: NodeState
+    error: str = ""
+    wall_s: float = 0.0
+    outputs: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class JobState:
+    """A run, as the service tells of it.
+
+    Attributes:
+        phase: of the run as a whole.
+        error: what the service says of a failure.
+        tasks: those that it knows of already.
+    """
+
+    phase: JobPhase
+    error: str = ""
+    tasks: tuple[TaskState, ...] = ()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will happen."""
+        return self.phase in ("complete", "failed", "cancelled")
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A schedule, as the service keeps it.
+
+    Attributes:
+        id: by which the service knows it.
+        name: by which a person does.
+        state: `active`, `paused` or `completed`.
+        cron: as the service has it, with its time zone.
+        next_run: when it runs next; None: never, or not told.
+        link: where a person looks at it.
+    """
+
+    id: str
+    name: str
+    state: str
+    cron: str
+    next_run: datetime | None
+    link: str
+
+
+class Service(Protocol):
+    """Vertex AI Pipelines, or an installation of Kubeflow Pipelines.
+
+    Every method may raise PipelineError: the service refused, or could not be reached; the message says what
+    is missing.
+    """
+
+    title: str
+
+    def check(self, *, root: str, images: Mapping[str, str]) -> Iterable[str]:
+        """Refuses where something is missing that a run needs; returns in words what is not sure.
+
+        Args:
+            root: folder for the artifacts.
+            images: the container images, each with the target that it is built by.
+        """
+
+    def request(self, job: Job, *, when: ScheduleConfig | None = None) -> Job:
+        """A compiled job as this service takes it; with `when`, its runs take the span of their day."""
+
+    def submit(self, job: Job, *, run_id: str) -> Submitted:
+        """Starts a run; an answer that is lost on the way does not start a second one."""
+
+    def find(self, run_id: str) -> tuple[Submitted, JobState] | None:
+        """The run that was submitted with that id, and how far it is; None where there is none."""
+
+    def state(self, name: str) -> JobState:
+        """How far a run is."""
+
+    def job(self, name: str) -> Job:
+        """What a run carries out: at least its `pipelineSpec`."""
+
+    def link(self, name: str) -> str:
+        """Where a person looks at a run."""
+
+    def cancel(self, name: str) -> None:
+        """Has a run end before its time; its tasks are told to."""
+
+    def create_schedule(self, job: Job, *, name: str, when: ScheduleConfig) -> Schedule:
+        """Has a job run by the clock."""
+
+    def schedules(self) -> Sequence[Schedule]:
+        """All schedules that are there, the latest first."""
+
+    def pause(self, schedule: Schedule) -> None:
+        """Keeps a schedule from starting runs."""
+
+    def resume(self, schedule: Schedule, *, catch_up: bool) -> None:
+        """Lets a schedule start runs again; with `catch_up` also those that it missed."""
+
+    def delete(self, schedule: Schedule) -> None:
+        """Removes a schedule; its runs stay."""
+
+    def scheduled_job(self, schedule: Schedule, *, at: datetime) -> Job:
+        """The job that a schedule starts, for a run at that moment."""

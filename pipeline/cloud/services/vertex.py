@@ -1,0 +1,272 @@
+"""Vertex AI Pipelines, through Google's own clients of its API. Thin; imports them when first used.
+
+These are the generated clients of google-cloud-aiplatform, not its `PipelineJob`: that one makes the bucket
+where it is missing and swallows what goes wrong there, imports for three times as long, and its `resume` of a
+schedule does not hand `catch_up` on.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any
+
+from slipway.components.google_credentials import find_credentials
+from slipway.pipeline.cloud.job import Job
+from slipway.pipeline.cloud.request import (
+    job_id,
+    run_link,
+    schedule_link,
+    schedule_request,
+    vertex_place,
+    vertex_request,
+)
+from slipway.pipeline.cloud.scheduled_span import fix_time, follow_schedule
+from slipway.pipeline.cloud.services.google import check_bucket, check_images, in_words
+from slipway.pipeline.cloud.services.service import JobPhase, JobState, Schedule, Submitted, TaskState
+from slipway.pipeline.config import WorkloadConfig
+from slipway.pipeline.config.cloud_services import ScheduleConfig
+from slipway.pipeline.runs.record import NodeState
+
+_TIMEOUT_S = 30.0  # of one request
+_RETRY_S = 60.0  # of all tries of one
+# Google asks for at least a second before the next try.
+_FIRST_WAIT_S, _LONGEST_WAIT_S = 1.0, 10.0
+_PHASES: dict[str, JobPhase] = {
+    "PIPELINE_STATE_QUEUED": "waiting",
+    "PIPELINE_STATE_PENDING": "waiting",
+    "PIPELINE_STATE_SUCCEEDED": "complete",
+    "PIPELINE_STATE_FAILED": "failed",
+    "PIPELINE_STATE_CANCELLED": "cancelled",
+}
+_TASK_STATES: dict[str, NodeState] = {
+    "PENDING": "waiting",
+    "RUNNING": "running",
+    "CANCEL_PENDING": "running",
+    "CANCELLING": "running",
+    "SUCCEEDED": "complete",
+    "SKIPPED": "cached",  # an equal task ran before
+    "NOT_TRIGGERED": "skipped",  # its condition was not met
+    "FAILED": "failed",
+    "CANCELLED": "failed",
+}
+
+
+class Vertex:
+    """The service in one project and region.
+
+    Args:
+        config: the workload, with its `cloud.vertex`.
+
+    Raises:
+        ConfigError: project or region are not set.
+        ComponentError: there are no credentials that work.
+    """
+
+    title = "Vertex AI Pipelines"
+
+    def __init__(self, config: WorkloadConfig) -> None:
+        self._cloud = config.cloud
+        self._project, self._region = vertex_place(config)
+        self._address = config.cloud.vertex.endpoint or f"https://{self._region}-aiplatform.googleapis.com"
+        self._parent = f"projects/{self._project}/locations/{self._region}"
+        self._credentials = find_credentials("Google Cloud")
+
+    def check(self, *, root: str, images: Mapping[str, str]) -> Iterator[str]:
+        """Looks for the bucket and the images; see `Service`."""
+        yield from check_bucket(
+            root, credentials=self._credentials, project=self._project, region=self._region
+        )
+        yield from check_images(images, credentials=self._credentials)
+
+    def request(self, job: Job, *, when: ScheduleConfig | None = None) -> Job:
+        """A compiled job with account, network, key and policy; see `Service`."""
+        return vertex_request(follow_schedule(job, when) if when else job, self._cloud)
+
+    def submit(self, job: Job, *, run_id: str) -> Submitted:
+        """Starts a run; an answer that was lost on the way does not start a second one."""
+        from google.api_core.exceptions import Conflict
+        from google.cloud.aiplatform_v1.types import PipelineJob
+
+        name = job_id(run_id)
+        asked = PipelineJob.from_json(json.dumps(job))
+        with self._in_words("starting the run"):
+            try:
+                self._pipelines.create_pipeline_job(
+                    parent=self._parent, pipeline_job=asked, pipeline_job_id=name, **self._patience
+                )
+            except Conflict:
+                # No other run has that id: it is this one, whose first answer did not arrive, or which
+                # another process has started for the same span.
+                self._pipelines.get_pipeline_job(name=self._run_name(name), **self._patience)
+        return Submitted(name, self.link(name))
+
+    def find(self, run_id: str) -> tuple[Submitted, JobState] | None:
+        """Looks for a run by its id; see `Service`."""
+        from google.api_core.exceptions import NotFound
+
+        name = job_id(run_id)
+        with self._in_words(f"looking for the run {name}"):
+            try:
+                found = self._pipelines.get_pipeline_job(name=self._run_name(name), **self._patience)
+            except NotFound:
+                return None
+        return Submitted(name, self.link(name)), _state(found)
+
+    def link(self, name: str) -> str:
+        """The page of a run; see `Service`."""
+        return run_link(self._region, self._project, name)
+
+    def job(self, name: str) -> Job:
+        """What a run carries out; see `Service`."""
+        from google.cloud.aiplatform_v1.types import PipelineJob
+
+        with self._in_words(f"looking for the run {name}"):
+            found = self._pipelines.get_pipeline_job(name=self._run_name(name), **self._patience)
+        job: Job = json.loads(PipelineJob.to_json(found))
+        return job
+
+    def cancel(self, name: str) -> None:
+        """Has a run end; see `Service`."""
+        with self._in_words(f"cancelling the run {name}"):
+            self._pipelines.cancel_pipeline_job(name=self._run_name(name), **self._patience)
+
+    def state(self, name: str) -> JobState:
+        """How far a run is; see `Service`."""
+        with self._in_words(f"looking at the run {name}"):
+            found = self._pipelines.get_pipeline_job(name=self._run_name(name), **self._patience)
+        return _state(found)
+
+    def create_schedule(self, job: Job, *, name: str, when: ScheduleConfig) -> Schedule:
+        """Has a job run by the clock; see `Service`."""
+        from google.cloud.aiplatform_v1.types import Schedule as Asked
+
+        asked = Asked.from_json(json.dumps(schedule_request(job, name, when, parent=self._parent)))
+        with self._in_words("making the schedule"):
+            # Without further tries: a schedule has no id of ours by which a second one would be noticed.
+            made = self._schedules.create_schedule(parent=self._parent, schedule=asked, timeout=_TIMEOUT_S)
+        return self._schedule(made)
+
+    def schedules(self) -> Sequence[Schedule]:
+        """All schedules of the project in the region; see `Service`."""
+        with self._in_words("listing the schedules"):
+            request = {"parent": self._parent, "order_by": "create_time desc"}
+            return [
+                self._schedule(each) for each in self._schedules.list_schedules(request, **self._patience)
+            ]
+
+    def pause(self, schedule: Schedule) -> None:
+        """See `Service`."""
+        with self._in_words(f"pausing {schedule.name}"):
+            self._schedules.pause_schedule(name=self._schedule_name(schedule), **self._patience)
+
+    def resume(self, schedule: Schedule, *, catch_up: bool) -> None:
+        """See `Service`."""
+        request = {"name": self._schedule_name(schedule), "catch_up": catch_up}
+        with self._in_words(f"resuming {schedule.name}"):
+            self._schedules.resume_schedule(request, **self._patience)
+
+    def delete(self, schedule: Schedule) -> None:
+        """Removes a schedule and waits until it is gone; see `Service`."""
+        with self._in_words(f"deleting {schedule.name}"):
+            operation = self._schedules.delete_schedule(
+                name=self._schedule_name(schedule), timeout=_TIMEOUT_S
+            )
+            operation.result(timeout=_RETRY_S)
+
+    def scheduled_job(self, schedule: Schedule, *, at: datetime) -> Job:
+        """The job that a schedule starts; see `Service`."""
+        from google.cloud.aiplatform_v1.types import PipelineJob
+
+        with self._in_words(f"reading {schedule.name}"):
+            found = self._schedules.get_schedule(name=self._schedule_name(schedule), **self._patience)
+        kept = found.create_pipeline_job_request.pipeline_job
+        job: Job = json.loads(PipelineJob.to_json(kept, always_print_fields_with_no_presence=False))
+        return fix_time(job, at)
+
+    @cached_property
+    def _pipelines(self) -> Any:
+        from google.cloud.aiplatform_v1.services.pipeline_service import PipelineServiceClient
+
+        return PipelineServiceClient(**self._connection)
+
+    @cached_property
+    def _schedules(self) -> Any:
+        from google.cloud.aiplatform_v1.services.schedule_service import ScheduleServiceClient
+
+        return ScheduleServiceClient(**self._connection)
+
+    @property
+    def _connection(self) -> dict[str, Any]:
+        from google.api_core.client_options import ClientOptions
+
+        return {
+            "credentials": self._credentials,
+            "transport": "rest",
+            "client_options": ClientOptions(api_endpoint=self._address),
+        }
+
+    @cached_property
+    def _patience(self) -> dict[str, Any]:
+        """How long is waited for an answer, and what is asked again."""
+        import requests
+        from google.api_core import exceptions
+        from google.api_core.retry import Retry, if_exception_type
+
+        passing = if_exception_type(
+            exceptions.ServerError, requests.exceptions.ConnectionError, requests.exceptions.Timeout
+        )
+        retry = Retry(predicate=passing, initial=_FIRST_WAIT_S, maximum=_LONGEST_WAIT_S, timeout=_RETRY_S)
+        return {"retry": retry, "timeout": _TIMEOUT_S}
+
+    def _in_words(self, doing: str) -> Any:
+        return in_words(doing, project=self._project, address=self._address)
+
+    def _run_name(self, name: str) -> str:
+        return f"{self._parent}/pipelineJobs/{name}"
+
+    def _schedule_name(self, schedule: Schedule) -> str:
+        return f"{self._parent}/schedules/{schedule.id}"
+
+    def _schedule(self, found: Any) -> Schedule:
+        name = found.name.rpartition("/")[2]
+        return Schedule(
+            id=name,
+            name=found.display_name,
+            state=found.state.name.lower(),
+            cron=found.cron,
+            next_run=datetime.fromtimestamp(found.next_run_time.timestamp(), UTC)
+            if found.next_run_time
+            else None,
+            link=schedule_link(self._region, self._project, name),
+        )
+
+
+def _state(found: Any) -> JobState:
+    return JobState(
+        phase=_PHASES.get(found.state.name, "running"),
+        error=found.error.message,
+        tasks=tuple(_task(each) for each in found.job_detail.task_details),
+    )
+
+
+def _task(found: Any) -> TaskState:
+    state = _TASK_STATES.get(found.state.name, "waiting")
+    end = found.end_time or (datetime.now(UTC) if state == "running" else None)
+    error = found.error.message
+    if not error and state == "failed":
+        error = "cancelled" if found.state.name == "CANCELLED" else "no cause was told"
+    return TaskState(
+        name=found.task_name,
+        state=state,
+        error=error if state == "failed" else "",
+        wall_s=(end - found.start_time).total_seconds() if end and found.start_time else 0.0,
+        outputs={
+            key: [_artifact(each) for each in listed.artifacts] for key, listed in found.outputs.items()
+        },
+    )
+
+
+def _artifact(found: Any) -> dict[str, Any]:
+    properties = dict(found.metadata.items()) if found.metadata else {}
+    return {"uri": found.uri, "type": found.schema_title.removeprefix("tfx."), "properties": properties}

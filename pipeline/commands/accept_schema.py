@@ -1,0 +1,149 @@
+"""Takes the edits that a run's data gate proposed over into the schema file, after showing them."""
+
+import difflib
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from slipway.components.data_gate.finding import Edit
+from slipway.components.data_gate.schema import FeatureSchema
+from slipway.components.data_gate.schema_edits import apply_edits
+from slipway.components.errors import ComponentError
+from slipway.pipeline.errors import PipelineError, UsageError
+from slipway.pipeline.root import PROJECT_ROOT
+from slipway.pipeline.runs.outcome import read_stops, read_verdicts
+from slipway.pipeline.runs.record import RunRecord
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What would be changed.
+
+    Attributes:
+        path: the schema file.
+        before: its text.
+        after: the text with the edits made; the same as before where they were made already.
+    """
+
+    path: Path
+    before: str
+    after: str
+
+    @property
+    def diff(self) -> str:
+        """The change as a unified diff."""
+        name = self.path.relative_to(PROJECT_ROOT) if self.path.is_relative_to(PROJECT_ROOT) else self.path
+        lines = (self.before.splitlines(), self.after.splitlines())
+        return "\n".join(difflib.unified_diff(*lines, f"{name}", f"{name} (accepted)", lineterm="", n=2))
+
+
+def propose(record: RunRecord) -> Proposal:
+    """The edits of a run's data gate, made in the text of the schema file as it is now.
+
+    Raises:
+        UsageError: the run proposed none, has no schema file, or the file cannot be read or no longer fits.
+        PipelineError: the edited text would not say what was meant; nothing is written.
+    """
+    edits = list(dict.fromkeys(_edits(record)))
+    if not edits:
+        raise UsageError(f"Run {record.run_id} proposed no edit of a schema.")
+    settings = record.target.settings
+    if settings is None or settings.schema is None:
+        raise UsageError(
+            f"The schema of {record.workload} is inferred from its data: there is no file to edit."
+        )
+    path = Path(settings.schema)
+    try:
+        before = path.read_bytes().decode("utf-8")
+        after = apply_edits(before, edits)
+        _check(before, after, edits)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read: {error}") from error
+    except ComponentError as error:
+        raise UsageError(f"{path}: {error.message}", hint=error.hint) from error
+    return Proposal(path, before, after)
+
+
+def accept(proposal: Proposal, *, agrees: Callable[[str], bool]) -> bool:
+    """Writes the schema file, whole or not at all, if `agrees` says yes to the diff.
+
+    Args:
+        proposal: from `propose`.
+        agrees: is shown the diff.
+
+    Returns:
+        Whether it was written.
+
+    Raises:
+        PipelineError: the file was changed meanwhile, or cannot be written; it is as it was.
+    """
+    if proposal.before == proposal.after or not agrees(proposal.diff):
+        return False
+    path = proposal.path.resolve()  # a link stays one
+    try:
+        if path.read_bytes() != proposal.before.encode():
+            raise PipelineError(f"{path} was changed meanwhile; nothing is written.", hint="try again")
+        _write(path, proposal.after)
+    except OSError as error:
+        raise PipelineError(f"{path} cannot be written: {error.strerror}; it is as it was.") from error
+    return True
+
+
+def _write(path: Path, text: str) -> None:
+    descriptor, partial = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(text.encode())
+            stream.flush()
+            os.fsync(stream.fileno())
+        Path(partial).chmod(path.stat().st_mode & 0o777)
+        Path(partial).replace(path)
+    except BaseException:
+        Path(partial).unlink(missing_ok=True)
+        raise
+
+
+def _edits(record: RunRecord) -> Iterator[Edit]:
+    for verdict in [*read_stops(record).values(), *read_verdicts(record)]:
+        for finding in verdict.get("findings", ()):
+            yield from map(Edit.from_json, finding.get("edits", ()))
+
+
+def _check(before: str, after: str, edits: list[Edit]) -> None:
+    """Refuses an edited text that says anything else than what was meant."""
+    from google.protobuf import text_format
+    from tensorflow_metadata.proto.v0 import schema_pb2
+
+    from slipway.components.data_gate.protos import schema_features
+
+    old, new = (text_format.Parse(text, schema_pb2.Schema()) for text in (before, after))
+    touched = {edit.feature for edit in edits}
+    domains = {feature.domain for feature in old.feature if feature.name in touched} - {""}
+    for schema in (old, new):
+        for field, names in (("feature", touched), ("string_domain", domains)):
+            kept = [each for each in getattr(schema, field) if each.name not in names]
+            schema.ClearField(field)
+            getattr(schema, field).extend(kept)
+    allowed, earlier = schema_features(after), schema_features(before)
+    if old != new or not all(_holds(edit, allowed, earlier) for edit in edits):
+        raise PipelineError(
+            "the edits cannot be made in this schema without changing more; nothing is written.",
+            hint="make them by hand: `show` lists them",
+        )
+
+
+def _holds(edit: Edit, allowed: Mapping[str, FeatureSchema], earlier: Mapping[str, FeatureSchema]) -> bool:
+    now, then = allowed.get(edit.feature), earlier.get(edit.feature)
+    if now is None:
+        return False
+    if edit.kind == "add_values":
+        return (now.domain or frozenset()) >= ((then and then.domain) or frozenset()) | {*edit.values}
+    if edit.kind == "set_range":
+        return bool(getattr(now, edit.text) == edit.number)
+    if edit.kind == "set_presence":
+        return now.min_fraction == edit.number
+    if edit.kind == "set_mass":
+        return now.min_domain_mass == edit.number
+    return edit.kind != "add_feature" or now.type == edit.text

@@ -1,0 +1,127 @@
+"""What both command lines share: options of the same meaning, and how an error ends."""
+
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+from typer.exceptions import TyperException
+
+from slipway.components.errors import SlipwayError
+from slipway.components.home import at_home
+from slipway.pipeline.commands.completion import complete_profile, complete_setting, complete_workload
+from slipway.pipeline.commands.completion_scripts import mend_completion_scripts
+from slipway.pipeline.errors import of_the_machine
+from slipway.pipeline.terminal.early_interrupt import leave_to_command
+from slipway.pipeline.terminal.invocation import CLOUD, LOCAL, command
+from slipway.pipeline.terminal.printable import printable
+from slipway.pipeline.terminal.standard_streams import prepare_streams
+
+Workload = Annotated[
+    Path,
+    typer.Argument(
+        help="The workload file, or its name in workloads/.",
+        metavar="[WORKLOAD]",
+        autocompletion=complete_workload,
+    ),
+]
+Sets = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="Overrides one key: KEY=VALUE. Repeatable.", autocompletion=complete_setting),
+]
+Profile = Annotated[
+    str | None,
+    typer.Option(help="One of the workload's profiles, laid over the file.", autocompletion=complete_profile),
+]
+INTERRUPTED = 130
+_SUGGESTION = re.compile(r"Did you mean (.*)\?")
+_verbose = False
+
+
+def _be_verbose(value: bool) -> None:
+    global _verbose
+    _verbose = _verbose or value
+
+
+Verbose = Annotated[
+    bool,
+    typer.Option(
+        "--verbose", callback=_be_verbose, expose_value=True, help="Show the traceback of an error."
+    ),
+]
+
+
+def call(app: typer.Typer) -> NoReturn:
+    """Runs a command line; errors that a user can act on end in two lines and an exit code.
+
+    Raises:
+        SlipwayError: such an error, with --verbose.
+        SystemExit: always else, with the command's exit code.
+    """
+    prepare_streams()
+    sys.argv[1:] = map(_with_home, sys.argv[1:])
+    mend_completion_scripts()
+    try:
+        leave_to_command()
+        code = app(standalone_mode=False) or 0
+        sys.stdout.flush()  # here, where it can be told that it fails
+        sys.exit(code)
+    except SlipwayError as error:
+        if _verbose:
+            raise
+        code = getattr(error, "exit_code", 1)
+        _end(error.message, error.hint or _other_hint(app, code), code)
+    except TyperException as error:  # wrong words on the command line
+        _end_of_words(error)
+    except typer.Abort:
+        _end("Nobody answered; nothing is done.", "give the answer as an option", INTERRUPTED)
+    except (OSError, MemoryError) as error:  # the machine's, wherever it was met
+        if _verbose:
+            raise
+        _end(of_the_machine(error).message, _other_hint(app, 1), 1)
+
+
+def _with_home(word: str) -> str:
+    """A word of the command line, `~/` in it expanded also in quotes and behind `--option=`."""
+    option, equals, value = word.partition("=") if word.startswith("--") else ("", "", word)
+    return f"{option}{equals}{at_home(value)}"
+
+
+def _end_of_words(error: TyperException) -> NoReturn:
+    context = getattr(error, "ctx", None)
+    if isinstance(error, typer.BadParameter) and isinstance(error.__cause__, ValueError):
+        # Typer tells pydantic's rule without the value that breaks it.
+        refused: list[dict[str, Any]] = getattr(error.__cause__, "errors", list)()
+        error.message = "; ".join([*(str(each["input"]) for each in refused[:1]), error.message])
+    message = _SUGGESTION.sub(r"Closest: \1.", error.format_message())
+    if context is not None and message.startswith("Usage:"):  # a group that was given no command
+        print(message, file=sys.stderr)
+        sys.exit(error.exit_code)
+    words = context.command_path.split()[1:] if context is not None else []
+    _end(message, _help(words), error.exit_code)
+
+
+def _other_hint(app: typer.Typer, code: int) -> str:
+    """What to do about an error that does not say it itself."""
+    if code != 2:
+        return "add --verbose to see where it comes from"
+    known = typer.main.get_command(app)
+    named = [word for word in sys.argv[1:2] if word in getattr(known, "commands", {})]
+    return _help(named)
+
+
+def _help(words: Sequence[str]) -> str:
+    """The command that explains a command of the program that runs now."""
+    called = Path(sys.argv[0]).name
+    return command(*words, "--help", program=called if called == CLOUD else LOCAL)
+
+
+def _end(message: str, hint: str, code: int) -> NoReturn:
+    _tell([f"error: {message}", f"hint: {hint}"])
+    sys.exit(code)
+
+
+def _tell(lines: Sequence[str]) -> None:
+    print(printable("\n".join(lines)), file=sys.stderr)

@@ -1,0 +1,116 @@
+"""What a shell offers when Tab is pressed: names that are on this disk. Imports nothing that is slow.
+
+Whatever is damaged or not there offers nothing: a shell that waits for an answer is no place for an error.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import typer
+import yaml
+
+from slipway.pipeline.root import PROJECT_ROOT
+from slipway.pipeline.terminal.invocation import DEFAULT_OUTPUT
+
+_SCHEMA = PROJECT_ROOT / "schemas" / "workload.schema.json"
+
+
+def complete_workload(incomplete: str) -> list[str]:
+    """The names in workloads/; files are the shell's own business."""
+    files = (PROJECT_ROOT / "workloads").glob("*/workload.yaml")
+    return _beginning(incomplete, (file.parent.name for file in files))
+
+
+def complete_profile(context: typer.Context, incomplete: str) -> list[str]:
+    """The profiles of the workload that the line names."""
+    return _beginning(incomplete, _read_workload(context).get("profiles") or {})
+
+
+def complete_setting(incomplete: str) -> list[str]:
+    """The keys of a workload file, `train.batch_size=` and so on."""
+    return _beginning(incomplete, (f"{key}=" for key in _keys(_read_json(_SCHEMA))))
+
+
+def complete_run(context: typer.Context, incomplete: str) -> list[str]:
+    """The runs in the output folder, the newest first."""
+    return _beginning(incomplete, (folder.name for folder in _runs(context)), newest_first=True)
+
+
+def complete_node(context: typer.Context, incomplete: str) -> list[str]:
+    """The nodes of the workload's latest run."""
+    name = _workload(context)
+    for folder in _runs(context):
+        record = _read_json(folder / "run.json")
+        if record.get("workload") == name and record.get("nodes"):
+            return _beginning(incomplete, (node["id"] for node in record["nodes"]), in_order=True)
+    return []
+
+
+def complete_version(context: typer.Context, incomplete: str) -> list[str]:
+    """The workload's versions in the output folder, the newest first."""
+    folder = _output(context) / "serving" / _workload(context)
+    found = (each.name for each in folder.glob("*") if each.name.isdigit())
+    return _beginning(incomplete, found, newest_first=True)
+
+
+def _beginning(
+    incomplete: str, names: Any, *, newest_first: bool = False, in_order: bool = False
+) -> list[str]:
+    found = [name for name in names if str(name).startswith(incomplete)]
+    return found if in_order else sorted(found, reverse=newest_first)
+
+
+def _output(context: typer.Context) -> Path:
+    return Path(context.params.get("output") or DEFAULT_OUTPUT)
+
+
+def _workload(context: typer.Context) -> str:
+    """The workload's name; with an option unfinished, the parser leaves the words before it aside."""
+    named = str([*context.args, context.params.get("workload") or "taxi"][0])
+    return Path(named).parent.name if named.endswith("workload.yaml") else named
+
+
+def _runs(context: typer.Context) -> list[Path]:
+    return sorted((_output(context) / "runs").glob("*-*"), reverse=True)
+
+
+def _read_workload(context: typer.Context) -> dict[str, Any]:
+    file = PROJECT_ROOT / "workloads" / _workload(context) / "workload.yaml"
+    try:
+        found = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _read_json(file: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _keys(schema: dict[str, Any]) -> Iterator[str]:
+    """Every dotted key of a JSON Schema that is no section itself; no profile's."""
+    sections = schema.get("$defs", {})
+
+    def below(section: dict[str, Any], prefix: str) -> Iterator[str]:
+        for name, field in section.get("properties", {}).items():
+            inner = _section(field, sections)
+            if inner is None:
+                yield prefix + name
+            elif name != "profiles":
+                yield from below(inner, f"{prefix}{name}.")
+
+    return below(schema, "")
+
+
+def _section(field: dict[str, Any], sections: dict[str, Any]) -> dict[str, Any] | None:
+    for each in (field, *field.get("anyOf", ()), *field.get("allOf", ())):
+        name = str(each.get("$ref", "")).rpartition("/")[2]
+        if "properties" in sections.get(name, {}):
+            return dict(sections[name])
+    return None

@@ -1,0 +1,342 @@
+"""What this machine has for training and for pipelines, and a remedy for each thing that is missing.
+
+Nothing heavy is imported and nothing is connected to; with `deep`, interpreters are asked what they can
+really use, and TPUs are contacted, each with a time limit.
+"""
+
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.devices.contact import require_reachable
+from slipway.components.trainer.devices.evidence import LOOKED_FOR, Evidence, find_evidence
+from slipway.components.trainer.devices.hosts import find_hosts
+from slipway.components.trainer.devices.machine import cpu_has_bfloat16, usable_cores
+from slipway.components.trainer.input.plan import available_memory_bytes
+from slipway.components.trainer.settings.compute import Backend
+from slipway.pipeline.root import PROJECT_ROOT
+from slipway.pipeline.wiring.beam_engine import engine_programs, engine_remedy
+
+PACKAGES = ("tfx", "tensorflow", "keras", "apache-beam", "tensorflow-transform", "numpy")
+MIN_FREE_DISK_BYTES = 5 * 2**30
+MIN_FREE_MEMORY_BYTES = 3 * 2**30
+_ASK_LIMIT_S, _DEEP_LIMIT_S = 5.0, 60.0
+
+State = Literal["ok", "none", "missing"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One thing that was looked for.
+
+    Attributes:
+        group: what it belongs to.
+        name: what it is.
+        state: "ok"; "none": not there and not needed by the default workload; "missing": needed.
+        found: in words; never a secret's content.
+        remedy: what to do to have it, "" where it is there.
+
+    Raises:
+        ValueError: what is needed and missing has no remedy.
+    """
+
+    group: str
+    name: str
+    state: State
+    found: str
+    remedy: str = ""
+
+    def __post_init__(self) -> None:
+        if self.state == "missing" and not self.remedy:
+            raise ValueError(f"{self.name} is missing, and nothing says what to do about it")
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """All findings, in order."""
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether nothing is missing that the default workload needs."""
+        return all(finding.state != "missing" for finding in self.findings)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"ready": self.is_ready, "findings": [asdict(finding) for finding in self.findings]}
+
+    def text(self) -> str:
+        """One line a finding, its remedy below."""
+        marks = {"ok": "✓", "none": "-", "missing": "✗"}
+        width = max(len(finding.name) for finding in self.findings)
+        lines, group = [], ""
+        for finding in self.findings:
+            if finding.group != group:
+                group = finding.group
+                lines.append(group)
+            lines.append(f"  {marks[finding.state]} {finding.name:<{width}}  {finding.found}".rstrip())
+            if finding.remedy:
+                lines.append(f"    {'':<{width}}  to have it: {finding.remedy}")
+        return "\n".join(lines)
+
+
+def examine(output: Path, environment: Mapping[str, str], *, deep: bool = False) -> Diagnosis:
+    """Looks at this machine.
+
+    Args:
+        output: where runs write.
+        environment: the variables of this process.
+        deep: also ask the interpreters, and contact TPUs: up to a minute each.
+    """
+    findings = [
+        *_machine(output),
+        *_packages(),
+        *_interpreters(deep=deep),
+        *_accelerators(environment, deep=deep),
+        *_credentials(environment),
+        *_programs(environment),
+    ]
+    return Diagnosis(tuple(findings))
+
+
+def _machine(output: Path) -> Iterator[Finding]:
+    group = "machine"
+    libc = " ".join(platform.libc_ver())
+    yield Finding(
+        group=group, name="system", state="ok", found=f"{platform.system()} {platform.machine()}, {libc}"
+    )
+    bfloat16 = "with bfloat16" if cpu_has_bfloat16() else "without bfloat16"
+    yield Finding(group=group, name="cores", state="ok", found=f"{usable_cores()} usable, {bfloat16}")
+    free = available_memory_bytes()
+    enough = free >= MIN_FREE_MEMORY_BYTES
+    yield Finding(
+        group=group,
+        name="memory",
+        state="ok" if enough else "missing",
+        found=f"{_size(free)} free",
+        remedy="" if enough else f"end other programs; a run takes up to {_size(MIN_FREE_MEMORY_BYTES)}",
+    )
+    there = next(folder for folder in (output.absolute(), *output.absolute().parents) if folder.exists())
+    disk = shutil.disk_usage(there).free
+    enough = disk >= MIN_FREE_DISK_BYTES
+    yield Finding(
+        group=group,
+        name="disk",
+        state="ok" if enough else "missing",
+        found=f"{_size(disk)} free at {there}",
+        remedy="" if enough else "python local_runner.py gc, or another --output",
+    )
+
+
+def _packages() -> Iterator[Finding]:
+    for name in PACKAGES:
+        version = _version(name)
+        yield Finding(
+            group="packages",
+            name=name,
+            state="ok" if version else "missing",
+            found=version or "not installed",
+            remedy="" if version else "make setup",
+        )
+
+
+def _interpreters(*, deep: bool) -> Iterator[Finding]:
+    """Every Python that could train, with the backends it has."""
+    second = PROJECT_ROOT / ".venv-jax" / "bin" / "python"
+    for name, python in (("this one", Path(sys.executable)), (".venv-jax", second)):
+        if not python.exists():
+            yield Finding(
+                group="interpreters that train", name=name, state="none", found="not there",
+                remedy="make jax, to train with train.backend: jax",
+            )  # fmt: skip
+            continue
+        backends = _ask(python, _VERSIONS, _ASK_LIMIT_S)
+        found = ", ".join(f"{each} {version}" for each, version in backends.items()) or "no backend"
+        yield Finding(group="interpreters that train", name=name, state="ok", found=f"{python}: {found}")
+        if deep:
+            yield from _uses(name, python, [each for each in get_args(Backend) if each in backends])
+
+
+def _uses(name: str, python: Path, backends: Sequence[str]) -> Iterator[Finding]:
+    """What each backend of an interpreter computes on; they are started side by side."""
+    with ThreadPoolExecutor() as pool:
+        answers = list(pool.map(lambda each: _ask(python, _DEVICES[each], _DEEP_LIMIT_S), backends))
+    for backend, answer in zip(backends, answers, strict=True):
+        yield Finding(
+            group="interpreters that train",
+            name=f"{name}, {backend}",
+            state="ok" if answer else "missing",
+            found="computes on " + ", ".join(answer["devices"]) if answer else "does not start",
+            remedy="" if answer else f"see why: {python} -c 'import {backend}'",
+        )
+
+
+_ACCELERATOR_REMEDIES = {
+    "tpu": "rent one, see docs/tpu.md; what it would bring: python local_runner.py preflight --tpu v5e-8",
+    "gpu": "NVIDIA's driver on a machine with a GPU; train.device: cpu needs none",
+}
+
+
+def _accelerators(environment: Mapping[str, str], *, deep: bool) -> Iterator[Finding]:
+    evidence = find_evidence(environment)
+    for kind in ("tpu", "gpu"):
+        signs = [each for each in evidence if each.kind == kind]
+        for sign in signs:
+            yield Finding(
+                group="accelerators", name=kind.upper(), state="ok", found=sign.words + _contact(sign, deep)
+            )
+        if not signs:
+            yield Finding(
+                group="accelerators",
+                name=kind.upper(),
+                state="none",
+                found=f"none; looked for {LOOKED_FOR[kind]}".replace("train.tpu, ", ""),
+                remedy=_ACCELERATOR_REMEDIES[kind],
+            )
+    if shutil.which("nvidia-smi"):
+        names = _output(["nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader"])
+        for line in names.splitlines():
+            yield Finding(group="accelerators", name="GPU", state="ok", found=line)
+    try:
+        hosts = find_hosts(environment)
+        words = f"host {hosts.index} of {hosts.count}, by {hosts.source}" if hosts.count > 1 else "one"
+        yield Finding(group="accelerators", name="hosts", state="ok", found=words)
+    except ComponentError as error:
+        yield Finding(
+            group="accelerators",
+            name="hosts",
+            state="missing",
+            found=error.message,
+            remedy=error.hint or "unset these variables, or set them alike on all hosts",
+        )
+
+
+def _contact(sign: Evidence, deep: bool) -> str:
+    if not deep or not sign.address.startswith("grpc://"):
+        return ""
+    try:
+        require_reachable(sign.address)
+    except ComponentError as error:
+        return f"; {error.message}"
+    return "; answers"
+
+
+def _credentials(environment: Mapping[str, str]) -> Iterator[Finding]:
+    """Where there are credentials; never what is in them."""
+    named = environment.get("GOOGLE_APPLICATION_CREDENTIALS")
+    usual = Path(environment.get("CLOUDSDK_CONFIG") or Path.home() / ".config" / "gcloud")
+    usual /= "application_default_credentials.json"
+    if named:
+        there = Path(named).is_file()
+        found = f"GOOGLE_APPLICATION_CREDENTIALS names {named}" + ("" if there else ", which does not exist")
+    else:
+        there = usual.is_file()
+        found = str(usual) if there else "none in GOOGLE_APPLICATION_CREDENTIALS or in gcloud's folder"
+    yield Finding(
+        group="credentials",
+        name="Google Cloud",
+        state="ok" if there else "none",
+        found=found,
+        remedy=""
+        if there
+        else f"{'unset that variable; ' if named else ''}gcloud auth application-default login, "
+        "for gs:// and Vertex AI",
+    )
+
+
+def _programs(environment: Mapping[str, str]) -> Iterator[Finding]:
+    group = "programs"
+    servers = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
+    postgres = shutil.which("postgres") or (str(servers[-1]) if servers else "")
+    yield _program(group, "PostgreSQL", postgres, "apt install postgresql, to keep metadata in a server here")
+    java = shutil.which("java") or ""
+    yield _program(group, "Java", java, "apt install default-jre-headless, for Beam on Flink or Spark here")
+    for name, path in engine_programs().items():
+        there = str(path) if path.exists() else ""
+        yield _program(group, f"Beam on {name.capitalize()}", there, engine_remedy(name))
+    yield _docker(group, shutil.which("docker") or "", environment)
+
+
+def _docker(group: str, docker: str, environment: Mapping[str, str]) -> Finding:
+    host = environment.get("DOCKER_HOST", "unix:///var/run/docker.sock")
+    socket = Path(host.removeprefix("unix://"))
+    if docker and "://" in host.removeprefix("unix://"):
+        return _program(group, "Docker", f"{docker}, with the daemon at {host}", "")
+    if docker and not socket.exists():
+        return Finding(
+            group=group, name="Docker", state="none", found=f"{docker}, but no daemon at {socket}",
+            remedy="systemctl start docker, to build the image for cloud runs",
+        )  # fmt: skip
+    return _program(group, "Docker", docker, "install Docker, to build the image for cloud runs")
+
+
+def _program(group: str, name: str, found: str, remedy: str) -> Finding:
+    if found:
+        return Finding(group=group, name=name, state="ok", found=found)
+    return Finding(group=group, name=name, state="none", found="not installed", remedy=remedy)
+
+
+_VERSIONS = """
+import importlib.metadata as m, json
+found = {}
+for name, packages in {"tensorflow": ("tensorflow", "tensorflow-tpu", "tensorflow-cpu"), "jax": ("jax",),
+                       "torch": ("torch",), "keras": ("keras",)}.items():
+    for package in packages:
+        try:
+            found.setdefault(name, m.version(package))
+        except m.PackageNotFoundError:
+            pass
+print(json.dumps(found))
+"""
+_DEVICES = {
+    "tensorflow": "import json, tensorflow as tf\n"
+    "found = [each.name.removeprefix('/physical_device:') for each in tf.config.list_physical_devices()]\n"
+    "print(json.dumps({'devices': found}))",
+    "jax": "import json, jax\nprint(json.dumps({'devices': [str(each) for each in jax.devices()]}))",
+    "torch": "import json, torch\n"
+    "found = [torch.cuda.get_device_name(each) for each in range(torch.cuda.device_count())]\n"
+    "print(json.dumps({'devices': ['CPU', *found]}))",
+}
+
+
+def _ask(python: Path, code: str, limit_s: float) -> dict[str, Any]:
+    """What a script says in its last line, as JSON; {} where it fails or takes too long."""
+    answer = _output([str(python), "-c", code], limit_s=limit_s).strip().rpartition("\n")[2]
+    try:
+        read = json.loads(answer)
+    except ValueError:
+        return {}
+    return read if isinstance(read, dict) else {}
+
+
+def _output(command: Sequence[str], *, limit_s: float = _ASK_LIMIT_S) -> str:
+    try:
+        environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=limit_s, check=False, env=environment
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout if done.returncode == 0 else ""
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def _size(size_bytes: int) -> str:
+    return f"{size_bytes / 2**30:.1f} GB"

@@ -1,0 +1,222 @@
+"""Runs a pipeline from a notebook or a test: `slipway.run(pipeline) -> RunResult`."""
+
+import html
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self, Unpack
+
+from slipway.pipeline.engine.processes.warm import Warm
+from slipway.pipeline.errors import PipelineError, UsageError
+from slipway.pipeline.plan.request import Options, Request, pipeline_request, workload_request
+from slipway.pipeline.runs.outcome import read_stops, read_verdict
+from slipway.pipeline.runs.record import NodeRecord, RunRecord, RunState, file_name
+from slipway.pipeline.screen.wording import summary
+from slipway.pipeline.terminal.durations import seconds
+
+
+class RunFailedError(PipelineError):
+    """A run did not end well; `result` tells how."""
+
+    def __init__(self, message: str, *, hint: str, result: "RunResult") -> None:
+        super().__init__(message, hint=hint)
+        self.result = result
+
+
+@dataclass(frozen=True)
+class InlinePage:
+    """A page that a notebook shows below the cell, apart from the notebook's own page.
+
+    Attributes:
+        html: the whole page.
+        height_px: of the frame that it is shown in.
+    """
+
+    html: str
+    height_px: int
+
+    def _repr_html_(self) -> str:
+        """A frame of its own origin: neither page reaches into the other."""
+        page = html.escape(self.html)
+        return (
+            f'<iframe title="report" sandbox="allow-scripts" srcdoc="{page}" '
+            f'style="width:100%;height:{self.height_px}px;border:1px solid #888"></iframe>'
+        )
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What came of a run.
+
+    Attributes:
+        record: all that `run.json` holds: nodes, times, metrics, blessing, pushed version.
+        folder: the run's own folder.
+    """
+
+    record: RunRecord
+    folder: Path
+
+    @property
+    def run_id(self) -> str:
+        """Its id: what `local_runner.py show` takes."""
+        return self.record.run_id
+
+    @property
+    def state(self) -> RunState:
+        """`complete`; `failed`: a node failed; `stopped`: a gate said no; `interrupted`."""
+        return self.record.state
+
+    @property
+    def exit_code(self) -> int:
+        """What the command line would end with: 0 done, 1 a node failed, 3 a gate stopped it."""
+        return self.record.exit_code or 0
+
+    @property
+    def ok(self) -> bool:
+        """Whether it is done."""
+        return self.exit_code == 0
+
+    @property
+    def nodes(self) -> Mapping[str, NodeRecord]:
+        """The nodes by id, in topological order."""
+        return {node.id: node for node in self.record.nodes}
+
+    @property
+    def metrics(self) -> Mapping[str, float]:
+        """The candidate's metrics, overall, by name; empty where no gate of ours ran."""
+        return self.record.metrics
+
+    @property
+    def blessed(self) -> bool | None:
+        """The gate's answer; None where none ran."""
+        return self.record.blessed
+
+    @property
+    def pushed(self) -> Mapping[str, Any] | None:
+        """`{version, path}` of the served version; None where nothing was pushed."""
+        return self.record.pushed
+
+    def outputs(self, node_id: str) -> dict[str, list[str]]:
+        """The URIs of a node's artifacts by output key.
+
+        Raises:
+            KeyError: the run has no such node.
+        """
+        made = self.record.node(node_id).outputs
+        return {key: [artifact["uri"] for artifact in artifacts] for key, artifacts in made.items()}
+
+    def log(self, node_id: str) -> Path:
+        """The log of a node; it exists where the node ran.
+
+        Raises:
+            KeyError: the run has no such node.
+        """
+        return self.folder / "logs" / f"{file_name(self.record.node(node_id).id)}.log"
+
+    def report(self, *, height_px: int = 700) -> InlinePage:
+        """The page of the run, for a notebook to show.
+
+        Args:
+            height_px: of the frame that it is shown in.
+
+        Raises:
+            FileNotFoundError: the run could not write its page; its last lines said why.
+        """
+        return InlinePage((self.folder / "report.html").read_text(encoding="utf-8"), height_px)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the outcome, the nodes, and where the whole report is."""
+        lines = summary(self.record, stops=read_stops(self.record), verdict=read_verdict(self.record))
+        outcome = "".join(
+            f"<div>{html.escape(line)}</div>" for line in lines if not line.startswith("hint: ")
+        )
+        cells = ((node.id, node.state, seconds(node.wall_s or 0.0), node.why) for node in self.record.nodes)
+        rows = "".join(
+            f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in cells
+        )
+        head = "<tr><th>node</th><th>state</th><th>took</th><th>why</th></tr>"
+        page = self.folder / "report.html"
+        link = f"<div>Report: {html.escape(str(page))}</div>" if page.exists() else ""
+        return f"{outcome}<table><thead>{head}</thead><tbody>{rows}</tbody></table>{link}"
+
+    def raise_for_state(self) -> Self:
+        """Itself where the run is done.
+
+        Raises:
+            RunFailedError: a node failed, a gate said no, or the run was interrupted.
+        """
+        if self.ok:
+            return self
+        first, *rest = summary(self.record)
+        cause = next((line.strip() for line in rest if line.startswith("  ")), "")
+        hint = next((line for line in reversed(rest) if line.startswith("hint: ")), "")
+        raise RunFailedError(" ".join(filter(None, [first, cause])), hint=hint[6:], result=self)
+
+
+def run(
+    pipeline: Any,
+    *,
+    output: str | Path = "output",
+    parameters: Mapping[str, Any] | None = None,
+    beam_args: Sequence[str] = (),
+    quiet: bool = False,
+    warm: Warm | None = None,
+    **options: Unpack[Options],
+) -> RunResult:
+    """Runs a pipeline as `local_runner.py run` does: nodes side by side in processes of their own, cached.
+
+    Args:
+        pipeline: a TFX pipeline; a function that returns one; `module:function`; a workload file, or its
+            name in workloads/.
+        output: the folder for everything that runs write; a relative one lies in the current folder.
+        parameters: for a pipeline, its runtime parameters and the arguments of the function; for a workload,
+            what to lay over the file: `{"train.epochs": 3}`.
+        beam_args: more options for every Beam component.
+        quiet: shows nothing.
+        warm: a process that has imported TFX for several runs: `with Warm() as warm: ...`.
+        **options: `start`, `end`: the nodes to begin and to end with; `no_cache`: run every node; `jobs`:
+            nodes at once, >= 1; `fail_fast`: a failure also ends the nodes beside it.
+
+    Returns:
+        What came of it, also where a node failed; see `RunResult.raise_for_state`.
+
+    Raises:
+        UsageError: there is no such pipeline or workload, or it cannot be run; nothing was run.
+        PipelineError: the engine itself could not go on.
+    """
+    from slipway.pipeline.engine.execution import execute
+    from slipway.pipeline.runs.history import History
+    from slipway.pipeline.screen.progress import SilentDisplay, stderr_display
+
+    folder = Path(output).absolute()
+    request = _request(pipeline, folder, dict(parameters or {}), beam_args, options)
+    display = SilentDisplay() if quiet else stderr_display()
+    try:
+        record = execute(request, display=display, warm=warm)
+        display.ends(record)
+    finally:
+        display.close()
+    return RunResult(record, History(folder).folder(record.run_id))
+
+
+def _request(
+    pipeline: Any, output: Path, parameters: dict[str, Any], beam_args: Sequence[str], options: Options
+) -> Request:
+    if isinstance(pipeline, str) and ":" in pipeline:
+        sets = [f"{key}={value}" for key, value in parameters.items()]
+        return pipeline_request(pipeline, sets=sets, output=output, beam_args=beam_args, **options)
+    if isinstance(pipeline, (str, Path)):
+        # JSON is YAML, in which values over a workload file are written.
+        sets = [f"{key}={json.dumps(value)}" for key, value in parameters.items()]
+        return workload_request(
+            Path(pipeline), sets=sets, profile=None, output=output, beam_args=beam_args, **options
+        )
+    if not callable(pipeline) and not hasattr(pipeline, "pipeline_info"):
+        raise UsageError(
+            f"{type(pipeline).__name__} is no pipeline.",
+            hint="give a TFX Pipeline, a function that returns one, 'module:function' or a workload",
+        )
+    from slipway.pipeline.engine.tfx.handover import object_request
+
+    return object_request(pipeline, output=output, parameters=parameters, beam_args=beam_args, **options)

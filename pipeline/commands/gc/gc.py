@@ -1,0 +1,235 @@
+"""Removes what no kept run, pushed version or baseline needs, and never what something still points to.
+
+Only what lies under `artifacts/`, `runs/` and `cache/` can be removed, and under `artifacts/` only what TFX
+made for an execution: a pipeline may serve its models from there. No link is followed; the metadata store is
+read at most, and the served versions are not looked into.
+"""
+
+import math
+import os
+import re
+import shutil
+import stat
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from slipway.pipeline.commands.gc.artifact_folders import ArtifactFolders, children
+from slipway.pipeline.commands.gc.retention import is_resumable, kept_runs, newest
+from slipway.pipeline.commands.gc.store_facts import StoreFacts, read_store
+from slipway.pipeline.commands.gc.sweep import Kind, Removal, Sweep
+from slipway.pipeline.engine.processes.linux import end_leftovers
+from slipway.pipeline.engine.processes.temporary import remove_left
+from slipway.pipeline.errors import PipelineError, UsageError
+from slipway.pipeline.plan.kept_states import KeptStates, key_of
+from slipway.pipeline.runs.history import History
+from slipway.pipeline.runs.lock import alone, check_store
+from slipway.pipeline.runs.outcome import pushed_to
+from slipway.pipeline.runs.record import RunRecord, artifacts_in
+from slipway.pipeline.terminal.invocation import DEFAULT_KEEP, command
+
+# A remembered result is named by its fingerprint's key; the cache also holds compiled graphs and digests.
+_KEY = re.compile(r"[0-9a-f]{64}")
+
+
+def collect(output: Path, *, keep: int = DEFAULT_KEEP, dry_run: bool = False) -> Sweep:
+    """Removes what no kept run, pushed version or baseline needs.
+
+    Cache entries go first, then records of runs, then artifacts: if it is killed, what is left is whole, and
+    the next call goes on.
+
+    Args:
+        output: the folder that runs write to.
+        keep: how many runs of each pipeline are kept in any case, the newest ones; at least 1.
+        dry_run: only tell.
+
+    Raises:
+        UsageError: `keep` is less than 1; the folder does not exist, holds no run, is in use by an engine,
+            cannot be written, or holds a record that cannot be read; nothing was removed.
+        PipelineError: something could not be removed.
+    """
+    if keep < 1:
+        raise UsageError(f"--keep {keep}: must be at least 1, the latest run.", hint="use --keep 1 or more")
+    if not output.is_dir():
+        is_what = "is no folder" if output.exists() else "does not exist"
+        raise UsageError(f"{output} {is_what}.", hint="name the folder of the runs with --output")
+    with alone(output, run_id="gc"):
+        check_store(output / "metadata.db")
+        try:
+            sweep = find_unneeded(output.resolve(), keep=keep)
+        except OSError as error:
+            raise UsageError(
+                f"{error.filename} cannot be read: {error.strerror}.",
+                hint="mend its permissions, then gc again",
+            ) from error
+        if dry_run:
+            return sweep
+        end_leftovers(output.absolute() / "runs")
+        remove_left(output.absolute() / "runs")
+        for removal in sweep.removals:
+            _remove(removal)
+    return Sweep(sweep.output, sweep.removals, sweep.kept, is_done=True)
+
+
+def find_unneeded(output: Path, *, keep: int) -> Sweep:
+    """Tells what `collect` removes; changes nothing.
+
+    Args:
+        output: an existing folder, links resolved, that no engine works in.
+        keep: as in `collect`.
+
+    Raises:
+        UsageError: as in `collect`.
+    """
+    _refuse_links(output)
+    history = History(output)
+    runs = list(history.runs())
+    if not runs:
+        raise UsageError(f"{output} holds no run yet.", hint=command("run", output=output))
+    places = _Places(
+        output, frozenset(str(run.target.output) for run in runs if run.target.output.is_absolute())
+    )
+    kept = kept_runs(runs, keep=keep, exists=places.exists)
+    keys = {node.key for run in runs if run.run_id in kept for node in run.nodes}
+    entries = list(_entries(output / "cache"))
+    # What the cache answers a kept run with need not be what that run made: `--no-cache` makes it anew.
+    answers = [found for path in entries if path.stem in keys and (found := history.recall(path.stem))]
+    store = read_store(output / "metadata.db")
+    dropped = [run for run in runs if run.run_id not in kept]
+    named = _uris(run for run in runs if run.run_id in kept) | store.found
+    named |= {artifact["uri"] for answer in answers for artifact in artifacts_in(answer["outputs"])}
+    # A model that was pushed may be served, whatever became of the run that pushed it.
+    named |= store.pushed | set(_destinations(runs))
+    artifacts = ArtifactFolders(
+        needed=places.all(named),
+        dropped=places.all(_uris(dropped)),
+        nodes=_executions(runs, store),
+        runs={run.run_id for run in dropped},
+        since=min((_started(run) for run in newest(runs, keep) if is_resumable(run)), default=math.inf),
+    )
+    removals = [
+        *(_removal("cache", path) for path in entries if path.stem not in keys),
+        *(_removal("state", path) for path in _unneeded_states(output, runs, kept)),
+        *(_removal("run", path) for path in _unneeded_run_folders(output / "runs", runs, kept)),
+        *(_removal("artifact", path) for path in artifacts.unneeded(output / "artifacts")),
+    ]
+    return Sweep(output, tuple(removals), kept)
+
+
+def _refuse_links(output: Path) -> None:
+    for name in ("artifacts", "runs", "cache", "cache/state"):
+        if (output / name).is_symlink():
+            raise UsageError(
+                f"{output / name} is a link, and gc removes nothing outside of {output}.",
+                hint="move the whole output folder there instead, and name it with --output",
+            )
+
+
+def _started(run: RunRecord) -> float:
+    return datetime.fromisoformat(run.started_at).timestamp()
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Where what a record names lies now, also after the output folder was moved or copied.
+
+    Attributes:
+        output: the folder.
+        origins: what it was called when its runs were made.
+    """
+
+    output: Path
+    origins: frozenset[str]
+
+    def of(self, uri: str) -> set[Path]:
+        """The paths that a URI can stand for; none where it is no local one."""
+        if not uri or "://" in uri:
+            return set()
+        path = Path(uri)
+        moved = {self.output / path.relative_to(o) for o in self.origins if path.is_relative_to(o)}
+        return {found.resolve() for found in {path, *moved}} | moved
+
+    def all(self, uris: Iterable[str]) -> set[Path]:
+        """The paths that any of them can stand for."""
+        return {path for uri in uris for path in self.of(uri)}
+
+    def exists(self, uri: str) -> bool:
+        """Whether it is still there; what is not on this machine counts as there."""
+        return "://" in uri or any(path.exists() for path in self.of(uri))
+
+
+def _unneeded_run_folders(folder: Path, runs: Iterable[RunRecord], kept: Collection[str]) -> Iterator[Path]:
+    known = {run.run_id for run in runs}
+    for path in children(folder):
+        if not path.is_dir() or path.name in kept:
+            continue
+        if path.name not in known and (path / "run.json").exists():
+            raise UsageError(
+                f"{path / 'run.json'} is not the record of that run, so nobody knows what the run needs.",
+                hint=f"mend it, or remove {path} if the run is not needed, then gc again",
+            )
+        yield path
+
+
+def _unneeded_states(output: Path, runs: Iterable[RunRecord], kept: Collection[str]) -> Iterator[Path]:
+    """What nodes have kept to go on with, and no run that is kept can."""
+    resumable = [run for run in runs if run.run_id in kept and is_resumable(run)]
+    keys = {node.key for run in resumable for node in run.nodes}
+    return (path for path in children(KeptStates(output).root) if key_of(path) not in keys)
+
+
+def _uris(runs: Iterable[RunRecord]) -> set[str]:
+    return {artifact["uri"] for run in runs for node in run.nodes for artifact in artifacts_in(node.outputs)}
+
+
+def _destinations(runs: Iterable[RunRecord]) -> Iterator[str]:
+    """Where the models went that runs have pushed."""
+    for run in runs:
+        if run.pushed:
+            yield run.pushed["path"]
+        for node in run.nodes:
+            for artifact in artifacts_in(node.outputs):
+                if artifact["properties"].get("pushed") == 1:
+                    yield pushed_to(artifact)
+
+
+def _executions(runs: Iterable[RunRecord], store: StoreFacts) -> dict[str, set[str]]:
+    """Execution number -> ids of the nodes that it may be of, from the records and from the store."""
+    nodes = {number: set(ids) for number, ids in store.nodes.items()}
+    for run in runs:
+        for node in run.nodes:
+            if node.execution_id is not None:
+                nodes.setdefault(str(node.execution_id), set()).add(node.id)
+    return nodes
+
+
+def _entries(cache: Path) -> Iterator[Path]:
+    return (path for path in children(cache) if path.suffix == ".json" and _KEY.fullmatch(path.stem))
+
+
+def _tree(path: Path) -> Iterator[os.stat_result]:
+    yield path.lstat()
+    if path.is_dir() and not path.is_symlink():
+        for child in path.iterdir():
+            yield from _tree(child)
+
+
+def _removal(kind: Kind, path: Path) -> Removal:
+    return Removal(kind, path, sum(status.st_size for status in _tree(path) if stat.S_ISREG(status.st_mode)))
+
+
+def _remove(removal: Removal) -> None:
+    try:
+        if removal.kind == "run":
+            # A folder without its record is no run any more, should this be where it ends.
+            (removal.path / "run.json").unlink(missing_ok=True)
+        if removal.path.is_dir():
+            shutil.rmtree(removal.path)
+        else:
+            removal.path.unlink()
+    except OSError as error:
+        raise PipelineError(
+            f"{error.filename or removal.path} cannot be removed: {error.strerror}.",
+            hint="what went before is gone for good; mend its permissions, then gc again",
+        ) from error

@@ -1,0 +1,79 @@
+"""Which runs `gc` keeps, and why. Pure."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+from slipway.pipeline.plan.decide import key_of_maker
+from slipway.pipeline.runs.record import RunRecord
+from slipway.pipeline.runs.target import WorkloadRun
+
+
+def kept_runs(runs: Sequence[RunRecord], *, keep: int, exists: Callable[[str], bool]) -> dict[str, str]:
+    """Which runs are kept, and why. Pure.
+
+    Args:
+        runs: all runs, the newest first.
+        keep: how many of each pipeline, the newest ones.
+        exists: says of a pushed version's path whether it is still there.
+
+    Returns:
+        Run id -> reason, in the order of `runs`.
+    """
+    reasons: dict[str, str] = {}
+    for workload in {run.workload for run in runs}:
+        own = [run for run in runs if run.workload == workload]
+        reasons |= {
+            run.run_id: f"has the latest result of {node}" for node, run in _latest_makers(own).items()
+        }
+        reasons |= {run.run_id: "made a baseline" for run in _baselines(own)}
+        reasons |= {run.run_id: "a rollback" for run in own if run.rollback}
+        # A run that is answered from the cache names the version of an earlier one: the oldest pushed it.
+        pushers = {run.pushed["path"]: run for run in own if run.pushed}
+        reasons |= {
+            run.run_id: f"pushed version {Path(path).name}" for path, run in pushers.items() if exists(path)
+        }
+    reasons |= {run.run_id: "among the newest" for run in newest(runs, keep)}
+    return {run.run_id: reasons[run.run_id] for run in runs if run.run_id in reasons}
+
+
+def newest(runs: Iterable[RunRecord], keep: int) -> Iterator[RunRecord]:
+    """The first `keep` runs of each pipeline but rollbacks; `runs` holds the newest first."""
+    seen: Counter[str] = Counter()
+    for run in runs:
+        if run.rollback:
+            continue
+        seen[run.workload] += 1
+        if seen[run.workload] <= keep:
+            yield run
+
+
+def _baselines(runs: Iterable[RunRecord]) -> Iterator[RunRecord]:
+    """The newest blessed runs of two models: `baseline_key` takes the latest other than the candidate."""
+    seen: set[str] = set()
+    for run in runs:
+        key = key_of_maker(run, "Model")
+        if run.blessed and key and key not in seen and len(seen) < 2:
+            seen.add(key)
+            yield run
+
+
+def _latest_makers(runs: Iterable[RunRecord]) -> dict[str, RunRecord]:
+    """For each node of a pipeline of the user's own with a resolver, the run that has its latest result.
+
+    Such a resolver may look up anything, e.g. the latest model to train further; ours asks for a blessed one.
+    """
+    latest: dict[str, tuple[int, RunRecord]] = {}
+    for run in runs:
+        is_workload = isinstance(run.target.target, WorkloadRun)
+        if is_workload or not any(node.type == "Resolver" for node in run.nodes):
+            continue
+        for node in run.nodes:
+            if node.execution_id is not None and node.execution_id > latest.get(node.id, (0, run))[0]:
+                latest[node.id] = (node.execution_id, run)
+    return {node_id: run for node_id, (_, run) in latest.items()}
+
+
+def is_resumable(run: RunRecord) -> bool:
+    """Whether `resume` can go on with it. No engine is at work, so one that says it is running was killed."""
+    return run.state not in ("complete", "stopped")

@@ -1,0 +1,105 @@
+"""What the SQLite store knows of executions and of what is in use, without importing ML Metadata.
+
+The tables are those of ML Metadata's schema 10.
+"""
+
+import contextlib
+import sqlite3
+from collections import defaultdict
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from slipway.pipeline.errors import UsageError
+
+# ModelGate and TFX's Evaluator say with these properties which model they blessed.
+_BLESSED = """
+    SELECT Artifact.uri, model.string_value FROM Artifact
+    JOIN ArtifactProperty AS blessed
+      ON blessed.artifact_id = Artifact.id AND blessed.name = 'blessed' AND blessed.int_value = 1
+    LEFT JOIN ArtifactProperty AS model
+      ON model.artifact_id = Artifact.id AND model.name = 'current_model'
+    ORDER BY Artifact.id
+"""
+# What the DataGate knows of the data of each span that it let pass.
+_PASSED = """
+    SELECT Artifact.uri, span.int_value FROM Artifact
+    JOIN Type ON Type.id = Artifact.type_id AND Type.name = 'schemas.DataVerdict'
+    LEFT JOIN ArtifactProperty AS span
+      ON span.artifact_id = Artifact.id AND span.name = 'span'
+    ORDER BY Artifact.id
+"""
+# A Pusher that says that it pushed and not where to has left the model in its artifact's own folder.
+_PUSHED = """
+    SELECT string_value FROM ArtifactProperty
+    WHERE name = 'pushed_destination' AND string_value IS NOT NULL
+    UNION
+    SELECT Artifact.uri FROM Artifact
+    JOIN ArtifactProperty AS pushed
+      ON pushed.artifact_id = Artifact.id AND pushed.name = 'pushed' AND pushed.int_value = 1
+    LEFT JOIN ArtifactProperty AS place
+      ON place.artifact_id = Artifact.id AND place.name = 'pushed_destination'
+    WHERE place.string_value IS NULL
+"""
+# TFX calls the context of a node PIPELINE.NODE.
+_EXECUTIONS = """
+    SELECT own.execution_id, substr(node.name, length(pipeline.name) + 2) FROM Association AS own
+    JOIN Context AS node ON node.id = own.context_id
+    JOIN Type AS node_type ON node_type.id = node.type_id AND node_type.name = 'node'
+    JOIN Association AS whole ON whole.execution_id = own.execution_id
+    JOIN Context AS pipeline ON pipeline.id = whole.context_id
+    JOIN Type AS pipeline_type ON pipeline_type.id = pipeline.type_id AND pipeline_type.name = 'pipeline'
+"""
+
+
+@dataclass(frozen=True)
+class StoreFacts:
+    """What `gc` has to know of a metadata store.
+
+    Attributes:
+        found: what a Resolver answers with: of each gate the latest blessing and its model, and the latest
+            verdict of every span, for any can be named. With the model gone, no later one could be
+            evaluated, or blessed.
+        pushed: where every pushed model went.
+        nodes: execution number, as text -> ids of the nodes that it may be of.
+    """
+
+    found: Set[str] = frozenset()
+    pushed: Set[str] = frozenset()
+    nodes: Mapping[str, Set[str]] = field(default_factory=dict)
+
+
+def read_store(store: Path) -> StoreFacts:
+    """Reads a store; one that does not exist or has no tables yet knows nothing.
+
+    Args:
+        store: the file.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    if not store.exists():
+        return StoreFacts()
+    try:
+        with contextlib.closing(
+            sqlite3.connect(f"{store.absolute().as_uri()}?mode=ro", uri=True)
+        ) as connection:
+            if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'Artifact'").fetchone():
+                return StoreFacts()
+            blessed, passed, pushed, executions = (
+                connection.execute(query).fetchall() for query in (_BLESSED, _PASSED, _PUSHED, _EXECUTIONS)
+            )
+    except sqlite3.Error as error:
+        raise UsageError(
+            f"{store} cannot be read: {error}.", hint="gc knows the tables of ML Metadata 1.17 to 1.21"
+        ) from error
+    latest = {Path(uri).parent: (uri, model or "") for uri, model in blessed}
+    verdicts = {(Path(uri).parent, span): uri for uri, span in passed}
+    nodes = defaultdict(set)
+    for number, node_id in executions:
+        nodes[str(number)].add(node_id)
+    return StoreFacts(
+        found={uri for each in latest.values() for uri in each} | set(verdicts.values()),
+        pushed={place for (place,) in pushed if place},
+        nodes=nodes,
+    )

@@ -1,0 +1,386 @@
+"""The command `predict`: a pushed version over the rows of files."""
+
+import contextlib
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from slipway.components.counting import counted
+from slipway.components.errors import ComponentError
+from slipway.components.ingest.blocks import FileError
+from slipway.components.ingest.column_names import column_names
+from slipway.components.ingest.column_types import Columns, ColumnType
+from slipway.components.ingest.formats import FORMATS
+from slipway.components.ingest.options import Options
+from slipway.components.ingest.quarantine import to_record
+from slipway.components.ingest.source import FOLDER_PATTERNS
+from slipway.components.ingest.storage import GS, StoredFile, fetched, list_files
+from slipway.components.ingest.typed_rows import example_rows
+from slipway.components.predictor.input_columns import InputColumns, InputError
+from slipway.components.pusher.manifest import Manifest
+from slipway.components.pusher.shelf import shelf_at
+from slipway.components.saved_model.class_names import classes_of, names_classes
+from slipway.components.saved_model.signatures import SERVE_RAW, SERVING_DEFAULT, Signature
+from slipway.pipeline.commands.unfinished import unfinished
+from slipway.pipeline.commands.versions import no_version
+from slipway.pipeline.config import WorkloadConfig
+from slipway.pipeline.engine.signals import answered_by, raise_interrupt
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.terminal.invocation import command
+from slipway.pipeline.terminal.sign_of_life import sign_of_life
+from slipway.pipeline.wiring.beam_engine import beam_args as workload_beam_args
+from slipway.pipeline.wiring.beam_engine import check_engine
+from slipway.pipeline.wiring.beam_ports import without_ports
+from slipway.pipeline.wiring.ingest_options import ingest_options
+from slipway.pipeline.wiring.serving import serving_base
+
+if TYPE_CHECKING:
+    from slipway.components.predictor.predict_files import Counts, InputTask, Rows
+
+_TYPES = {
+    "float": ColumnType.FLOAT,
+    "double": ColumnType.FLOAT,
+    "int64": ColumnType.INT,
+    "int32": ColumnType.INT,
+    "string": ColumnType.TEXT,
+}
+_SCHEMA_TYPES = {"FLOAT": ColumnType.FLOAT, "INT": ColumnType.INT, "BYTES": ColumnType.TEXT}
+_SHOWN_DETAIL = 200  # letters of what was found in a row
+_SHOWN_PREDICTIONS = 3
+_TABLES = ("csv", "jsonl", "parquet", "tfrecord")
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """What `predict` did.
+
+    Attributes:
+        folder: holds the predictions, the rejects and `summary.json`.
+        summary: the model's version, rows predicted, how many of them with no number for an answer, rows
+            rejected by reason with the first few of them and the files that hold all, the files of the input
+            and those of them that hold no row.
+        first: the first few predictions, each as the line of JSON that its file holds.
+    """
+
+    folder: Path
+    summary: Mapping[str, Any]
+    first: tuple[str, ...] = ()
+
+    def text(self) -> str:
+        """A few lines."""
+        rejected = sum(self.summary["rejected"].values())
+        predicted = counted(self.summary["predicted"], "row")
+        lines = [f"{predicted} predicted by version {self.summary['version']}."]
+        lines += [f"  {_shortened(line)}" for line in self.first]
+        if unsound := self.summary["not_finite"]:
+            have = "has" if unsound == 1 else "have"
+            lines.append(f"{unsound:,} of them {have} no number for an answer: null stands there.")
+        if rejected:
+            reasons = ", ".join(f"{count:,} {reason}" for reason, count in self.summary["rejected"].items())
+            lines.append(f"{counted(rejected, 'row')} rejected: {reasons}.")
+            lines.append(_first_told(self.summary["first_rejected"][0], self.summary["rejects"]))
+        if without := self.summary["without_rows"]:
+            more = f" and {len(without) - 1:,} more" if len(without) > 1 else ""
+            lines.append(f"{without[0]}{more}: no row is in there.")
+        return "\n".join([*lines, str(self.folder)])
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Reads the rows of the input's files as examples; travels to Beam's workers.
+
+    Attributes:
+        files: of the input.
+        options: how they are read.
+        columns: of the model, under their names in the files; each file must have them.
+        schema: of the data; saves looking for the types of columns that the model does not take.
+        needed: columns that no row may lack.
+    """
+
+    files: tuple[StoredFile, ...]
+    options: Options
+    columns: Columns
+    schema: Columns
+    needed: tuple[str, ...] = ()
+
+    def __call__(self, task: "InputTask") -> Iterator["Rows"]:
+        """The rows of one file.
+
+        Raises:
+            InputError: it cannot be read, or lacks a column.
+        """
+        try:
+            yield from self._rows(task)
+        except FileError as error:
+            raise InputError(error.message, hint=error.hint) from error
+
+    def _rows(self, task: "InputTask") -> Iterator["Rows"]:
+        from slipway.components.predictor.predict_files import Rows
+
+        with fetched(self.files[task.index]) as file:
+            if self.columns:
+                takes = InputColumns(tuple(self.columns), self.needed, self.schema)
+                if missing := takes.missing(column_names(file, self.options)):
+                    raise takes.error(file.name, missing)
+            for found in example_rows(file, self.options, self.columns, known=self.schema):
+                rejects = [{"row": row, **to_record(task.name, reject)} for row, reject in found.rejects]
+                yield Rows(found.records, found.rows, rejects)
+
+
+def predict(
+    config: WorkloadConfig,
+    output: Path,
+    *,
+    source: str,
+    to: Path | None,
+    version: int | None,
+    file_format: str | None,
+    beam_args: list[str],
+) -> Predicted:
+    """Predicts the rows of files with a pushed version, which is verified first.
+
+    Args:
+        config: the workload; its `data` says how files of its own format are read.
+        output: the folder of its runs.
+        source: file, folder, glob or gs:// address.
+        to: gets the predictions; must be new or empty. None: a new folder in OUTPUT/predictions/NAME.
+        version: which; None: the newest.
+        file_format: csv, jsonl, parquet or tfrecord; None: by the files' names.
+        beam_args: options of the Beam pipeline, over the workload's.
+
+    Raises:
+        UsageError: the Beam engine is not there, no version, no file, one that cannot be read or lacks a
+            column, or `to` holds something or cannot be made.
+        ComponentError: the version is damaged, or the model refuses every row.
+    """
+    shelf = shelf_at(serving_base(config, output.absolute()))
+    numbers = shelf.numbers()
+    if not numbers:
+        raise no_version(shelf.base, config.name, output)
+    if version not in (None, *numbers):
+        raise UsageError(
+            f"{shelf.base} holds no version {version}.", hint=command("versions", config.name, output=output)
+        )
+    engine = [*workload_beam_args(config.beam, config.cloud), *beam_args]
+    check_engine(engine)
+    number = version or numbers[-1]
+    files = _files(source, file_format or config.data.format)
+    options = _options(config, file_format or _format_of(files[0].name, config.data.format))
+    manifest = shelf.manifest(number)
+    with _wrong_input():
+        _check_columns(manifest, files[0], options, others=Path(shelf.base).parent)
+    target = (to or output / "predictions" / config.name / _now()).absolute()
+    doing = f"{config.name} version {number}: predicts {source}"
+    # Also told to end by SIGTERM, as by a system that shuts down, it leaves nothing half done.
+    with unfinished(target) as partial, answered_by(raise_interrupt):
+        with sign_of_life(doing), shelf.fetched(number) as model, _wrong_input():
+            counts = _predict(manifest, model, files, options, partial, engine)
+        summary = {
+            "workload": config.name,
+            "version": number,
+            "predicted": counts.predicted,
+            "not_finite": counts.not_finite,
+            "rejected": counts.rejected,
+            "first_rejected": counts.first,
+            "rejects": sorted(path.name for path in partial.glob("rejects-*") if path.stat().st_size),
+            "files": [file.name for file in files],
+            "without_rows": counts.without_rows,
+        }
+        (partial / "summary.json").write_text(json.dumps(summary, indent=2), encoding="utf-8")
+    return Predicted(target, summary, _first_predictions(target))
+
+
+def _first_predictions(folder: Path) -> tuple[str, ...]:
+    for path in sorted(folder.glob("predictions-*.jsonl")):
+        with path.open(encoding="utf-8") as file:
+            if lines := tuple(line.rstrip("\n") for line in islice(file, _SHOWN_PREDICTIONS)):
+                return lines
+    return ()
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _SHOWN_DETAIL else f"{text[:_SHOWN_DETAIL]}..."
+
+
+def _predict(
+    manifest: Manifest | None,
+    model: Path,
+    files: tuple[StoredFile, ...],
+    options: Options,
+    folder: Path,
+    beam_args: list[str],
+) -> "Counts":
+    from slipway.components.predictor.predict_files import predict_files
+    from slipway.components.saved_model.reading import read_signatures
+    from slipway.pipeline.engine.processes.listeners import bind_to_loopback
+
+    bind_to_loopback()
+    schema = _schema_types(manifest)
+    signatures = read_signatures(model)
+    columns = _columns(signatures, schema, options.format)
+    reader = Reader(files, options, columns, schema, _needed(manifest))
+    classes = classes_of(manifest.papers) if manifest else ()
+    if not names_classes(classes, signatures[SERVING_DEFAULT]):
+        classes = ()
+    return predict_files(
+        [file.name for file in files],
+        model_folder=model,
+        folder=folder,
+        read=reader,
+        beam_args=without_ports(beam_args),
+        classes=classes,
+    )
+
+
+@contextlib.contextmanager
+def _wrong_input() -> Iterator[None]:
+    """A file that cannot be read, or lacks a column, is what the user gave: exit code 2 for both."""
+    try:
+        yield
+    except (FileError, InputError) as error:
+        raise UsageError(error.message, hint=error.hint) from error
+
+
+def _check_columns(manifest: Manifest | None, file: StoredFile, options: Options, *, others: Path) -> None:
+    """Refuses a table without columns that the model takes, before TensorFlow is imported.
+
+    Later files, and those for a version without papers, are refused when they are read.
+
+    Args:
+        manifest: of the version; an older one may not name the columns.
+        file: the first of the input.
+        options: how it is read.
+        others: the folder beside the versions that holds those of other workloads.
+
+    Raises:
+        InputError: it lacks some.
+        FileError: it cannot be read.
+    """
+    takes = InputColumns(_taken(manifest), _needed(manifest), _schema_types(manifest))
+    if options.format == "tfrecord" or not takes.taken:
+        return
+    with fetched(file) as there:
+        names = column_names(there, options)
+    if missing := takes.missing(names):
+        is_other_table = 2 * len(missing) > len(takes.taken)  # else a column or two are misspelled
+        other = _other_workload(names, file.name, others) if is_other_table else ""
+        raise takes.error(file.name, missing, hint=other)
+
+
+def _other_workload(names: Collection[str], source: str, folder: Path) -> str:
+    """The command that predicts with another workload whose model these columns suffice for; "" if none."""
+    for base in sorted(folder.iterdir()) if folder.is_dir() else ():
+        shelf = shelf_at(str(base))
+        numbers = shelf.numbers()
+        manifest = shelf.manifest(numbers[-1]) if numbers else None
+        taken = _taken(manifest)
+        if taken and set(taken) <= set(names):
+            return command("predict", base.name, "--input", source, output=folder.parent)
+    return ""
+
+
+def _files(source: str, file_format: str) -> tuple[StoredFile, ...]:
+    pattern = source
+    if source.endswith("/") or (not source.startswith(GS) and Path(source).is_dir()):
+        pattern = f"{source.rstrip('/')}/{FOLDER_PATTERNS[file_format][0]}"
+    try:
+        return tuple(list_files(pattern))
+    except ComponentError as error:
+        if pattern != source and file_format not in _TABLES:
+            raise _no_table(file_format) from error  # of a folder of images it is not the place that is wrong
+        raise UsageError(error.message, hint="check --input") from error
+
+
+def _format_of(name: str, otherwise: str) -> str:
+    """The format that a file's name tells; `data.format` of the workload where it tells none."""
+    for each in _TABLES:
+        if any(suffix in Path(name).suffixes for suffix in FORMATS[each].suffixes):
+            return each
+    return otherwise
+
+
+def _options(config: WorkloadConfig, file_format: str) -> Options:
+    if file_format not in _TABLES:
+        raise _no_table(file_format)
+    own = ingest_options(config.data)
+    # The workload's delimiter and the like are about files of its own format; `columns` about training.
+    if file_format == config.data.format:
+        return replace(own, columns=())
+    # How people write numbers and dates is not a matter of the format.
+    return Options(format=file_format, null_values=own.null_values, numbers=own.numbers, dates=own.dates)
+
+
+def _no_table(file_format: str) -> UsageError:
+    return UsageError(
+        f"{file_format} files cannot be predicted from; {', '.join(_TABLES)} can.",
+        hint="put the images into the column image of a Parquet file, a row each: docs/own-data.md",
+    )
+
+
+def _schema_types(manifest: Manifest | None) -> Columns:
+    """The raw columns of the data with their types, as the version's papers name them."""
+    schema = manifest.papers.get("schema", {}) if manifest else {}
+    return {
+        name: _SCHEMA_TYPES[kind] for name, kind in schema.get("columns", {}).items() if kind in _SCHEMA_TYPES
+    }
+
+
+def _needed(manifest: Manifest | None) -> tuple[str, ...]:
+    """The raw columns that no row may lack, as the version's papers name them."""
+    return tuple(manifest.papers.get("schema", {}).get("needed", ())) if manifest else ()
+
+
+def _taken(manifest: Manifest | None) -> tuple[str, ...]:
+    """The raw columns that the model takes, as the version's papers name them: at least the needed ones."""
+    papers = manifest.papers if manifest else {}
+    inputs = papers.get("model", {}).get("signatures", {}).get(SERVE_RAW, {}).get("inputs", ())
+    return tuple(_raw_names(inputs, _schema_types(manifest)).values()) or _needed(manifest)
+
+
+def _raw_names(arguments: Iterable[str], columns: Iterable[str]) -> dict[str, str]:
+    """From each argument of `serve_raw` to its column."""
+    columns = list(columns)
+    # Versions pushed before signatures kept the names of columns have "_" for what is no letter or digit.
+    known = {re.sub(r"\W|^(?=\d)", "_", column, flags=re.ASCII): column for column in columns}
+    return {each: each if each in columns else known.get(each, each) for each in arguments}
+
+
+def _columns(signatures: Mapping[str, Signature], names: Iterable[str], file_format: str) -> Columns:
+    """The raw columns that the model takes, with their types; none for examples, which hold both."""
+    if len(getattr(signatures.get(SERVING_DEFAULT), "inputs", ())) != 1:
+        raise ComponentError("The model has no signature serving_default that takes serialized examples.")
+    if file_format == "tfrecord":
+        return {}
+    if SERVE_RAW not in signatures:
+        raise ComponentError(
+            "The model has no signature serve_raw, so the types of its columns are not known.",
+            hint="give it serialized examples: --format tfrecord",
+        )
+    inputs = signatures[SERVE_RAW].inputs
+    columns = _raw_names(inputs, names)
+    return {
+        columns[argument]: _TYPES[tensor.dtype]
+        for argument, tensor in inputs.items()
+        if tensor.dtype in _TYPES
+    }
+
+
+def _first_told(record: Mapping[str, Any], rejects: Sequence[str]) -> str:
+    """The first rejected row in words, and the files that hold all of them."""
+    line = record.get("line")
+    where = f"line {line}" if line is not None else f"row {record['row']} (from 0)"
+    column = f", column {record['column']}" if record.get("column") else ""
+    found = str(record.get("detail") or "").replace("\n", " ")
+    shown = f" ({_shortened(found)})" if found else ""
+    files = f"{rejects[0]}{f' and {len(rejects) - 1:,} more' if len(rejects) > 1 else ''}"
+    what = f"{record['file']} {where}{column}: {record['reason']}{shown}"
+    return f"The first: {what}. Each is in {files}."
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y%m%d-%H%M%S")

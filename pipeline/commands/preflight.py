@@ -1,0 +1,277 @@
+"""`local_runner.py preflight`: what a training on a TPU would be like, told without one."""
+
+import hashlib
+import json
+import math
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from slipway.components.ingest.blocks import FileError
+from slipway.components.ingest.source import GS
+from slipway.components.preflight import advice
+from slipway.components.preflight.chips import CHIPS, Price
+from slipway.components.preflight.compiler import (
+    WITH_LIBTPU,
+    Unanswered,
+    as_asked,
+    ask,
+    find_compiler,
+    package_versions,
+)
+from slipway.components.preflight.judge import Training, judge
+from slipway.components.preflight.place_rules import NEEDED
+from slipway.components.preflight.request import Answer, Question
+from slipway.components.preflight.result import Preflight
+from slipway.components.preflight.transformed import SCHEMA, SPLIT, Transformed, features_in
+from slipway.components.trainer.own_fit import require_steps
+from slipway.components.trainer.user_model import source_root
+from slipway.pipeline.config import load_workload
+from slipway.pipeline.config.workload import WorkloadConfig
+from slipway.pipeline.engine.processes.linux import default_jobs
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.fingerprint.source_closure import source_closure
+from slipway.pipeline.plan.request import workload_file
+from slipway.pipeline.root import PROJECT_ROOT
+from slipway.pipeline.runs import preflight_results
+from slipway.pipeline.runs.history import History
+from slipway.pipeline.runs.record import RunRecord, write_json
+from slipway.pipeline.terminal.invocation import command
+from slipway.pipeline.wiring.preflight_question import own_prices, step_settings, wanted_slice
+from slipway.pipeline.wiring.tpu_slices import TPU_SLICES, tpu_slice
+
+DEFAULT_SLICE = "v5e-8"
+SEARCH_S = 30.0
+COMPILE_BYTES = 5 * 2**30
+"""Memory that one compiling process is taken to need: ResNet50 held 4.3 GiB, the taxi workload 0.6."""
+ONE_HOST = tuple(name for name, each in TPU_SLICES.items() if each.hosts == 1)
+"""What `--all` takes: the same step is compiled for more hosts where their slices are named."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What the command line asks for.
+
+    Attributes:
+        slices: names; none: the workload's, else `DEFAULT_SLICE`.
+        search_s: how long to look for the largest batch that fits; 0: not.
+        limit_s: how long the compilation of one slice may take; None: `preflight.limit_s`.
+        prices: GENERATION=USD of an hour of a chip, before those of `preflight.prices`.
+        is_fast: whether the compiler's least effort is enough.
+    """
+
+    slices: tuple[str, ...] = ()
+    search_s: float = SEARCH_S
+    limit_s: float | None = None
+    prices: tuple[str, ...] = ()
+    is_fast: bool = False
+
+
+def preflight(
+    workload: Path, output: Path, wanted: Wanted, *, sets: Sequence[str] = (), profile: str | None = None
+) -> Preflight:
+    """Compiles the workload's training step for each slice, judges it, and keeps the result.
+
+    Raises:
+        UsageError: no run of the workload has transformed its data yet, or a price is none.
+        ConfigError: the workload file is wrong, or there is no such slice.
+        ComponentError: the model cannot be built.
+    """
+    config = load_workload(workload_file(workload).absolute(), root=PROJECT_ROOT, sets=sets, profile=profile)
+    require_steps(config.train.model)
+    names = wanted.slices or (config.train.tpu or DEFAULT_SLICE,)
+    slices = [wanted_slice(tpu_slice(name, backend="jax")) for name in dict.fromkeys(names)]
+    made_at = datetime.now(UTC)
+    prices = {**own_prices(config), **_prices(wanted.prices, month=f"{made_at:%Y-%m}")}
+    history = History(output.absolute())
+    transformed = _transformed(config, history, workload)
+    questions = [
+        Question(
+            slice=each,
+            features=transformed.features,
+            search_s=wanted.search_s,
+            is_fast=wanted.is_fast,
+            **step_settings(config),
+        )
+        for each in slices
+    ]
+    interpreter = _interpreter(config)
+    training = Training(
+        backend=config.train.backend,
+        epochs=config.train.epochs,
+        runtime=package_versions(interpreter) or None,
+        interpreter=config.train.interpreter or "",
+        data_regions=_data_regions(config),
+        tpu_region=config.cloud.vertex.region or "",
+        train_files=transformed.train_files,
+        train_bytes=transformed.train_bytes,
+        train_rows=transformed.train_rows,
+        prices=prices,
+    )
+    answers = _answers(questions, history, wanted.limit_s or config.preflight.limit_s)
+    found = Preflight(
+        workload=config.name,
+        verdicts=tuple(
+            _verdict(question, answer, training) for question, answer in zip(questions, answers, strict=True)
+        ),
+        made_at=made_at.isoformat(timespec="seconds"),
+        region=config.cloud.vertex.region or "",
+        training_keys=_interpreter_keys(training),
+    )
+    preflight_results.keep(history.output, found.to_json())
+    return found
+
+
+def _verdict(
+    question: Question, answer: Answer | Unanswered | None, training: Training
+) -> advice.SliceVerdict:
+    if isinstance(answer, Unanswered):
+        return judge(question, None, training, unanswered=(answer.reason, answer.remedy))
+    return judge(question, answer, training)
+
+
+def _answers(
+    questions: Sequence[Question], history: History, limit_s: float
+) -> list[Answer | Unanswered | None]:
+    """The answers that are kept for the same question, code and compiler, else new ones, some at once."""
+    compiler = find_compiler()
+    if compiler is None:
+        return [None for _ in questions]
+    asked = [as_asked(question, compiler) for question in questions]
+    root = source_root(questions[0].model)
+    keys = _keys(asked, compiler, root)
+    kept = {key: _kept(history, key) for key in keys}
+    # Without libtpu all slices ask the same.
+    missing = {key: question for key, question in zip(keys, asked, strict=True) if kept[key] is None}
+    with ThreadPoolExecutor(max_workers=default_jobs(node_bytes=COMPILE_BYTES)) as pool:
+
+        def answer(key: str) -> Answer | Unanswered:
+            print(f"compiling for {missing[key].slice.name} with {compiler}", file=sys.stderr)
+            said = ask(missing[key], compiler, import_roots=[root], limit_s=limit_s)
+            if isinstance(said, Answer):
+                _keep(history, key, said)
+            return said
+
+        new = dict(zip(missing, pool.map(answer, missing), strict=True))
+    return [new.get(key) or kept[key] for key in keys]
+
+
+def _keys(asked: Sequence[Question], compiler: str, root: Path) -> list[str]:
+    model = asked[0].model
+    names = [model, "slipway.components.preflight.compile_step"]
+    parts = {
+        "code": {**source_closure(names, root=PROJECT_ROOT), **source_closure(names[:1], root=root)},
+        "compiler": package_versions(PROJECT_ROOT / compiler),
+    }
+    documents = ({**parts, "question": question.to_json()} for question in asked)
+    return [hashlib.sha256(json.dumps(each, sort_keys=True).encode()).hexdigest() for each in documents]
+
+
+def _kept_path(history: History, key: str) -> Path:
+    return history.output / "cache" / "preflight" / f"{key}.json"
+
+
+def _kept(history: History, key: str) -> Answer | None:
+    """What was answered before; None where nothing was, or the file is damaged: then it is asked again."""
+    try:
+        return Answer.from_json(json.loads(_kept_path(history, key).read_text(encoding="utf-8")))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _keep(history: History, key: str, answer: Answer) -> None:
+    path = _kept_path(history, key)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_json(path, answer.to_json())
+
+
+def _transformed(config: WorkloadConfig, history: History, workload: Path) -> Transformed:
+    for run in history.latest_runs(config.name, limit=20):
+        graph = _folder(run, "Transform", "transform_graph")
+        examples = _folder(run, "Transform", "transformed_examples")
+        if graph is None or examples is None:
+            continue
+        files = [path for path in (examples / SPLIT).iterdir() if path.is_file()]
+        return Transformed(
+            features=features_in((graph / SCHEMA).read_text(encoding="utf-8"), images=config.train.images),
+            train_files=len(files),
+            train_bytes=sum(path.stat().st_size for path in files),
+            train_rows=_train_rows(run),
+        )
+    raise UsageError(
+        f"No run of {config.name} has transformed its data yet, so the model's inputs are not known.",
+        hint=command("run", str(workload), "--to", "Transform", output=history.output),
+    )
+
+
+def _folder(run: RunRecord, node_id: str, key: str) -> Path | None:
+    found = [node for node in run.nodes if node.id == node_id and node.state in ("complete", "cached")]
+    artifacts = found[0].outputs.get(key, []) if found else []
+    folder = Path(artifacts[0]["uri"]) if artifacts else None
+    return folder if folder is not None and folder.is_dir() else None
+
+
+def _train_rows(run: RunRecord) -> int | None:
+    folder = _folder(run, "Trainer", "model_run")
+    file = folder / "result.json" if folder else None
+    try:
+        rows = json.loads(file.read_text(encoding="utf-8")).get("train_rows") if file else None
+        return int(rows) if rows else None
+    except (OSError, ValueError, TypeError, AttributeError):  # damaged: then it is not known
+        return None
+
+
+def _interpreter(config: WorkloadConfig) -> Path:
+    """The Python that would train here."""
+    name = config.train.interpreter
+    if name is None:
+        return Path(sys.executable)
+    return PROJECT_ROOT / Path(name).expanduser() if "/" in name else Path(shutil.which(name) or name)
+
+
+def _interpreter_keys(training: Training) -> tuple[tuple[str, str], ...]:
+    """The interpreter to set where the training's own lacks what a TPU needs, and a better one is here."""
+    has_all = training.runtime is None or all(name in training.runtime for name in NEEDED["jax"])
+    if has_all or not (PROJECT_ROOT / WITH_LIBTPU).exists():
+        return ()
+    return (("train.interpreter", WITH_LIBTPU),)
+
+
+def _data_regions(config: WorkloadConfig) -> dict[str, str]:
+    """Where the buckets lie that a run on the cloud reads; only asked where the slice's region is known."""
+    addresses = (config.data.source, config.cloud.root)
+    buckets = {
+        each.partition("//")[2].partition("/")[0] for each in addresses if each and each.startswith(GS)
+    }
+    if not config.cloud.vertex.region:
+        return {}
+    from slipway.components.ingest.storage import bucket_location
+
+    found = {}
+    for bucket in sorted(buckets):
+        try:
+            if place := bucket_location(bucket):
+                found[f"{GS}{bucket}"] = place
+        except FileError as error:
+            print(f"the region of {GS}{bucket} is not known: {error.message}", file=sys.stderr)
+    return found
+
+
+def _prices(given: Sequence[str], *, month: str) -> Mapping[str, Price]:
+    prices = {}
+    for each in given:
+        generation, _, price = each.partition("=")
+        try:
+            usd = float(price)
+        except ValueError:
+            usd = 0.0
+        if generation not in CHIPS or not 0 < usd < math.inf:
+            raise UsageError(
+                f"--price {each!r} is no GENERATION=USD of a chip-hour", hint="for instance --price v5e=1.2"
+            )
+        prices[generation] = Price(usd=usd, month=month)
+    return prices

@@ -1,0 +1,54 @@
+"""The command `serve`: a workload's newest version behind HTTP, for trying it out."""
+
+import os
+import sys
+from pathlib import Path
+
+from slipway.components.pusher.shelf import shelf_at
+from slipway.pipeline.commands.versions import no_version
+from slipway.pipeline.config import WorkloadConfig
+from slipway.pipeline.terminal.printable import printable
+from slipway.pipeline.wiring.serving import serving_base
+
+TOKEN_VARIABLE = "SLIPWAY_SERVE_TOKEN"  # noqa: S105  (the variable's name)
+"""Holds the secret that clients must send; needed where other machines can reach the server."""
+
+
+def serve(config: WorkloadConfig, output: Path, *, host: str, port: int) -> None:
+    """Serves until it is interrupted; follows what is pushed and rolled back meanwhile.
+
+    Args:
+        config: the workload.
+        output: the folder of its runs.
+        host: the address to bind.
+        port: 0 for a free one.
+
+    Raises:
+        UsageError: there is no version.
+        ComponentError: there is none that can be served, or the address cannot be bound.
+    """
+    from slipway.components.serving.live_model import LiveModel
+    from slipway.components.serving.server import ModelServer
+
+    versions = shelf_at(serving_base(config, output.absolute()))
+    if not versions.numbers():
+        raise no_version(versions.base, config.name, output)
+    # Bound first: a wrong address is told before a model is loaded.
+    with ModelServer(
+        name=config.name, host=host, port=port, token=os.environ.get(TOKEN_VARIABLE, "")
+    ) as server:
+        live = LiveModel(versions, tell=_tell)
+        server.live = live
+        _tell(
+            f"{server.url}/v1/models/{config.name}:predict  (to try it out; not for production. Ctrl-C ends)"
+        )
+        try:
+            server.serve_forever(poll_interval=0.2)
+        except KeyboardInterrupt:
+            _tell("Ended.")
+        finally:
+            live.close()
+
+
+def _tell(line: str) -> None:
+    print(printable(line), file=sys.stderr, flush=True)

@@ -1,0 +1,310 @@
+"""The commands around pushed versions: list, check, and go back to an earlier one."""
+
+import getpass
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from slipway.components.pusher.destination import deployment_at, push
+from slipway.components.pusher.hook import run_hook
+from slipway.components.pusher.manifest import Manifest
+from slipway.components.pusher.shelf import Shelf, shelf_at, thin_out
+from slipway.components.pusher.versions import GS, Published, version_number
+from slipway.pipeline.config import WorkloadConfig, load_workload
+from slipway.pipeline.errors import PipelineError, UsageError
+from slipway.pipeline.plan.request import workload_file
+from slipway.pipeline.root import PROJECT_ROOT
+from slipway.pipeline.runs.history import History
+from slipway.pipeline.runs.lock import changing_pushes
+from slipway.pipeline.screen.wording import metrics_line
+from slipway.pipeline.terminal.invocation import command
+from slipway.pipeline.wiring.serving import endpoint_settings, serving_base
+
+
+@dataclass(frozen=True)
+class Version:
+    """A pushed version as `versions` lists it.
+
+    Attributes:
+        version: its number.
+        live: whether a server serves it: it is the newest.
+        manifest: its papers; None for one that no push made, or whose manifest is damaged.
+    """
+
+    version: int
+    live: bool
+    manifest: Manifest | None
+
+    @property
+    def papers(self) -> Mapping[str, Any]:
+        """What the manifest says beside the files."""
+        return self.manifest.papers if self.manifest else {}
+
+    @property
+    def copy_of(self) -> int:
+        """The version that it was first pushed as; its own number unless it was published again."""
+        return int(self.papers.get("republished", {}).get("version", self.version))
+
+    @property
+    def _by(self) -> str:
+        """Who wanted that and why, where it is on record."""
+        again = self.papers["republished"]
+        by = f" by {again['by']}, {again['at']}" if again.get("by") else ""
+        return by + (f": {again['reason']}" if again.get("reason") else "")
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        keys = ("pushed_at", "run", "metrics", "republished")
+        return {
+            "version": self.version,
+            "live": self.live,
+            "has_manifest": self.manifest is not None,
+            **{key: self.papers.get(key) for key in keys},
+            "model": self.manifest.model_digest if self.manifest else None,
+            "bytes": sum(file.bytes for file in self.manifest.files.values()) if self.manifest else None,
+        }
+
+    def line(self) -> str:
+        """On one line."""
+        mark = "live" if self.live else ""
+        if self.manifest is None:
+            return f"{self.version:>10}  {mark:<4}  no manifest that can be read"
+        again = f"version {self.copy_of} again{self._by}" if self.copy_of != self.version else ""
+        facts = (self.papers.get("pushed_at", ""), metrics_line(self.papers.get("metrics", {})), again)
+        return f"{self.version:>10}  {mark:<4}  {'  '.join(filter(None, facts))}".rstrip()
+
+
+def workload_config(path: Path, *, profile: str | None) -> WorkloadConfig:
+    """The workload whose versions are meant, checked.
+
+    Raises:
+        ConfigError: the file is not there or wrong.
+    """
+    return load_workload(workload_file(path).absolute(), profile=profile, root=PROJECT_ROOT)
+
+
+def versions(config: WorkloadConfig, output: Path) -> list[Version]:
+    """The pushed versions of a workload, the newest first."""
+    return _versions(shelf_at(serving_base(config, output.absolute())))
+
+
+def versions_text(found: Sequence[Version], config: WorkloadConfig, output: Path) -> str:
+    """One line a version; where there is none, the folder that was looked at."""
+    lines = "\n".join(version.line() for version in found)
+    return lines or f"No version was pushed yet to {serving_base(config, output.absolute())}."
+
+
+@dataclass(frozen=True)
+class RolledBack:
+    """What `rollback` did: the version it published, which one that repeats, and which it replaced."""
+
+    published: Published
+    target: int
+    instead_of: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "version": self.published.version,
+            "path": self.published.address,
+            "repeats": self.target,
+            "instead_of": self.instead_of,
+        }
+
+    def text(self) -> str:
+        """What is live now; and that the next model's baseline is another matter."""
+        return (
+            f"Version {self.target} is live again as {self.published.version}, "
+            f"instead of {self.instead_of} -> {self.published.address}\n"
+            "The next model and its data are still compared with the latest blessed model and its data; "
+            "`baseline --set RUN` changes that."
+        )
+
+
+def rollback(config: WorkloadConfig, output: Path, *, to: int | None, reason: str = "") -> RolledBack:
+    """Publishes an earlier version again as the newest one, so that a server picks it up by itself.
+
+    Who did it, when and why is kept in the version's manifest and among the runs.
+
+    Args:
+        config: the workload.
+        output: the folder of its runs; no run of the workload may be at work there.
+        to: the version; None: the one before the model that is live. After a rollback that is one further
+            back.
+        reason: in the user's words; may be empty.
+
+    Raises:
+        UsageError: there is no such version, or none to go back to; a run is at work.
+        ComponentError: the version is damaged, or cannot be published.
+        PipelineError: all is done, and could not be noted among the runs.
+    """
+    base = serving_base(config, output.absolute())
+    deployment = deployment_at(endpoint_settings(config))
+    began = time.monotonic()
+    with changing_pushes(output.absolute(), config.name, run_id="rollback"):
+        shelf = shelf_at(base)
+        found = _versions(shelf)
+        if not found:
+            raise no_version(base, config.name, output)
+        target = _target(found, to, base, command("versions", config.name, output=output))
+        with shelf.fetched(target.version) as folder:
+            again = {
+                "version": target.copy_of,
+                "instead_of": found[0].version,
+                "at": datetime.now(UTC).isoformat(timespec="seconds"),
+                "by": _user(),
+                **({"reason": reason} if reason else {}),
+            }
+            published = push(folder, base=base, papers={**target.papers, "republished": again})
+        done = RolledBack(published, target.version, found[0].version)
+        unnoted = _record(History(output.absolute()), target, done, again, began)
+        if deployment:
+            deployment.deploy(published, workload=config.name)
+        if config.push.keep:
+            thin_out(base, keep=config.push.keep)
+        run_hook(config.push.hook, published, workload=config.name)
+    if unnoted:
+        raise PipelineError(
+            f"Version {target.version} is live again as {published.version}, but `runs` will not tell of it: "
+            f"{output} cannot be written: {unnoted}.",
+            hint="nothing is left to do but to make room there; the version's own manifest holds who and why",
+        )
+    return done
+
+
+class Verified(NamedTuple):
+    """A version's address, and what is wrong with it in words; empty where nothing is."""
+
+    address: str
+    problem: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"version": self.address, "sound": not self.problem, "problem": self.problem}
+
+
+def verify_all(place: str | None, workload: Path, output: Path, *, profile: str | None) -> list[Verified]:
+    """Checks a version, or all of a base.
+
+    Args:
+        place: a workload's name, or what `verify` takes; None: the versions of `workload`.
+        workload: whose versions, where no place is named.
+        output: the folder of its runs.
+        profile: of the workload.
+
+    Raises:
+        UsageError: there is no version, or neither a workload nor a folder of that name.
+    """
+    if place and not Path(place).exists():
+        if (PROJECT_ROOT / "workloads" / place).is_dir():
+            workload, place = Path(place), None
+        elif "/" not in place and version_number(place) is None:
+            raise UsageError(
+                f"verify {place}: there is no workload of that name, and no folder {Path(place).absolute()}.",
+                hint=command("versions"),
+            )
+    if place is None:
+        config = workload_config(workload, profile=profile)
+        place = serving_base(config, output.absolute())
+        if not shelf_at(place).numbers():
+            raise no_version(place, config.name, output)
+    return list(verify(place))
+
+
+def verified_text(found: Sequence[Verified]) -> str:
+    """One line a version."""
+    return "\n".join(f"{each.address}: {each.problem or 'is what its manifest says'}" for each in found)
+
+
+def no_version(base: str, name: str, output: Path) -> UsageError:
+    """Nothing was pushed yet, and how to.
+
+    Args:
+        base: where versions were looked for.
+        name: of the workload.
+        output: the folder of its runs.
+    """
+    return UsageError(f"{base} holds no version.", hint=command("run", name, output=output))
+
+
+def verify(place: str) -> Iterator[Verified]:
+    """Checks a version, or all of a base.
+
+    Args:
+        place: a directory or a gs:// address, of a version or of the folder that holds versions.
+
+    Raises:
+        UsageError: there is no version.
+    """
+    place = place.rstrip("/") or "/"
+    above, _, name = place.rpartition("/")
+    if not place.startswith(GS) and not Path(place).is_absolute():
+        place = str(Path(place).absolute())
+        above, _, name = place.rpartition("/")
+    number = version_number(name)
+    shelf = shelf_at(above if number and above.count("/") else place)
+    wanted = [number] if number else shelf.numbers()
+    if not wanted:
+        raise UsageError(f"{place} holds no version.", hint=command("versions"))
+    for version in wanted:
+        yield Verified(f"{shelf.base}/{version}", shelf.problem(version))
+
+
+def _record(
+    history: History, target: Version, done: RolledBack, again: Mapping[str, Any], began: float
+) -> str:
+    """Keeps a rollback among the runs; says why not where that fails, which undoes nothing."""
+    try:
+        record = history.new_run(target.papers.get("workload", ""))
+        record.state, record.exit_code, record.wall_s = "complete", 0, time.monotonic() - began
+        record.metrics = dict(target.papers.get("metrics", {}))
+        record.pushed = {"version": str(done.published.version), "path": done.published.address}
+        record.rollback = {
+            "version": done.target,
+            "instead_of": done.instead_of,
+            "by": again["by"],
+            "reason": again.get("reason", ""),
+        }
+        history.save(record)
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"user {os.getuid()}"  # a container may have no names
+
+
+def _versions(shelf: Shelf) -> list[Version]:
+    numbers = shelf.numbers()
+    return [Version(each, each == numbers[-1], shelf.manifest(each)) for each in reversed(numbers)]
+
+
+def _target(found: Sequence[Version], to: int | None, base: str, see: str) -> Version:
+    live = found[0]
+    if to is not None:
+        wanted = next((version for version in found if version.version == to), None)
+        if wanted is None:
+            raise UsageError(f"{base} holds no version {to}.", hint=see)
+    else:
+        wanted = next((v for v in found if v.version < live.copy_of and _is_other(v, live)), None)
+        if wanted is None:
+            raise UsageError(f"There is no version before {live.version} to go back to in {base}.", hint=see)
+    if wanted.manifest is None:
+        raise UsageError(f"Version {wanted.version} in {base} has no manifest that can be read.", hint=see)
+    if live.manifest and wanted.manifest.model_digest == live.manifest.model_digest:
+        raise UsageError(f"Version {live.version}, which is live, is that model already.", hint=see)
+    return wanted
+
+
+def _is_other(version: Version, live: Version) -> bool:
+    if version.manifest is None:
+        return False
+    return live.manifest is None or version.manifest.model_digest != live.manifest.model_digest

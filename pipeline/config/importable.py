@@ -1,0 +1,274 @@
+"""Whether a dotted path leads to a function, found by reading the source: nothing is imported or executed.
+
+So a wrong path, a syntax error or a missing import in the user's code is told before TensorFlow is loaded.
+What only shows when the code runs (an exception at import, an attribute of a library) is left to the run.
+"""
+
+import ast
+import difflib
+import importlib.util
+import pkgutil
+import sys
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec
+from pathlib import Path
+
+from slipway.pipeline.errors import ConfigError
+
+
+def check_importable(dotted_path: str, *, key: str, root: Path) -> None:
+    """Checks that `dotted_path` names a function in a module below `root` or in an installed package.
+
+    Args:
+        dotted_path: module and function, `workloads.taxi.model.build_model`.
+        key: the key or option that holds it, for the message.
+        root: the project's root, from which modules are imported.
+
+    Raises:
+        ConfigError: what `find_import_problem` says.
+    """
+    if words := find_import_problem(dotted_path, root=root):
+        raise ConfigError(f"{key} = {dotted_path}: {words}")
+
+
+def find_import_problem(dotted_path: str, *, root: Path) -> str:
+    """What keeps the function at `dotted_path` from being imported, in words; "" where nothing is found.
+
+    Covers the module, the packages around it, and what they import at their top level from below `root`:
+    missing modules, missing names, and syntax errors with file and line. Of installed packages it is only
+    checked that they are there.
+    """
+    module, _, function = dotted_path.rpartition(".")
+    reader = _Reader(root.absolute())
+    try:
+        source = reader.source(module)
+        if source is None or source.is_open or function in source.names:
+            return ""
+        inner = reader.submodule(module, function)
+    except _BrokenError as broken:
+        return str(broken)
+    if inner:
+        return f"is a module, not a function of it; {words_for_unknown('', inner.functions)}"
+    return f"{source.shown} has no function {function}; {words_for_unknown(function, source.functions)}"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceModule:
+    """A module below the root, read: `is_package` where it is the `__init__` of one."""
+
+    name: str
+    tree: ast.Module
+    is_package: bool
+
+
+def read_module(name: str, *, root: Path) -> SourceModule | None:
+    """The source of a module below `root`; None where it is elsewhere, compiled, or no Python.
+
+    Args:
+        name: dotted.
+        root: the project's root, from which modules are imported.
+    """
+    parts = name.split(".")
+    found = _Reader(root.absolute()).modules(parts)
+    if len(found) < len(parts) or (file := found[-1].file) is None or file.suffix != ".py":
+        return None
+    try:
+        return SourceModule(name, _parsed(file, str(file)), is_package=found[-1].folder is not None)
+    except _BrokenError:  # told where the function is looked for
+        return None
+
+
+class _BrokenError(Exception):
+    """Ends the reading at the first problem; its text is the message."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Module:
+    """A module below the root: `file` is None for a package without `__init__`, `folder` for no package."""
+
+    name: str
+    file: Path | None
+    folder: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """What a module holds at its top level; `is_open`: there may be names that reading cannot see."""
+
+    shown: str
+    names: frozenset[str] = frozenset()
+    functions: tuple[str, ...] = ()
+    is_open: bool = False
+
+
+class _Reader:
+    """Reads the modules below the root, each once, and those that they import at their top level."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._sources: dict[str, _Source] = {}
+
+    def source(self, module: str) -> _Source | None:
+        """The source of a module below the root, read with the packages around it; None for an installed one.
+
+        Raises:
+            _BrokenError: there is no such module, or it cannot be imported.
+        """
+        parts = module.split(".")
+        found = self.modules(parts)
+        if not found:
+            _refuse_missing(parts[0], _names_in(self._root))
+            return None
+        if len(found) < len(parts):
+            missing, there = ".".join(parts[: len(found) + 1]), _names_in(found[-1].folder)
+            raise _BrokenError(f"there is no module {missing}; {words_for_unknown(parts[len(found)], there)}")
+        return [self._read(each) for each in found][-1]
+
+    def submodule(self, package: str, name: str) -> _Source | None:
+        """The source of the module `name` in a package below the root; None where there is none."""
+        parts = [*package.split("."), name]
+        return self.source(".".join(parts)) if len(self.modules(parts)) == len(parts) else None
+
+    def modules(self, parts: list[str]) -> list[_Module]:
+        """The packages on the way and the module, as far as they are found below the root."""
+        found: list[_Module] = []
+        folder: Path | None = self._root
+        for depth, part in enumerate(parts, start=1):
+            module = _module_in(folder, part, ".".join(parts[:depth])) if folder else None
+            if module is None or (depth == 1 and module.file is None and _is_regular_package(part)):
+                break
+            found.append(module)
+            folder = module.folder
+        return found
+
+    def _read(self, module: _Module) -> _Source:
+        if module.name not in self._sources:
+            if module.file is None or module.file.suffix != ".py":
+                shown = module.name.replace(".", "/")
+                self._sources[module.name] = _Source(shown, is_open=module.file is not None)
+            else:
+                shown = str(module.file.relative_to(self._root))
+                tree = _parsed(module.file, shown)
+                self._sources[module.name] = _described(tree, shown)
+                self._follow_imports(tree, module, shown)
+        return self._sources[module.name]
+
+    def _follow_imports(self, tree: ast.Module, module: _Module, shown: str) -> None:
+        # Only what always runs: an import inside `try` or `if` may be meant to fail.
+        for statement in tree.body:
+            try:
+                if isinstance(statement, ast.Import):
+                    for alias in statement.names:
+                        self.source(alias.name)
+                elif isinstance(statement, ast.ImportFrom):
+                    self._follow_names(statement, module)
+            except _BrokenError as broken:
+                text = str(broken)
+                # Only the innermost place: that is where it has to be corrected.
+                raise _BrokenError(
+                    text if ".py:" in text else f"{shown}:{statement.lineno}: {text}"
+                ) from broken
+
+    def _follow_names(self, statement: ast.ImportFrom, module: _Module) -> None:
+        name = statement.module or ""
+        if statement.level:
+            around = module.name.split(".") if module.folder else module.name.split(".")[:-1]
+            above = around[: max(0, len(around) - statement.level + 1)]
+            if not above:
+                raise _BrokenError(f"'from {'.' * statement.level}{name}' leads out of the packages")
+            name = ".".join([*above, name] if name else above)
+        source = self.source(name)
+        if source is None or source.is_open:
+            return
+        for alias in statement.names:
+            if alias.name not in ("*", *source.names) and self.submodule(name, alias.name) is None:
+                raise _BrokenError(
+                    f"{source.shown} has no {alias.name}; {words_for_unknown(alias.name, source.names)}"
+                )
+
+
+def _module_in(folder: Path, part: str, name: str) -> _Module | None:
+    package = folder / part
+    if (package / "__init__.py").is_file():
+        return _Module(name, package / "__init__.py", package)
+    file = next((f for s in (*EXTENSION_SUFFIXES, ".py") if (f := folder / f"{part}{s}").is_file()), None)
+    if file is not None:
+        return _Module(name, file, None)
+    return _Module(name, None, package) if package.is_dir() else None
+
+
+def _is_regular_package(name: str) -> bool:
+    """Whether an installed module takes precedence over a mere folder of the same name."""
+    spec = _installed(name)
+    return spec is not None and spec.origin is not None
+
+
+def _installed(name: str) -> ModuleSpec | None:
+    try:
+        return importlib.util.find_spec(name)
+    except (ImportError, ValueError):  # a module without a spec, such as __main__
+        return None
+
+
+def _refuse_missing(name: str, own: Iterable[str]) -> None:
+    if name not in sys.stdlib_module_names and _installed(name) is None:
+        names = {*own, *(each.name for each in pkgutil.iter_modules())}
+        raise _BrokenError(f"no module {name} is here or installed; {words_for_unknown(name, names)}")
+
+
+def _names_in(folder: Path | None) -> list[str]:
+    return [each.name for each in pkgutil.iter_modules([str(folder)])] if folder else []
+
+
+def _parsed(file: Path, shown: str) -> ast.Module:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an invalid escape in user code is none of our business here
+            return ast.parse(file.read_bytes())
+    except SyntaxError as error:
+        raise _BrokenError(f"{shown}:{error.lineno or 1}: {error.msg}") from error
+    except (ValueError, RecursionError, MemoryError, OSError) as error:
+        raise _BrokenError(f"{shown}:1: cannot be read as Python: {error}") from error
+
+
+def _described(tree: ast.Module, shown: str) -> _Source:
+    names: set[str] = set()
+    functions: list[str] = []
+    is_open = False
+    for node in _top_level(tree.body):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+            if isinstance(node, ast.FunctionDef):
+                functions.append(node.name)
+            is_open |= node.name == "__getattr__"
+        elif isinstance(node, ast.Import):
+            names.update(alias.asname or alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            names.update(alias.asname or alias.name for alias in node.names)
+            is_open |= any(alias.name == "*" for alias in node.names)
+        else:
+            # Targets of assignments, loops and `with`: every name that is stored.
+            stored = (each for each in ast.walk(node) if isinstance(each, ast.Name))
+            names.update(each.id for each in stored if isinstance(each.ctx, ast.Store))
+    return _Source(shown, frozenset(names), tuple(functions), is_open)
+
+
+def _top_level(statements: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements that run at import, also those inside `if`, `try`, `with` and loops."""
+    for statement in statements:
+        yield statement
+        if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            for block in ("body", "orelse", "finalbody"):
+                yield from _top_level(getattr(statement, block, ()))
+            for handler in getattr(statement, "handlers", ()):
+                yield from _top_level(handler.body)
+
+
+def words_for_unknown(name: str, names: Iterable[str]) -> str:
+    """What there is instead of a name that is none of `names`: the nearest, or all where they are few."""
+    known = sorted(each for each in names if not each.startswith("_"))
+    if close := difflib.get_close_matches(name, known, n=1):
+        return f"nearest: {close[0]}"
+    return f"there are: {', '.join(known[:8])}" if 0 < len(known) <= 8 else "check the spelling"

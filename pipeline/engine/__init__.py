@@ -1,0 +1,1 @@
+"""Runs a plan: schedules its nodes, watches them, keeps the record, ends in order."""

@@ -1,0 +1,249 @@
+"""A local run from beginning to end: lock, plan, run, outcome. What the command line and notebooks call."""
+
+import functools
+import time
+from collections.abc import Callable
+
+from slipway.pipeline.engine.graphs import check_nodes, compile_graph, known_graph
+from slipway.pipeline.engine.processes.client import Server
+from slipway.pipeline.engine.processes.linux import default_jobs, end_leftovers
+from slipway.pipeline.engine.processes.temporary import remove_left, temporary_folder
+from slipway.pipeline.engine.processes.warm import Warm
+from slipway.pipeline.engine.run_end import close, end, give_up
+from slipway.pipeline.engine.scheduler import Engine
+from slipway.pipeline.engine.signals import answered_by, raise_interrupt
+from slipway.pipeline.errors import PipelineError, of_the_machine
+from slipway.pipeline.plan.make import Plan, is_current, make_plan
+from slipway.pipeline.plan.request import Request
+from slipway.pipeline.runs.history import History, result_of
+from slipway.pipeline.runs.kept_files import kept_files
+from slipway.pipeline.runs.lock import check_store, working
+from slipway.pipeline.runs.record import NodeRecord, RunRecord
+from slipway.pipeline.runs.target import IR_NAME
+from slipway.pipeline.screen.display import RunDisplay
+from slipway.pipeline.screen.wording import DONE_BEFORE
+
+# How many earlier runs are looked at for the time that a node took: what none of them ran has no estimate.
+_RUNS_FOR_EXPECTATION = 50
+
+
+def execute(
+    request: Request, *, display: RunDisplay, resumed: RunRecord | None = None, warm: Warm | None = None
+) -> RunRecord:
+    """Runs a pipeline, or goes on with a run.
+
+    Args:
+        request: what to run.
+        display: gets told.
+        resumed: the record of a run that did not complete; its finished nodes are kept.
+        warm: forks the processes; None: TFX is imported anew.
+
+    Returns:
+        The run's record, finished, as `run.json` holds it.
+
+    Raises:
+        UsageError: the request does not fit; nothing was run.
+        PipelineError: the engine itself could not go on, or the machine, for want of room or memory.
+    """
+    began = time.monotonic()
+    history = History(request.output)
+    check_nodes(request, history)
+    run_id = resumed.run_id if resumed else history.new_run_id()
+    with working(request.output, request.workload, run_id=run_id):
+        end_leftovers(request.output / "runs")
+        remove_left(request.output / "runs")
+        check_store(request.output / "metadata.db")
+        record = (
+            _continued(resumed)
+            if resumed
+            else history.new_run(request.workload, request.asked, run_id=run_id)
+        )
+        record.overrides = dict(request.overrides)
+        if request.ir is not None:
+            (history.folder(record.run_id) / IR_NAME).write_bytes(request.ir)
+        history.save(record)
+        display.begins(record)
+        try:
+            with answered_by(raise_interrupt):
+                interrupted = _run(request, history, record, display, warm, began)
+        except KeyboardInterrupt:
+            interrupted = True
+        except PipelineError as error:
+            give_up(history, record, error, began=began)
+            raise
+        except (OSError, MemoryError) as error:
+            refused = of_the_machine(error)
+            give_up(history, record, refused, began=began)
+            raise refused from error
+        except Exception:  # a fault of ours: the traceback tells it, and the run is over all the same
+            end(history, record, began, state="failed", code=1)
+            raise
+        close(history, record, began=began, interrupted=interrupted)
+    return record
+
+
+def _run(
+    request: Request,
+    history: History,
+    record: RunRecord,
+    display: RunDisplay,
+    warm: Warm | None,
+    began: float,
+) -> bool:
+    """Plans and runs; True when the user interrupted."""
+
+    def alive() -> None:
+        history.note_alive(record.run_id, time.monotonic() - began)
+
+    if is_all_known(request, history, record, display):
+        return False
+    folder = history.folder(record.run_id)
+    with (
+        temporary_folder(folder) as temporary,
+        Server(folder, temporary=temporary, warm=warm, is_ours=request.is_workload) as server,
+    ):
+        plan = prepare(request, history, record, display, server, alive=alive)
+        engine = Engine(
+            record=record,
+            graph=plan.graph,
+            decisions=plan.decisions,
+            prints=plan.prints,
+            server=server,
+            history=history,
+            display=display,
+            jobs=request.jobs or default_jobs(),
+            fail_fast=request.fail_fast,
+            still_current=functools.partial(is_current, request, plan, history),
+            began=began,
+            alive=alive,
+        )
+        engine.run()
+        return engine.interrupted
+
+
+def is_all_known(request: Request, history: History, record: RunRecord, display: RunDisplay) -> bool:
+    """Whether no node has to run, as far as that is known without TFX; then the record says so.
+
+    Otherwise what could not be carried out is refused.
+
+    Raises:
+        UsageError: the Beam steps' engine, or the place that the model is pushed to, cannot be used.
+    """
+    graph = known_graph(request, history)
+    plan = make_plan(request, history, graph, resumed=_resumed(record)) if graph else None
+    due = {i for i, d in plan.decisions.items() if d.action == "run"} if plan else None
+    if plan is None or due:
+        request.check_engine()
+        if due is None or "Pusher" in due:
+            request.check_destination()
+        return False
+    _begin_nodes(history, record, plan)
+    display.planned(record, _expected_s(history, record))
+    return True
+
+
+def prepare(
+    request: Request,
+    history: History,
+    record: RunRecord,
+    display: RunDisplay,
+    server: Server,
+    *,
+    alive: Callable[[], None] = lambda: None,
+) -> Plan:
+    """Compiles and plans; what is reused is registered as this run's. The record then holds every node.
+
+    Args:
+        request: what to run.
+        history: where the record is kept.
+        record: the run's.
+        display: gets told.
+        server: compiles.
+        alive: called now and then while that takes its time.
+
+    Raises:
+        UsageError: the pipeline cannot be compiled.
+    """
+    folder, resumed = history.folder(record.run_id), _resumed(record)
+    attempt = f"{record.run_id}.{record.resumed}" if record.resumed else record.run_id
+
+    def tick() -> None:
+        alive()
+        display.waiting(record, "importing TFX")
+
+    graph = compile_graph(request, server, history, folder=folder, run_id=attempt, tick=tick)
+    # Who runs steps shares the folder with others, whose executions are alive.
+    server.settle("" if record.in_steps else str(folder.parent), tick=tick)
+    if resumed:
+        _take_up(record, server, history, tick=tick)
+    plan = make_plan(request, history, graph, resumed=resumed)
+    _begin_nodes(history, record, plan)
+    display.planned(record, _expected_s(history, record))
+    # A resolver that found nothing has left nothing to take over.
+    sources = {i: d.source for i, d in plan.decisions.items() if d.source is not None}
+    reused = {i: source for i, source in sources.items() if source["execution_id"] is not None}
+    results = server.reuse(reused, tick=lambda: display.tick(record, {}))
+    for node_id in reused.keys() - results.keys():
+        entry = record.node(node_id)
+        entry.state, entry.why = "waiting", "the metadata store does not know its earlier result"
+    return plan
+
+
+def _resumed(record: RunRecord) -> RunRecord | None:
+    return record if record.resumed else None
+
+
+def _take_up(record: RunRecord, server: Server, history: History, *, tick: Callable[[], None]) -> None:
+    """Remembers what nodes have completed of which an engine that was killed could not take note."""
+    last = record.run_id if record.resumed == 1 else f"{record.run_id}.{record.resumed - 1}"
+    published = server.published([last], tick=tick)
+    for entry in record.nodes:
+        if entry.id in published and entry.key and entry.state not in ("complete", "cached"):
+            entry.execution_id = published[entry.id]["execution_id"]
+            entry.outputs = published[entry.id]["outputs"]
+            files = {} if entry.is_resolver else kept_files(entry.outputs)
+            history.remember(entry.key, result_of(entry, record.run_id, files=files))
+
+
+def _begin_nodes(history: History, record: RunRecord, plan: Plan) -> None:
+    earlier = {node.id: node for node in record.nodes}
+    record.workload, record.nodes = plan.graph.name, []
+    record.baseline, record.reference = plan.baseline, plan.reference
+    for node in plan.graph.nodes:
+        decision = plan.decisions[node.id]
+        entry = earlier.get(node.id) or NodeRecord(id=node.id)
+        entry.type, entry.why, entry.upstream = node.type, decision.why, list(node.upstream)
+        entry.key = plan.prints[node.id].key
+        if decision.source is not None:
+            own = decision.source["run_id"] == record.run_id
+            entry.state = "complete" if own else "cached"
+            entry.why = DONE_BEFORE if own else decision.why
+            entry.execution_id, entry.outputs = (
+                decision.source["execution_id"],
+                dict(decision.source["outputs"]),
+            )
+        else:
+            entry.state = "skipped" if decision.action == "skip" else "waiting"
+            entry.attempts, entry.error, entry.is_stop = 0, None, False
+        record.nodes.append(entry)
+    history.save_fingerprints(record.run_id, plan.prints)
+    history.save(record)
+
+
+def _continued(record: RunRecord) -> RunRecord:
+    record.resumed += 1
+    record.state, record.exit_code = "running", None
+    return record
+
+
+def _expected_s(history: History, record: RunRecord) -> dict[str, float]:
+    waiting = {node.id for node in record.nodes if node.state == "waiting"}
+    expected: dict[str, float] = {}
+    for run in history.latest_runs(record.workload, limit=_RUNS_FOR_EXPECTATION):
+        if waiting <= expected.keys():
+            break
+        if run.run_id != record.run_id:
+            for node in run.nodes:
+                if node.state == "complete":
+                    expected.setdefault(node.id, node.wall_s)
+    return expected

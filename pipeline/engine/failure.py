@@ -1,0 +1,120 @@
+"""What went wrong, in one or two lines that a stranger understands. Pure."""
+
+import signal
+import site
+import sysconfig
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NotRequired, TypedDict
+
+from slipway.components.errors import ComponentError, GateStopError, SlipwayError
+from slipway.components.missing_key import missing_key
+
+# Our own code: its frames say less than the user's, those of the engine nothing at all.
+_ENGINE = Path(__file__).parents[1]
+_COMPONENTS = _ENGINE.parent / "components"
+_INSTALLED = tuple(
+    Path(folder)
+    for folder in {*site.getsitepackages(), *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib"))}
+)
+
+
+class Cause(TypedDict):
+    """A failure's cause.
+
+    `message` is one line; `hint` and `where` (`file:line`) may be empty; `verdict` is there where it is a
+    gate that said no, and no fault of anyone's code; `start`, where an earlier node has to run again.
+    """
+
+    message: str
+    hint: str
+    where: str
+    verdict: NotRequired[dict[str, Any]]
+    start: NotRequired[str]
+
+
+PREEMPTED = Cause(
+    message="told to end (SIGTERM) by someone else; what it had done is kept", hint="", where=""
+)
+
+
+def describe_exception(error: BaseException, *, root: Path) -> Cause:
+    """The cause of an exception, with the place in the user's code where there is one.
+
+    Args:
+        error: what was raised.
+        root: the user's folder; a place inside it is told relative to it.
+    """
+    if isinstance(error, GateStopError):
+        return Cause(message=error.message, hint=error.hint, where="", verdict=error.verdict)
+    if isinstance(error, ComponentError) and error.start:
+        return Cause(message=error.message, hint=error.hint, where="", start=error.start)
+    if isinstance(error, SlipwayError):
+        return Cause(message=error.message, hint=error.hint, where="")
+    told = next((e for e in _chain(error) if _is_full_disk(e)), error)
+    if missing := missing_key(told):
+        message = f"{type(told).__name__}: {missing.words}"
+        return Cause(message=message, hint=missing.there, where=_place(error, root))
+    lines = [line.strip() for line in str(told).splitlines() if line.strip()]
+    # TensorFlow and Beam put the sentence first and the graph's dump after it.
+    text = lines[0] if lines else ""
+    name = type(told).__name__
+    hint = "make room on the disk" if _is_full_disk(told) else ""
+    return Cause(message=f"{name}: {text}" if text else name, hint=hint, where=_place(error, root))
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The exception and what led to it, the latest first."""
+    seen: BaseException | None = error
+    while seen is not None:
+        yield seen
+        seen = seen.__cause__ or (None if seen.__suppress_context__ else seen.__context__)
+
+
+def _is_full_disk(error: BaseException) -> bool:
+    """A full disk makes all that follows fail as well, e.g. the metadata store: it is the cause to tell."""
+    return "No space left on device" in str(error) or "Disk quota exceeded" in str(error)
+
+
+def _place(error: BaseException, root: Path) -> str:
+    """The deepest frame in the user's code, else in a component of ours."""
+    frames = [frame for e in _chain(error) for frame in reversed(traceback.extract_tb(e.__traceback__))]
+    places = [(Path(frame.filename), frame.lineno) for frame in frames]
+    candidates = [(path, line) for path, line in places if path.is_absolute() and not _is_installed(path)]
+    for ours in ((_ENGINE, _COMPONENTS), (_ENGINE,)):
+        for path, line in candidates:
+            if not any(path.is_relative_to(folder) for folder in ours):
+                shown = path.relative_to(root) if path.is_relative_to(root) else path
+                return f"{shown}:{line}"
+    return ""
+
+
+def _is_installed(path: Path) -> bool:
+    return "site-packages" in path.parts or any(path.is_relative_to(folder) for folder in _INSTALLED)
+
+
+def describe_exit(code: int, *, peak_bytes: int) -> Cause:
+    """The cause of a process that ended without telling one.
+
+    Args:
+        code: the exit code, or the negative signal number as `subprocess` gives it.
+        peak_bytes: the most memory that the process held; 0 where unknown.
+    """
+    memory = f"; its memory peaked at {peak_bytes / 2**30:.1f} GiB" if peak_bytes else ""
+    if code >= 0:
+        return Cause(message=f"its process ended with code {code} and no result", hint="", where="")
+    name = _signal_name(-code)
+    if -code == signal.SIGKILL:
+        message = f"killed ({name}{memory}): by a person, or by the system for lack of memory"
+        return Cause(message=message, hint="see `dmesg | tail` for an out-of-memory kill", where="")
+    if -code in (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGTRAP):
+        return Cause(message=f"crashed in native code ({name}{memory})", hint="", where="")
+    return Cause(message=f"ended by {name}", hint="", where="")
+
+
+def _signal_name(signum: int) -> str:
+    try:
+        return signal.Signals(signum).name
+    except ValueError:
+        return f"SIGRTMIN+{signum - signal.SIGRTMIN}"  # Python names only the first and the last of these

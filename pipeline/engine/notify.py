@@ -1,0 +1,98 @@
+"""Tells a command or a webhook how a run ended; the end stays the same, whatever goes wrong with that."""
+
+import json
+import os
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from slipway.pipeline.runs.outcome import read_stops, read_verdict
+from slipway.pipeline.runs.record import RunRecord
+from slipway.pipeline.screen.wording import summary
+
+# Nobody waits for a run's end longer than this because of who is to hear of it.
+COMMAND_LIMIT_S = 60.0
+WEBHOOK_LIMIT_S = 10.0
+
+
+def notify(record: RunRecord) -> Iterator[str]:
+    """Tells whom the run's workload names.
+
+    Args:
+        record: the finished run.
+
+    Yields:
+        What went wrong with it, a line each; never the webhook's address.
+    """
+    settings = record.target.settings
+    config = settings.notify if settings else None
+    if config is None or record.state not in config.when:
+        return
+    told = message(record)
+    if config.command:
+        yield from _command(config.command, told)
+    if config.webhook_env:
+        yield from _webhook(config.webhook_env, told)
+
+
+def message(record: RunRecord) -> dict[str, Any]:
+    """What is told: the outcome in one sentence (`text`), and the numbers."""
+    outcome = next(
+        iter(summary(record, stops=read_stops(record), verdict=read_verdict(record))), record.state
+    )
+    return {
+        "text": f"{record.workload} ({record.run_id}): {outcome}",
+        "workload": record.workload,
+        "run_id": record.run_id,
+        "state": record.state,
+        "exit_code": record.exit_code,
+        "wall_s": record.wall_s,
+        "metrics": record.metrics,
+        "pushed": record.pushed,
+    }
+
+
+def _command(command: Sequence[str], told: Mapping[str, Any]) -> Iterator[str]:
+    try:
+        done = subprocess.run(
+            command, input=json.dumps(told), text=True, timeout=COMMAND_LIMIT_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        yield f"notify.command {command[0]!r} took longer than {COMMAND_LIMIT_S:g} s and was ended"
+    except (OSError, ValueError) as error:
+        yield f"notify.command {command[0]!r} cannot be started: {error}"
+    else:
+        if done.returncode:
+            yield f"notify.command {command[0]!r} ended with code {done.returncode}"
+
+
+def _webhook(variable: str, told: Mapping[str, Any]) -> Iterator[str]:
+    address = os.environ.get(variable, "")
+    if not address.startswith(("https://", "http://")):
+        held = "holds no http(s) address" if address else "is not set"
+        yield f"notify.webhook_env: the environment variable {variable} {held}"
+        return
+    problems = ["did not answer in time"]
+    # A timeout of the client's begins anew with each byte that comes; this one ends whatever comes.
+    poster = threading.Thread(target=_post, args=(address, told, problems), daemon=True)
+    poster.start()
+    poster.join(WEBHOOK_LIMIT_S)
+    if problem := problems[-1]:
+        yield f"notify: the address in {variable} {problem}"
+
+
+def _post(address: str, told: Mapping[str, Any], problems: list[str]) -> None:
+    """Posts the message; appends what went wrong, or nothing, in words without the address."""
+    import requests
+
+    try:
+        # Not followed elsewhere: the message goes to whom the variable names. What comes back is not read.
+        with requests.post(
+            address, json=told, timeout=WEBHOOK_LIMIT_S, allow_redirects=False, stream=True
+        ) as answer:
+            is_taken = answer.ok and not answer.is_redirect
+            problems.append("" if is_taken else f"answered {answer.status_code}")
+    except requests.RequestException as error:
+        # Its own words hold the address, which is as good as a password.
+        problems.append(f"could not be reached ({type(error).__name__})")

@@ -1,0 +1,251 @@
+"""The engine's handle on its fork server."""
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from slipway.components.python_process import ForkedProcess
+from slipway.pipeline.engine import attempt
+from slipway.pipeline.engine.processes.channel import Channel
+from slipway.pipeline.engine.processes.linux import RUN_VARIABLE, end_leftovers, is_stopped
+from slipway.pipeline.engine.processes.warm import KERAS_VARIABLES, Warm
+from slipway.pipeline.errors import PipelineError, UsageError
+from slipway.pipeline.root import PROJECT_ROOT
+from slipway.pipeline.runs.documents import plain
+from slipway.pipeline.runs.graph import Graph
+from slipway.pipeline.runs.target import Order
+
+# Importing TFX takes 6 s on an idle machine of 2 cores; a hundredfold is no longer slow but stuck.
+_ANSWER_LIMIT_S = 600.0
+_TICK_S = 0.2
+# The server ends its nodes and itself within a moment, unless it hangs in foreign code.
+_END_LIMIT_S = 5.0
+
+
+class RefusedError(UsageError):
+    """The pipeline's own code raised while it was built: the server's log holds the traceback."""
+
+
+class ServerLostError(PipelineError):
+    """The fork server is gone, and every node that ran with it."""
+
+
+def keras_variables(given: Mapping[str, str], *, is_ours: bool) -> dict[str, str]:
+    """Which Keras a run's processes use.
+
+    Args:
+        given: the environment that the run was started in.
+        is_ours: as in `Server`.
+    """
+    return {name: value if is_ours else given.get(name, value) for name, value in KERAS_VARIABLES.items()}
+
+
+def _start(
+    module: str, descriptors: Sequence[int], environment: Mapping[str, str], *, folder: Path | None
+) -> subprocess.Popen[bytes]:
+    output, errors, line = descriptors
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", module, str(line), str(os.getpid())],
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=errors,
+        env=environment,
+        cwd=folder,
+        pass_fds=[line],
+        # A terminal's Ctrl-C goes to the engine alone, which ends the nodes in order.
+        start_new_session=True,
+    )
+
+
+class Server:
+    """Starts the fork server and talks to it.
+
+    Args:
+        run_folder: marks the server's processes, and gets its log.
+        temporary: where its processes put temporary files.
+        warm: forks the server; None: it is started afresh.
+        module: the server's own.
+        folder: where it imports our packages from and, with an environment of its own, works.
+        environment: its variables, beside those that are always set; None: this process's.
+        is_ours: whether it runs a workload; a pipeline of the user's own takes the Keras that `environment`
+            asks for.
+    """
+
+    def __init__(
+        self,
+        run_folder: Path,
+        *,
+        temporary: Path,
+        warm: Warm | None = None,
+        module: str = "slipway.pipeline.engine.processes.fork_server",
+        folder: Path = PROJECT_ROOT,
+        environment: Mapping[str, str] | None = None,
+        is_ours: bool = True,
+    ) -> None:
+        self._run_folder = run_folder.resolve()
+        ours, theirs = socket.socketpair()
+        self._channel = Channel(ours)
+        self._log = run_folder / "logs" / "engine.log"
+        self._has_nodes = False
+        self._stopped_since: float | None = None
+        given = dict(os.environ if environment is None else environment)
+        paths = [str(folder), *filter(None, given.get("PYTHONPATH", "").split(os.pathsep))]
+        keras = keras_variables(given, is_ours=is_ours)
+        if keras != KERAS_VARIABLES:
+            warm = None  # it has imported the usual one
+        variables = {
+            **given,
+            RUN_VARIABLE: str(self._run_folder),
+            "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)),
+            "TMPDIR": str(temporary),
+            # TFX has pip unpack the modules beside a `module_file`, which needs no network.
+            "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+            **keras,
+            "TF_CPP_MIN_LOG_LEVEL": given.get("TF_CPP_MIN_LOG_LEVEL", "1"),
+        }
+        with self._log.open("ab") as log, theirs:
+            descriptors = [log.fileno(), log.fileno(), theirs.fileno()]
+            try:
+                self._process: ForkedProcess | subprocess.Popen[bytes] = (
+                    _start(module, descriptors, variables, folder=None if environment is None else folder)
+                    if warm is None
+                    else warm.start(module, environment=variables, descriptors=descriptors)
+                )
+            except BaseException:
+                self._channel.close()
+                raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def send(self, op: str, **values: Any) -> None:
+        """Asks for something; see fork_server.py for the list.
+
+        Raises:
+            ServerLostError: the server is gone.
+        """
+        self._has_nodes = self._has_nodes or op == "start"
+        try:
+            self._channel.send({"op": op, **values})
+        except BrokenPipeError as error:
+            raise self._gone() from error
+
+    def receive(self, timeout_s: float) -> list[dict[str, Any]]:
+        """What the server has told since; waits up to `timeout_s` seconds for the first message.
+
+        Raises:
+            ServerLostError: the server is gone, or was stopped for too long.
+        """
+        self._refuse_stopped()
+        readable, _, _ = select.select([self._channel], [], [], timeout_s)
+        messages = list(self._channel.receive()) if readable else []
+        if self._channel.closed:
+            raise self._gone()
+        return messages
+
+    def _refuse_stopped(self) -> None:
+        """A server that is stopped tells nothing, and takes no order to end a node."""
+        now = time.monotonic()
+        if not is_stopped(self._process.pid):
+            self._stopped_since = None
+        elif self._stopped_since is None:
+            self._stopped_since = now
+        elif now - self._stopped_since > attempt.STOPPED_LIMIT_S:
+            self.kill()
+            raise ServerLostError(
+                "The process that starts the nodes was stopped (SIGSTOP) for "
+                f"{attempt.STOPPED_LIMIT_S:g} s and not continued."
+            )
+
+    def compile(self, order: Order, *, tick: Callable[[], None]) -> Graph:
+        """Has the pipeline built and compiled.
+
+        Args:
+            order: what is compiled.
+            tick: called a few times a second while waiting.
+
+        Raises:
+            UsageError: there is no such pipeline, or it cannot be run here.
+            RefusedError: the pipeline's own code raised; the message is that code's.
+        """
+        self.send("compile", **plain(order))
+        answer = self._wait_for("graph", tick)
+        return Graph.from_json(answer["graph"])
+
+    def settle(self, runs: str, *, tick: Callable[[], None]) -> None:
+        """Has the metadata store made fit for the run; see `store_upkeep.settle`, which also says when not.
+
+        Raises:
+            UsageError: the store cannot be used with what lies in the pipeline's folder.
+        """
+        self.send("settle", runs=runs)
+        self._wait_for("settled", tick)
+
+    def reuse(self, sources: Mapping[str, Mapping[str, Any]], *, tick: Callable[[], None]) -> dict[str, Any]:
+        """Has remembered executions registered as this run's; see `launch.reuse`. Results by node id."""
+        if not sources:
+            return {}
+        self.send("reuse", sources={node_id: dict(source) for node_id, source in sources.items()})
+        results: dict[str, Any] = self._wait_for("reused", tick)["results"]
+        return results
+
+    def published(self, run_ids: Sequence[str], *, tick: Callable[[], None]) -> dict[str, Any]:
+        """What nodes completed under those ids in the metadata store; see `launch.published`."""
+        self.send("published", run_ids=list(run_ids))
+        results: dict[str, Any] = self._wait_for("published", tick)["results"]
+        return results
+
+    def _wait_for(self, event: str, tick: Callable[[], None]) -> dict[str, Any]:
+        until = time.monotonic() + _ANSWER_LIMIT_S
+        while time.monotonic() < until:
+            # Nothing else is under way: nodes start only after the answers to these questions.
+            for message in self.receive(_TICK_S):
+                if message["event"] == "refused":
+                    where = f"{message['where']}: " if message["where"] else ""
+                    if message["is_ours"]:
+                        raise UsageError(f"{where}{message['message']}", hint=message["hint"])
+                    raise RefusedError(f"{where}{message['message']}", hint=f"see {self._log}")
+                if message["event"] == event:
+                    return message
+            tick()
+        raise PipelineError(
+            f"The fork server gave no answer in {_ANSWER_LIMIT_S:.0f} s.", hint=f"see {self._log}"
+        )
+
+    def _gone(self) -> ServerLostError:
+        try:
+            code = self._process.wait(_END_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            return ServerLostError(
+                "The process that starts the nodes closed its line.", hint=f"see {self._log}"
+            )
+        how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+        return ServerLostError(f"The process that starts the nodes {how}.", hint=f"see {self._log}")
+
+    def close(self) -> None:
+        """Ends the server and everything it started."""
+        self._channel.close()
+        # Before its first node it has nothing to end in order, and may sit for seconds in an import's C code,
+        # where it neither looks at the line nor handles a signal.
+        if self._has_nodes:
+            self._process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_END_LIMIT_S)
+        self.kill()
+
+    def kill(self) -> None:
+        """Ends the server at once, and everything it started: also what its own death has left behind."""
+        self._process.kill()
+        self._process.wait()
+        end_leftovers(self._run_folder)

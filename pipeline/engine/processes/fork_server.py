@@ -1,0 +1,272 @@
+"""The process that imports TFX once and forks one child per node.
+
+Started by the engine (server.py) as `python -m slipway.pipeline.engine.processes.fork_server FD PARENT_PID`;
+they talk over a socket pair (channel.py):
+
+    engine -> server    compile, an `Order`; settle {runs}; reuse {sources};
+                        published {run_ids}; start {node, attempt, log, progress, state};
+                        signal {node, signum}
+    server -> engine    graph {graph}; settled; reused {results}; published {results};
+                        started {node, attempt, pid};
+                        exited {node, attempt, code, peak_bytes, result};
+                        refused {is_ours, message, hint, where}
+
+It starts no thread, so that forking is safe. It ends, with all it started, when the engine is gone.
+"""
+
+import contextlib
+import gc
+import importlib
+import os
+import select
+import signal
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Any, NoReturn
+
+from slipway.components.accelerators import share_gpus
+from slipway.components.errors import SlipwayError
+from slipway.pipeline.engine.failure import describe_exception
+from slipway.pipeline.engine.processes.channel import Channel
+from slipway.pipeline.engine.processes.linux import adopt_orphans, children, die_with_parent, signal_group
+from slipway.pipeline.engine.processes.module_forks import ModuleForks
+from slipway.pipeline.engine.processes.node_process import NodeProcess
+from slipway.pipeline.engine.tfx.store_turns import take_turns
+from slipway.pipeline.engine.tfx.targets import check_target
+from slipway.pipeline.runs.documents import typed
+from slipway.pipeline.runs.target import Order
+
+# getrusage(2) counts ru_maxrss in KiB on Linux.
+_RSS_UNIT_BYTES = 1024
+# Seconds between two looks at groups whose leader is gone; SIGCHLD tells of most of their ends at once.
+_LOOK_S = 0.2
+# How long the server, when it ends, waits for the processes that it killed.
+_END_LIMIT_S = 3.0
+
+
+class ForkServer:
+    """Serves one engine, for one run.
+
+    Args:
+        channel: the line to the engine.
+    """
+
+    node_process = NodeProcess
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._compiled: Any = None
+        self._nodes: dict[int, NodeProcess] = {}
+        # Nodes that ended while processes of their group live on: what to tell when those are gone, too.
+        self._ending: dict[int, tuple[NodeProcess, dict[str, Any]]] = {}
+        self._forks = ModuleForks()
+        self._to_import: list[str] = []
+        self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+
+    def serve(self) -> None:
+        """Answers the engine until it closes the line; then ends every child."""
+        adopt_orphans()
+        signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGTERM, self._end)
+        handlers: dict[str, Callable[[dict[str, Any]], None]] = {
+            "compile": self._compile,
+            "settle": self._settle,
+            "reuse": self._reuse,
+            "published": self._published,
+            "start": self._start,
+            "signal": self._signal,
+        }
+        while not self._channel.closed:
+            watched = [self._channel.fileno(), self._wake_read, *self._forks.descriptors()]
+            readable, _, _ = select.select(watched, [], [], self._wait_s())
+            if self._wake_read in readable:
+                with contextlib.suppress(BlockingIOError):
+                    os.read(self._wake_read, 4096)
+            self._reap()
+            for descriptor in set(readable).intersection(self._forks.descriptors()):
+                self._forks.answer(descriptor)
+            if self._channel.fileno() in readable:
+                for message in self._channel.receive():
+                    handlers[message.pop("op")](message)
+            elif not readable and self._to_import:
+                self._import_ahead(self._to_import.pop(0))
+        self._end()
+
+    def _wait_s(self) -> float | None:
+        # While nothing is asked for, import what later nodes need: the first node runs meanwhile.
+        if self._to_import:
+            return 0
+        return _LOOK_S if self._ending else None
+
+    def _compile(self, message: dict[str, Any]) -> None:
+        try:
+            self._compiled = self.load(typed(Order, message))
+        except (Exception, SystemExit) as error:  # user code may raise anything
+            self._refuse(error)
+            return
+        self._to_import = self._compiled.executor_modules()
+        self._channel.send({"event": "graph", "graph": self._compiled.graph.to_json()})
+
+    def load(self, order: Order) -> Any:
+        """Compiles what is asked for: something with `graph` and `executor_modules()`, for `node_process`."""
+        check_target(order.target)
+
+        from slipway.pipeline.engine.processes.listeners import bind_to_loopback
+        from slipway.pipeline.engine.tfx.beam_answers import keep_beams_answers
+        from slipway.pipeline.engine.tfx.compile import compile_target
+        from slipway.pipeline.engine.tfx.resolved import with_found
+        from slipway.pipeline.wiring.beam_options import run_in_process_by_default
+
+        # Here once, or every node would import the launcher for itself: 0.8 s each.
+        importlib.import_module("slipway.pipeline.engine.tfx.launch")
+        keep_beams_answers()
+        bind_to_loopback()
+        run_in_process_by_default()
+        compiled = with_found(compile_target(order))
+        if compiled.graph.store:
+            take_turns(importlib.import_module("ml_metadata").MetadataStore)
+        return compiled
+
+    def _import_ahead(self, module: str) -> None:
+        try:
+            importlib.import_module(module)
+        except Exception:  # the node will fail at it again, and tell why
+            traceback.print_exc()
+
+    def _refuse(self, error: BaseException) -> None:
+        traceback.print_exc()
+        cause = describe_exception(error, root=Path.cwd())
+        self._channel.send({"event": "refused", "is_ours": isinstance(error, SlipwayError), **cause})
+
+    def _settle(self, message: dict[str, Any]) -> None:
+        from slipway.pipeline.engine.tfx.store_upkeep import settle
+
+        try:
+            settle(self._compiled, runs=message["runs"])
+        except SlipwayError as error:
+            self._refuse(error)
+            return
+        self._channel.send({"event": "settled"})
+
+    def _reuse(self, message: dict[str, Any]) -> None:
+        from slipway.pipeline.engine.tfx.launch import reuse
+
+        self._channel.send({"event": "reused", "results": reuse(self._compiled, message["sources"])})
+
+    def _published(self, message: dict[str, Any]) -> None:
+        from slipway.pipeline.engine.tfx.launch import published
+
+        self._channel.send({"event": "published", "results": published(self._compiled, message["run_ids"])})
+
+    def _start(self, message: dict[str, Any]) -> None:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        node = self.node_process(**message)
+        server = os.getpid()
+        ours, theirs = self._forks.open_line()
+        # What is imported stays for good: a node's collector need not walk through it again and again.
+        gc.freeze()
+        try:
+            pid = os.fork()
+        except OSError as error:
+            ours.close()
+            theirs.close()
+            node.take_result()
+            cause = {
+                "message": f"its process could not be started: {error.strerror}",
+                "hint": "",
+                "where": "",
+            }
+            self._tell("exited", node, code=1, peak_bytes=0, result={"state": "failed", **cause})
+            return
+        if pid == 0:
+            self._channel.close()
+            ours.close()
+            node.become(self._compiled, server=server, forks=theirs)
+        theirs.close()
+        self._forks.serve(ours, node=pid)
+        # Both sides set the group, so that it exists before either goes on.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.setpgid(pid, pid)
+        self._nodes[pid] = node
+        self._tell("started", node, pid=pid)
+
+    def _signal(self, message: dict[str, Any]) -> None:
+        ending = {pid: node for pid, (node, _) in self._ending.items()}
+        for pid, node in (self._nodes | ending).items():
+            if node.node == message["node"]:
+                node.was_told_to_end = True
+                signal_group(pid, message["signum"])
+                # A stopped process takes no signal but SIGKILL until it is continued.
+                signal_group(pid, signal.SIGCONT)
+
+    def _reap(self) -> None:
+        with contextlib.suppress(ChildProcessError):
+            while True:
+                pid, status, usage = os.wait4(-1, os.WNOHANG)
+                if pid == 0:
+                    break
+                code, peak_bytes = os.waitstatus_to_exitcode(status), usage.ru_maxrss * _RSS_UNIT_BYTES
+                if self._forks.owns(pid):
+                    self._forks.ended(pid, code)
+                node = self._nodes.pop(pid, None)
+                if node is None:
+                    continue  # an orphan, or a module's process
+                end = {"code": code, "peak_bytes": peak_bytes, "result": node.take_result()}
+                self._ending[pid] = (node, end)
+                if not node.was_told_to_end:
+                    # What it started and left behind goes with it. One that was told to end may have started
+                    # a training that was told, too, and saves: the engine says when its time is over.
+                    signal_group(pid, signal.SIGKILL)
+        if self._ending:
+            self._end_orphans()
+        for pid in [pid for pid in self._ending if not signal_group(pid, 0)]:
+            node, end = self._ending.pop(pid)
+            self._tell("exited", node, **end)
+
+    def _end_orphans(self) -> None:
+        """Kills what nodes that are gone have left in other groups, e.g. as sessions of their own."""
+        for pid in children(os.getpid()):
+            with contextlib.suppress(ProcessLookupError):
+                if (
+                    self._nodes.keys().isdisjoint((pid, os.getpgid(pid)))
+                    and os.getpgid(pid) not in self._ending
+                ):
+                    os.kill(pid, signal.SIGKILL)
+
+    def _tell(self, event: str, node: NodeProcess, **values: Any) -> None:
+        with contextlib.suppress(BrokenPipeError):  # the engine is gone: serve() sees it and ends
+            self._channel.send({"event": event, "node": node.node, "attempt": node.attempt, **values})
+
+    def _end(self, _signum: int = 0, _frame: FrameType | None = None) -> NoReturn:
+        until = time.monotonic() + _END_LIMIT_S
+        for group in (*self._nodes, *self._ending):
+            signal_group(group, signal.SIGKILL)
+        # Those that die hand their own children over to this process: again, until there is none.
+        while (left := list(children(os.getpid()))) and time.monotonic() < until:
+            for pid in left:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, os.WNOHANG)
+            time.sleep(0.005)
+        os._exit(0)
+
+
+def main(arguments: Sequence[str], server: type[ForkServer] = ForkServer) -> None:
+    """Entry point: `python -m slipway.pipeline.engine.processes.fork_server FD PARENT_PID`."""
+    endpoint, parent = map(int, arguments)
+    die_with_parent(signal.SIGTERM, parent=parent)
+    channel = Channel(socket.socket(fileno=endpoint))
+    # Keras 3 throughout; transform would otherwise choose Keras 2 for the whole process.
+    os.environ.setdefault("TF_USE_LEGACY_KERAS", "0")
+    share_gpus()
+    server(channel).serve()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

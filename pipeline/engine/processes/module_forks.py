@@ -1,0 +1,125 @@
+"""Forks Python modules for nodes that ask for it (`slipway.components.python_process`), from a warm process."""
+
+import contextlib
+import gc
+import importlib
+import json
+import os
+import signal
+import socket
+import sys
+import tempfile
+import traceback
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from slipway.components import python_process
+from slipway.pipeline.engine.processes.linux import adopt_orphans, die_with_parent
+
+_REQUEST_BYTES = 1 << 20
+# Where to tell what becomes of the process, its output, its errors, and a line to whoever asked.
+_MAX_DESCRIPTORS = 4
+
+
+class ModuleForks:
+    """The lines to the nodes, and the processes that were forked for them.
+
+    A forked process joins the group of the node that asked, so that it lives no longer than that.
+    """
+
+    def __init__(self) -> None:
+        self._lines: dict[int, tuple[socket.socket, int]] = {}
+        self._running: dict[int, socket.socket] = {}
+
+    def open_line(self) -> tuple[socket.socket, socket.socket]:
+        """A new line: the server's end and the node's."""
+        return socket.socketpair()
+
+    def serve(self, line: socket.socket, *, node: int) -> None:
+        """Answers what the node with that process id asks for on the line from now on."""
+        self._lines[line.fileno()] = (line, node)
+
+    def descriptors(self) -> list[int]:
+        """For `select`."""
+        return list(self._lines)
+
+    def owns(self, pid: int) -> bool:
+        """Whether the process was forked for a node."""
+        return pid in self._running
+
+    def answer(self, descriptor: int) -> None:
+        """Reads one request and forks; forgets the line when the node has closed it."""
+        line, node = self._lines[descriptor]
+        # The request is one line, and the descriptors of the new process's output travel with its first byte.
+        data, descriptors, _, _ = socket.recv_fds(line, _REQUEST_BYTES, _MAX_DESCRIPTORS)
+        while data and not data.endswith(b"\n"):
+            more = line.recv(_REQUEST_BYTES)
+            data = data + more if more else b""
+        if not data:
+            del self._lines[descriptor]
+            line.close()
+            return
+        telling, *descriptors = descriptors
+        teller = socket.socket(fileno=telling)
+        server = os.getpid()
+        gc.freeze()
+        try:
+            pid = os.fork()
+        except OSError as error:
+            for received in descriptors:
+                os.close(received)
+            self._tell(teller, {"error": error.strerror})
+            teller.close()
+            return
+        if pid == 0:
+            teller.close()
+            _become_module(json.loads(data), descriptors, group=node, server=server)
+        for received in descriptors:
+            os.close(received)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.setpgid(pid, node)
+        self._running[pid] = teller
+        self._tell(teller, {"pid": pid})
+
+    def ended(self, pid: int, code: int) -> None:
+        """Tells the node that a process it asked for has ended."""
+        with self._running.pop(pid) as teller:
+            self._tell(teller, {"code": code})
+
+    def _tell(self, teller: socket.socket, message: Mapping[str, Any]) -> None:
+        with contextlib.suppress(OSError):  # the node is gone, and its group with it
+            teller.sendall(json.dumps(message).encode() + b"\n")
+
+
+def _become_module(
+    request: Mapping[str, Any], descriptors: list[int], *, group: int, server: int
+) -> NoReturn:
+    code = 1
+    try:
+        os.setpgid(0, group)
+        die_with_parent(signal.SIGKILL, parent=server)
+        adopt_orphans()
+        signal.set_wakeup_fd(-1)
+        for signum in (signal.SIGCHLD, signal.SIGTERM):
+            signal.signal(signum, signal.SIG_DFL)
+        for target, descriptor in zip((1, 2), descriptors, strict=False):
+            os.dup2(descriptor, target)
+        python_process.fork_channel = None
+        environment = request["environment"]
+        os.environ.clear()
+        os.environ.update(environment)
+        tempfile.tempdir = None  # what another process has found in its environment
+        roots = environment.get("PYTHONPATH", "").split(os.pathsep)
+        sys.path[:0] = [root for root in roots if root and root not in sys.path]
+        arguments = [*map(str, descriptors[2:]), *request["arguments"]]
+        sys.argv = [request["module"], *arguments]
+        code = importlib.import_module(request["module"]).main(arguments)
+    except SystemExit as error:
+        code = error.code if isinstance(error.code, int) else 1
+    except BaseException:  # nothing may return into the server's loop
+        traceback.print_exc()
+    finally:
+        with contextlib.suppress(OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)

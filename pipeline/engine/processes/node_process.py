@@ -1,0 +1,142 @@
+"""What a process does from the fork on: becomes a node, runs it, leaves its result, never returns."""
+
+import json
+import os
+import signal
+import socket
+import sys
+import traceback
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+from slipway.components import python_process
+from slipway.components.kept_state import PREEMPTED_EXIT_CODE, STATE_VARIABLE
+from slipway.components.left_behind import LEFT_VARIABLE
+from slipway.components.progress import PROGRESS_VARIABLE, report
+from slipway.components.pusher.provenance import RUN_VARIABLE
+from slipway.pipeline.engine.failure import PREEMPTED, describe_exception
+from slipway.pipeline.engine.processes.linux import adopt_orphans, die_with_parent
+from slipway.pipeline.engine.tfx.beam_stages import report_stages
+from slipway.pipeline.runs.kept_files import kept_files
+
+
+def _result_file() -> int:
+    return os.memfd_create("node-result")
+
+
+@dataclass
+class NodeProcess:
+    """A node's process as the fork server knows it.
+
+    Attributes:
+        node: the node's id.
+        attempt: which one, from 1.
+        log: the file that takes everything it writes.
+        progress: the file that it tells its progress in.
+        left: the folder for what people may want to see when it fails, which need not exist.
+        state: the folder for what it can go on with, which need not exist.
+        result: descriptor of the memory that holds its result: a full disk cannot hinder that it is told.
+        was_told_to_end: whether it was sent a signal by the engine.
+    """
+
+    node: str
+    attempt: int
+    log: str
+    progress: str
+    left: str
+    state: str
+    result: int = field(default_factory=_result_file)
+    was_told_to_end: bool = False
+
+    def take_result(self) -> dict[str, Any] | None:
+        """What the process left, once; None where it died before."""
+        with os.fdopen(self.result, "rb") as stream:
+            stream.seek(0)
+            try:
+                told: dict[str, Any] = json.loads(stream.read())
+            except ValueError:  # nothing, or the half of it
+                return None
+        return told
+
+    def become(self, compiled: Any, *, server: int, forks: socket.socket) -> NoReturn:
+        """Runs the node in this process, which was forked for it.
+
+        Args:
+            compiled: the pipeline, a `slipway.pipeline.engine.tfx.compile.Compiled`.
+            server: the fork server's process id.
+            forks: the line on which modules in processes of their own can be asked for.
+        """
+        code = 1
+        try:
+            os.setpgid(0, 0)
+            die_with_parent(signal.SIGKILL, parent=server)
+            # What it starts stays below it, so that the fork server can tell whose it is.
+            adopt_orphans()
+            signal.set_wakeup_fd(-1)
+            for signum in (signal.SIGCHLD, signal.SIGTERM):
+                signal.signal(signum, signal.SIG_DFL)
+            python_process.fork_channel = forks
+            result = self._run(compiled)
+            os.write(self.result, json.dumps(result).encode())
+            code = 0 if result["state"] != "failed" else 1
+        except BaseException:  # nothing may return into the server's loop
+            traceback.print_exc()
+        finally:
+            _flush()
+            os._exit(code)
+
+    def _run(self, compiled: Any) -> dict[str, Any]:
+        try:
+            _redirect_output(Path(self.log))
+            os.environ[PROGRESS_VARIABLE] = self.progress
+            os.environ[LEFT_VARIABLE] = self.left
+            os.environ[STATE_VARIABLE] = self.state
+            os.environ[RUN_VARIABLE] = compiled.run_id
+
+            from absl import logging  # type: ignore[import-untyped]
+
+            logging.set_verbosity(logging.INFO)
+            report_stages(report)
+            return self.launch(compiled)
+        except (Exception, SystemExit) as error:  # a component may raise anything
+            cause = describe_exception(error, root=Path.cwd())
+            _print_traceback()
+            if isinstance(error, SystemExit) and error.code == PREEMPTED_EXIT_CODE:
+                return {"state": "failed", **PREEMPTED, "is_preempted": True}
+            return {"state": "failed", **cause}
+
+    def launch(self, compiled: Any) -> dict[str, Any]:
+        """Runs the node; see `slipway.pipeline.engine.tfx.launch.launch`. With the files of what it made."""
+        from slipway.pipeline.engine.tfx.launch import launch
+
+        result = launch(compiled, self.node, attempt=self.attempt)
+        # A resolver's or an importer's are not of its making, and may be many.
+        if result["state"] == "complete" and compiled.executor_spec(self.node) is not None:
+            result["files"] = kept_files(result["outputs"])
+        return result
+
+
+def _print_traceback() -> None:
+    try:
+        traceback.print_exc()
+    except OSError:
+        return  # the log's disk is full; the cause goes another way
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            continue  # as above
+
+
+def _redirect_output(log: Path) -> None:
+    target = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.dup2(target, 1)
+    os.dup2(target, 2)
+    os.close(target)
+    os.close(nothing)

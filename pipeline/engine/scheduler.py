@@ -1,0 +1,367 @@
+"""Runs a planned pipeline: starts nodes when they are due, watches them, keeps the record, ends in order.
+
+Imports no TFX: nodes live in processes that the fork server forks; this one stays small and quick to answer.
+"""
+
+import json
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from slipway.pipeline.engine.attempt import Attempt, backoff_s
+from slipway.pipeline.engine.failure import describe_exit
+from slipway.pipeline.engine.processes.client import Server, ServerLostError
+from slipway.pipeline.engine.processes.linux import is_stopped
+from slipway.pipeline.engine.signals import answered_by
+from slipway.pipeline.errors import PipelineError
+from slipway.pipeline.fingerprint.parts import Fingerprint
+from slipway.pipeline.plan.decide import Decision
+from slipway.pipeline.plan.kept_states import KeptStates, stays
+from slipway.pipeline.plan.node_fingerprints import found_key, with_found
+from slipway.pipeline.runs.graph import Graph, Node, ready
+from slipway.pipeline.runs.history import History, result_of
+from slipway.pipeline.runs.outcome import withhold
+from slipway.pipeline.runs.record import Failure, Files, NodeRecord, RunRecord, file_name
+from slipway.pipeline.screen.display import Display
+
+# Seconds between two looks at limits and progress; also how late a time limit or Ctrl-C can strike.
+_TICK_S = 0.5
+# Nodes that are due at once start this far apart: ML Metadata waits for seconds where it finds its SQLite
+# file locked, and eight that begin together, and so end together, find it so.
+_STAGGER_S = 0.1
+# How often a node is started again that left on somebody else's SIGTERM, its state kept; that is no retry.
+_MAX_PREEMPTIONS = 20
+_UNMET = "its condition was not met"
+
+
+@dataclass
+class Engine:
+    """One run in progress.
+
+    Args:
+        record: the run's record, with a node record for each node of the graph.
+        graph: the compiled pipeline, retries and limits filled in.
+        decisions: what the plan decided for each node.
+        prints: the nodes' fingerprints.
+        server: the fork server, which has compiled the pipeline.
+        history: where the record is kept.
+        display: gets told.
+        jobs: how many nodes may run at once, >= 1.
+        fail_fast: whether a failure ends the nodes that run beside it.
+        still_current: for a node that has just ended, whether its code and data are still those of its
+            fingerprint; where not, neither its result nor its state is kept. None: they cannot have changed.
+        began: when the run began, in seconds of `time.monotonic()`.
+        alive: called twice a second for as long as the run goes on.
+    """
+
+    record: RunRecord
+    graph: Graph
+    decisions: Mapping[str, Decision]
+    prints: Mapping[str, Fingerprint]
+    server: Server
+    history: History
+    display: Display
+    jobs: int
+    fail_fast: bool = False
+    still_current: Callable[[str], bool] | None = None
+    began: float = field(default_factory=time.monotonic)
+    alive: Callable[[], None] = lambda: None
+    interrupted: bool = False
+    _signals: int = 0
+    _running: dict[str, Attempt] = field(default_factory=dict)
+    _not_before: dict[str, float] = field(default_factory=dict)
+    _unmet: set[str] = field(default_factory=set)
+    _last_start: float = 0.0
+    _has_due: bool = False
+
+    def __post_init__(self) -> None:
+        self._unmet = {node_id for node_id, decision in self.decisions.items() if decision.is_unmet}
+        self._states = KeptStates(self.history.output)
+
+    def run(self) -> None:
+        """Runs every node that the plan decided to run; returns when nothing runs and nothing is due.
+
+        Raises:
+            PipelineError: the record could not be written; nothing is left running.
+        """
+        for entry in self.record.nodes:
+            was_begun = entry.started_s is not None
+            if not stays(entry.id, self.graph, self.decisions, was_begun=was_begun):
+                self._forget_state(entry.id)
+        try:
+            with answered_by(self._on_signal):
+                self._loop()
+        except KeyboardInterrupt:  # the second Ctrl-C: no more grace for anyone
+            self.interrupted = True
+            self.server.kill()
+        except ServerLostError as error:
+            self._lose(error)
+        why = next((f"{n.id} failed" for n in self.record.nodes if n.state == "failed"), "the run ended")
+        for node in self.record.nodes:
+            if node.state in ("waiting", "running"):
+                self._skip(node, "interrupted" if self.interrupted else why)
+        for entry in withhold(self.record, self.graph):
+            self._changed(entry)
+
+    def _on_signal(self, *_: object) -> None:
+        # Only counts: the loop may be in the middle of a message or of a file.
+        self._signals += 1
+        if self._signals > 1:
+            raise KeyboardInterrupt
+
+    def _loop(self) -> None:
+        while True:
+            if self._signals and not self.interrupted:
+                self._interrupt()
+            self._start_due()
+            if not self._running and not self._not_before:
+                return
+            for message in self.server.receive(self._wait_s()):
+                if message["event"] == "started":
+                    self._running[message["node"]].pid = message["pid"]
+                elif message["event"] == "exited":
+                    self._finish(message)
+            self._watch()
+            self.alive()
+            self.display.tick(self.record, self._progress())
+
+    def _interrupt(self) -> None:
+        self.interrupted = True
+        self._not_before.clear()
+        for node_id in self._running:
+            self._end(node_id, "interrupted")
+
+    def _lose(self, error: ServerLostError) -> None:
+        # Those that wait for another try have nobody left to start them.
+        for node_id in (*self._running, *self._not_before):
+            entry = self.record.node(node_id)
+            entry.state, entry.error = "failed", Failure(message=error.message, hint=error.hint, where="")
+            self._changed(entry)
+
+    def _wait_s(self) -> float:
+        due = [at - time.monotonic() for at in self._not_before.values()]
+        return max(0.0, min([_STAGGER_S if self._has_due else _TICK_S, *due]))
+
+    def _start_due(self) -> None:
+        self._skip_blocked()
+        if self.interrupted or (self.fail_fast and self._ids("failed")):
+            self._not_before.clear()
+            return
+        now = time.monotonic()
+        waiting = {i for i in self._ids("waiting") if self._not_before.get(i, now) <= now}
+        due = ready(self.graph, waiting=waiting, done=self._ids("complete", "cached"), unmet=self._unmet)
+        for node_id in due[: self.jobs - len(self._running)]:
+            if self._running and now - self._last_start < _STAGGER_S:
+                self._has_due = True
+                return
+            self._start(self.record.node(node_id))
+            self._last_start = now
+        self._has_due = False
+
+    def _ids(self, *states: str) -> set[str]:
+        return {node.id for node in self.record.nodes if node.state in states}
+
+    def _skip_blocked(self) -> None:
+        """Leaves out what waits for a node that failed or was left out; the first cause is passed on."""
+        for node in self.graph.nodes:
+            entry = self.record.node(node.id)
+            if entry.state != "waiting":
+                continue
+            for up in map(self.record.node, node.upstream):
+                if up.state == "failed":
+                    self._skip(entry, f"{up.id} {'stopped the run' if up.is_stop else 'failed'}")
+                elif up.state == "skipped" and up.id not in self._unmet:
+                    self._skip(entry, up.why)
+                elif up.id in self._unmet and up.id not in node.optional:
+                    self._leave_out(entry, f"{up.id} was skipped")
+                    self._changed(entry)
+                else:
+                    continue
+                break
+            else:
+                self._skip_after_stop(entry, node)
+
+    def _skip_after_stop(self, entry: NodeRecord, node: Node) -> None:
+        """Leaves out what comes, through results of an earlier run, from a node that failed in this one."""
+        for up in map(self.record.node, sorted(self.graph.upstream_of(node.upstream))):
+            if up.state == "failed":
+                self._skip(entry, f"{up.id} {'stopped the run' if up.is_stop else 'failed'}")
+                return
+
+    def _skip(self, entry: NodeRecord, why: str) -> None:
+        entry.state, entry.why = "skipped", why
+        self._changed(entry)
+
+    def _leave_out(self, entry: NodeRecord, why: str) -> None:
+        """Notes, for the next runs as well, that a node's condition, or that of one it needs, was not met."""
+        self._unmet.add(entry.id)
+        entry.state, entry.why, entry.outputs = "skipped", why, {}
+        self._remember(entry, unmet=why)
+
+    def _start(self, entry: NodeRecord) -> None:
+        self._not_before.pop(entry.id, None)
+        entry.attempts += 1
+        entry.state, entry.error, entry.is_stop = "running", None, False
+        name = file_name(entry.id)
+        entry.log = f"logs/{name}.log"
+        entry.started_s = round(time.monotonic() - self.began, 3)
+        self._running[entry.id] = Attempt(began=time.monotonic())
+        folder = self.history.folder(self.record.run_id)
+        progress, left = folder / "progress" / name, folder / "left" / name
+        with self._keeps_record():
+            progress.parent.mkdir(exist_ok=True)
+            progress.unlink(missing_ok=True)
+            if left.exists():
+                shutil.rmtree(left)
+        # Before it starts: a run that is killed now must know that this node may have done something.
+        self._changed(entry)
+        self.server.send(
+            "start",
+            node=entry.id,
+            attempt=entry.attempts,
+            log=str(folder / entry.log),
+            progress=str(progress),
+            left=str(left),
+            state=str(self._states.folder(self.prints[entry.id].key, entry.id)),
+        )
+
+    def _finish(self, message: Mapping[str, Any]) -> None:
+        entry = self.record.node(message["node"])
+        attempt = self._running.pop(entry.id)
+        entry.wall_s = round(time.monotonic() - attempt.began, 3)
+        entry.peak_bytes = max(entry.peak_bytes, message["peak_bytes"])
+        result = message["result"]
+        if result is None:
+            result = {"state": "failed", **describe_exit(message["code"], peak_bytes=message["peak_bytes"])}
+        if result["state"] in ("complete", "cached"):
+            entry.state, entry.execution_id = result["state"], result["execution_id"]
+            if self.graph[entry.id].found is not None:
+                self._note_found(entry.id, found_key(result["outputs"]))
+            entry.why = result.get("why", entry.why)
+            entry.outputs, entry.key = result["outputs"], self.prints[entry.id].key
+            if entry.execution_id is None:
+                entry.why = "found nothing"
+            # Not what cannot be foreseen: nobody will ask for it again.
+            node = self.graph[entry.id]
+            if entry.execution_id is not None or node.finds_reference or node.found is not None:
+                self._remember(entry, files=result.get("files"))
+            self._forget_state(entry.id)
+        elif result["state"] == "skipped":
+            self._leave_out(entry, _UNMET)
+        else:
+            if not self._is_current(entry.id):
+                self._forget_state(entry.id)  # what other code, or other data, has begun
+            self._fail(entry, self.graph[entry.id], attempt, result)
+        self._changed(entry)
+
+    def _note_found(self, node_id: str, found: str) -> None:
+        """Takes over what a resolver has found, where a node of this run gave it something else to find."""
+        if self.graph[node_id].found == found:
+            return
+        self.prints = with_found(self.prints, node_id, found)
+        for node in self.record.nodes:
+            if node.state == "waiting":
+                node.key = self.prints[node.id].key
+        with self._keeps_record():
+            self.history.save_fingerprints(self.record.run_id, self.prints)
+
+    def _fail(self, entry: NodeRecord, node: Node, attempt: Attempt, result: Mapping[str, Any]) -> None:
+        absent = [up for up in node.upstream if up in self._unmet]
+        if self.interrupted or not attempt.is_at_fault:
+            entry.state, entry.why = "skipped", attempt.reason or "interrupted"
+            return
+        if absent and result.get("lacks_inputs"):
+            self._leave_out(entry, f"{absent[0]} was skipped")
+            return
+        entry.error = _failure(result)
+        if attempt.reason:
+            entry.error = Failure(message=attempt.reason, hint="", where="")
+        elif "verdict" in result:
+            # A gate says no however often it is asked.
+            entry.is_stop = True
+            with self._keeps_record():
+                self.history.keep_verdict(self.record.run_id, entry.id, result["verdict"])
+        if result.get("is_preempted") and not attempt.reason and entry.preemptions < _MAX_PREEMPTIONS:
+            entry.preemptions += 1
+            self._not_before[entry.id] = time.monotonic() + node.backoff_s
+            entry.state, entry.why = "waiting", f"starts again: {entry.error['message']}"
+            return
+        if entry.attempts - entry.preemptions <= node.retries and not entry.is_stop:
+            wait_s = backoff_s(node.backoff_s, attempts=entry.attempts)
+            self._not_before[entry.id] = time.monotonic() + wait_s
+            entry.state = "waiting"
+            entry.why = f"retry {entry.attempts} of {node.retries} in {wait_s:g} s: {entry.error['message']}"
+            return
+        entry.state = "failed"
+        if self.fail_fast:
+            for other in self._running:
+                self._end(other, f"ended because {entry.id} failed (--fail-fast)")
+
+    def _is_current(self, node_id: str) -> bool:
+        return self.still_current is None or self.still_current(node_id)
+
+    def _forget_state(self, node_id: str) -> None:
+        self._states.forget(self.prints[node_id].key, node_id)
+
+    def _remember(self, entry: NodeRecord, *, files: Files | None = None, unmet: str = "") -> None:
+        if not self._is_current(entry.id):
+            entry.why += "; not cached: its code or data changed while it ran"
+            return
+        with self._keeps_record():
+            self.history.remember(
+                self.prints[entry.id].key,
+                result_of(entry, self.record.run_id, files=files or {}, unmet=unmet),
+            )
+
+    def _watch(self) -> None:
+        now = time.monotonic()
+        for node_id, attempt in self._running.items():
+            stopped = attempt.pid != 0 and is_stopped(attempt.pid)
+            signum = attempt.check(now, limit_s=self.graph[node_id].timeout_s, is_stopped=stopped)
+            if signum is not None:
+                self.server.send("signal", node=node_id, signum=int(signum))
+
+    def _end(self, node_id: str, reason: str) -> None:
+        self._running[node_id].end(time.monotonic(), reason, is_at_fault=False)
+        self.server.send("signal", node=node_id, signum=int(signal.SIGTERM))
+
+    def _progress(self) -> dict[str, str]:
+        told = {}
+        folder = self.history.folder(self.record.run_id) / "progress"
+        for node_id in self._running:
+            try:
+                line = json.loads((folder / file_name(node_id)).read_text(encoding="utf-8"))
+            except (OSError, ValueError):
+                continue  # it has told nothing yet
+            share = f"{line['done']:,} of {line['total']:,}" if line.get("total") else ""
+            told[node_id] = ", ".join(filter(None, [share, line.get("text", "")]))
+        return told
+
+    def _changed(self, entry: NodeRecord) -> None:
+        self.record.wall_s = round(time.monotonic() - self.began, 3)
+        event = {"node": entry.id, "state": entry.state, "attempt": entry.attempts, "why": entry.why}
+        with self._keeps_record():
+            self.history.save(self.record)
+            self.history.append_event(self.record.run_id, event)
+        self.display.changed(self.record, entry)
+
+    @contextmanager
+    def _keeps_record(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise PipelineError(
+                f"{self.history.folder(self.record.run_id)} cannot be written: {error.strerror}.",
+                hint="make room on the disk first",
+            ) from error
+
+
+def _failure(result: Mapping[str, Any]) -> Failure:
+    found = Failure(message=result["message"], hint=result["hint"], where=result["where"])
+    if start := result.get("start"):
+        found["start"] = start
+    return found

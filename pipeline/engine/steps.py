@@ -1,0 +1,284 @@
+"""A run in steps, which another program takes, such as Airflow: to begin it, to run each node, to finish it.
+
+Each step is a process of its own, and several may run at the same time. That program decides when a node is
+due and how often it is tried again; all else is as in a run of the local engine: the same plan, cache, time
+limits, records and logs.
+"""
+
+import functools
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from slipway.pipeline.engine.execution import is_all_known, prepare
+from slipway.pipeline.engine.graphs import compile_graph
+from slipway.pipeline.engine.processes.client import Server
+from slipway.pipeline.engine.processes.linux import end_leftovers
+from slipway.pipeline.engine.processes.temporary import temporary_folder
+from slipway.pipeline.engine.processes.warm import Warm
+from slipway.pipeline.engine.run_end import INTERRUPTED, close, give_up
+from slipway.pipeline.engine.scheduler import Engine
+from slipway.pipeline.engine.signals import answered_by, raise_interrupt
+from slipway.pipeline.errors import PipelineError, UsageError
+from slipway.pipeline.plan.decide import Decision
+from slipway.pipeline.plan.make import Plan, is_current
+from slipway.pipeline.plan.request import Request
+from slipway.pipeline.runs.diff import read_fingerprints
+from slipway.pipeline.runs.documents import DocumentError, read_document
+from slipway.pipeline.runs.graph import Graph
+from slipway.pipeline.runs.history import History
+from slipway.pipeline.runs.lock import check_store, locked, working
+from slipway.pipeline.runs.outcome import GATE_STOPPED, NODE_FAILED, withhold
+from slipway.pipeline.runs.record import Failure, NodeRecord, RunRecord, file_name, write_json
+from slipway.pipeline.runs.shared_history import SharedHistory
+from slipway.pipeline.screen.display import RunDisplay
+from slipway.pipeline.terminal.invocation import command
+
+DONE = 0
+# In the folder of a run: its graph, as `finish` needs it.
+_GRAPH = "graph.json"
+_NOT_TAKEN = "its step was not taken"
+# The error of a step whose process ended before it could say anything.
+_LOST = Failure(message="its step was ended from outside", hint="", where="")
+
+
+def begin(request: Request, *, display: RunDisplay, airflow: str = "", warm: Warm | None = None) -> RunRecord:
+    """Makes a run and plans it; what the cache answers is done then.
+
+    Args:
+        request: what to run.
+        display: gets told.
+        airflow: as in `RunRecord`, for hints.
+        warm: forks the processes; None: TFX is imported anew.
+
+    Raises:
+        UsageError: the request does not fit; there is no run.
+        PipelineError: the run could not be planned.
+    """
+    began = time.monotonic()
+    history = History(request.output)
+    run_id = history.new_run_id()
+    with working(request.output, request.workload, run_id=run_id, in_steps=True):
+        check_store(request.output / "metadata.db")
+        record = history.new_run(request.workload, request.asked, run_id=run_id)
+        record.overrides, record.in_steps, record.airflow = dict(request.overrides), True, airflow
+        history.save(record)
+        display.begins(record)
+        folder = history.folder(record.run_id)
+        try:
+            if not is_all_known(request, history, record, display):
+                own = _step_folder(folder, "begin")
+                with (
+                    answered_by(raise_interrupt),
+                    temporary_folder(own) as temporary,
+                    Server(own, temporary=temporary, warm=warm, is_ours=request.is_workload) as server,
+                ):
+                    plan = prepare(request, history, record, display, server)
+                write_json(folder / _GRAPH, plan.graph.to_json())
+        except PipelineError as error:
+            give_up(history, record, error, began=began)
+            raise
+        except KeyboardInterrupt:
+            history.discard(record)
+            raise
+        history.save(record)
+    return record
+
+
+def run_node(
+    run_id: str, node_id: str, *, output: Path, display: RunDisplay, warm: Warm | None = None
+) -> tuple[RunRecord, int]:
+    """Runs one node of a run, whose upstream nodes are done.
+
+    A node that is done already is left as it is. One that failed, or was ended, is tried again.
+
+    Args:
+        run_id: as `begin` gave it.
+        node_id: the node.
+        output: the folder that holds the run, absolute.
+        display: gets told.
+        warm: as in `begin`.
+
+    Returns:
+        The run's record, of this node and those before it, and the exit code: 0 done; 1 it failed; 3 it is a
+        gate that stopped the run; 130 it was told to end.
+
+    Raises:
+        UsageError: there is no such run or node, or another process runs it.
+        PipelineError: a node before it is not done.
+    """
+    history = SharedHistory(output, node_id)
+    request = Request.of(_of_steps(history, run_id))
+    with working(output, request.workload, run_id=run_id, in_steps=True):
+        record = _of_steps(history, run_id)
+        entry = _entry(record, node_id)
+        if entry.state in ("complete", "cached"):
+            display.changed(record, entry)
+            return record, DONE
+        folder = _step_folder(history.folder(run_id), node_id)
+        try:
+            with answered_by(raise_interrupt), locked(folder, run_id=run_id):
+                end_leftovers(folder)  # of an earlier try whose process was killed
+                check_store(output / "metadata.db")
+                with (
+                    temporary_folder(folder) as temporary,
+                    Server(folder, temporary=temporary, warm=warm, is_ours=request.is_workload) as server,
+                ):
+                    _run(request, history, record, node_id, server, display)
+        except KeyboardInterrupt:  # before the node began, or for the second time
+            return record, INTERRUPTED
+    return record, _code(record.node(node_id))
+
+
+def _run(
+    request: Request,
+    history: SharedHistory,
+    record: RunRecord,
+    node_id: str,
+    server: Server,
+    display: RunDisplay,
+) -> None:
+    tick = functools.partial(display.waiting, record, "importing TFX")
+    folder = history.folder(record.run_id)
+    graph = compile_graph(request, server, history, folder=folder, run_id=record.run_id, tick=tick)
+    prints = read_fingerprints(history.folder(record.run_id)) or {}
+    needed = graph.upstream_of([node_id])
+    if absent := needed - prints.keys():
+        path = history.folder(record.run_id) / "fingerprints.json"
+        raise DocumentError(f"{path} lacks {', '.join(sorted(absent))}.", hint="begin a new run")
+    record.nodes = [node for node in record.nodes if node.id in needed]
+    before = [node for node in record.nodes if node.id != node_id]
+    entry = record.node(node_id)
+    is_first_try = entry.started_s is None
+    decisions = {node.id: _past(node, history, is_new=is_first_try) for node in before}
+    for node in before:
+        if node.state not in ("complete", "cached") and not decisions[node.id].is_unmet:
+            raise PipelineError(
+                f"{node_id} cannot run: {node.id} is not done in run {record.run_id}, but {node.state}.",
+                hint=command("step", "node", record.run_id, node.id, output=request.output),
+            )
+    if entry.state != "waiting":
+        entry.why = "taken again"
+    decisions[node_id] = Decision(node_id, "run", entry.why, is_forced=request.no_cache)
+    entry.state, entry.error, entry.is_stop = "waiting", None, False
+    own = replace(graph[node_id], retries=0)  # who takes the steps tries again
+    nodes = tuple(own if node.id == node_id else node for node in graph.nodes if node.id in needed)
+    plan = Plan(graph, prints, decisions, record.baseline, record.reference)
+    Engine(
+        record=record,
+        graph=Graph(graph.name, nodes),
+        decisions=decisions,
+        prints=prints,
+        server=server,
+        history=history,
+        display=display,
+        jobs=1,
+        still_current=functools.partial(is_current, request, plan, history),
+        began=_began(record),
+    ).run()
+
+
+def finish(run_id: str, *, output: Path, display: RunDisplay) -> RunRecord:
+    """Closes a run: what it achieved, and how it ended. A step that is taken afterwards opens it again.
+
+    Raises:
+        UsageError: there is no such run.
+    """
+    history = SharedHistory(output)
+    _of_steps(history, run_id)
+    with locked(output, run_id=run_id, shared=True), history.alone(run_id):
+        record = _of_steps(history, run_id)
+        for node in record.nodes:
+            if node.state == "running":
+                node.state, node.error = "failed", _LOST
+        if graph := _graph_of(history.folder(run_id)):  # else nothing had to run
+            _skip_rest(record, graph, history)
+            withhold(record, graph)
+        has_failed = any(node.state == "failed" for node in record.nodes)
+        is_partial = not has_failed and any(node.why == _NOT_TAKEN for node in record.nodes)
+        close(History(output), record, began=_began(record), interrupted=is_partial)
+    display.ends(record)
+    return record
+
+
+def _graph_of(folder: Path) -> Graph | None:
+    path = folder / _GRAPH
+    try:
+        return read_document(Graph, path)
+    except FileNotFoundError:
+        return None
+    except DocumentError as error:
+        raise DocumentError(error.message, hint="begin a new run") from error
+
+
+def _skip_rest(record: RunRecord, graph: Graph, history: History) -> None:
+    """Says of the nodes that did not run why; the first cause is passed on."""
+    for node in graph.nodes:
+        entry = record.node(node.id)
+        if entry.state != "waiting" and entry.why not in ("interrupted", _NOT_TAKEN):
+            continue
+        entry.state, entry.why = "skipped", _NOT_TAKEN
+        for up in map(record.node, node.upstream):
+            if up.state == "failed":
+                entry.why = f"{up.id} {'stopped the run' if up.is_stop else 'failed'}"
+            elif up.state == "skipped" and up.why != _NOT_TAKEN and not _is_unmet(up, history):
+                entry.why = up.why
+            else:
+                continue
+            break
+
+
+def _of_steps(history: History, run_id: str) -> RunRecord:
+    if not run_id:
+        raise UsageError("There is no run to go on with: the step that begins it has not ended well.")
+    record = history.find(run_id)
+    if not record.in_steps:
+        raise UsageError(
+            f"Run {record.run_id} is not taken in steps.",
+            hint=f"{command('step', 'begin', output=history.output)}   # begins one that is",
+        )
+    return record
+
+
+def _entry(record: RunRecord, node_id: str) -> NodeRecord:
+    try:
+        return record.node(node_id)
+    except KeyError:
+        ids = ", ".join(node.id for node in record.nodes)
+        raise UsageError(f"Run {record.run_id} has no node {node_id!r}.", hint=f"nodes: {ids}") from None
+
+
+def _step_folder(run_folder: Path, name: str) -> Path:
+    """Marks the processes of one step, so that its end does not end those of another; holds their log."""
+    folder = run_folder / "steps" / file_name(name)
+    (folder / "logs").mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _past(node: NodeRecord, history: History, *, is_new: bool) -> Decision:
+    """What has become of a node before the one that runs; `is_new`: that one is begun for the first time.
+
+    Only then can what an earlier run left of it stem from other results than those of this run.
+    """
+    if node.state == "skipped":
+        return Decision(node.id, "skip", node.why, is_unmet=_is_unmet(node, history))
+    return Decision(node.id, "run" if is_new and node.state == "complete" else "reuse", node.why)
+
+
+def _is_unmet(node: NodeRecord, history: History) -> bool:
+    """Whether a node that was skipped was left out because a condition was not met."""
+    kept = history.recall(node.key)
+    return bool(kept and kept.get("unmet"))
+
+
+def _began(record: RunRecord) -> float:
+    """When the run began, in seconds of `time.monotonic()`, also where another process began it."""
+    elapsed = datetime.now(UTC) - datetime.fromisoformat(record.started_at)
+    return time.monotonic() - elapsed.total_seconds()
+
+
+def _code(node: NodeRecord) -> int:
+    if node.state == "failed":
+        return GATE_STOPPED if node.is_stop else NODE_FAILED
+    return INTERRUPTED if node.why == "interrupted" else DONE

@@ -1,0 +1,98 @@
+"""The arguments that the function of a pipeline is called with: values as text, read as it declares them."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, get_type_hints
+
+from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
+
+from slipway.pipeline.errors import UsageError
+
+_NONE = ("none", "null")
+
+
+def arguments(
+    function: Callable[..., Any], *, name: str, output: Path, values: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The arguments to call a pipeline's function with: what `--set` gives, and what the engine knows itself.
+
+    The latter are those that TFX's examples ask for: `pipeline_name`, `pipeline_root`, `metadata_path` and
+    `beam_pipeline_args` (none; `--beam` adds some).
+
+    Args:
+        function: returns a pipeline.
+        name: its `module:function`, or the function's own; what stands before the colon names the pipeline.
+        output: the folder of the run.
+        values: by name; of those that are text, numbers and yes or no are read where the annotation says so.
+
+    Raises:
+        UsageError: a value is not of the annotated type, or an argument without a default has none.
+    """
+    short = name.partition(":")[0].rpartition(".")[2]
+    known: dict[str, Any] = {
+        "pipeline_name": short,
+        "pipeline_root": str(output / "artifacts" / short),
+        "metadata_path": str(output / "metadata.db"),
+        "beam_pipeline_args": [],
+    }
+    taken: dict[str, Any] = {}
+    missing = []
+    for key, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
+        if key in values:
+            value = values[key]
+            taken[key] = (
+                _typed(key, value, _declared(function, parameter.annotation))
+                if isinstance(value, str)
+                else value
+            )
+        elif parameter.default is parameter.empty:
+            if key in known:
+                taken[key] = known[key]
+            else:
+                missing.append(key)
+    if missing:
+        raise UsageError(
+            f"{name}: the function needs {', '.join(missing)}.",
+            hint="give each with --set NAME=VALUE",
+        )
+    return taken
+
+
+def _typed(key: str, text: str, annotation: Any) -> Any:
+    """The value that a text stands for; itself where nothing is declared, or what no text can stand for.
+
+    Lists are JSON, or words between commas.
+    """
+    if annotation is inspect.Parameter.empty:
+        return text
+    try:
+        adapter = TypeAdapter(annotation, config=ConfigDict(arbitrary_types_allowed=True))
+    except PydanticUserError:  # it has a configuration of its own, or is no type
+        return text
+    readings: tuple[Callable[[], Any], ...] = (
+        lambda: adapter.validate_python(text),
+        lambda: adapter.validate_json(text),
+        lambda: adapter.validate_python(None if text.lower() in _NONE else text.split(",")),
+    )
+    for read in readings:
+        try:
+            return read()
+        except ValidationError:
+            continue
+    kind = annotation.__name__ if isinstance(annotation, type) else str(annotation).replace("typing.", "")
+    raise UsageError(f"--set {key}={text}: must be of type {kind}.")
+
+
+def _declared(function: Callable[..., Any], annotation: Any) -> Any:
+    """A type that is declared as text, which `from __future__ import annotations` makes of all."""
+    if not isinstance(annotation, str):
+        return annotation
+    named = SimpleNamespace(__annotations__={"it": annotation})
+    try:
+        return get_type_hints(named, globalns=getattr(function, "__globals__", {}))["it"]
+    except (NameError, TypeError, SyntaxError, AttributeError):  # known to type checkers alone
+        return inspect.Parameter.empty

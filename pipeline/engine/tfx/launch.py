@@ -1,0 +1,244 @@
+"""One node, in the process that was forked for it: launch it, tell from the metadata store what came out."""
+
+import json
+import re
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import ml_metadata as mlmd
+from ml_metadata.proto import metadata_store_pb2
+from tfx.dsl.compiler import compiler_utils, constants
+from tfx.dsl.io import fileio
+from tfx.orchestration import metadata
+from tfx.orchestration.portable import launcher, outputs_utils
+from tfx.orchestration.portable.mlmd import context_lib, execution_lib
+from tfx.types.value_artifact import ValueArtifact
+
+from slipway.pipeline.engine.processes.listeners import watch_no_executions
+from slipway.pipeline.engine.tfx.compile import RESOLVER, Compiled
+
+_Execution, _Event = metadata_store_pb2.Execution, metadata_store_pb2.Event
+_SUCCESSFUL = (_Execution.COMPLETE, _Execution.CACHED)
+
+# What TFX records when it cannot resolve a node's inputs.
+_TOO_FEW = re.compile(r"inputs\[(\w+)\] has min_count = (\d+) but only got (\d+) artifacts")
+_ERROR_CLASS = re.compile(r"^[\w.]+(Error|Exception): ")
+_OBJECT = re.compile(r"<(?:\w+\.)*(\w+) object at 0x\w+>")
+
+
+def launch(compiled: Compiled, node_id: str, *, attempt: int) -> dict[str, Any]:
+    """Runs one node through TFX's launcher.
+
+    Args:
+        compiled: the pipeline.
+        node_id: which node.
+        attempt: from 1. A further one goes on with the execution of the one before: TFX allows one execution
+            a node and run. Where that one published its outputs before it died, they are the result.
+
+    Returns:
+        `{"state": "complete" | "skipped", "execution_id", "outputs": {key: [artifact, ...]}}`; an artifact is
+        `{"uri", "type", "properties"}`. Skipped: a condition of the pipeline was not met. A resolver that
+        found nothing is complete, without an execution to reuse. Where inputs are missing,
+        `{"state": "failed", "lacks_inputs": True, "message", "hint", "where"}`.
+
+    Raises:
+        Exception: whatever the component raised.
+    """
+    if attempt > 1:
+        _clear_outputs(compiled, node_id)
+    watch_no_executions(launcher)
+    info = launcher.Launcher(
+        pipeline_node=compiled.node(node_id),
+        mlmd_connection=metadata.Metadata(compiled.connection),
+        pipeline_info=compiled.ir.pipeline_info,
+        pipeline_runtime_spec=compiled.ir.runtime_spec,
+        executor_spec=compiled.executor_spec(node_id),
+        custom_driver_spec=compiled.driver_spec(node_id),
+    ).launch()
+    if info is None or info.execution_id is None:
+        return {"state": "skipped", "execution_id": None, "outputs": {}}
+    with metadata.Metadata(compiled.connection) as handle:
+        # launch() returns normally when inputs are missing: the store alone knows the outcome.
+        [execution] = handle.store.get_executions_by_id([info.execution_id])
+        if execution.last_known_state in _SUCCESSFUL:
+            return _result(handle.store, execution.id)
+    cause = _failure(execution)
+    if compiled.graph[node_id].is_resolver and cause.endswith("returned None."):
+        # As TFX's own runner: what can do without goes on, what cannot says so.
+        return {"state": "complete", "execution_id": None, "outputs": {}}
+    return {
+        "state": "failed",
+        "lacks_inputs": True,
+        "message": f"could not start: {cause}",
+        "hint": "",
+        "where": "",
+    }
+
+
+def _clear_outputs(compiled: Compiled, node_id: str) -> None:
+    """Removes what an attempt that was killed left half done where the next one writes, e.g. some shards.
+
+    TFX does it itself after an exception. The stateful working folder, e.g. checkpoints, stays on purpose.
+    """
+    node = compiled.node(node_id)
+    resolver = outputs_utils.OutputsResolver(
+        pipeline_node=node,
+        pipeline_info=compiled.ir.pipeline_info,
+        pipeline_runtime_spec=compiled.ir.runtime_spec,
+    )
+    with metadata.Metadata(compiled.connection) as handle:
+        contexts = context_lib.prepare_contexts(metadata_handle=handle, node_contexts=node.contexts)
+        for execution in execution_lib.get_executions_associated_with_all_contexts(handle, contexts):
+            if execution.last_known_state not in _SUCCESSFUL:
+                for artifacts in resolver.generate_output_artifacts(execution.id).values():
+                    for artifact in artifacts:
+                        _remove(artifact)
+
+
+def _remove(artifact: Any) -> None:
+    if artifact.is_external or not fileio.exists(artifact.uri):
+        return
+    if isinstance(artifact, ValueArtifact):
+        fileio.remove(artifact.uri)
+    else:
+        fileio.rmtree(artifact.uri)
+
+
+def reuse(compiled: Compiled, sources: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Registers the outputs of earlier executions as those of this run's nodes, as TFX does for its cache.
+
+    Args:
+        compiled: the pipeline.
+        sources: node id -> what was remembered of the execution whose outputs are taken,
+            `{execution_id, outputs}`.
+
+    Returns:
+        The nodes that were reused, with their results as `launch` gives them. Left out is a node whose
+        execution is not (or no longer) in the store as one that made those very outputs, e.g. in another
+        store that counts from 1 again, and every node that depends on such a one: they have to run, and
+        nothing of theirs is registered.
+    """
+    results: dict[str, dict[str, Any]] = {}
+    lost: set[str] = set()
+    with metadata.Metadata(compiled.connection) as handle:
+        for node in compiled.graph.nodes:
+            if node.id not in sources:
+                continue
+            source = sources[node.id]
+            execution = _successful(handle.store, source["execution_id"], compiled.node(node.id))
+            result = _result(handle.store, execution.id) if execution else None
+            if result is None or _uris(result) != _uris(source):
+                lost = compiled.graph.downstream_of(lost | {node.id})
+            if node.id not in lost and execution and result:
+                _register_copy(handle, compiled.node(node.id), execution)
+                # The first execution is named, not its copy: it stays valid when the copy's run is forgotten.
+                results[node.id] = result
+    return results
+
+
+def _successful(
+    store: mlmd.MetadataStore, execution_id: int, node: Any
+) -> metadata_store_pb2.Execution | None:
+    for execution in store.get_executions_by_id([execution_id]):
+        if execution.last_known_state in _SUCCESSFUL and execution.type == node.node_info.type.name:
+            return execution
+    return None
+
+
+def _uris(result: Mapping[str, Any]) -> dict[str, list[str]]:
+    return {key: sorted(artifact["uri"] for artifact in made) for key, made in result["outputs"].items()}
+
+
+def _register_copy(handle: metadata.Metadata, node: Any, execution: metadata_store_pb2.Execution) -> None:
+    contexts = context_lib.prepare_contexts(metadata_handle=handle, node_contexts=node.contexts)
+    if execution_lib.get_executions_associated_with_all_contexts(handle, contexts):
+        return
+    copy = _Execution(name=str(uuid.uuid4()), type_id=execution.type_id, last_known_state=_Execution.CACHED)
+    for name, value in execution.properties.items():
+        copy.properties[name].CopyFrom(value)
+    for name, value in execution.custom_properties.items():
+        if not execution_lib.is_internal_key(name) or execution_lib.is_schema_key(name):
+            copy.custom_properties[name].CopyFrom(value)
+    # What it was made from is what it was made from then; TFX's own cache registers as much.
+    known = handle.store.get_contexts_by_execution(execution.id)
+    is_resolver = node.node_info.type.name == RESOLVER
+    execution_lib.put_execution(
+        handle,
+        copy,
+        [*contexts, *(each for each in known if each.type == context_lib.CONTEXT_TYPE_EXECUTION_CACHE)],
+        input_artifacts=execution_lib.get_input_artifacts(handle, execution.id),
+        output_artifacts=execution_lib.get_output_artifacts(handle, execution.id),
+        output_event_type=_Event.INTERNAL_OUTPUT if is_resolver else _Event.OUTPUT,
+    )
+
+
+def published(compiled: Compiled, run_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """What nodes completed under those pipeline runs, also where the engine died before it could note it.
+
+    Args:
+        compiled: the pipeline.
+        run_ids: the ids that the runs had in the metadata store; one that is not there has no results.
+
+    Returns:
+        Node id -> result as `launch` gives it; of several, that of the latest run id.
+    """
+    results: dict[str, dict[str, Any]] = {}
+    with metadata.Metadata(compiled.connection) as handle:
+        for run_id in run_ids:
+            run = handle.store.get_context_by_type_and_name(constants.PIPELINE_RUN_CONTEXT_TYPE_NAME, run_id)
+            if run is None:
+                continue
+            for execution in handle.store.get_executions_by_context(run.id):
+                if execution.last_known_state == _Execution.COMPLETE:
+                    node_id = _node_of(handle.store, execution.id, compiled)
+                    results[node_id] = _result(handle.store, execution.id)
+    return results
+
+
+def _node_of(store: mlmd.MetadataStore, execution_id: int, compiled: Compiled) -> str:
+    names = {
+        context.name
+        for context in store.get_contexts_by_execution(execution_id)
+        if context.type == constants.NODE_CONTEXT_TYPE_NAME
+    }
+    pipeline = compiled.ir.pipeline_info.id
+    return next(
+        (i for i in compiled.graph.ids if compiler_utils.node_context_name(pipeline, i) in names), "unknown"
+    )
+
+
+def _result(store: mlmd.MetadataStore, execution_id: int) -> dict[str, Any]:
+    events = [
+        event
+        for event in store.get_events_by_execution_ids([execution_id])
+        if event.type in (metadata_store_pb2.Event.OUTPUT, metadata_store_pb2.Event.INTERNAL_OUTPUT)
+    ]
+    artifacts = {a.id: a for a in store.get_artifacts_by_id([event.artifact_id for event in events])}
+    outputs: dict[str, list[dict[str, Any]]] = {}
+    for event in events:
+        key = next((step.key for step in event.path.steps if step.WhichOneof("value") == "key"), "")
+        artifact = artifacts[event.artifact_id]
+        outputs.setdefault(key, []).append(
+            {
+                "uri": artifact.uri,
+                "type": artifact.type,
+                "properties": {
+                    name: getattr(value, value.WhichOneof("value"))
+                    for name, value in artifact.custom_properties.items()
+                    if value.WhichOneof("value") in ("int_value", "double_value", "string_value")
+                },
+            }
+        )
+    return {"state": "complete", "execution_id": execution_id, "outputs": outputs}
+
+
+def _failure(execution: metadata_store_pb2.Execution) -> str:
+    """The last line of what TFX recorded, without the class of the error and the addresses of objects."""
+    recorded = execution.custom_properties.get("__execution_result__")
+    text = json.loads(recorded.string_value).get("resultMessage", "") if recorded else ""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    last = lines[-1] if lines else "its inputs could not be resolved"
+    if few := _TOO_FEW.search(last):
+        return f"its input {few[1]!r} needs {few[2]} artifact{'s' * (few[2] != '1')} and there are {few[3]}"
+    return _OBJECT.sub(r"\1", _ERROR_CLASS.sub("", last))

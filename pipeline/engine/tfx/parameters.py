@@ -1,0 +1,70 @@
+"""The runtime parameters of a compiled pipeline: found, given their values, checked. Imports TFX."""
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from google.protobuf.message import Message
+from tfx.dsl.compiler import constants
+from tfx.orchestration.portable import runtime_parameter_utils
+from tfx.proto.orchestration import pipeline_pb2
+
+from slipway.pipeline.errors import UsageError
+
+_Parameter = pipeline_pb2.RuntimeParameter
+_TYPES: Mapping[int, tuple[type, str]] = {
+    _Parameter.INT: (int, "a whole number"),
+    _Parameter.DOUBLE: (float, "a number"),
+    _Parameter.STRING: (str, "text"),
+}
+
+
+def fill_parameters(ir: pipeline_pb2.Pipeline, *, run_id: str, values: Mapping[str, str]) -> None:
+    """Replaces the runtime parameters in the IR by their values, or by their defaults.
+
+    Args:
+        ir: the compiled pipeline; changed in place.
+        run_id: the value of the one that TFX itself puts there.
+        values: the others by name, as text.
+
+    Raises:
+        UsageError: a name that is no parameter's, a value of another type, or a parameter without any value.
+    """
+    declared = {p.name: p for p in _find(ir) if p.name != constants.PIPELINE_RUN_ID_PARAMETER_NAME}
+    typed: dict[str, Any] = {constants.PIPELINE_RUN_ID_PARAMETER_NAME: run_id}
+    for name, text in values.items():
+        if name not in declared:
+            raise UsageError(
+                f"--set {name}: {ir.pipeline_info.id} has no such parameter. {_nearest(name, declared)}"
+            )
+        convert, words = _TYPES[declared[name].type]
+        try:
+            typed[name] = convert(text)
+        except ValueError:
+            raise UsageError(f"--set {name}={text}: must be {words}.") from None
+    for name, parameter in declared.items():
+        if name not in typed and not parameter.HasField("default_value"):
+            raise UsageError(
+                f"Parameter {name!r} of {ir.pipeline_info.id} has no default.",
+                hint=f"give it with --set {name}=...",
+            )
+    runtime_parameter_utils.substitute_runtime_parameter(ir, typed)
+
+
+def _find(message: Message) -> Iterator[Any]:
+    if isinstance(message, _Parameter):
+        yield message
+        return
+    for _, value in message.ListFields():
+        if isinstance(value, Message):
+            yield from _find(value)
+        elif isinstance(value, (Mapping, Sequence)) and not isinstance(value, (str, bytes)):
+            for item in value.values() if isinstance(value, Mapping) else value:
+                if isinstance(item, Message):
+                    yield from _find(item)
+
+
+def _nearest(name: str, declared: Mapping[str, Any]) -> str:
+    if not declared:
+        return "It has none."
+    return f"Closest: {difflib.get_close_matches(name, declared, n=1, cutoff=0.0)[0]!r}."

@@ -1,0 +1,86 @@
+"""What resolvers would find if they looked now, so that what follows them need not run again for the same.
+
+Imports TFX: for the fork server.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tfx.dsl.compiler import constants
+from tfx.orchestration import metadata
+from tfx.orchestration.portable import inputs_utils
+from tfx.orchestration.portable.input_resolution import exceptions
+from tfx.proto.orchestration import pipeline_pb2
+
+from slipway.pipeline.engine.tfx.compile import Compiled
+from slipway.pipeline.plan.node_fingerprints import found_key
+from slipway.pipeline.runs.graph import Graph, Node
+from slipway.pipeline.runs.record import Artifact
+
+
+def with_found(compiled: Compiled) -> Compiled:
+    """The pipeline, with what each resolver would find as the metadata store is now (`Node.found`).
+
+    Left alone are the resolvers whose answer is foreseen from the records of runs, as that of the latest
+    blessed model. Nothing is written; a store that is not there yet holds nothing.
+    """
+    nodes = [
+        replace(node, found=_found(compiled, node), looks_at=_looked_at(compiled, node))
+        if node.is_resolver and not node.finds_baseline and not node.finds_reference
+        else node
+        for node in compiled.graph.nodes
+    ]
+    return replace(compiled, graph=replace(compiled.graph, nodes=tuple(nodes)))
+
+
+def _found(compiled: Compiled, node: Node) -> str | None:
+    store = compiled.graph.store
+    if store and not Path(store).exists():
+        return found_key({})
+    with metadata.Metadata(compiled.connection) as handle:
+        try:
+            resolved = inputs_utils.resolve_input_artifacts(
+                pipeline_node=compiled.node(node.id), metadata_handle=handle
+            )
+        except exceptions.InputResolutionError:
+            return found_key({})  # it will find nothing, and say so, or fail at it
+    if len(resolved) != 1:
+        return None
+    [inputs] = resolved
+    # What it passes on goes by the names of its inputs.
+    hidden = {key for key, spec in compiled.node(node.id).inputs.inputs.items() if spec.hidden}
+    found = {key: each for key, each in inputs.items() if each and key not in hidden}
+    return found_key(
+        {key: [Artifact(uri=one.uri, type="", properties={}) for one in each] for key, each in found.items()}
+    )
+
+
+def _looked_at(compiled: Compiled, node: Node) -> tuple[str, ...]:
+    """The nodes of which a run may add to what a resolver finds: it begins after them, or beside them."""
+    later = compiled.graph.downstream_of([node.id])
+    taken = compiled.node(node.id).inputs.inputs.values()
+    channels = [channel for spec in taken for channel in spec.channels]
+    makers = (
+        other.id
+        for other in compiled.graph.nodes
+        if other.id not in later
+        and not other.is_resolver
+        and any(_gives(other, channel, compiled.graph) for channel in channels)
+    )
+    return tuple(sorted({*node.upstream, *makers}))
+
+
+def _gives(node: Node, channel: pipeline_pb2.InputSpec.Channel, graph: Graph) -> bool:
+    named = [
+        _name(query)
+        for query in channel.context_queries
+        if query.type.name == constants.NODE_CONTEXT_TYPE_NAME
+    ]
+    return channel.artifact_query.type.name in node.outputs.values() and (
+        not named or f"{graph.name}.{node.id}" in named
+    )
+
+
+def _name(query: Any) -> str:
+    return str(query.name.field_value.string_value)

@@ -1,0 +1,153 @@
+"""What to run: a workload of this project, or any TFX pipeline named as `module:function`."""
+
+import importlib.util
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from slipway.pipeline.engine.tfx.arguments import arguments
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.root import PROJECT_ROOT
+from slipway.pipeline.runs.target import IrRun, ModuleRun, Target, WorkloadRun
+
+if TYPE_CHECKING:
+    from tfx.orchestration.pipeline import Pipeline
+
+OUR_NAMES = ("pipeline", "components", "schemas", "local_runner", "cloud_runner")
+"""Top-level names that are Slipway's own in the processes that build and run a pipeline."""
+
+
+def check_target(target: Target) -> None:
+    """Makes the user's modules importable; refuses a wrong name before TFX is imported, which takes seconds.
+
+    Raises:
+        UsageError: there is no such module, or nothing of that name in it.
+    """
+    if isinstance(target, ModuleRun):
+        find(target.pipeline, folder=target.folder)
+    elif isinstance(target, IrRun):
+        sys.path += [folder for folder in target.import_from if folder not in sys.path]
+
+
+def load_pipeline(
+    target: WorkloadRun | ModuleRun, parameters: Mapping[str, str]
+) -> tuple["Pipeline", dict[str, str]]:
+    """Builds the pipeline. Imports TFX, unless there is nothing to build: runs in the fork server only.
+
+    Args:
+        target: what is built.
+        parameters: values by name, for the arguments that the function takes; see `arguments`.
+
+    Returns:
+        The pipeline, and the parameters that the function did not take.
+
+    Raises:
+        UsageError: the module or the function does not exist, lacks arguments, or gives no pipeline.
+    """
+    if isinstance(target, ModuleRun):
+        found = find(target.pipeline, folder=target.folder)
+        return built(found, name=target.pipeline, output=target.output, parameters=parameters)
+    from slipway.pipeline.dag import build_pipeline
+
+    pipeline = build_pipeline(
+        config=target.settings,
+        data=(target.source.directory, target.source.patterns),
+        output=target.output,
+        overrides=target.overrides,
+        today=target.today,
+    )
+    return pipeline, dict(parameters)
+
+
+def built(
+    found: Any, *, name: str, output: Path, parameters: Mapping[str, Any]
+) -> tuple[Any, dict[str, Any]]:
+    """The pipeline that `found` is, or returns when it is called. Imports TFX.
+
+    Args:
+        found: a pipeline or a function.
+        name: its `module:function`, or the function's own.
+        output: the folder of the run.
+        parameters: values by name, for the arguments that the function takes; see `arguments`.
+
+    Returns:
+        As `load_pipeline`.
+
+    Raises:
+        UsageError: the function lacks arguments, or it is, or gives, no pipeline, or one that holds another.
+    """
+    from tfx.orchestration.pipeline import Pipeline
+
+    pipeline, rest = found, dict(parameters)
+    if callable(found) and not isinstance(found, Pipeline):
+        taken = arguments(found, name=name, output=output, values=parameters)
+        rest = {key: value for key, value in parameters.items() if key not in taken}
+        pipeline = found(**taken)
+    if not isinstance(pipeline, Pipeline):
+        raise UsageError(f"{name}: gave a {type(pipeline).__name__}, not a TFX Pipeline")
+    if inner := [node.id for node in pipeline.components if isinstance(node, Pipeline)]:
+        raise UsageError(
+            f"{name}: holds a pipeline inside a pipeline ({', '.join(inner)}), which cannot be run here.",
+            hint="put its components into the outer pipeline",
+        )
+    return pipeline, rest
+
+
+def find(name: str, *, folder: str) -> Any:
+    """What stands under `module:attribute`.
+
+    Args:
+        name: the module's dotted path, a colon, the name in it.
+        folder: to import from, after all that Python looks through anyway.
+
+    Raises:
+        UsageError: there is no such module, or nothing of that name in it, or it is one of Slipway's own.
+    """
+    module_name, _, attribute = name.partition(":")
+    if not attribute:
+        raise UsageError(
+            f"--pipeline {name}: must be MODULE:FUNCTION, e.g. my_project.pipeline:create_pipeline"
+        )
+    if _is_ours(module_name):
+        raise _hidden(f"--pipeline {name}", module_name, folder)
+    if folder not in sys.path:
+        sys.path.append(folder)
+    try:
+        module = importlib.import_module(module_name)
+    except ImportError as error:
+        if error.name is not None and _is_ours(error.name) and _yours(error.name, folder):
+            raise _hidden(f"--pipeline {name}: it imports {error.name}", error.name, folder) from error
+        # A module that the user's own module lacks is another matter.
+        is_it = error.name is not None and f"{module_name}.".startswith(f"{error.name}.")
+        if not isinstance(error, ModuleNotFoundError) or not is_it:
+            raise
+        hint = f"name it as for `python -m`, dots, no .py; looked in {folder} as well"
+        raise UsageError(f"--pipeline {name}: no module {error.name!r}", hint=hint) from error
+    try:
+        return getattr(module, attribute)
+    except AttributeError:
+        raise UsageError(f"--pipeline {name}: {module_name} has no {attribute!r}") from None
+
+
+def _is_ours(module_name: str) -> bool:
+    """Whether what is imported under that name is Slipway's own."""
+    top = module_name.partition(".")[0]
+    spec = importlib.util.find_spec(top) if top in OUR_NAMES else None
+    return spec is not None and Path(spec.origin or "").is_relative_to(PROJECT_ROOT)
+
+
+def _yours(module_name: str, folder: str) -> Path | None:
+    """The file or folder of that top-level name that the user has himself; None where he has none."""
+    own = Path(folder, module_name.partition(".")[0])
+    return next((p for p in (own, own.with_suffix(".py")) if p.exists() and p.parent != PROJECT_ROOT), None)
+
+
+def _hidden(what: str, module_name: str, folder: str) -> UsageError:
+    top = module_name.partition(".")[0]
+    yours = _yours(module_name, folder)
+    hides = f" and hides {yours}" if yours else ""
+    return UsageError(
+        f"{what}, but {top} is Slipway's own{hides}.",
+        hint=f"{'rename yours' if yours else 'name your own module'}; taken are {', '.join(OUR_NAMES)}",
+    )

@@ -1,0 +1,169 @@
+"""The difference between two sets of fingerprint parts, in plain words (`slipway.pipeline.fingerprint.parts`)."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+_SHOWN_LENGTH = 40  # of a value, in characters: two of them and a name fit one line of a terminal
+# Earlier versions gave nodes of equal settings the same key.
+_ANOTHER_VERSION = "its earlier result was kept by an older version, which did not tell equal nodes apart"
+_SHOWN_PARAMS = 8  # beyond these, a reader wants `diff`, not more lines
+
+
+class _Difference(NamedTuple):
+    """Names that differ within one kind of part, each list sorted, and how many there are now."""
+
+    changed: list[str]
+    added: list[str]
+    removed: list[str]
+    total: int
+
+
+def reasons(new: Mapping[str, str], old: Mapping[str, str]) -> list[str]:
+    """Returns one line for each reason, most important first; [] when the parts are equal.
+
+    Args:
+        new: parts by name, the kind before the first colon, as a `Fingerprint` holds them.
+        old: the same of the run to compare with.
+    """
+    if _of_kind("node", new) != _of_kind("node", old):
+        return [_ANOTHER_VERSION]  # what was kept under such a key belongs to nobody in particular
+    lines: list[str] = []
+    for kind, tell in _TELLERS.items():
+        now, before = _of_kind(kind, new), _of_kind(kind, old)
+        lines += tell(_difference(now, before), now, before)
+    return [_printable(line) for line in lines]
+
+
+def _of_kind(kind: str, parts: Mapping[str, str]) -> dict[str, str]:
+    start = f"{kind}:"
+    return {name.removeprefix(start): value for name, value in parts.items() if name.startswith(start)}
+
+
+def _difference(now: Mapping[str, str], before: Mapping[str, str]) -> _Difference:
+    return _Difference(
+        changed=sorted(name for name in now.keys() & before.keys() if now[name] != before[name]),
+        added=sorted(now.keys() - before.keys()),
+        removed=sorted(before.keys() - now.keys()),
+        total=len(now),
+    )
+
+
+def _tell_code(found: _Difference, _now: Mapping[str, str], _before: Mapping[str, str]) -> Iterator[str]:
+    if len(found.changed) == 1:
+        yield f"{found.changed[0]} changed"
+    elif found.changed:
+        yield f"code changed: {len(found.changed)} of {found.total} files ({_first(found.changed)})"
+    if found.added:
+        yield f"{_told(found.added, 'newly')} ({_first(found.added)})"
+    if found.removed:
+        yield f"{_told(found.removed, 'no longer')} ({_first(found.removed)})"
+
+
+def _told(names: list[str], how: str) -> str:
+    """Modules are imported; what else a node names, such as its data, is read."""
+    if all(name.endswith(".py") for name in names):
+        return f"code: {_count(names)} {how} imported"
+    return f"{_count(names)} {how} read"
+
+
+def _tell_data(found: _Difference, _now: Mapping[str, str], _before: Mapping[str, str]) -> Iterator[str]:
+    if found.changed:
+        yield f"data changed: {len(found.changed)} of {_files(found.total)} ({_first(found.changed)})"
+    if found.added and found.removed:
+        yield f"data: {_count(found.added)} added, {len(found.removed)} removed"
+    elif found.added:
+        yield f"data: {_count(found.added)} added ({_first(found.added)})"
+    elif found.removed:
+        yield f"data: {_count(found.removed)} removed ({_first(found.removed)})"
+
+
+def _tell_params(found: _Difference, now: Mapping[str, str], before: Mapping[str, str]) -> Iterator[str]:
+    names = [*found.changed, *found.added, *found.removed]
+    for name in names[:_SHOWN_PARAMS]:
+        if name not in before:
+            yield f"{name} set to {_shorten(_readable(now[name]))}"
+        elif name not in now:
+            yield f"{name} no longer set (was {_shorten(_readable(before[name]))})"
+        else:
+            was, is_ = _shorten_pair(_readable(before[name]), _readable(now[name]))
+            yield f"{name} {was} -> {is_}"
+    hidden = len(names) - _SHOWN_PARAMS
+    if hidden > 0:
+        yield f"{hidden} more parameter{'s' if hidden > 1 else ''} changed"
+
+
+def _tell_external(found: _Difference, _now: Mapping[str, str], _before: Mapping[str, str]) -> Iterator[str]:
+    for names, verb in ((found.changed, "changed"), (found.added, "is new"), (found.removed, "is gone")):
+        for name in names:
+            yield f"the {name.replace('_', ' ')} {verb}"
+
+
+def _tell_stack(found: _Difference, now: Mapping[str, str], before: Mapping[str, str]) -> Iterator[str]:
+    for name in found.changed:
+        was, is_ = _shorten_pair(before[name], now[name])
+        yield f"{name} {was} -> {is_}"
+    for name in found.added:
+        yield f"{name} {_shorten(now[name])} added"
+    for name in found.removed:
+        yield f"{name} {_shorten(before[name])} removed"
+
+
+def _tell_upstream(found: _Difference, _now: Mapping[str, str], _before: Mapping[str, str]) -> Iterator[str]:
+    for name in found.changed:
+        yield f"{name} reran"
+    for name in found.added:
+        yield f"now reads from {name}"
+    for name in found.removed:
+        yield f"no longer reads from {name}"
+
+
+# In order of importance: what a person did, what lies outside, and what only passes a cause on.
+_TELLERS = {
+    "code": _tell_code,
+    "param": _tell_params,
+    "data": _tell_data,
+    "external": _tell_external,
+    "stack": _tell_stack,
+    "upstream": _tell_upstream,
+}
+
+
+def _files(count: int) -> str:
+    return f"{count} file" if count == 1 else f"{count} files"
+
+
+def _count(names: list[str]) -> str:
+    return _files(len(names))
+
+
+def _first(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+
+
+def _readable(canonical: str) -> str:
+    """Canonical JSON with its letters instead of \\u escapes; other text as it is."""
+    try:
+        return json.dumps(json.loads(canonical), ensure_ascii=False)
+    except (ValueError, RecursionError):  # a part that is no JSON, such as a mapping with bare keys
+        return canonical
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _SHOWN_LENGTH else f"{text[: _SHOWN_LENGTH - 1]}…"
+
+
+def _shorten_pair(was: str, is_: str) -> tuple[str, str]:
+    """Shortens two different values so that the difference stays in sight."""
+    if _shorten(was) != _shorten(is_):
+        return _shorten(was), _shorten(is_)
+    same = next(
+        (i for i, (a, b) in enumerate(zip(was, is_, strict=False)) if a != b), min(len(was), len(is_))
+    )
+    start = same - _SHOWN_LENGTH // 4
+    return _shorten(f"…{was[start:]}"), _shorten(f"…{is_[start:]}")
+
+
+def _printable(text: str) -> str:
+    """File names may hold anything; a terminal must not obey it."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)

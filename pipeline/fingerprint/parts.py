@@ -1,0 +1,159 @@
+"""What a node's result depends on, as named parts, so that the cache can say why a node runs.
+
+Pure and quick to import: an unchanged rerun is answered from here before TFX, TensorFlow or Beam load.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from slipway.pipeline.errors import PipelineError
+from slipway.pipeline.fingerprint.data_digests import data_digests
+from slipway.pipeline.fingerprint.explanation import reasons
+from slipway.pipeline.fingerprint.source_closure import source_closure
+
+__all__ = ["Fingerprint", "canonical_json", "data_digests", "explain", "flatten_params", "source_closure"]
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """Everything that a node's result depends on, and whose result it is: equal keys may share a result.
+
+    `parts` maps a name to a value, both text. The kind stands before the first colon of the name:
+
+        node:pipeline                   whose result it is: nodes of equal settings never share one
+        code:workloads/taxi/model.py    digest of the file (`source_closure`)
+        data:trips-02.csv               digest of the file (`data_digests`)
+        param:train.batch_size          canonical JSON of the value (`flatten_params`)
+        external:latest_blessed_model   identity of something outside this run
+        stack:tfx                       a version
+        upstream:Transform              key of a node that this one reads from
+
+    Immutable: the mapping is copied and sealed.
+
+    Raises:
+        PipelineError: a part is not text, or of none of these kinds.
+    """
+
+    parts: Mapping[str, str]
+
+    KINDS: ClassVar[tuple[str, ...]] = ("node", "code", "data", "param", "external", "stack", "upstream")
+
+    def __post_init__(self) -> None:
+        for name, value in self.parts.items():
+            if not (isinstance(name, str) and isinstance(value, str)):
+                raise PipelineError(f"fingerprint part {name!r}: {value!r} is not text, as both must be")
+            if name.partition(":")[0] not in self.KINDS or ":" not in name:
+                raise PipelineError(
+                    f"fingerprint part {name!r} has no known kind",
+                    hint=f"Begin its name with one of {', '.join(f'{kind}:' for kind in self.KINDS)}",
+                )
+        object.__setattr__(self, "parts", MappingProxyType(dict(sorted(self.parts.items()))))
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __reduce__(self) -> tuple[type["Fingerprint"], tuple[dict[str, str]]]:
+        """Lets a fingerprint travel between processes, which its sealed mapping alone could not."""
+        return Fingerprint, (dict(self.parts),)
+
+    @cached_property
+    def key(self) -> str:
+        """The cache key: sha256 hex digest over the canonical JSON of the parts."""
+        return hashlib.sha256(canonical_json(self.parts).encode("ascii")).hexdigest()
+
+    def to_json(self) -> str:
+        """Returns the fingerprint as one line of JSON, `{"key": ..., "parts": {...}}`."""
+        return json.dumps({"key": self.key, "parts": dict(self.parts)})
+
+    @classmethod
+    def from_json(cls, text: str) -> "Fingerprint":
+        """Reads what `to_json` wrote.
+
+        Raises:
+            PipelineError: the text is not that, or its parts do not belong to its key.
+        """
+        try:
+            content = json.loads(text)
+            found = cls(content["parts"])
+            key = content["key"]
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise PipelineError(
+                f"not a fingerprint: {text[:60]!r} ({type(error).__name__})",
+                hint="The record is damaged or of another version; run the node with --no-cache.",
+            ) from error
+        if key != found.key:
+            raise PipelineError(
+                f"damaged fingerprint: its parts give the key {found.key}, but it says {key!r}",
+                hint="The record was cut or edited; run the node with --no-cache.",
+            )
+        return found
+
+
+def explain(new: Fingerprint, old: Fingerprint | None) -> list[str]:
+    """Says in plain words why a node with fingerprint `new` cannot reuse the result made under `old`.
+
+    Causes that a person set off come first (code, parameters, data), then what lies outside (a baseline,
+    the stack), and last the nodes upstream, which only pass on a cause that is told there. Changes of the
+    same sort are counted together, and long values shortened.
+
+    Returns:
+        One line for each reason; `["first run"]` without `old`, `[]` when the keys are equal.
+    """
+    return ["first run"] if old is None else reasons(new.parts, old.parts)
+
+
+def flatten_params(prefix: str, params: Mapping[Any, Any]) -> dict[str, str]:
+    """Flattens nested parameters into parts: `{"train": {"steps": 5}}` gives `{"param:train.steps": "5"}`.
+
+    No two different values share a result, whatever the order of their keys: 1, 1.0, "1" and true stay
+    apart, as do an empty mapping and a missing one. Lists stay whole. A key that is not a plain name is
+    put in brackets, as JSON: `param:weights[0]`, `param:slices["a.b"]`.
+
+    Args:
+        prefix: stands before every name, such as `param:` or `param:train`.
+        params: values are what JSON knows: None, bool, int, float, str, lists and mappings of them.
+
+    Raises:
+        PipelineError: a value or key is of another type.
+    """
+    flat: dict[str, str] = {}
+    for key, value in params.items():
+        if isinstance(key, str) and key.isidentifier():
+            name = f"{prefix}{key}" if prefix.endswith(":") or not prefix else f"{prefix}.{key}"
+        else:
+            name = f"{prefix}[{_canonical(key, prefix)}]"
+        if isinstance(value, Mapping) and value:
+            flat.update(flatten_params(name, value))
+        else:
+            flat[name] = _canonical(value, name)
+    return dict(sorted(flat.items()))
+
+
+def canonical_json(value: Any) -> str:
+    """Returns the one JSON text of a value: keys sorted, no spaces, ASCII only.
+
+    Keys other than text, which YAML has and JSON has not, are written bare: `{0:"a"}`.
+
+    Raises:
+        PipelineError: the value holds something that JSON does not know.
+    """
+    return _canonical(value, "value")
+
+
+def _canonical(value: Any, name: str) -> str:
+    if isinstance(value, Mapping):
+        items = sorted(f"{_canonical(key, name)}:{_canonical(item, name)}" for key, item in value.items())
+        return "{" + ",".join(items) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ",".join(_canonical(item, name) for item in value) + "]"
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return json.dumps(value)
+    raise PipelineError(
+        f"{name}: {value!r} is a {type(value).__name__}, which has no canonical text for the cache key",
+        hint="Use text, numbers, true, false, null, lists and mappings of them.",
+    )

@@ -1,0 +1,229 @@
+"""Which source files a user function needs, found without running them, and the digest of each.
+
+Read statically, so what only a running program knows stays unseen: non-Python files that the code opens,
+modules named by computed strings, plug-ins found by scanning folders, and installed packages (name those in
+the `stack:` parts of the fingerprint instead).
+"""
+
+import ast
+import hashlib
+import os
+import re
+import warnings
+from collections.abc import Iterable, Iterator
+from functools import cache
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+from typing import NamedTuple
+
+from slipway.pipeline.errors import PipelineError
+
+# In the order in which Python's own finder prefers them.
+_SUFFIXES = (*EXTENSION_SUFFIXES, ".py")
+_INSTALLED = frozenset({"site-packages", "dist-packages"})
+_MODULE_NAME = re.compile(r"\.*[^\W\d]\w*(\.[^\W\d]\w*)*")
+
+
+def source_closure(
+    dotted_paths: Iterable[str], *, root: Path, further: Iterable[Path] = ()
+) -> dict[str, str]:
+    """Returns the content digests of the modules that the given functions need and that live under `root`.
+
+    Follows absolute and relative imports wherever they stand (in functions, in `try`, under
+    `TYPE_CHECKING`), the `__init__.py` of every package on the way, and, in a module that mentions
+    `import_module` or `__import__`, every string that names a module under `root`. When in doubt a file
+    is counted: one rerun too many is honest, one too few is not. The whole content counts, comments
+    included; times and permissions do not.
+
+    A symbolic link counts under the name it is imported by, with the content it leads to. Installed
+    packages (a virtual environment, `site-packages`, what `pip install --target` put into a folder) do not
+    count even below `root`. A file that does
+    not parse is digested, and its imports remain unknown until it does. A path that leads to nothing
+    under `root` adds nothing: whether it can be imported is checked where the workload is read.
+
+    Args:
+        dotted_paths: functions or modules such as `workloads.taxi.model.build_model` (a `module:function`
+            is understood too).
+        root: the folder from which absolute imports start.
+        further: other folders that they start from, as on `sys.path`; a module that several of them hold
+            counts in each, whichever Python takes.
+
+    Returns:
+        From path relative to `root` (posix), or the whole path of a file outside, to the sha256 hex digest of
+        the file, sorted by path.
+
+    Raises:
+        PipelineError: a folder is none, or a module in it cannot be read.
+    """
+    finders = [_Finder(os.path.abspath(folder)) for folder in (root, *further)]  # noqa: PTH100  (resolve() would follow links, which name modules)
+    top = f"{finders[0].root}/"
+    digests: dict[str, str] = {}
+    imports: dict[str, _Imports] = {}
+    seen: set[str] = set()
+    pending = [path.replace(":", ".") for path in dotted_paths]
+    while pending:
+        dotted = pending.pop()
+        if dotted in seen:
+            continue
+        seen.add(dotted)
+        for finder, module in ((each, m) for each in finders for m in each.modules_on_the_way_to(dotted)):
+            file = f"{finder.root}/{module.file}".removeprefix(top)
+            if file not in digests:
+                digests[file], imports[file] = _read(finder.root, module.file)
+                pending.extend(_absolute(imports[file].references, module))
+            if dotted == f"{module.name}.*":  # `from package import *` imports what its __all__ names
+                pending.extend(f"{module.name}.{name}" for name in imports[file].exported)
+    return dict(sorted(digests.items()))
+
+
+class _Module(NamedTuple):
+    """`file` is the posix path relative to its root."""
+
+    name: str
+    file: str
+    is_package: bool
+
+
+class _Imports(NamedTuple):
+    """What one source text refers to: (dots in front, dotted name) pairs, and the strings of `__all__`."""
+
+    references: frozenset[tuple[int, str]]
+    exported: frozenset[str]
+
+
+# Keyed by content, so it can never be stale; some hundred bytes for each version of a file seen.
+_imports_by_digest: dict[str, _Imports] = {}
+
+
+def _read(root: str, file: str) -> tuple[str, _Imports]:
+    try:
+        with open(f"{root}/{file}", "rb") as stream:  # noqa: PTH123  (this loop decides how long `plan` takes)
+            source = stream.read()
+    except OSError as error:
+        raise PipelineError(
+            f"{file}: cannot be read ({error.strerror}), and a node depends on it",
+            hint="Restore the file or its permissions; the cache must not guess what it holds.",
+        ) from error
+    digest = hashlib.sha256(source).hexdigest()
+    if digest not in _imports_by_digest:
+        _imports_by_digest[digest] = _imports_of(source) if file.endswith(".py") else _NOTHING
+    return digest, _imports_by_digest[digest]
+
+
+_NOTHING = _Imports(frozenset(), frozenset())
+
+
+def _imports_of(source: bytes) -> _Imports:
+    try:
+        with warnings.catch_warnings():
+            # An invalid escape in user code warns here, and is an error where warnings are errors.
+            warnings.simplefilter("ignore")
+            tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # all four mean: Python cannot parse this
+        return _NOTHING
+    references: set[tuple[int, str]] = set()
+    exported: set[str] = set()
+    for statement in _statements(tree):
+        if isinstance(statement, ast.Import):
+            references.update((0, alias.name) for alias in statement.names)
+        elif isinstance(statement, ast.ImportFrom):
+            base = f"{statement.module}." if statement.module else ""
+            references.update((statement.level, base + alias.name) for alias in statement.names)
+        elif _assigns_all(statement):
+            exported.update(_strings(statement))
+    if b"import_module" in source or b"__import__" in source:
+        for text in filter(_MODULE_NAME.fullmatch, _strings(tree)):
+            name = text.lstrip(".")
+            references.add((len(text) - len(name), name))
+    return _Imports(frozenset(references), frozenset(exported))
+
+
+def _statements(tree: ast.Module) -> Iterator[ast.AST]:
+    """Every statement at any depth: a sixth of the time of `ast.walk`, which enters expressions too."""
+    pending: list[ast.AST] = [tree]
+    while pending:
+        node = pending.pop()
+        yield node
+        for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+            pending.extend(getattr(node, field, ()))
+
+
+def _assigns_all(statement: ast.AST) -> bool:
+    targets = getattr(statement, "targets", None) or [getattr(statement, "target", None)]
+    return any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets)
+
+
+def _strings(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def _absolute(references: Iterable[tuple[int, str]], module: _Module) -> Iterator[str]:
+    package = module.name.split(".") if module.is_package else module.name.split(".")[:-1]
+    for level, name in references:
+        if level == 0:
+            yield name
+        elif level <= len(package):  # else it leads above the root, which Python refuses as well
+            yield ".".join([*package[: len(package) - level + 1], name])
+
+
+@cache
+def _installed_into(root: str, _changed_ns: int) -> frozenset[str]:
+    """The packages and modules that an installer put into a folder, as `pip install --target` does."""
+    # A distribution's RECORD has a line for each file, which begins with its path (PEP 376).
+    return frozenset(
+        line.split(",", 1)[0].split("/", 1)[0].removesuffix(".py")
+        for record in Path(root).glob("*.dist-info/RECORD")
+        for line in record.read_text(encoding="utf-8").splitlines()
+    )
+
+
+class _Finder:
+    """Finds modules as Python would with `root` as the only entry of `sys.path`."""
+
+    def __init__(self, root: str) -> None:
+        if not os.path.isdir(root):  # noqa: PTH112
+            raise PipelineError(
+                f"the source root {root} is not a folder", hint="Give the folder that holds workloads/."
+            )
+        self.root = root
+        self._real_root = os.path.realpath(root)
+        self._installed = _installed_into(root, os.stat(root).st_mtime_ns)  # noqa: PTH116
+        self._candidates: dict[str, tuple[str, bool] | None] = {}  # by path relative to the root
+
+    def modules_on_the_way_to(self, dotted: str) -> Iterator[_Module]:
+        """Yields the packages and the module that importing `dotted` runs; what follows them are names."""
+        parts = dotted.split(".")
+        for depth, part in enumerate(parts, start=1):
+            path = "/".join(parts[:depth])
+            if not part.isidentifier() or parts[0] in self._installed:  # "*", or no module name at all
+                return
+            if path not in self._candidates:
+                self._candidates[path] = self._file_of(path)
+            found = self._candidates[path]
+            if found is None:
+                return
+            file, is_package = found
+            if file:
+                yield _Module(".".join(parts[:depth]), file, is_package)
+            if not is_package:
+                return
+
+    def _file_of(self, path: str) -> tuple[str, bool] | None:
+        """(file, is a package) of the module at `path`; a package without `__init__` has the file ""."""
+        for stem, is_package in ((f"{path}/__init__", True), (path, False)):
+            for suffix in _SUFFIXES:
+                if os.path.isfile(f"{self.root}/{stem}{suffix}"):  # noqa: PTH113
+                    file = stem + suffix
+                    return None if self._is_installed(file) else (file, is_package)
+        return ("", True) if os.path.isdir(f"{self.root}/{path}") else None  # noqa: PTH112
+
+    def _is_installed(self, file: str) -> bool:
+        real = Path(os.path.realpath(f"{self.root}/{file}"))
+        own = real.is_relative_to(self._real_root)
+        below = real.relative_to(self._real_root) if own else real
+        if not _INSTALLED.isdisjoint(below.parts):
+            return True
+        top = Path(self._real_root) if own else Path("/")
+        return any((top / folder / "pyvenv.cfg").is_file() for folder in list(below.parents)[:-1])

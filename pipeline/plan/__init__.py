@@ -1,0 +1,1 @@
+"""What is asked for, and which nodes have to run for it."""

@@ -1,0 +1,211 @@
+"""The baseline: which blessed model the next one is compared with, shown and changed on the record.
+
+TFX's resolver takes, of the blessings in the metadata store, that of the latest model. A blessing is retired
+by turning the sign of its `current_model_id`: the resolver finds no such model, while the model stays blessed
+for everyone else. What was changed, when and why is kept in `baselines/<workload>.jsonl` beside the runs.
+"""
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from slipway.pipeline.config import WorkloadConfig
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.runs.documents import DocumentError, typed
+from slipway.pipeline.runs.history import History
+from slipway.pipeline.runs.lock import changing_pushes, check_store
+from slipway.pipeline.runs.record import RunRecord
+from slipway.pipeline.screen.wording import metrics_line
+from slipway.pipeline.wiring.metadata_store import connection_config, prepare_server, server_of
+
+_MODEL_ID = "current_model_id"
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change of a baseline.
+
+    Attributes:
+        at: when, ISO 8601 in UTC.
+        action: `set` or `clear`.
+        run_id: the run whose model was set; empty for a clearing.
+        reason: in the user's words; may be empty.
+        retired: the addresses of all blessings that do not count from then on.
+    """
+
+    at: str
+    action: str
+    run_id: str
+    reason: str
+    retired: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """What the next model of a workload is compared with.
+
+    Attributes:
+        workload: its name.
+        run: the run that blessed it; None for no baseline.
+        changes: what users have changed, the oldest first.
+    """
+
+    workload: str
+    run: RunRecord | None
+    changes: tuple[Change, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        run = self.run and {"run_id": self.run.run_id, "metrics": self.run.metrics, "pushed": self.run.pushed}
+        return {"workload": self.workload, "baseline": run, "changes": [asdict(c) for c in self.changes]}
+
+    def text(self) -> str:
+        """The baseline on one line, then one line a change."""
+        if self.run is None:
+            lines = [f"{self.workload}: no baseline. The next blessed model will be it."]
+        else:
+            pushed = f"; pushed as version {self.run.pushed['version']}" if self.run.pushed else ""
+            facts = f"{metrics_line(self.run.metrics)}{pushed}"
+            lines = [f"{self.workload}: the model of run {self.run.run_id} ({facts})"]
+        for change in self.changes:
+            what = f"set to {change.run_id}" if change.action == "set" else "cleared"
+            lines.append(f"  {change.at}  {what}" + (f": {change.reason}" if change.reason else ""))
+        return "\n".join(lines)
+
+
+def retired_blessings(output: Path, workload: str) -> frozenset[str]:
+    """The addresses of the blessings that users have retired."""
+    changes = _changes(output, workload)
+    return frozenset(changes[-1].retired) if changes else frozenset()
+
+
+def show_baseline(workload: str, output: Path) -> Baseline:
+    """The baseline as it is. Reads the runs' records only; what another machine has blessed is not known."""
+    retired = retired_blessings(output, workload)
+    runs = (run for run in History(output).runs() if run.workload == workload and run.blessed)
+    found = next((run for run in runs if not retired.intersection(blessings_of(run))), None)
+    return Baseline(workload, found, tuple(_changes(output, workload)))
+
+
+def blessings_of(run: RunRecord) -> set[str]:
+    """The addresses of the blessings that a run gave, or took from its cache."""
+    nodes = (node for node in run.nodes if not node.is_resolver)
+    return {each["uri"] for node in nodes for each in node.outputs_of("ModelBlessing")}
+
+
+def clear_baseline(config: WorkloadConfig, output: Path, *, reason: str) -> Baseline:
+    """Retires every blessed model: the next one is compared with nothing.
+
+    Raises:
+        UsageError: nothing was ever run there, or an engine is at work.
+    """
+    with changing_pushes(output, config.name, run_id="baseline"):
+        store, blessings = _blessings(config, output)
+        _write(store, retire=blessings, restore=[])
+        _note(config.name, output, "clear", "", reason, retired=[each.uri for each in blessings])
+    return show_baseline(config.name, output)
+
+
+def set_baseline(config: WorkloadConfig, output: Path, run: RunRecord, *, reason: str) -> Baseline:
+    """Makes the model of a run the baseline: every model that was blessed later is retired.
+
+    Raises:
+        UsageError: the run did not bless a model of that workload, or its files are gone; or as
+            `clear_baseline`.
+    """
+    if run.workload != config.name or not run.blessed:
+        what = "blessed no model" if run.workload == config.name else f"is a run of {run.workload}"
+        raise UsageError(
+            f"Run {run.run_id} {what}: it cannot be the baseline of {config.name}.", hint="see runs"
+        )
+    with changing_pushes(output, config.name, run_id="baseline"):
+        store, blessings = _blessings(config, output)
+        own = [each for each in blessings if each.uri in blessings_of(run)]
+        if not own:
+            raise UsageError(f"The metadata store does not know the blessing of run {run.run_id}.")
+        model = own[0].custom_properties["current_model"].string_value
+        if "://" not in model and not Path(model).is_dir():
+            raise UsageError(f"The model of run {run.run_id} is gone: {model} was removed.")
+        limit = _model_id(own[0])
+        later = [each for each in blessings if _model_id(each) > limit]
+        _write(store, retire=later, restore=own)
+        before = retired_blessings(output, config.name) - {each.uri for each in own}
+        retired = sorted(before | {each.uri for each in later})
+        _note(config.name, output, "set", run.run_id, reason, retired=retired)
+    return show_baseline(config.name, output)
+
+
+def _blessings(config: WorkloadConfig, output: Path) -> tuple[Any, list[Any]]:
+    """The store, and the blessings in it that say yes to a model of the workload."""
+    from ml_metadata import MetadataStore
+    from ml_metadata.proto import metadata_store_pb2
+
+    path = output / "metadata.db"
+    if server_of(config.metadata, os.environ) is None:
+        check_store(path)
+        if not path.is_file():
+            raise UsageError(f"{output} holds no metadata store: nothing was run there yet.")
+        connection = metadata_store_pb2.ConnectionConfig()
+        connection.sqlite.filename_uri = str(path)
+    else:
+        connection = connection_config(config.metadata, output)
+        prepare_server(connection)
+    store = MetadataStore(connection)
+    context = store.get_context_by_type_and_name("pipeline", config.name)
+    artifacts = store.get_artifacts_by_context(context.id) if context else []
+    return store, [
+        each
+        for each in artifacts
+        if each.type == "ModelBlessing" and each.custom_properties["blessed"].int_value == 1
+    ]
+
+
+def _model_id(blessing: Any) -> int:
+    return abs(int(blessing.custom_properties[_MODEL_ID].int_value))
+
+
+def _write(store: Any, *, retire: Iterable[Any], restore: Iterable[Any]) -> None:
+    for sign, blessings in ((-1, retire), (1, restore)):
+        for each in blessings:
+            each.custom_properties[_MODEL_ID].int_value = sign * _model_id(each)
+            store.put_artifacts([each])
+
+
+def _path(output: Path, workload: str) -> Path:
+    return output / "baselines" / f"{workload}.jsonl"
+
+
+def _changes(output: Path, workload: str) -> list[Change]:
+    path = _path(output, workload)
+    if not path.is_file():
+        return []
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [_change(line, f"{path}, line {n}") for n, line in enumerate(lines, start=1) if line.strip()]
+
+
+def _change(line: str, where: str) -> Change:
+    try:
+        return typed(Change, json.loads(line))
+    except (ValueError, RecursionError) as error:
+        why = f"it is no whole JSON ({error})"
+    except DocumentError as error:
+        why = error.message
+    raise UsageError(
+        f"{where} cannot be read: {why}.",
+        hint="mend or remove that line: what it said of the baseline no longer holds",
+    )
+
+
+def _note(
+    workload: str, output: Path, action: str, run_id: str, reason: str, *, retired: Iterable[str]
+) -> None:
+    at = datetime.now(UTC).isoformat(timespec="seconds")
+    change = Change(at, action, run_id, reason, tuple(retired))
+    path = _path(output, workload)
+    path.parent.mkdir(exist_ok=True)
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(asdict(change)) + "\n")

@@ -1,0 +1,216 @@
+"""Decides for each node whether it has to run, and says why. Pure: what earlier runs left is handed in."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from slipway.pipeline.fingerprint.parts import Fingerprint, explain
+from slipway.pipeline.runs.graph import Graph, Node
+from slipway.pipeline.runs.record import Result, RunRecord
+
+Action = Literal["run", "reuse", "skip"]
+# More reasons than this do not help on one line; `show --json` has them all.
+_SHOWN_REASONS = 3
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What happens to one node, and why.
+
+    Attributes:
+        node_id: the node.
+        action: `run`; `reuse` an earlier result; `skip`: not asked for.
+        why: in words, e.g. `workloads/taxi/model.py changed` or `cached from 20261120-210000-1f2e`.
+        source: with `reuse`, the remembered result: `{run_id, execution_id, outputs}`.
+        is_unmet: with `skip`, whether its condition, or that of a node it needs, was not met before.
+        is_forced: with `run`, whether it would run whatever is cached.
+    """
+
+    node_id: str
+    action: Action
+    why: str
+    source: Result | None = None
+    is_forced: bool = False
+    is_unmet: bool = False
+
+
+@dataclass(frozen=True)
+class Known:
+    """What earlier runs left behind.
+
+    Attributes:
+        recall: the remembered result for a key, or None; one with `unmet` says in words why there is none.
+        missing: which of a result's outputs are gone, in words; empty when all are there.
+        fingerprints: for each node, the fingerprint under which it was last done.
+        resumed: the run that is gone on with, whose own results are taken whatever else is said; or "".
+    """
+
+    recall: Callable[[str], Result | None]
+    missing: Callable[[Result], str]
+    fingerprints: Mapping[str, Fingerprint]
+    resumed: str = ""
+
+
+def decide(
+    graph: Graph,
+    *,
+    prints: Mapping[str, Fingerprint],
+    known: Known,
+    selected: Collection[str],
+    forced: Collection[str],
+) -> dict[str, Decision]:
+    """Decides for every node of the graph.
+
+    A node reuses an earlier result when its fingerprint is the same, the result still exists, and no node
+    upstream runs: two trainings of equal settings need not be equal, so what hangs on one that runs, runs.
+    A resolver is no reason: it only looks something up, and its answer is part of the fingerprint; unless a
+    node runs that may change the answer. A gate is none for those that only wait for it.
+
+    Args:
+        graph: the compiled pipeline.
+        prints: the fingerprint of each node as things stand now.
+        known: what earlier runs left.
+        selected: the nodes of `--from` and `--to`; those outside are reused where needed, else skipped.
+        forced: nodes that run whatever is cached (`--no-cache`, `--from`); those of `Node.uncached` do, too.
+    """
+    needed = graph.upstream_of(selected)
+    running: set[str] = set()
+    while True:
+        decisions: dict[str, Decision] = {}
+        for node in graph.nodes:
+            if node.id not in needed:
+                decisions[node.id] = Decision(node.id, "skip", "not asked for (--to)")
+                continue
+            reran = _reran(node, graph, decisions, running)
+            decisions[node.id] = _decide(node, prints[node.id], known, reran, node.id in forced)
+        before, running = running, {i for i, decision in decisions.items() if decision.action == "run"}
+        # What a resolver looks at may come later in the order: then all is decided once more, knowing it.
+        if running == before or not any(node.looks_at for node in graph.nodes):
+            return decisions
+
+
+def _reran(node: Node, graph: Graph, decided: Mapping[str, Decision], running: Collection[str]) -> list[str]:
+    """Those that run of what the outcome of a node hangs on.
+
+    Args:
+        node: the node.
+        graph: the pipeline.
+        decided: what was decided for the nodes before it.
+        running: the nodes that run for all that is known, also of those after it.
+    """
+    given = [
+        up
+        for up in node.upstream
+        if up not in node.gates
+        and (not graph[up].is_resolver or any(looked in running for looked in graph[up].looks_at))
+    ]
+    reran = [up for up in given if decided[up].action == "run"]
+    return list(dict.fromkeys([*reran, *(looked for looked in node.looks_at if looked in running)]))
+
+
+def _decide(node: Node, now: Fingerprint, known: Known, reran: Sequence[str], is_forced: bool) -> Decision:
+    result = known.recall(now.key)
+    is_own = bool(known.resumed) and result is not None and result["run_id"] == known.resumed
+    if (is_forced or node.uncached) and not is_own:
+        why = "asked for (--no-cache or --from)" if is_forced else node.uncached
+        return Decision(node.id, "run", why, is_forced=True)
+    gone = known.missing(result) if result is not None else ""
+    if result is not None and not gone and not reran:
+        if result.get("unmet"):
+            return Decision(node.id, "skip", f"{result['unmet']}, as in {result['run_id']}", is_unmet=True)
+        return Decision(node.id, "reuse", f"cached from {result['run_id']}", result)
+    reasons = [f"{up} runs" for up in reran]
+    if gone:
+        reasons.append(gone)
+    if result is None:
+        changes = explain(now, known.fingerprints.get(node.id))
+        # What only passes on a change from upstream is said already by the node that runs there.
+        own = [text for text in changes if not any(up in text for up in reran)]
+        reasons = own + [text for text in reasons if not own]
+    return Decision(node.id, "run", _joined(reasons or ["no earlier result is kept"]))
+
+
+def _joined(reasons: list[str]) -> str:
+    shown = "; ".join(reasons[:_SHOWN_REASONS])
+    more = len(reasons) - _SHOWN_REASONS
+    return f"{shown}; and {more} more" if more > 0 else shown
+
+
+def baseline_key(
+    runs: Iterable[RunRecord], *, workload: str, candidate: str, retired: Collection[str] = ()
+) -> str:
+    """What the latest blessed model depends on, for the fingerprint of the resolver that looks it up.
+
+    The baseline of a model is the latest blessed one other than itself: without that, the run after a
+    blessing would evaluate the same model again, against itself.
+
+    Only the newest blessed run has to be found: where it trained the candidate itself, its own baseline was
+    the latest blessed model other than that, and no run has blessed one since.
+
+    Args:
+        runs: the newest first; read no further than needed.
+        workload: the pipeline's name.
+        candidate: the key of the node that trains the model now.
+        retired: addresses of blessings that a user has retired.
+
+    Returns:
+        The key of the training behind that model; `none` where no other was ever blessed.
+    """
+    for run in runs:
+        if run.workload == workload and run.blessed and not _is_retired(run, retired):
+            key = key_of_maker(run, "Model")
+            if key and key != candidate:
+                return key
+            if key and run.baseline and not retired:  # it may be the retired one's
+                return run.baseline
+    return "none"
+
+
+def _is_retired(run: RunRecord, retired: Collection[str]) -> bool:
+    return any(each["uri"] in retired for node in run.nodes for each in node.outputs_of("ModelBlessing"))
+
+
+def reference_key(
+    runs: Iterable[RunRecord],
+    *,
+    workload: str,
+    data: str,
+    wanted: str = "passed",
+    retired: Collection[str] = (),
+) -> str:
+    """What the data that a gate compares with depends on, for the fingerprint of the resolver that finds it.
+
+    Data is compared with the latest other data, or a rerun would compare it with itself.
+
+    Args:
+        runs: the newest first; read no further than needed.
+        workload: the pipeline's name.
+        data: the key of the node that makes the statistics now.
+        wanted: `passed`: the data that passed its gate last; `span N`: that of the span; `blessed`: the data
+            of the last blessed model.
+        retired: addresses of blessings that a user has retired; only `blessed` looks at them.
+
+    Returns:
+        The key of the statistics of that data; `none` where there is no other.
+    """
+    for run in runs:
+        if run.workload == workload and _is_wanted(run, wanted, retired):
+            key = key_of_maker(run, "ExampleStatistics")
+            if key and key != data:
+                return key
+            if key and not (wanted == "blessed" and retired):  # it may be the retired one's
+                return run.reference or "none"
+    return "none"
+
+
+def _is_wanted(run: RunRecord, wanted: str, retired: Collection[str]) -> bool:
+    if wanted == "blessed":
+        return bool(run.blessed) and not _is_retired(run, retired)
+    nodes = (node for node in run.nodes if not node.is_resolver)
+    verdicts = [each["properties"] for node in nodes for each in node.outputs_of("schemas.DataVerdict")]
+    return any(wanted in ("passed", f"span {properties.get('span')}") for properties in verdicts)
+
+
+def key_of_maker(run: RunRecord, type_name: str) -> str:
+    """The key of the first node that put out an artifact of that type; empty where none did."""
+    return next((node.key for node in run.nodes if node.makes(type_name)), "")

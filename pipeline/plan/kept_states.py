@@ -1,0 +1,74 @@
+"""What nodes that did not complete have kept to go on with (`slipway.components.kept_state`): a folder for each."""
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from slipway.pipeline.errors import PipelineError
+from slipway.pipeline.plan.decide import Decision
+from slipway.pipeline.runs.graph import Graph
+from slipway.pipeline.runs.record import file_name
+
+
+class KeptStates:
+    """The folders under one output folder.
+
+    They are named by the fingerprint's key: what an attempt has left is gone on with by a retry, by `resume`
+    and by another run, as long as nothing changes that the node depends on.
+
+    Args:
+        output: the folder that runs write to.
+    """
+
+    def __init__(self, output: Path) -> None:
+        self.root = output / "cache" / "state"
+
+    def folder(self, key: str, node_id: str) -> Path:
+        """The folder of a node; the node itself makes it. Nodes of equal settings share a key, but no folder.
+
+        Args:
+            key: of its fingerprint.
+            node_id: the node.
+        """
+        return (self.root / f"{key}.{file_name(node_id)}").absolute()
+
+    def forget(self, key: str, node_id: str) -> None:
+        """Removes what a node has kept, if anything.
+
+        Raises:
+            PipelineError: it could not be removed, and would be gone on with.
+        """
+        folder = self.folder(key, node_id)
+        try:
+            shutil.rmtree(folder)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise PipelineError(
+                f"{error.filename or folder} cannot be removed: {error.strerror}.",
+                hint=f"first remove {folder}",
+            ) from error
+
+
+def key_of(folder: Path) -> str:
+    """The fingerprint's key that a state folder belongs to."""
+    return folder.name.partition(".")[0]
+
+
+def stays(node_id: str, graph: Graph, decisions: Mapping[str, Decision], *, was_begun: bool) -> bool:
+    """Whether what earlier attempts of a node have left stays when a run begins, or is resumed. Pure.
+
+    Not where the node is asked to run anew, nor where something upstream runs: the results of that get the
+    same key, but need not be the same. And what is answered from the cache needs none.
+
+    Args:
+        node_id: the node.
+        graph: the compiled pipeline.
+        decisions: what the plan decided.
+        was_begun: whether this run has begun the node before it was resumed.
+    """
+    decision = decisions[node_id]
+    if decision.action == "reuse" or (decision.is_forced and not was_begun):
+        return False
+    upstream = graph.upstream_of([node_id]) - {node_id}
+    return not any(decisions[up].action == "run" and not graph[up].is_resolver for up in upstream)

@@ -1,0 +1,102 @@
+"""The plan of a request: from its graph, known or compiled now, and from what earlier runs left."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from slipway.pipeline.fingerprint.parts import Fingerprint
+from slipway.pipeline.plan.baseline import retired_blessings
+from slipway.pipeline.plan.decide import Decision, Known, baseline_key, decide, reference_key
+from slipway.pipeline.plan.node_fingerprints import fingerprint_nodes, own_parts
+from slipway.pipeline.plan.request import Request
+from slipway.pipeline.runs.graph import Graph
+from slipway.pipeline.runs.history import History
+from slipway.pipeline.runs.kept_files import no_longer_kept
+from slipway.pipeline.runs.lock import has_execution
+from slipway.pipeline.runs.record import Result, RunRecord
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What would happen, and what it was decided from: the fingerprints, and what the resolvers will find."""
+
+    graph: Graph
+    prints: Mapping[str, Fingerprint]
+    decisions: Mapping[str, Decision]
+    baseline: str
+    reference: str
+
+
+def make_plan(request: Request, history: History, graph: Graph, *, resumed: RunRecord | None = None) -> Plan:
+    """Decides what would run. Reads files and records; changes nothing but the memo of data digests.
+
+    Args:
+        request: what is asked for.
+        history: what earlier runs left.
+        graph: the compiled pipeline.
+        resumed: the run that is gone on with; what it completed is kept also under `--no-cache`.
+    """
+    memo = history.digest_memo
+    roots = request.code_roots
+    baseline = reference = ""
+    prints = fingerprint_nodes(graph, roots=roots, memo=memo, baseline=baseline)
+    retired = retired_blessings(request.output, graph.name)
+    for wanted in (node.finds_reference for node in graph.nodes if node.finds_reference):
+        statistics = _maker(graph, "ExampleStatistics")
+        data = prints[statistics].key if statistics else ""
+        reference = reference_key(
+            history.runs(), workload=graph.name, data=data, wanted=wanted, retired=retired
+        )
+        prints = fingerprint_nodes(graph, roots=roots, memo=memo, baseline=baseline, reference=reference)
+    if any(node.finds_baseline for node in graph.nodes):
+        trainer = _maker(graph, "Model")
+        candidate = prints[trainer].key if trainer else ""
+        baseline = baseline_key(history.runs(), workload=graph.name, candidate=candidate, retired=retired)
+        prints = fingerprint_nodes(graph, roots=roots, memo=memo, baseline=baseline, reference=reference)
+    selected = graph.select(start=request.start, end=request.end)
+    forced = selected if request.no_cache or request.start else set()
+    store = request.store_file(graph.store)
+    doubted = _doubted(graph, resumed or next(history.begun_runs(graph.name), None))
+
+    def missing(entry: Result) -> str:
+        if entry.get("unmet"):
+            return ""
+        execution_id = entry["execution_id"]
+        if execution_id is not None and store and not has_execution(store, execution_id):
+            return f"{store.name} does not know its result"
+        return no_longer_kept(entry, now_s=time.time(), is_doubted=entry.get("node") in doubted)
+
+    known = Known(
+        history.recall,
+        missing,
+        history.last_fingerprints(graph.name),
+        resumed=resumed.run_id if resumed else "",
+    )
+    decisions = decide(graph, prints=prints, known=known, selected=selected, forced=forced)
+    return Plan(graph, prints, decisions, baseline, reference)
+
+
+def _doubted(graph: Graph, latest: RunRecord | None) -> set[str]:
+    """The nodes whose results a node took that failed in that run: what it could not read may be damaged."""
+    failed = (
+        {node.id for node in latest.nodes if node.state == "failed" and not node.is_stop} if latest else set()
+    )
+    return {up for node in graph.nodes if node.id in failed for up in node.upstream}
+
+
+def _maker(graph: Graph, type_name: str) -> str | None:
+    """The node that makes artifacts of that type."""
+    makers = (node.id for node in graph.nodes if type_name in node.outputs.values() and not node.is_resolver)
+    return next(makers, None)
+
+
+def is_current(request: Request, plan: Plan, history: History, node_id: str) -> bool:
+    """Whether the code and the data of a node are still those that the plan saw."""
+    now = fingerprint_nodes(
+        plan.graph,
+        roots=request.code_roots,
+        memo=history.digest_memo,
+        baseline=plan.baseline,
+        reference=plan.reference,
+    )
+    return own_parts(now[node_id]) == own_parts(plan.prints[node_id])

@@ -1,0 +1,165 @@
+"""The fingerprint of each node of a graph: its settings, the code and files it reads, what lies upstream."""
+
+import glob
+import hashlib
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from platform import python_version
+
+from slipway.components.ingest.source import GS
+from slipway.pipeline.fingerprint.parts import Fingerprint, canonical_json, data_digests, source_closure
+from slipway.pipeline.runs.graph import Graph, Node
+from slipway.pipeline.runs.record import Outputs
+
+# What the nodes' own code stands on: another version may give another result.
+_STACK = (
+    "tfx",
+    "apache-beam",
+    "tensorflow",
+    "tensorflow-transform",
+    "tensorflow-model-analysis",
+    "tensorflow-data-validation",
+    "keras",
+    "pyarrow",
+    "numpy",
+)
+
+
+# What a resolver finds: the name of that part of a fingerprint.
+_FOUND = "external:artifacts that it finds"
+
+
+@cache
+def stack_versions() -> Mapping[str, str]:
+    """The versions of Python and of the packages that do the work, by name."""
+    versions = {"python": python_version()}
+    for package in _STACK:
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            versions[package] = "not installed"
+    return versions
+
+
+def fingerprint_nodes(
+    graph: Graph, *, roots: Sequence[Path], memo: Path | None, baseline: str, reference: str = ""
+) -> dict[str, Fingerprint]:
+    """The fingerprint of every node.
+
+    Args:
+        graph: the compiled pipeline.
+        roots: the folders that user code is imported from, the project's first; code inside them counts by
+            content, code outside by the stack's versions.
+        memo: where digests of data files are remembered; see `slipway.pipeline.fingerprint.data_digests`.
+        baseline: what the metadata store's answer to a resolver depends on; see `plan.baseline_key`.
+        reference: likewise, see `plan.reference_key`.
+    """
+    prints: dict[str, Fingerprint] = {}
+    for node in graph.nodes:
+        parts = {f"param:{_shown(name)}": value for name, value in node.params.items()}
+        parts |= {f"code:{path}": digest for path, digest in _code(node, roots, memo).items()}
+        parts |= {f"data:{name}": digest for name, digest in _data(node, memo).items()}
+        parts |= {f"stack:{name}": number for name, number in stack_versions().items()}
+        # What a resolver passes on hangs on what it finds, whoever made that.
+        ups = node.upstream if node.found is None else ()
+        parts |= {f"upstream:{up}": prints[up].key for up in ups if up not in node.gates}
+        parts["param:component"] = f'"{node.type}"'
+        # Two nodes of equal settings are still two: what they make need not be equal.
+        parts |= {"node:id": node.id, "node:pipeline": graph.name}
+        if node.finds_reference:
+            parts["external:data to compare with"] = f"{node.finds_reference}: {reference}"
+        elif node.finds_baseline:
+            parts["external:latest blessed model"] = baseline
+        elif node.found is not None:
+            parts[_FOUND] = node.found
+        elif node.is_resolver:
+            # What it will find cannot be foreseen, so no two looks count as the same.
+            parts["external:content of the metadata store"] = str(time.time_ns())
+        prints[node.id] = Fingerprint(parts)
+    return prints
+
+
+def found_key(outputs: Outputs) -> str:
+    """What a resolver found, as one text: equal where it found the same artifacts in the same order.
+
+    Args:
+        outputs: output key -> artifacts, each with its `uri`; empty where it found nothing.
+    """
+    uris = {key: [artifact["uri"] for artifact in found] for key, found in outputs.items()}
+    return hashlib.sha256(canonical_json(uris).encode()).hexdigest()
+
+
+def with_found(prints: Mapping[str, Fingerprint], node_id: str, found: str) -> dict[str, Fingerprint]:
+    """The fingerprints of a run, once a resolver has found something else than was foreseen.
+
+    Args:
+        prints: those of the plan, in topological order.
+        node_id: the resolver.
+        found: what it found, as `found_key` gives it.
+    """
+    now: dict[str, Fingerprint] = {}
+    for name, fingerprint in prints.items():
+        ups = (part.removeprefix("upstream:") for part in fingerprint.parts if part.startswith("upstream:"))
+        changed = {f"upstream:{up}": now[up].key for up in ups if up in now}
+        changed |= {_FOUND: found} if name == node_id else {}
+        now[name] = Fingerprint({**fingerprint.parts, **changed})
+    return now
+
+
+def _shown(name: str) -> str:
+    # The Trainer's settings travel inside TFX's custom_config; the user knows them by the workload's keys.
+    name = name.replace("custom_config.", "train.", 1)
+    # Those of Ingest travel as one text of JSON.
+    return name.replace("ingest.", "data.", 1) if name.startswith("ingest.") else name
+
+
+def _code(node: Node, roots: Sequence[Path], memo: Path | None) -> dict[str, str]:
+    modules = [Path(text).absolute() for text in node.code if text.endswith(".py") and Path(text).is_file()]
+    files = [path for path in map(Path, node.files) if path.is_file()]
+    found = data_digests([*modules, *files], base=roots[0], memo=memo)
+    dotted = [text for text in node.code if not text.endswith(".py")]
+    # A module that is named by its file imports what lies beside it.
+    further = dict.fromkeys((*roots[1:], *(module.parent for module in modules)))
+    dotted += [module.stem for module in modules]
+    # The first root is the project: its files are known by their path in it, others by where they are.
+    return found | source_closure(dotted, root=roots[0], further=further)
+
+
+def _data(node: Node, memo: Path | None) -> dict[str, str]:
+    remote = [pattern for pattern in node.data if pattern.startswith(GS)]
+    found = {}
+    if remote:
+        from slipway.components.ingest.storage import list_files  # brings pyarrow: 0.2 s that few runs need
+
+        # The store's own checksums: nothing is downloaded to look whether it changed.
+        objects = {file.name: file for pattern in remote for file in list_files(pattern)}
+        found = {name: f"{file.checksum} {file.size_bytes}" for name, file in sorted(objects.items())}
+    files = matching_files(pattern for pattern in node.data if pattern not in remote)
+    if not files:
+        return found
+    base = files[0].parent if len(files) == 1 else Path(*_common_parts(files))
+    return found | data_digests(files, base=base, memo=memo)
+
+
+def own_parts(fingerprint: Fingerprint) -> dict[str, str]:
+    """What a node itself depends on, without what lies upstream or outside."""
+    kinds = ("code", "data", "param", "stack")
+    return {name: value for name, value in fingerprint.parts.items() if name.partition(":")[0] in kinds}
+
+
+def matching_files(patterns: Iterable[str]) -> list[Path]:
+    """The files that match any of the patterns, sorted."""
+    names = {name for pattern in patterns for name in glob.glob(pattern, recursive=True)}  # noqa: PTH207 (patterns are absolute)
+    return sorted(path for path in map(Path, names) if path.is_file())
+
+
+def _common_parts(files: list[Path]) -> list[str]:
+    common = []
+    for parts in zip(*(file.parent.parts for file in files), strict=False):
+        if len(set(parts)) > 1:
+            break
+        common.append(parts[0])
+    return common

@@ -1,0 +1,341 @@
+"""What a local run is asked to do, checked as far as that can be done before anything starts."""
+
+import difflib
+import itertools
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Self, TypedDict, Unpack, cast
+
+from slipway.components.errors import ComponentError
+from slipway.components.ingest.csv_heads import check_heads
+from slipway.components.ingest.source import SourceError, Sources, resolve_sources
+from slipway.components.ingest.spans import at_span, span_number
+from slipway.pipeline.config import DataConfig, WorkloadConfig, load_workload
+from slipway.pipeline.errors import ConfigError, UsageError
+from slipway.pipeline.root import PROJECT_ROOT
+from slipway.pipeline.runs.record import OVERRIDES, WHY, RunRecord
+from slipway.pipeline.runs.target import (
+    Asked,
+    ModuleRun,
+    NodeLimits,
+    Order,
+    Origin,
+    Source,
+    Target,
+    WorkloadRun,
+)
+from slipway.pipeline.wiring.beam_engine import beam_args, check_engine
+from slipway.pipeline.wiring.gate_settings import judges_age
+from slipway.pipeline.wiring.import_folders import import_folders
+from slipway.pipeline.wiring.ingest_options import ingest_options, source_patterns
+from slipway.pipeline.wiring.metadata_store import server_of
+
+
+class Options(TypedDict, total=False):
+    """How to run, whatever is run; see `Request`."""
+
+    start: str | None
+    end: str | None
+    no_cache: bool
+    jobs: int | None
+    fail_fast: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request(Asked):
+    """What to run and how; see `Asked`.
+
+    Attributes:
+        target: what is compiled, and how it was made.
+        ir: a pipeline that was compiled elsewhere, serialized; kept in the folder of its run.
+    """
+
+    target: Target
+    ir: bytes | None = field(default=None, repr=False)
+
+    @property
+    def asked(self) -> Asked:
+        """What the run's record keeps of it."""
+        return Asked(**{each.name: getattr(self, each.name) for each in fields(Asked)})
+
+    @property
+    def is_workload(self) -> bool:
+        """Whether it is a workload of this project, and not a pipeline of the user's own."""
+        return isinstance(self.target, WorkloadRun)
+
+    @property
+    def workload_run(self) -> WorkloadRun:
+        """The target of a workload; only where `is_workload`."""
+        return cast(WorkloadRun, self.target)
+
+    @property
+    def code_roots(self) -> tuple[Path, ...]:
+        """The folders that user code is imported from, the project's first: all that is not installed."""
+        folders = dict.fromkeys((PROJECT_ROOT, *map(Path, self.target.import_from), *import_folders()))
+        return tuple(folder for folder in folders if folder.is_dir())
+
+    def order(self, *, run_id: str, folder: Path) -> Order:
+        """What the fork server compiles.
+
+        Args:
+            run_id: what the run is called in the metadata store.
+            folder: of the run; holds the IR where one was handed over.
+        """
+        return Order(
+            target=self.target,
+            run_id=run_id,
+            folder=folder,
+            parameters=self.parameters,
+            beam_args=self.beam_args,
+        )
+
+    def store_file(self, compiled: str) -> Path | None:
+        """The SQLite file of the metadata store that the run's results are in; None where it is on a server.
+
+        Args:
+            compiled: what the compiled pipeline names, see `Graph.store`: a store of its own, maybe. A
+                workload's may be another by now, as the environment can name it.
+        """
+        if self.is_workload:
+            is_here = server_of(self._config.metadata, os.environ) is None
+            return self.output / "metadata.db" if is_here else None
+        return Path(compiled) if compiled else None
+
+    @property
+    def beam_runner(self) -> str:
+        """The workload's Beam engine."""
+        return self._config.beam.runner
+
+    def check_engine(self) -> None:
+        """Refuses what could not carry out the Beam steps.
+
+        Raises:
+            ConfigError: as `beam_engine.check_engine`.
+        """
+        config = self._config if self.is_workload else None
+        own = beam_args(config.beam, config.cloud) if config else []
+        check_engine([*own, *self.beam_args])
+
+    def check_destination(self) -> None:
+        """Refuses a directory that no model can be pushed to, and an endpoint that none can be deployed to.
+
+        Told now, not after the training; not where the run ends before the push.
+
+        Raises:
+            ConfigError: names the directory, and what is wrong there.
+            UsageError: this machine has no working credentials for the endpoint.
+        """
+        if not self.is_workload or self.end not in (None, "Pusher"):
+            return
+        from slipway.components.pusher.destination import find_unwritable
+
+        push = self._config.push
+        if push.endpoint is not None:
+            _check_credentials()
+        destination = push.destination
+        if destination is not None and (problem := find_unwritable(destination)):
+            raise ConfigError(
+                f"push.destination = {destination}: no version can be written there; {problem}",
+                hint="--set push.destination=DIRECTORY that can be written; null: serving/NAME in the output",
+            )
+
+    @property
+    def _config(self) -> WorkloadConfig:
+        return self.workload_run.settings
+
+    @classmethod
+    def of(cls, record: RunRecord) -> Self:
+        """What a run was asked to do, in the folder where its record lies now.
+
+        Raises:
+            UsageError: the record does not say what was run.
+        """
+        asked = record.target.lying_in(record.output)
+        if asked.target is None:
+            raise UsageError(
+                f"The record of run {record.run_id} does not say what was run.",
+                hint="begin a new run; what is finished stays cached",
+            )
+        return cls(**{each.name: getattr(asked, each.name) for each in fields(Asked)})
+
+
+def _check_credentials() -> None:
+    from slipway.components.google_credentials import find_credentials
+
+    try:
+        find_credentials("push.endpoint")
+    except ComponentError as error:
+        raise UsageError(error.message, hint=error.hint) from error
+
+
+def workload_file(path: Path) -> Path:
+    """The workload's file: looked for here, then in the project's folder; or a name in workloads/."""
+    named = PROJECT_ROOT / "workloads" / path / "workload.yaml"
+    return path if path.is_file() else named if named.is_file() else PROJECT_ROOT / path
+
+
+def workload_request(
+    path: Path,
+    *,
+    sets: Sequence[str],
+    profile: str | None,
+    output: Path,
+    beam_args: Sequence[str],
+    overrides: Mapping[str, str] | None = None,
+    **options: Unpack[Options],
+) -> Request:
+    """A request to run a workload of this project, with everything checked that needs no run.
+
+    Args:
+        path: the workload file, looked for here, then in the project's folder; or a name in workloads/.
+        sets: `key=value` over the file.
+        profile: one of the file's profiles.
+        output: where the run writes.
+        beam_args: options for every Beam component.
+        overrides: see `Request`; none where None.
+        **options: how to run.
+
+    Raises:
+        ConfigError: the workload file, the data, the schema or the user's functions are not there or wrong.
+        UsageError: an override without a reason, or with the one that messages leave to be written.
+    """
+    overrides = _with_reasons(overrides or {})
+    found = workload_file(path)
+    config = load_workload(found.absolute(), sets=sets, profile=profile, root=PROJECT_ROOT)
+    try:
+        source = resolve_sources(
+            source_patterns(config.data), root=PROJECT_ROOT, file_format=config.data.format
+        )
+        columns = check_heads(
+            _files_taken(config.data, source), label=config.data.label, options=ingest_options(config.data)
+        )
+    except SourceError as error:
+        raise ConfigError(error.message, hint=error.hint) from error
+    if columns:
+        _check_columns(config, columns)
+    target = WorkloadRun(
+        config=config.model_dump_json(by_alias=True),
+        source=Source(source.directory, dict(source.patterns)),
+        output=output,
+        overrides=overrides,
+        # A verdict about the age of data does not outlive the day.
+        today=datetime.now(UTC).date().isoformat() if judges_age(config) else "",
+    )
+    return Request(
+        workload=config.name,
+        target=target,
+        output=output,
+        nodes={node_id: NodeLimits(**limit.model_dump()) for node_id, limit in config.nodes.items()},
+        beam_args=tuple(beam_args),
+        origin=Origin(str(found.absolute()), tuple(sets), profile),
+        overrides=overrides,
+        **options,
+    )
+
+
+def _files_taken(data: DataConfig, source: Sources) -> Sequence[Path]:
+    """The files of the named span; all, where the latest is taken."""
+    if data.span is None:
+        return source.files
+    number = span_number(data.span)
+    patterns = {split: at_span(pattern, number) for split, pattern in source_patterns(data).items()}
+    return resolve_sources(patterns, root=PROJECT_ROOT, file_format=data.format).files
+
+
+def again(record: RunRecord, *, jobs: int | None) -> Request:
+    """The request of an earlier run, with its workload file as it is now.
+
+    A run fails because something is wrong; what was corrected in the file since then is to count.
+
+    Args:
+        record: the run's.
+        jobs: nodes at once, this time.
+
+    Raises:
+        ConfigError: the workload file is wrong now.
+        UsageError: the record does not say what was run.
+    """
+    request = replace(Request.of(record), jobs=jobs)
+    if request.origin is None:
+        return request
+    now = workload_request(
+        Path(request.origin.path),
+        sets=request.origin.sets,
+        profile=request.origin.profile,
+        output=request.output,
+        beam_args=request.beam_args,
+        overrides=request.overrides,
+    )
+    return replace(request, target=now.target, nodes=now.nodes)
+
+
+def _with_reasons(overrides: Mapping[str, str]) -> dict[str, str]:
+    for name, reason in overrides.items():
+        if not reason.strip():
+            raise UsageError(
+                f"{OVERRIDES[name]} needs a reason: it is kept with the run and with what it pushes.",
+                hint=f'for example {OVERRIDES[name]} "checked with the data\'s owner on Monday"',
+            )
+        if reason.strip().lower() == WHY:
+            raise UsageError(
+                f"{OVERRIDES[name]} {shlex.quote(reason.strip())} is no reason yet: it stands for yours.",
+                hint=f'write it, as {OVERRIDES[name]} "checked with the data\'s owner on Monday"',
+            )
+    return {name: reason.strip() for name, reason in overrides.items()}
+
+
+def _check_columns(config: WorkloadConfig, columns: Sequence[str]) -> None:
+    """Refuses a name that no column of the files has, wherever the workload names one."""
+    data, by = config.data, config.data.split_by
+    named = {
+        "data.columns": data.columns,
+        "data.types": tuple(data.types),
+        "data.numbers": tuple(data.numbers),
+        "data.dates": tuple(data.dates),
+        "data.split_by.key": (by.key,) if by and by.key else (),
+        "data.split_by.time": (by.time,) if by and by.time else (),
+        "evaluate.slices": tuple(itertools.chain.from_iterable(config.evaluate.slices)),
+    }
+    for key, names in named.items():
+        for name in names:
+            if name not in columns:
+                nearest = difflib.get_close_matches(name, columns, n=1, cutoff=0.0)[0]
+                raise ConfigError(
+                    f"{key}: {name!r} is no column of the data; nearest: {nearest}",
+                    hint=f"columns: {', '.join(columns)}",
+                )
+
+
+def pipeline_request(
+    name: str, *, sets: Sequence[str], output: Path, beam_args: Sequence[str], **options: Unpack[Options]
+) -> Request:
+    """A request to run any TFX pipeline.
+
+    Args:
+        name: `module:function`, or `module:attribute` of a pipeline object.
+        sets: `parameter=value` for the pipeline's runtime parameters.
+        output: where the run keeps its records, and metadata where the pipeline names no store.
+        beam_args: more options for every Beam component.
+        **options: how to run.
+
+    Raises:
+        UsageError: a `--set` without `=`.
+    """
+    parameters = {}
+    for item in sets:
+        key, equals, value = item.partition("=")
+        if not equals:
+            raise UsageError(f"--set {item}: must be parameter=value")
+        parameters[key] = value
+    return Request(
+        workload=name,
+        target=ModuleRun(pipeline=name, folder=str(Path.cwd()), output=output),
+        output=output,
+        parameters=parameters,
+        beam_args=tuple(beam_args),
+        **options,
+    )

@@ -1,0 +1,285 @@
+"""JSON that we keep on disk, read back as what was written: of the right types, or refused in words."""
+
+import contextlib
+import json
+import types
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
+from pathlib import Path
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NotRequired,
+    Self,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
+
+from slipway.pipeline.errors import PipelineError
+
+T = TypeVar("T")
+_Reader = Callable[[Any], Any]
+_SHOWN_LETTERS = 40
+
+
+class DocumentError(PipelineError):
+    """A document is damaged, or none of ours."""
+
+
+def read_document(kind: type[T], path: Path) -> T:
+    """The content of a JSON file, as `typed` gives it.
+
+    Raises:
+        FileNotFoundError: there is none.
+        DocumentError: names the file, and what is wrong with it.
+    """
+    try:
+        return typed(kind, json.loads(path.read_bytes()))
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        why = error.strerror
+    except (ValueError, RecursionError):
+        why = f"its {path.stat().st_size:,} bytes are no whole JSON; it was cut short or changed"
+    except PipelineError as error:
+        why = error.message
+    raise DocumentError(f"{path} cannot be read: {why}")
+
+
+def typed_text(kind: type[T], text: str) -> T:
+    """The JSON document in a text, as `typed` gives it.
+
+    Raises:
+        DocumentError: says what is wrong with it.
+    """
+    try:
+        return typed(kind, json.loads(text))
+    except (ValueError, RecursionError) as error:
+        raise DocumentError(f"the text is no JSON: {error}") from error
+
+
+def plain(document: Any) -> Any:
+    """A document as data for JSON, which `typed` reads back. Pure."""
+    if is_dataclass(document) and not isinstance(document, type):
+        return {each.name: plain(getattr(document, each.name)) for each in fields(document)}
+    if isinstance(document, Mapping):
+        return {key: plain(value) for key, value in document.items()}
+    if isinstance(document, (list, tuple)):
+        return [plain(value) for value in document]
+    return str(document) if isinstance(document, Path) else document
+
+
+def typed(kind: type[T], value: Any) -> T:
+    """A document as what it says of itself, checked to the last field. Pure.
+
+    Args:
+        kind: a dataclass, a TypedDict, a plain type, or what `list`, `dict`, `tuple`, `Literal` and unions
+            make of them; `Annotated[type, kind]` is read as that kind. Keys that a dataclass does not know
+            are left out: a later version wrote them. Of a union's dataclasses it is the first whose needed
+            keys are there. A dataclass with `from_document` has its keys brought by it to its fields' names.
+        value: plain data, as JSON gives it.
+
+    Raises:
+        DocumentError: names the field that does not fit, its value, and what belongs there.
+    """
+    try:
+        return cast(T, _reader(cast(Any, kind))(value))
+    except _MisfitError as error:
+        raise DocumentError(error.told()) from None
+
+
+class _MisfitError(Exception):
+    """A value that does not fit; whoever reads what holds it adds where it is."""
+
+    def __init__(self, words: str, place: str = "") -> None:
+        super().__init__(words)
+        self.words = words
+        self.place = place
+
+    def inside(self, place: str) -> Self:
+        """The same, as seen from one level further out."""
+        self.place = f"{place}.{self.place}" if self.place and self.place[0] != "[" else place + self.place
+        return self
+
+    def told(self) -> str:
+        """Where, and what is wrong."""
+        return f"{self.place or 'the whole'} {self.words}"
+
+
+def _misfit(kind: Any, value: Any) -> _MisfitError:
+    text = json.dumps(value)
+    shown = text if len(text) <= _SHOWN_LETTERS else f"{text[:_SHOWN_LETTERS]}..."
+    return _MisfitError(f"is {shown}, where {_named(kind)} belongs")
+
+
+@cache
+def _reader(kind: Any) -> _Reader:
+    """Reads a value of that kind. Made once: a history holds thousands of records."""
+    if kind is Any:
+        return _as_it_is
+    if is_dataclass(kind):
+        return _dataclass_reader(kind)
+    if is_typeddict(kind):
+        return _keys_reader(kind)
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in (Annotated, NotRequired):
+        return _reader(arguments[-1])
+    if origin in (Union, types.UnionType):
+        return _union_reader(kind, arguments)
+    if origin is Literal:
+        return _plain_reader(kind, lambda value: isinstance(value, str) and value in arguments)
+    if origin is tuple and Ellipsis not in arguments:
+        return _tuple_reader(kind, arguments)
+    if origin in (list, tuple):
+        return _list_reader(kind, origin, _reader(arguments[0]))
+    if origin in (dict, Mapping):
+        return _mapping_reader(kind, _reader(arguments[1]))
+    if kind is Path:
+        text = _reader(str)
+        return lambda value: Path(text(value))
+    # True is a number for Python alone, and JSON writes 1.0 as 1.
+    fits: tuple[type, ...] = (float, int) if kind is float else (kind,)
+    return _plain_reader(kind, lambda value: type(value) in fits)
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _plain_reader(kind: Any, fits: Callable[[Any], bool]) -> _Reader:
+    def read(value: Any) -> Any:
+        if fits(value):
+            return value
+        raise _misfit(kind, value)
+
+    return read
+
+
+def _dataclass_reader(kind: Any) -> _Reader:
+    readers = {name: _reader(hint) for name, hint in _hints(kind).items()}
+    needed = _needed(kind)
+    from_document = getattr(kind, "from_document", _as_it_is)
+
+    def read(value: Any) -> Any:
+        if isinstance(value, dict):
+            value = from_document(value)
+        return kind(**_items(kind, value, readers, needed, keeps_others=False))
+
+    return read
+
+
+def _needed(kind: Any) -> list[str]:
+    return [f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING]
+
+
+def _keys_reader(kind: Any) -> _Reader:
+    readers = {name: _reader(hint) for name, hint in _hints(kind).items()}
+    needed = sorted(kind.__required_keys__)
+
+    def read(value: Any) -> Any:
+        return _items(kind, value, readers, needed, keeps_others=True)
+
+    return read
+
+
+def _items(
+    kind: Any, value: Any, readers: Mapping[str, _Reader], needed: Sequence[str], *, keeps_others: bool
+) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise _misfit(kind, value)
+    for name in needed:
+        if name not in value:
+            raise _MisfitError("is missing", name)
+    found = {}
+    for name, each in value.items():
+        reader = readers.get(name)
+        if reader is not None:
+            try:
+                found[name] = reader(each)
+            except _MisfitError as error:
+                raise error.inside(name) from None
+        elif keeps_others:
+            found[name] = each
+    return found
+
+
+def _mapping_reader(kind: Any, reader: _Reader) -> _Reader:
+    def read(value: Any) -> Any:
+        if not isinstance(value, dict):
+            raise _misfit(kind, value)
+        if reader is _as_it_is:
+            return value
+        return _items(kind, value, dict.fromkeys(value, reader), (), keeps_others=False)
+
+    return read
+
+
+def _list_reader(kind: Any, make: Callable[[list[Any]], Any], reader: _Reader) -> _Reader:
+    def read(value: Any) -> Any:
+        if not isinstance(value, (list, tuple)):
+            raise _misfit(kind, value)
+        return make([_item(reader, each, place) for place, each in enumerate(value)])
+
+    return read
+
+
+def _tuple_reader(kind: Any, kinds: Sequence[Any]) -> _Reader:
+    readers = [_reader(each) for each in kinds]
+
+    def read(value: Any) -> Any:
+        if not isinstance(value, (list, tuple)) or len(value) != len(readers):
+            raise _misfit(kind, value)
+        pairs = enumerate(zip(readers, value, strict=True))
+        return tuple(_item(reader, each, place) for place, (reader, each) in pairs)
+
+    return read
+
+
+def _item(reader: _Reader, value: Any, place: int) -> Any:
+    try:
+        return reader(value)
+    except _MisfitError as error:
+        raise error.inside(f"[{place}]") from None
+
+
+def _union_reader(kind: Any, choices: Sequence[Any]) -> _Reader:
+    readers = [_reader(choice) for choice in choices if choice is not types.NoneType]
+    may_be_none = len(readers) < len(choices)
+    dataclasses = [cast(Any, choice) for choice in choices if is_dataclass(choice)]
+    told_apart = [({*_needed(choice)}, _reader(choice)) for choice in dataclasses]
+
+    def read(value: Any) -> Any:
+        if value is None and may_be_none:
+            return None
+        if len(readers) == 1:  # its own error says more
+            return readers[0](value)
+        for needed, reader in told_apart:
+            if isinstance(value, dict) and needed <= value.keys():
+                return reader(value)
+        for reader in readers:
+            with contextlib.suppress(_MisfitError):
+                return reader(value)
+        raise _misfit(kind, value)
+
+    return read
+
+
+def _named(kind: Any) -> str:
+    if get_origin(kind) is Literal:
+        return f"one of {', '.join(map(str, get_args(kind)))}"
+    base = get_origin(kind) or kind
+    names = {str: "text", Path: "text", bool: "true or false", int: "a whole number", float: "a number"}
+    names |= {list: "a list", tuple: "a list"}
+    is_mapping = base in (dict, Mapping) or is_dataclass(base) or is_typeddict(base)
+    return names.get(base, "a mapping" if is_mapping else str(kind))
+
+
+def _hints(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind, include_extras=True)

@@ -1,0 +1,158 @@
+"""The pipeline as the engine sees it: nodes, what they wait for, and what their outcome depends on. Pure."""
+
+import difflib
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
+
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.runs.documents import typed
+
+
+@dataclass(frozen=True)
+class Node:
+    """One node of a compiled pipeline.
+
+    Attributes:
+        id: its name in the pipeline.
+        type: the component's class name, e.g. `Transform`.
+        upstream: ids of the nodes that must be done before this one starts.
+        params: its settings, flattened to `key.subkey` -> canonical JSON.
+        code: dotted paths and paths of Python files that it runs, as far as its settings name them.
+        data: path patterns (globs) of its input data.
+        files: other files that its settings name, e.g. a schema.
+        uncached: why its result is never taken from an earlier run, in words; empty where it may be.
+        is_resolver: True where the outcome depends on what the metadata store holds.
+        finds_baseline: True for the resolver of the latest blessed model, whose answer can be foreseen.
+        finds_reference: for the resolver of the data that a gate compares with, whose answer can be, too:
+            `passed`, `blessed` or `span N`, see `plan.reference_key`; empty for every other node.
+        found: for a resolver of anything else, the key of what it would find now, see `found_key`; None where
+            that cannot be told, and for every other node.
+        looks_at: for such a resolver, the nodes of which a run may change that.
+        gates: those of `upstream` that only let it run: they give it nothing, so its outcome does not depend
+            on what they found.
+        outputs: output key -> artifact type name.
+        optional: those of `upstream` that it can do without where their condition is not met: it takes
+            none of their outputs, or takes them only where there are any.
+        retries: how often it is tried again after a failure, >= 0.
+        timeout_s: seconds after which an attempt is killed; None for no limit.
+        backoff_s: seconds to wait before the first retry; doubled for each further one.
+    """
+
+    id: str
+    type: str
+    upstream: tuple[str, ...]
+    params: Mapping[str, str] = field(default_factory=dict)
+    code: tuple[str, ...] = ()
+    data: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    uncached: str = ""
+    is_resolver: bool = False
+    finds_baseline: bool = False
+    finds_reference: str = ""
+    found: str | None = None
+    looks_at: tuple[str, ...] = ()
+    gates: tuple[str, ...] = ()
+    outputs: Mapping[str, str] = field(default_factory=dict)
+    optional: tuple[str, ...] = ()
+    retries: int = 0
+    timeout_s: float | None = None
+    backoff_s: float = 1.0
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A compiled pipeline.
+
+    Attributes:
+        name: the pipeline's name.
+        nodes: in topological order.
+        store: the SQLite file of its metadata store; empty where that is on a server.
+    """
+
+    name: str
+    nodes: tuple[Node, ...]
+    store: str = ""
+
+    def __getitem__(self, node_id: str) -> Node:
+        """The node of that id.
+
+        Raises:
+            UsageError: there is none; names the closest.
+        """
+        for node in self.nodes:
+            if node.id == node_id:
+                return node
+        ids = [node.id for node in self.nodes]
+        closest = difflib.get_close_matches(node_id, ids, cutoff=0.0)
+        raise UsageError(f"No node {node_id!r}. Closest: {closest[0]!r}.", hint=f"nodes: {', '.join(ids)}")
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """All node ids in topological order."""
+        return tuple(node.id for node in self.nodes)
+
+    def downstream_of(self, roots: Iterable[str]) -> set[str]:
+        """The given nodes and all that depend on them, directly or not."""
+        found = set(roots)
+        for node in self.nodes:
+            if found.intersection(node.upstream):
+                found.add(node.id)
+        return found
+
+    def upstream_of(self, roots: Iterable[str]) -> set[str]:
+        """The given nodes and all that they depend on, directly or not."""
+        found = set(roots)
+        for node in reversed(self.nodes):
+            if node.id in found:
+                found.update(node.upstream)
+        return found
+
+    def select(self, *, start: str | None, end: str | None) -> set[str]:
+        """The nodes of `run --from START --to END`: from START on, and what END needs; both inclusive.
+
+        Raises:
+            UsageError: a name that is no node, or START does not lie before END.
+        """
+        chosen = set(self.ids) if start is None else self.downstream_of([self[start].id])
+        if end is not None:
+            chosen &= self.upstream_of([self[end].id])
+        if not chosen:
+            raise UsageError(f"--to {end} does not depend on --from {start}: nothing would run.")
+        return chosen
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data; `from_json` reads it back."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Reads what `to_json` wrote, also where it went through JSON.
+
+        Raises:
+            DocumentError: it is no graph.
+        """
+        return typed(cls, data)
+
+
+def ready(
+    graph: Graph, *, waiting: Collection[str], done: Collection[str], unmet: Collection[str]
+) -> list[str]:
+    """The waiting nodes of which all that they come from is done, in topological order.
+
+    Not only what they read: the result of a node that is taken from an earlier run is there at once, while a
+    gate before it may still have to say no.
+
+    Args:
+        graph: the pipeline.
+        waiting: nodes that have not begun.
+        done: nodes whose outputs are there.
+        unmet: nodes left out because a condition was not met, their own or that of one they need.
+    """
+    return [
+        node.id
+        for node in graph.nodes
+        if node.id in waiting
+        and all(up in done or (up in unmet and up in node.optional) for up in node.upstream)
+        and all(up in done or up in unmet for up in graph.upstream_of(node.upstream))
+    ]

@@ -1,0 +1,303 @@
+"""The runs under one output folder: made, listed, found by name, remembered for the cache."""
+
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+from slipway.pipeline.errors import PipelineError, UsageError
+from slipway.pipeline.fingerprint.parts import Fingerprint
+from slipway.pipeline.runs.documents import DocumentError, read_document
+from slipway.pipeline.runs.graph import Graph
+from slipway.pipeline.runs.record import Files, NodeRecord, Result, RunRecord, verdict_path, write_json
+from slipway.pipeline.runs.target import NOTHING, Asked
+from slipway.pipeline.terminal.invocation import command
+
+# Work that is no run takes seconds: a folder of it that is older was left by one that was killed.
+_SCRATCH_LIMIT_S = 3600.0
+# How a run's id says when it began.
+_TIME = "%Y%m%d-%H%M%S"
+# In the folder of a run: how long it has gone on, in seconds.
+_ALIVE = "alive_s"
+_Kind = TypeVar("_Kind")
+
+
+def new_run_id(*, after: str = "") -> str:
+    """An id that sorts by time, to the second, and is unlikely to be used twice.
+
+    Args:
+        after: an id that sorts before it. Where the clock was set back since that run, the new id's time is a
+            second later than that one's.
+    """
+    now = datetime.now(UTC).strftime(_TIME)
+    if now < (last := after[: len(now)]):
+        with contextlib.suppress(ValueError):  # a folder of another making
+            now = (datetime.strptime(last, _TIME).replace(tzinfo=UTC) + timedelta(seconds=1)).strftime(_TIME)
+    return f"{now}-{secrets.token_hex(2)}"
+
+
+def result_of(node: NodeRecord, run_id: str, *, files: Files, unmet: str = "") -> Result:
+    """What is remembered of a node that is done, made by now.
+
+    Args:
+        node: its record.
+        run_id: the run that did it.
+        files: as `kept_files` gives them.
+        unmet: why there is no result, where a condition was not met.
+    """
+    return {
+        "node": node.id,
+        "run_id": run_id,
+        "execution_id": node.execution_id,
+        "outputs": node.outputs,
+        "files": files,
+        "unmet": unmet,
+        "made_s": time.time(),
+    }
+
+
+class History:
+    """What one output folder remembers.
+
+    Args:
+        output: the folder; it need not exist to be read.
+
+    Attributes:
+        damaged: why the record of a run cannot be read, by run id, of those that were looked at so far. It
+            counts as no run.
+    """
+
+    def __init__(self, output: Path) -> None:
+        self.output = output
+        self.damaged: dict[str, DocumentError] = {}
+        self._runs = output / "runs"
+        self._cache = output / "cache"
+
+    def folder(self, run_id: str) -> Path:
+        """The run's own folder: `run.json`, `events.jsonl`, `logs/`."""
+        return self._runs / run_id
+
+    def new_run_id(self) -> str:
+        """An id that sorts after those of all runs that are there."""
+        names = os.listdir(self._runs) if self._runs.is_dir() else []  # noqa: PTH208
+        return new_run_id(after=max(names, default=""))
+
+    def new_run(self, workload: str, target: Asked = NOTHING, *, run_id: str = "") -> RunRecord:
+        """Makes the folder of a new run.
+
+        Args:
+            workload: the pipeline's name.
+            target: what is asked for.
+            run_id: the id to take unless it is taken; empty: a new one.
+        """
+        while True:
+            run_id = run_id or self.new_run_id()
+            try:
+                self.folder(run_id).mkdir(parents=True)
+            except FileExistsError:
+                run_id = ""
+                continue
+            (self.folder(run_id) / "logs").mkdir()
+            return RunRecord(run_id=run_id, workload=workload, target=target, output=self.output)
+
+    def save(self, record: RunRecord) -> None:
+        """Writes `run.json`."""
+        write_json(self.folder(record.run_id) / "run.json", record.to_json())
+
+    def keep_verdict(self, run_id: str, node_id: str, verdict: Mapping[str, Any]) -> None:
+        """Keeps the verdict of a gate that stopped the run, whose outputs are removed."""
+        path = verdict_path(self.folder(run_id), node_id)
+        path.parent.mkdir(exist_ok=True)
+        write_json(path, verdict)
+
+    def note_alive(self, run_id: str, wall_s: float) -> None:
+        """Notes, from time to time, how long a run has gone on: one that is killed cannot say it any more."""
+        with contextlib.suppress(OSError):  # a full disk: the record fails as well, and tells
+            (self.folder(run_id) / _ALIVE).write_text(f"{wall_s:.3f}\n", encoding="utf-8")
+
+    def alive_s(self, run_id: str) -> float:
+        """For how long a run is known to have gone on, in seconds; 0 where nothing was noted."""
+        try:
+            return float((self.folder(run_id) / _ALIVE).read_text(encoding="utf-8"))
+        except (OSError, ValueError):  # killed before the first note, or within one
+            return 0.0
+
+    def forget_alive(self, run_id: str) -> None:
+        """Removes that note: a run that has ended says itself how long it took."""
+        (self.folder(run_id) / _ALIVE).unlink(missing_ok=True)
+
+    def append_event(self, run_id: str, event: Mapping[str, Any]) -> None:
+        """Adds one line to `events.jsonl`, with the time in UTC."""
+        line = json.dumps({"at": datetime.now(UTC).isoformat(timespec="milliseconds"), **event})
+        with (self.folder(run_id) / "events.jsonl").open("a", encoding="utf-8") as stream:
+            stream.write(line + "\n")
+
+    def runs(self, *, prefix: str = "") -> Iterator[RunRecord]:
+        """The runs with a readable record, the newest first; each is read when it is asked for.
+
+        Args:
+            prefix: what their ids begin with.
+        """
+        if not self._runs.is_dir():
+            return
+        # Names are enough to sort by: to look at each folder would take longer than to read the newest.
+        names = sorted((name for name in os.listdir(self._runs) if name.startswith(prefix)), reverse=True)  # noqa: PTH208
+        for name in names:
+            record = self._read(self._runs / name / "run.json")
+            if record is not None:
+                yield record
+
+    def latest_runs(self, workload: str, *, limit: int) -> Iterator[RunRecord]:
+        """The newest runs of one pipeline, at most `limit`, found among ten times as many of any."""
+        own = (run for run in islice(self.runs(), 10 * limit) if run.workload == workload)
+        return islice(own, limit)
+
+    def begun_runs(self, workload: str) -> Iterator[RunRecord]:
+        """The runs of one pipeline that came to their nodes, the newest first."""
+        return (run for run in self.runs() if run.workload == workload and run.nodes)
+
+    def _read(self, path: Path) -> RunRecord | None:
+        if not path.is_file():
+            # A run that died before its first record has none; it has nothing to tell either.
+            return None
+        try:
+            return _own_record(path, self.output)
+        except DocumentError as error:
+            self.damaged[path.parent.name] = error
+            return None
+
+    def find(self, name: str | None) -> RunRecord:
+        """A run by its id, or by the start of it; the latest of the pipeline without a name.
+
+        Raises:
+            UsageError: no such run, or several; or its record cannot be read.
+        """
+        latest = next((run for run in self.runs() if not run.rollback), None)
+        if name in (None, "latest"):
+            self._refuse_damaged(self.damaged, latest)
+            if latest is not None:
+                return latest
+        found = list(self.runs(prefix=name or "latest"))
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            self._refuse_damaged((each for each in self.damaged if name and each.startswith(name)), latest)
+        if latest is None:
+            raise UsageError(f"{self.output} holds no run yet.", hint=command("run", output=self.output))
+        if not found:
+            raise UsageError(
+                f"No run {name!r}. Latest: {latest.run_id!r}.", hint=command("runs", output=self.output)
+            )
+        raise UsageError(f"{name!r} fits {len(found)} runs: {', '.join(r.run_id for r in found[:5])}.")
+
+    def _refuse_damaged(self, run_ids: Iterable[str], latest: RunRecord | None) -> None:
+        for run_id in sorted(run_ids, reverse=True):
+            path = self.folder(run_id) / "run.json"
+            other = f"name another run, such as {latest.run_id}; or " if latest else ""
+            raise UsageError(
+                self.damaged[run_id].message,
+                hint=f"{other}give this one up: mv {path} {path}.damaged   # its results stay cached",
+            )
+
+    def save_fingerprints(self, run_id: str, prints: Mapping[str, Fingerprint]) -> None:
+        """Keeps the run's fingerprints, by node id, so that the next plan can say what changed."""
+        document = {node_id: item.to_json() for node_id, item in prints.items()}
+        write_json(self.folder(run_id) / "fingerprints.json", document)
+
+    def last_fingerprints(self, workload: str) -> dict[str, Fingerprint]:
+        """For each node of that pipeline, its fingerprint in the latest run that completed it."""
+        latest: dict[str, Fingerprint] = {}
+        for run in self.runs():
+            if run.workload != workload:
+                continue
+            done = {n.id for n in run.nodes if n.state in ("complete", "cached")} - latest.keys()
+            if not done:
+                continue
+            try:
+                kept = read_document(dict[str, str], self.folder(run.run_id) / "fingerprints.json")
+                latest.update({i: Fingerprint.from_json(kept[i]) for i in done if i in kept})
+            except (FileNotFoundError, PipelineError):
+                continue  # they only explain why a node runs
+            if latest.keys() >= {n.id for n in run.nodes}:
+                break
+        return latest
+
+    def remember(self, key: str, entry: Mapping[str, object]) -> None:
+        """Keeps the result of a node under its key, see `result_of`; or a compiled graph."""
+        self._cache.mkdir(parents=True, exist_ok=True)
+        write_json(self._cache / f"{key}.json", entry)
+
+    def recall(self, key: str) -> Result | None:
+        """The result that `remember` kept under the key; None where there is none, or it is damaged."""
+        return self._recall(key, Result)
+
+    def recall_graph(self, key: str) -> Graph | None:
+        """The graph that `remember` kept under the key; None where there is none, or it is damaged."""
+        return self._recall(key, Graph)
+
+    def _recall(self, key: str, kind: type[_Kind]) -> _Kind | None:
+        try:
+            return read_document(kind, self._cache / f"{key}.json")
+        except (FileNotFoundError, DocumentError):
+            return None
+
+    def discard(self, record: RunRecord) -> None:
+        """Forgets a run that was refused before anything ran; of the first one nothing is left."""
+        folder = self.folder(record.run_id)
+        shutil.rmtree(folder)
+        with contextlib.suppress(OSError):  # others are there
+            folder.parent.rmdir()
+
+    @contextlib.contextmanager
+    def scratch(self) -> Iterator[Path]:
+        """A folder of its own, with `logs/` and `tmp/`, for work that is no run; removed in the end.
+
+        Raises:
+            UsageError: the output folder cannot be written.
+        """
+        try:
+            self._cache.mkdir(parents=True, exist_ok=True)
+            self._remove_old_scratch()
+            folder = Path(tempfile.mkdtemp(prefix="plan-", dir=self._cache))
+            for name in ("logs", "tmp"):
+                (folder / name).mkdir()
+        except OSError as error:
+            raise UsageError(
+                f"{self.output} cannot be written: {error.strerror}.",
+                hint="choose another folder with --output",
+            ) from error
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _remove_old_scratch(self) -> None:
+        for left in self._cache.glob("plan-*"):
+            if time.time() - left.stat().st_mtime > _SCRATCH_LIMIT_S:
+                shutil.rmtree(left, ignore_errors=True)
+
+    @property
+    def digest_memo(self) -> Path | None:
+        """Where the digests of unchanged data files are kept; None where nothing can be kept."""
+        try:
+            self._cache.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            return None  # whoever only asks for a plan gets it, more slowly
+        return self._cache / "digests.json"
+
+
+def _own_record(path: Path, output: Path) -> RunRecord:
+    """The record of the run whose folder it lies in: files are written to the folder of the id's name."""
+    record = read_document(RunRecord, path)
+    record.output = output
+    if record.run_id != path.parent.name:
+        raise DocumentError(f"{path} cannot be read: run_id is {record.run_id!r}, not its folder's name")
+    return record

@@ -1,0 +1,79 @@
+"""The files of a result as its node left them, so that a later run notices what has become of them."""
+
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from slipway.pipeline.errors import PipelineError
+from slipway.pipeline.fingerprint.data_digests import data_digests
+from slipway.pipeline.runs.record import Artifact, Files, Outputs, Result, artifacts_in
+
+
+def kept_files(outputs: Outputs) -> Files:
+    """The files of artifacts that a node has just made, of pushed versions too, by their paths.
+
+    Every byte is read once more, from memory as a rule: about a second for each gigabyte and processor.
+    """
+    paths = [path for path in _files(outputs) if path.is_file()]
+    try:
+        digests = data_digests(paths, base=Path("/"), memo=None)
+    except PipelineError:
+        return {}  # one is gone meanwhile: nothing can be said, and no result is lost for it
+    return {f"/{name}": (*_stamp(f"/{name}"), digest) for name, digest in digests.items()}
+
+
+def file_sizes(outputs: Outputs) -> dict[str, int]:
+    """The files of the artifacts, of pushed versions too, with their sizes in bytes."""
+    return {str(path): path.stat().st_size for path in _files(outputs) if path.is_file()}
+
+
+def no_longer_kept(entry: Result, *, now_s: float, is_doubted: bool = False) -> str:
+    """What has become of a remembered result, in words; empty where it is as its node left it.
+
+    A look at size and time of each file is all that an unchanged rerun takes. Only where the time is another,
+    or the result is doubted, is the content read.
+
+    Args:
+        entry: as `History.remember` keeps it.
+        now_s: the time, in seconds since 1970.
+        is_doubted: reads every file: a node that took them has failed.
+    """
+    if entry.get("made_s", 0.0) > now_s:
+        made = datetime.fromtimestamp(entry["made_s"], UTC).strftime("%Y-%m-%d %H:%M:%S")
+        return f"it was made at {made} UTC, and by this machine's clock that is yet to come"
+    for artifact in artifacts_in(entry["outputs"]):
+        for path in _places(artifact):
+            if not Path(path).exists():
+                return f"{Path(path).name} of {artifact['type']} is gone"
+    for path, (size_bytes, written_ns, digest) in entry.get("files", {}).items():
+        if not Path(path).is_file() or _stamp(path)[0] != size_bytes:
+            return f"{path} was changed or removed"
+        if (is_doubted or _stamp(path)[1] != written_ns) and _digest(path) != digest:
+            return f"{path} is damaged: it is not what {entry.get('node', 'its node')} wrote"
+    return ""
+
+
+def _files(outputs: Outputs) -> Iterator[Path]:
+    folders = (Path(path) for artifact in artifacts_in(outputs) for path in _places(artifact))
+    for folder in folders:
+        yield from (folder,) if folder.is_file() else folder.rglob("*")
+
+
+def _stamp(path: str) -> tuple[int, int]:
+    status = os.stat(path)  # noqa: PTH116  (every file of every result, in each run)
+    return status.st_size, status.st_mtime_ns
+
+
+def _digest(path: str) -> str:
+    try:
+        [digest] = data_digests([Path(path)], base=Path("/"), memo=None).values()
+    except PipelineError:
+        return ""  # a disk that cannot read it back any more
+    return digest
+
+
+def _places(artifact: Artifact) -> list[str]:
+    """Where an artifact lies; only local paths can be looked at without a client and its time."""
+    paths = (artifact["uri"], artifact["properties"].get("pushed_destination"))
+    return [path for path in paths if path and "://" not in path]

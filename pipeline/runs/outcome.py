@@ -1,0 +1,139 @@
+"""What a run achieved, read from the outputs of its nodes: metrics, blessing, pushed version."""
+
+from pathlib import Path
+from typing import Any
+
+from slipway.pipeline.runs.documents import DocumentError, read_document
+from slipway.pipeline.runs.graph import Graph
+from slipway.pipeline.runs.record import Artifact, NodeRecord, RunRecord, verdict_path
+
+GATE_STOPPED = 3
+NODE_FAILED = 1
+_BLESSINGS = ("ModelBlessing", "InfraBlessing")
+TRAINING_FACTS = ("verdict", "speed", "time", "tuned", "exports")
+
+
+def complete_outcome(record: RunRecord) -> None:
+    """Fills in `metrics`, `blessed`, `blessing_reasons`, `pushed`, `training` from what the nodes put out.
+
+    Works for any pipeline that blesses and pushes with TFX's artifact types; the reasons and metrics come
+    from the `verdict.json` that our ModelGate writes beside its blessing.
+    """
+    _complete_blessing(record)
+    for _, model_run in record.outputs_of("ModelRun"):
+        record.training = _training_in(Path(model_run["uri"]))
+    for _, pushed in record.outputs_of("PushedModel"):
+        properties = pushed["properties"]
+        if properties.get("pushed") == 1:
+            path = pushed_to(pushed)
+            record.pushed = {"version": properties.get("pushed_version") or Path(path).name, "path": path}
+            live = live_beside(path)
+            if live not in ("", Path(path).name):
+                record.pushed["live"] = live
+
+
+def _complete_blessing(record: RunRecord) -> None:
+    """Of several blessings, such as an Evaluator's and an InfraValidator's, each can refuse."""
+    answers = [
+        (node.id, blessing["properties"]["blessed"] == 1, _verdict_in(Path(blessing["uri"])))
+        for type_name in _BLESSINGS
+        for node, blessing in record.outputs_of(type_name)
+        if "blessed" in blessing["properties"]
+    ]
+    if not answers:
+        return
+    record.blessed = all(is_blessed for _, is_blessed, _ in answers)
+    record.metrics = {key: v for *_, verdict in answers for key, v in verdict.get("metrics", {}).items()}
+    record.blessing_reasons = [
+        reason
+        for node_id, is_blessed, verdict in answers
+        if is_blessed == record.blessed
+        for reason in verdict.get("reasons") or ([] if is_blessed else [f"{node_id} did not bless the model"])
+    ]
+
+
+def pushed_to(artifact: Artifact) -> str:
+    """Where a PushedModel says that the model went; its own folder where it does not say."""
+    return str(artifact["properties"].get("pushed_destination") or artifact["uri"])
+
+
+def live_beside(path: str) -> str:
+    """The version that is served now of those beside a pushed one, itself included.
+
+    Args:
+        path: of the pushed version; of one that is not on this disk nothing is known.
+
+    Returns:
+        Its number; "" where there is none.
+    """
+    if "://" in path:
+        return ""
+    from slipway.components.pusher.shelf import shelf_at  # here: it takes longer than to read a run
+
+    numbers = shelf_at(str(Path(path).parent)).numbers()
+    return str(numbers[-1]) if numbers else ""
+
+
+def read_verdict(record: RunRecord) -> dict[str, Any]:
+    """The whole verdict of the run's gate: every check, and the metrics of each slice; empty without one."""
+    verdicts = (_verdict_in(Path(blessing["uri"])) for _, blessing in record.outputs_of("ModelBlessing"))
+    return next(filter(None, verdicts), {})
+
+
+def read_stops(record: RunRecord) -> dict[str, dict[str, Any]]:
+    """The verdict of each node that is a gate and stopped the run, by node id; empty where one is lost."""
+    stops = {}
+    for node in record.nodes:
+        if node.is_stop:
+            stops[node.id] = _read(verdict_path(record.folder, node.id))
+    return stops
+
+
+def read_verdicts(record: RunRecord) -> list[dict[str, Any]]:
+    """The verdicts of the run's data gates that let the data pass."""
+    return [_verdict_in(Path(found["uri"])) for _, found in record.outputs_of("schemas.DataVerdict")]
+
+
+def _training_in(folder: Path) -> dict[str, Any]:
+    """What our Trainer says about its speed, its exports and what was tuned; empty for another one's run."""
+    result = _read(folder / "result.json")
+    return {name: result[name] for name in TRAINING_FACTS if result.get(name)}
+
+
+def _verdict_in(folder: Path) -> dict[str, Any]:
+    return _read(folder / "verdict.json")  # another pipeline's blessing is without our reasons
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """What a node wrote; empty where it wrote none; that a file is damaged, in the words of a verdict."""
+    try:
+        return read_document(dict[str, Any], path)
+    except FileNotFoundError:
+        return {}
+    except DocumentError as error:
+        return {"reasons": [error.message], "lines": [error.message]}
+
+
+def withhold(record: RunRecord, graph: Graph) -> list[NodeRecord]:
+    """Takes back earlier results behind a gate that has stopped: they are not what this run leads to.
+
+    Returns:
+        The nodes that were cached and are skipped now.
+    """
+    held = []
+    for gate in [node.id for node in record.nodes if node.is_stop]:
+        for node_id in sorted(graph.downstream_of([gate]) - {gate}):
+            entry = record.node(node_id)
+            if entry.state == "cached":
+                entry.outputs, entry.execution_id = {}, None
+                entry.state, entry.why = "skipped", f"{gate} stopped the run"
+                held.append(entry)
+    return held
+
+
+def exit_code(record: RunRecord) -> int:
+    """0 done; 1 a node failed; 3 a gate said no."""
+    failed = [node for node in record.nodes if node.state == "failed"]
+    if any(not node.is_stop for node in failed):
+        return NODE_FAILED
+    return GATE_STOPPED if failed or record.blessed is False else 0

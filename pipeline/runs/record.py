@@ -1,0 +1,267 @@
+"""What is kept of a run: `run.json`, its fingerprints, its events. Written whole or not at all."""
+
+import itertools
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, NotRequired, Self, TypedDict
+
+from slipway.pipeline.runs.documents import plain, typed
+from slipway.pipeline.runs.target import NOTHING, Asked
+from slipway.pipeline.terminal.invocation import DEFAULT_OUTPUT
+
+NodeState = Literal["waiting", "running", "complete", "cached", "failed", "skipped"]
+RunState = Literal["running", "complete", "failed", "stopped", "interrupted", "killed"]
+
+# What lets a run pass a gate whatever that finds, by the name it has in records; each is given with a reason.
+OVERRIDES = {"accept_data": "--accept-data", "bless": "--bless"}
+# Stands in commands to paste for the reason that only the user knows; nobody's reason, it is taken for none.
+WHY = "why it is right"
+
+
+class Artifact(TypedDict):
+    """What a node put out: where it lies, its TFX type, and its properties of its own."""
+
+    uri: str
+    type: str
+    properties: dict[str, Any]
+
+
+Outputs = Mapping[str, Sequence[Artifact]]
+"""What a node put out: artifacts by output key."""
+
+
+def artifacts_in(outputs: Outputs, type_name: str = "") -> Iterator[Artifact]:
+    """The artifacts of a type; all where none is named."""
+    found = itertools.chain.from_iterable(outputs.values())
+    return (each for each in found if type_name in ("", each["type"]))
+
+
+class Failure(TypedDict):
+    """Why a node failed; see `failure.Cause`."""
+
+    message: str
+    hint: NotRequired[str]
+    where: NotRequired[str]
+    start: NotRequired[str]
+
+
+class Pushed(TypedDict):
+    """A version that was pushed; `live`: the one that was served instead when the run ended."""
+
+    version: str
+    path: str
+    live: NotRequired[str]
+
+
+class Rollback(TypedDict):
+    """Which version was published again instead of which, by whom, and why; empty for other runs."""
+
+    version: NotRequired[int]
+    instead_of: NotRequired[int]
+    by: NotRequired[str]
+    reason: NotRequired[str]
+
+
+Files = dict[str, tuple[int, int, str]]
+"""Of each file its size in bytes, when it was written (mtime in ns), and the sha256 of its content."""
+
+
+class Result(TypedDict):
+    """What is remembered of a node for later runs; `unmet` says why a condition left it out."""
+
+    run_id: str
+    execution_id: int | None
+    outputs: dict[str, list[Artifact]]
+    node: NotRequired[str]
+    files: NotRequired[Files]
+    unmet: NotRequired[str]
+    made_s: NotRequired[float]
+
+
+@dataclass
+class NodeRecord:
+    """One node of one run.
+
+    Attributes:
+        id: the node's name; `type`: its component's.
+        state: see `NodeState`; `skipped` also covers what a failure or `--to` kept from running.
+        wall_s: seconds from its (last attempt's) start to its end; 0 when it did not run.
+        why: in words, why it ran, or where its result came from, or why it was left out.
+        started_s: seconds from the start of the run.
+        attempts: how often it was started.
+        peak_bytes: the most memory its process held.
+        key: its fingerprint's key.
+        execution_id: of the execution in the metadata store that made its outputs.
+        outputs: output key -> artifacts, each `{uri, type, properties}`.
+        upstream: the nodes that must be done before it.
+        error: `{message, hint, where}` of a failure, and `start` where an earlier node has to run again.
+        is_stop: whether that failure is a gate that said no; its verdict is kept with the run.
+        log: its log file, relative to the run's folder.
+    """
+
+    id: str
+    type: str = ""
+    state: NodeState = "waiting"
+    wall_s: float = 0.0
+    why: str = ""
+    started_s: float | None = None
+    attempts: int = 0
+    preemptions: int = 0
+    peak_bytes: int = 0
+    key: str = ""
+    execution_id: int | None = None
+    outputs: dict[str, list[Artifact]] = field(default_factory=dict)
+    upstream: list[str] = field(default_factory=list)
+    error: Failure | None = None
+    is_stop: bool = False
+    log: str = ""
+
+    @property
+    def failure(self) -> Failure:
+        """Why it failed; with empty words where it did not."""
+        return self.error or Failure(message="")
+
+    @property
+    def is_resolver(self) -> bool:
+        """Whether it only looked something up."""
+        return self.type == "Resolver"
+
+    @property
+    def is_done(self) -> bool:
+        """Whether its outputs are there, made now or earlier."""
+        return self.state in ("complete", "cached")
+
+    def outputs_of(self, type_name: str) -> list[Artifact]:
+        """The artifacts of a type that it put out."""
+        return list(artifacts_in(self.outputs, type_name))
+
+    def makes(self, type_name: str) -> bool:
+        """Whether it put out an artifact of that type; one that a resolver found was made elsewhere."""
+        return not self.is_resolver and bool(self.outputs_of(type_name))
+
+
+@dataclass
+class RunRecord:
+    """One run, as `run.json` holds it.
+
+    Attributes:
+        run_id: sorts by time.
+        workload: the pipeline's name.
+        state: `complete`; `failed`: a node failed; `stopped`: a gate said no; `interrupted`: Ctrl-C;
+            `killed`: the engine died without saying goodbye.
+        exit_code: of the command; None while it runs.
+        started_at: UTC, ISO 8601.
+        wall_s: seconds from start to end, all told.
+        nodes: in topological order.
+        metrics: of the candidate, overall, by name.
+        blessed: the model gate's answer; None where no gate ran.
+        blessing_reasons: that answer in words.
+        pushed: `{version, path}` of the pushed version, by this run or by the one that its Pusher is cached
+            from, and `live` where another version was served when the run ended; None where nothing was
+            pushed.
+        training: `{verdict, speed, time, tuned, exports}` of the trained model; empty without our Trainer.
+        overrides: why this run may pass a gate whatever that finds, by a key of `OVERRIDES`.
+        reference: what the data that passed its gate before this run's own depended on; see
+            `plan.reference_key`.
+        baseline: what the latest blessed model before this run's own depended on; see `plan.baseline_key`.
+        target: what was asked for, so that `resume` can run it again.
+        resumed: how often the run was resumed.
+        rollback: `{version, instead_of, by, reason}` where it is none of the pipeline but a rollback, which
+            has no nodes; else empty. What it published stands in `pushed`.
+        in_steps: whether another program, such as Airflow, runs its nodes; see
+            `slipway.pipeline.engine.steps`.
+        airflow: Airflow's command that begins such a run, to which overrides are added as JSON; empty where
+            Airflow does not run its nodes.
+        output: the folder that its record lies in, in `runs/RUN_ID/`; it is not part of the record, which
+            may have been moved, or copied.
+    """
+
+    run_id: str
+    workload: str
+    state: RunState = "running"
+    exit_code: int | None = None
+    started_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+    wall_s: float = 0.0
+    nodes: list[NodeRecord] = field(default_factory=list)
+    metrics: dict[str, float] = field(default_factory=dict)
+    blessed: bool | None = None
+    blessing_reasons: list[str] = field(default_factory=list)
+    pushed: Pushed | None = None
+    training: dict[str, Any] = field(default_factory=dict)
+    overrides: dict[str, str] = field(default_factory=dict)
+    reference: str = ""
+    baseline: str = ""
+    target: Asked = NOTHING
+    resumed: int = 0
+    rollback: Rollback = field(default_factory=lambda: Rollback())
+    in_steps: bool = False
+    airflow: str = ""
+    output: Path = DEFAULT_OUTPUT
+
+    @property
+    def folder(self) -> Path:
+        """The run's own folder: `run.json`, `events.jsonl`, `logs/`, `verdicts/`."""
+        return self.output / "runs" / self.run_id
+
+    def node(self, node_id: str) -> NodeRecord:
+        """The record of one node; a KeyError if the run has none of that name."""
+        for node in self.nodes:
+            if node.id == node_id:
+                return node
+        raise KeyError(node_id)
+
+    def outputs_of(self, type_name: str) -> Iterator[tuple[NodeRecord, Artifact]]:
+        """The artifacts of a type that its nodes made, or took from the cache; each with its node.
+
+        What a resolver puts out is an earlier run's doing.
+        """
+        for node in self.nodes:
+            if node.is_done and not node.is_resolver:
+                yield from ((node, artifact) for artifact in node.outputs_of(type_name))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for `run.json`."""
+        document: dict[str, Any] = plain(self) | {"target": self.target.to_json()}
+        del document["output"]
+        return document
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Reads `run.json`; keys of a later version are left out.
+
+        Raises:
+            DocumentError: it is no such record.
+        """
+        return typed(cls, data)
+
+
+def file_name(node_id: str) -> str:
+    """A node's id as part of a file's name: TFX lets an id hold slashes."""
+    return node_id.replace("%", "%25").replace("/", "%2F")
+
+
+def verdict_path(folder: Path, node_id: str) -> Path:
+    """Where the verdict of a gate that stopped a run is kept, in the run's folder."""
+    return folder / "verdicts" / f"{file_name(node_id)}.json"
+
+
+def write_json(path: Path, document: Any) -> None:
+    """Writes JSON so that a reader, or a crash, sees the old file or the new one and nothing between.
+
+    Raises:
+        OSError: the disk is full or the folder cannot be written; the old file stays.
+    """
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with partial.open("w", encoding="utf-8") as stream:
+            json.dump(document, stream, indent=1)
+            stream.flush()
+            os.fsync(stream.fileno())
+        partial.replace(path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise

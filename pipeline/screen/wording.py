@@ -1,0 +1,355 @@
+"""What a run says, as text: the lines of nodes, the summary, the failure block. Pure."""
+
+import json
+import os
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from slipway.components.counting import counted
+from slipway.pipeline.runs.record import OVERRIDES, WHY, NodeRecord, RunRecord
+from slipway.pipeline.runs.target import IrRun, ModuleRun, OfWorkload
+from slipway.pipeline.screen.verdict_table import SHOWN_CHECKS, check_table
+from slipway.pipeline.terminal.durations import seconds
+from slipway.pipeline.terminal.invocation import command
+
+# Why a resumed run does not run a node again.
+DONE_BEFORE = "done before the run was resumed"
+# A status is a word and a shape; colour, where there is a terminal, only repeats it.
+MARKS = {
+    "waiting": "·",
+    "running": "▸",
+    "complete": "✓",
+    "cached": "=",
+    "failed": "✗",
+    "skipped": "-",
+}
+# More of the slices, or of what a gate found, do not fit a screen together with the nodes.
+_SHOWN_SLICES = 12
+_SHOWN_STOP_LINES = 12
+_SHOWN_FINDINGS = 3
+
+
+def metrics_line(metrics: dict[str, float]) -> str:
+    """The metrics, overall, on one line; counts without decimals."""
+    return ", ".join(f"{name} {value:.4f}".removesuffix(".0000") for name, value in metrics.items())
+
+
+def rollback_line(record: RunRecord) -> str:
+    """What a rollback did, who wanted it and why; empty for a run of the pipeline."""
+    done = record.rollback
+    if not done:
+        return ""
+    line = f"rolled back from {done['instead_of']} to {done['version']} by {done['by']}"
+    return f"{line}: {done['reason']}" if done["reason"] else line
+
+
+def node_line(node: NodeRecord, *, width: int) -> str:
+    """One node on one line: mark, name, state, time, why."""
+    took = seconds(node.wall_s) if node.state in ("complete", "failed") else ""
+    why = node.error["message"] if node.state == "failed" and node.error else node.why
+    return f"{MARKS[node.state]} {node.id:<{width}}  {node.state:<8}  {took:>10}  {why}".rstrip()
+
+
+def summary(
+    record: RunRecord,
+    *,
+    stops: Mapping[str, Mapping[str, Any]] | None = None,
+    verdict: Mapping[str, Any] | None = None,
+    passed: Sequence[Mapping[str, Any]] = (),
+    width: int | None = None,
+) -> Iterator[str]:
+    """The last lines of a run: outcome first, then the numbers, then what to do next.
+
+    Args:
+        record: the finished run.
+        stops: the verdict of each node that is a gate and stopped the run; see `outcome.read_stops`.
+        verdict: that of the model gate; see `outcome.read_verdict`.
+        passed: the verdicts of the data gates that let the data pass; see `outcome.read_verdicts`.
+        width: of the screen, in columns, which tables keep within; None: as wide as they come.
+    """
+    if record.state == "failed":
+        yield from _failure(record)
+        return
+    if record.state == "interrupted":
+        kept = _count(record, "complete", "cached")
+        yield f"Interrupted. {kept} finished {_nodes(kept)} kept; nothing is left running."
+        if not record.in_steps:
+            yield f"hint: {resume_command(record)}"
+        return
+    if record.state == "killed":
+        done = _count(record, "complete", "cached")
+        yield (
+            f"Killed: the engine ended without a word. {done} of {len(record.nodes)} nodes are done and kept."
+        )
+        if not record.in_steps and not _is_rehearsal(record):
+            yield f"hint: {resume_command(record)}"
+        return
+    if record.state == "stopped" and any(node.is_stop for node in record.nodes):
+        yield from _stop(record, stops or {})
+        return
+    if record.state == "stopped":
+        if record.pushed:  # another model than the one that was refused
+            yield _pushed_line(record, record.pushed)
+        yield from _not_blessed(record, verdict or {}, width)
+    elif record.pushed:
+        yield _pushed_line(record, record.pushed)
+    else:
+        yield f"Done: {record.workload}, nothing to push."
+    if record.blessed:
+        yield f"Blessed: {'; '.join(record.blessing_reasons) or 'yes'}."
+    if record.blessed is not None:
+        yield from (f"Warning: {warning}." for warning in (verdict or {}).get("warnings", ()))
+    # What was found in the data belongs to the run that looked.
+    if any(node.state == "complete" and node.outputs_of("schemas.DataVerdict") for node in record.nodes):
+        yield from _data_lines(passed)
+    if record.metrics:
+        yield f"Metrics on the eval split: {metrics_line(record.metrics)}"
+    # How fast it was belongs to the run that trained; `show` tells it of any.
+    trained = any("model_run" in node.outputs for node in record.nodes if node.state == "complete")
+    if trained and record.training.get("verdict"):
+        yield f"Training: {record.training['verdict']}"
+    yield _work_line(record)
+    yield f"hint: {_next_step(record)}"
+
+
+def _data_lines(passed: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """What a data gate found and let pass."""
+    found = [finding for verdict in passed for finding in verdict.get("findings", ())]
+    for finding in found[:_SHOWN_FINDINGS]:
+        about = f"{finding['feature']}: " if finding.get("feature") else ""
+        yield f"Data: {about}{finding['what']}"
+    if len(found) > _SHOWN_FINDINGS:
+        yield f"Data: and {counted(len(found) - _SHOWN_FINDINGS, 'more finding')}, in the report"
+
+
+def _pushed_line(record: RunRecord, pushed: Mapping[str, Any]) -> str:
+    line = f"Pushed: {record.workload} version {pushed['version']} -> {pushed['path']}"
+    if "live" not in pushed:
+        return line
+    # A result that is taken over publishes nothing: after a rollback another version stays the live one.
+    pushers = [node for node, _ in record.outputs_of("PushedModel") if node.state == "cached"]
+    before = f"{pushers[0].why}; " if pushers else ""
+    return f"{line} ({before}version {pushed['live']} is live)"
+
+
+def training_lines(training: Mapping[str, Any]) -> Iterator[str]:
+    """What the Tuner found, and the smaller forms with what each costs; `training` is the run record's."""
+    if tuned := training.get("tuned"):
+        yield f"tuned     {', '.join(f'{name} {value}' for name, value in tuned.items())}"
+    for form in training.get("exports", ()):
+        change = ", ".join(f"{name} {value:+.2g}" for name, value in form["change"].items())
+        yield f"export    {form['kind']} {form['size_bytes'] / 1000:,.0f} kB, {change}"
+
+
+def _failure(record: RunRecord) -> Iterator[str]:
+    failed = [node for node in record.nodes if node.state == "failed"]
+    done = _count(record, "complete", "cached")
+    names = ", ".join(node.id for node in failed) or "the engine"
+    yield f"Failed: {names}, after {done} of {len(record.nodes)} nodes. What is finished is kept."
+    for node in failed:
+        yield from _failed_node(record, node)
+    if record.in_steps:
+        yield f"hint: {steps_go_on(record)}"
+    else:
+        yield from go_on_hints(record)
+
+
+def _failed_node(record: RunRecord, node: NodeRecord) -> Iterator[str]:
+    error = node.failure
+    where = f"{error['where']}: " if error.get("where") else ""
+    yield f"  {node.id}: {where}{error['message'] or 'no cause was told'}"
+    if error.get("hint"):
+        yield f"    hint: {error['hint']}"
+    elif node.type == "Evaluator" and _has_baseline(record) and not _is_rehearsal(record):
+        clear = command("baseline", *_workload_words(record), "--clear", output=record.output)
+        yield "    It also asks the last blessed model; one trained on other columns cannot answer:"
+        yield f"    hint: {clear}"
+    yield f"    log: {record.folder / node.log}"
+
+
+def step_lines(record: RunRecord, node_id: str, *, stops: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """Why one node failed, or what it found as a gate, for who takes the steps of a run; else nothing.
+
+    Args:
+        record: the run's.
+        node_id: the node.
+        stops: as in `summary`.
+    """
+    node = record.node(node_id)
+    if node.is_stop:
+        yield f"Stopped: {node_id}"
+        yield f"  {node_id}: {node.failure['message']}"
+        yield from stop_lines(stops.get(node_id, {}))
+        yield from stop_hints(record, stops)
+    elif node.state == "failed":
+        yield f"Failed: {node_id}"
+        yield from _failed_node(record, node)
+        yield f"hint: {steps_go_on(record, node_id)}"
+
+
+def _stop(record: RunRecord, stops: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    gates = [node for node in record.nodes if node.is_stop]
+    done = _count(record, "complete", "cached")
+    names = ", ".join(node.id for node in gates)
+    yield f"Stopped: {names}, after {done} of {len(record.nodes)} nodes. What is finished is kept."
+    for node in gates:
+        yield f"  {node.id}: {node.failure['message']}"
+        lines = list(stop_lines(stops.get(node.id, {})))
+        yield from lines[:_SHOWN_STOP_LINES]
+        if len(lines) > _SHOWN_STOP_LINES:
+            yield f"    the rest: {_command(record, 'show')}"
+    yield from stop_hints(record, stops)
+
+
+def _not_blessed(record: RunRecord, verdict: Mapping[str, Any], width: int | None) -> Iterator[str]:
+    reasons = record.blessing_reasons or ["the model was not blessed"]
+    more = f"; and {len(reasons) - 1} more" if len(reasons) > 1 else ""
+    yield f"{'Not blessed' if record.pushed else 'Not pushed'}: {reasons[0]}{more}."
+    room = None if width is None else width - 2
+    lines = check_table(verdict.get("checks", ()), limit=SHOWN_CHECKS, width=room)
+    yield from (f"  {line}" for line in lines)
+    if isinstance(record.target.target, OfWorkload):
+        yield f"hint: {again_command(record, bless=WHY)}   # blesses it, on the record"
+
+
+def stop_lines(verdict: Mapping[str, Any]) -> Iterator[str]:
+    """What a gate that stopped the run has to say, in its own words, indented below its name."""
+    return (f"    {line}" for line in verdict.get("lines", ()))
+
+
+def stop_hints(record: RunRecord, stops: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """The commands that go on from a gate that stopped the run."""
+    for verdict in stops.values():
+        has_edits = any(finding.get("edits") for finding in verdict.get("findings", ()))
+        if has_edits and not _is_rehearsal(record):  # whose schema is the copy that the image would hold
+            yield f"hint: {_command(record, 'accept-schema')}   # shows the schema's edits, then asks"
+        if name := verdict.get("override"):
+            yield f"hint: {again_command(record, **{name: WHY})}   # lets it pass once, on the record"
+
+
+def again_command(record: RunRecord, **overrides: str) -> str:
+    """The command that begins the same run again, where this one was begun: here, in Airflow, as a rehearsal.
+
+    Args:
+        record: the run's.
+        **overrides: why it may pass a gate whatever that finds, by a key of `OVERRIDES`.
+    """
+    if record.airflow:
+        return f"{record.airflow} {shlex.quote(json.dumps(overrides, ensure_ascii=False))}"
+    options = [word for name, why in overrides.items() for word in (OVERRIDES[name], why)]
+    if _is_rehearsal(record):
+        return " ".join([record.target.again, *map(shlex.quote, options)])
+    return _begin_command(record, *(("step", "begin") if record.in_steps else ("run",)), options=options)
+
+
+def run_command(record: RunRecord) -> str:
+    """The command that runs the same workload in the same way on this machine."""
+    return _begin_command(record, "run")
+
+
+def _begin_command(record: RunRecord, *verb: str, options: Sequence[str] = ()) -> str:
+    asked, origin = record.target, record.target.origin
+    words = _workload_words(record)
+    if isinstance(asked.target, ModuleRun) and not asked.again:
+        words += ["--pipeline", asked.target.pipeline]
+    given = [f"{key}={value}" for key, value in asked.parameters.items()]
+    words += [word for item in (origin.sets if origin else given) for word in ("--set", item)]
+    words += ["--profile", origin.profile] if origin and origin.profile else []
+    return command(*verb, *words, *options, output=record.output)
+
+
+def steps_go_on(record: RunRecord, *node_ids: str) -> str:
+    """How a run in steps goes on when what failed is mended: the nodes of that name, or all that failed."""
+    if record.airflow:
+        return "when it is mended, clear the failed task in Airflow, with those behind it: the run goes on"
+    failed = node_ids or [node.id for node in record.nodes if node.state == "failed"] or ["NODE"]
+    return " && ".join(command("step", "node", record.run_id, each, output=record.output) for each in failed)
+
+
+def _is_rehearsal(record: RunRecord) -> bool:
+    return bool(record.target.again)
+
+
+def _work_line(record: RunRecord) -> str:
+    complete = [node for node in record.nodes if node.state == "complete"]
+    ran = [node for node in complete if node.why != DONE_BEFORE]
+    parts = [f"{len(ran)} ran"] if ran else []
+    if len(complete) > len(ran):
+        parts.append(f"{len(complete) - len(ran)} done before")
+    if cached := _count(record, "cached"):
+        parts.append(f"{cached} cached")
+    if skipped := _count(record, "skipped"):
+        parts.append(f"{skipped} skipped")
+    slowest = max(ran, key=lambda node: node.wall_s, default=None)
+    tail = f"; longest {slowest.id} {seconds(slowest.wall_s)}" if slowest else ""
+    return f"{seconds(record.wall_s)}: {', '.join(parts)}{tail}"
+
+
+def _next_step(record: RunRecord) -> str:
+    if record.state == "stopped":
+        return f"{_command(record, 'show')}   # every check, and the worst slices"
+    return _command(record, "show")
+
+
+def _workload_words(record: RunRecord) -> list[str]:
+    """The workload file as an argument; none for a pipeline of the user's own."""
+    path = Path(record.target.origin.path if record.target.origin else "")
+    if not path.name:
+        return []
+    return [os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)]
+
+
+def _has_baseline(record: RunRecord) -> bool:
+    return any(node.is_resolver and node.outputs_of("Model") for node in record.nodes)
+
+
+def _count(record: RunRecord, *states: str) -> int:
+    return sum(node.state in states for node in record.nodes)
+
+
+def _nodes(count: int) -> str:
+    return "node is" if count == 1 else "nodes are"
+
+
+def resume_command(record: RunRecord) -> str:
+    """The command that goes on with a run; of a rehearsal, the one that began it: it starts anew."""
+    return record.target.again or _command(record, "resume")
+
+
+def go_on_hints(record: RunRecord) -> Iterator[str]:
+    """The commands that go on with a run that did not complete.
+
+    `resume` reads the workload file anew but keeps what `--set` laid over it: where such a value may be what
+    failed, the command that began the run stands beside it, to be pasted with another one.
+    """
+    sets = record.target.origin.sets if record.target.origin else ()
+    start = next(filter(None, (node.failure.get("start") for node in record.nodes)), "")
+    if record.state == "failed" and start and _can_begin(record):
+        run = _as_before(record, start=start)
+        yield f"hint: {run}   # resume would meet the same: made anew from {start} on"
+    elif record.state != "failed" or not sets or _is_rehearsal(record):
+        yield f"hint: {resume_command(record)}"
+    else:
+        run = _as_before(record, start=record.target.start)
+        yield f"hint: {run}   # to change a --set in it; what is finished is kept"
+        yield f"hint: {resume_command(record)}   # keeps --set as it was"
+
+
+def _can_begin(record: RunRecord) -> bool:
+    """Whether `run` begins such a run: no rehearsal, and no pipeline that another program handed over."""
+    return not _is_rehearsal(record) and not isinstance(record.target.target, IrRun)
+
+
+def _as_before(record: RunRecord, *, start: str | None) -> str:
+    """The command that began the run, with `--from START`."""
+    options = [word for name, why in record.overrides.items() for word in (OVERRIDES[name], why)]
+    for option, node_id in (("--from", start), ("--to", record.target.end)):
+        options += [option, node_id] if node_id else []
+    options += [word for argument in record.target.beam_args for word in ("--beam", argument)]
+    return _begin_command(record, "run", options=options)
+
+
+def _command(record: RunRecord, name: str) -> str:
+    return command(name, record.run_id, output=record.output)

@@ -1,0 +1,44 @@
+"""Questions on a terminal; where nobody is there, an error that says which option answers."""
+
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.terminal.printable import printable
+
+
+def choose(question: str, answers: Sequence[str], *, option: str) -> str:
+    """Asks until one of the answers is given.
+
+    Args:
+        question: ends with a question mark.
+        answers: that it may have.
+        option: the one that answers it on a command line.
+
+    Raises:
+        UsageError: nobody can be asked here.
+    """
+    if not sys.stdin.isatty():
+        raise UsageError(
+            f"{question} Nobody can be asked here.", hint=f"add {option} with one of {', '.join(answers)}"
+        )
+    while (answer := str(typer.prompt(printable(f"{question}\n{', '.join(answers)}")))) not in answers:
+        print(printable(f"{answer!r} is none of these."))
+    return answer
+
+
+def agrees(question: str, *, yes: bool) -> bool:
+    """Whether the user agrees.
+
+    Args:
+        question: ends with a question mark.
+        yes: he did already.
+
+    Raises:
+        UsageError: nobody can be asked here.
+    """
+    if not yes and not sys.stdin.isatty():
+        raise UsageError("Nobody can be asked here; nothing is written.", hint="add --yes")
+    return yes or bool(typer.confirm(question))

@@ -1,0 +1,48 @@
+"""Says at once what a command does, and then that it still does it, until it is done."""
+
+import contextlib
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+
+from slipway.pipeline.terminal.durations import seconds
+from slipway.pipeline.terminal.printable import printable
+
+# People wonder after five seconds, and CI systems end what is silent for longer than they like.
+TERMINAL_SILENCE_S, LOG_SILENCE_S = 4.0, 25.0
+
+
+@contextlib.contextmanager
+def sign_of_life(what: str) -> Iterator[None]:
+    """Tells `what` on stderr, and again with the time that has passed whenever that gets long.
+
+    It goes on telling where a library is kept from writing to stderr meanwhile.
+
+    Args:
+        what: is being done, as `taxi version 3: predicts rows.csv`.
+    """
+    sys.stderr.flush()
+    own = os.dup(2)
+    done = threading.Event()
+    silence_s = TERMINAL_SILENCE_S if os.isatty(own) else LOG_SILENCE_S
+    began = time.monotonic()
+
+    def tell(line: str) -> None:
+        with contextlib.suppress(OSError):  # who listened has gone; the work goes on
+            os.write(own, f"{printable(line)}\n".encode())
+
+    def go_on() -> None:
+        while not done.wait(silence_s):
+            tell(f"  still at it, {seconds(time.monotonic() - began)}")
+
+    tell(what)
+    thread = threading.Thread(target=go_on, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+        os.close(own)

@@ -1,0 +1,89 @@
+"""Standard input, output and error of a command, whatever becomes of those at their other ends."""
+
+import io
+import os
+import sys
+from typing import Any, TextIO, cast
+
+from slipway.pipeline.errors import PipelineError
+
+_DESCRIPTORS = (0, 1, 2)
+
+
+class ResultError(PipelineError):
+    """The command's result cannot be written where standard output goes."""
+
+
+def prepare_streams() -> None:
+    """Makes the three streams of this process fit for a command, once and for good.
+
+    One that was closed (`2>&-`) leads nowhere, so that no file of ours takes its number and gets what
+    libraries write there. Letters that an encoding lacks are written as escapes. Messages that nobody can
+    take are left out: they decide nothing. A result that cannot be written is an error, see `ResultError`;
+    unless its reader, such as `head`, has seen enough.
+    """
+    for descriptor in _DESCRIPTORS:
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+    sys.stdin = sys.stdin or io.StringIO()
+    sys.stdout = _wrapped(sys.stdout, _Results)
+    sys.stderr = _wrapped(sys.stderr, _Messages)
+
+
+def _wrapped(stream: TextIO | None, kind: "type[_Stream]") -> TextIO:
+    if isinstance(stream, kind):
+        return cast("TextIO", stream)
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors="backslashreplace")
+    return cast("TextIO", kind(stream or _Nowhere()))
+
+
+class _Nowhere(io.TextIOBase):
+    def write(self, text: str) -> int:
+        return len(text)
+
+
+class _Stream:
+    """A stream that leads nowhere from the first write on that failed."""
+
+    def __init__(self, stream: TextIO | _Nowhere) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Writes; see `_failed`."""
+        try:
+            return self._stream.write(text)
+        except OSError as error:
+            self._failed(error)
+            return len(text)
+
+    def flush(self) -> None:
+        """Writes what is kept back; see `_failed`."""
+        try:
+            self._stream.flush()
+        except OSError as error:
+            self._failed(error)
+
+    def _failed(self, error: OSError) -> None:  # noqa: ARG002
+        self._stream = _Nowhere()
+
+
+class _Messages(_Stream):
+    """Standard error."""
+
+
+class _Results(_Stream):
+    """Standard output."""
+
+    def _failed(self, error: OSError) -> None:
+        super()._failed(error)
+        if not isinstance(error, BrokenPipeError):
+            raise ResultError(
+                f"The result cannot be written to standard output: {error.strerror}.",
+                hint="what the command does besides is done; make room there for what it says",
+            ) from error

@@ -1,0 +1,1 @@
+"""From the workload file to what components and Beam are given."""

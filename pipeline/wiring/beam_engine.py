@@ -1,0 +1,228 @@
+"""From the workload's `beam` to the options that every Beam node gets, and whether that engine is here. Pure.
+
+A local engine's program is fetched by `make flink`, `make spark` or `make prism` into `.engines/`.
+"""
+
+import difflib
+import shutil
+import socket
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from slipway.pipeline.config import BeamConfig, CloudConfig
+from slipway.pipeline.errors import ConfigError
+from slipway.pipeline.root import PROJECT_ROOT
+from slipway.pipeline.wiring.beam_ports import IN_PROCESS, check_running_mode, read_options, without_ports
+
+ENGINES = PROJECT_ROOT / ".engines"
+"""Where `make` puts the engines' programs."""
+FLINK_VERSION = "1.19"
+"""Of the job server that `make flink` makes; see engines/flink/pom.xml."""
+NO_PACKAGE = "--sdk_container_image=none"
+"""Without an image TFX packs itself up (1.2 s of CPU a node) for workers, which have it already."""
+
+_RUNNERS = {
+    "direct": "FnApiRunner",  # Beam's own default first tries to download another runner
+    "prism": "PrismRunner",
+    "flink": "FlinkRunner",
+    "spark": "SparkRunner",
+    "dataflow": "DataflowRunner",
+}
+_PROGRAMS = {
+    "PrismRunner": ("prism_location", ENGINES / "prism", "make prism (needs Go)"),
+    "FlinkRunner": ("flink_job_server_jar", ENGINES / "flink" / "job-server.jar", "make flink (needs Maven)"),
+    "SparkRunner": ("spark_job_server_jar", ENGINES / "spark" / "job-server.jar", "make spark (needs Maven)"),
+}  # fmt: skip
+# StandardOptions.ALL_KNOWN_RUNNERS of Beam 2.77, without importing it.
+_KNOWN_TO_BEAM = (
+    "DirectRunner", "BundleBasedDirectRunner", "SwitchingDirectRunner", "FnApiRunner", "PrismRunner",
+    "FlinkRunner", "SparkRunner", "PortableRunner", "DataflowRunner", "InteractiveRunner",
+    "KafkaStreamsRunner", "TestDirectRunner", "TestDataflowRunner",
+)  # fmt: skip
+_IMAGE = "sdk_container_image"
+# Where a job of Dataflow runs, and where it keeps its files.
+_DATAFLOW_NEEDS = {
+    "project": "the id of the project that pays",
+    "region": "where the workers are, e.g. europe-west4",
+    "temp_location": "gs://BUCKET/PATH for what steps hand to each other",
+}
+_REACH_LIMIT_S = 5.0
+
+
+def beam_args(beam: BeamConfig, cloud: CloudConfig) -> list[str]:
+    """The options of every Beam component, as on a command line.
+
+    Args:
+        beam: the workload's.
+        cloud: where it runs when not here; its image is that of workers elsewhere, too.
+    """
+    options = {**_defaults(beam, cloud), **beam.options}
+    return [f"--runner={_RUNNERS[beam.runner]}", *(arg for item in options.items() for arg in _args(*item))]
+
+
+def completed_args(own: Sequence[str], more: Sequence[str]) -> list[str]:
+    """What to add to the Beam options of a pipeline of the user's own.
+
+    No runner is named for it, for its module may read the options itself, as TFX's penguin example does: the
+    direct runner is the one inside the process by `beam_options.run_in_process_by_default`.
+
+    Args:
+        own: the pipeline's.
+        more: asked for beside them.
+
+    Raises:
+        ConfigError: an engine would listen on the network; see `beam_ports.without_ports`.
+    """
+    wanted = [arg for arg in more if arg not in own]
+    args = [*own, *wanted]
+    is_here = IN_PROCESS in without_ports(args)
+    return [*wanted, NO_PACKAGE] if args and is_here and NO_PACKAGE not in args else wanted
+
+
+def check_engine(args: Sequence[str]) -> None:
+    """Refuses a local run whose Beam steps could not be carried out.
+
+    Args:
+        args: of every Beam component; of an option that is named twice the later counts, as in Beam.
+
+    Raises:
+        ConfigError: Java, a program or a server is missing, the engine cannot reach this machine's files, or
+            opens ports, as `beam_ports.without_ports`.
+    """
+    options = read_options(args)
+    runner = options.get("runner", "")
+    _check_runner(runner)
+    if runner == "DataflowRunner":
+        raise ConfigError(
+            "beam.runner: dataflow cannot be used in a run on this machine: its workers do not see this "
+            "machine's disk, where such a run keeps the artifacts",
+            hint="set it in a profile for cloud runs, and direct here: --set beam.runner=direct",
+        )
+    without_ports(args)
+    if "job_endpoint" in options:
+        _reach("job_endpoint", options["job_endpoint"])
+        return
+    if runner == "FlinkRunner" and options.get("flink_master", "[")[:1] != "[":
+        _reach("flink_master", options["flink_master"])
+    if runner in ("FlinkRunner", "SparkRunner"):
+        java = options.get("job_server_java_launcher", "java")
+        if shutil.which(java) is None:
+            raise ConfigError(
+                f"beam.runner: {_name(runner)} needs Java, and there is no {java} here",
+                hint="apt install default-jre-headless (Java 11 or 17), or set beam.runner=direct",
+            )
+    if runner in _PROGRAMS:
+        option, usual, remedy = _PROGRAMS[runner]
+        path = options.get(option, str(usual))
+        if "://" not in path and not Path(path).is_file():
+            raise ConfigError(
+                f"beam.runner: {_name(runner)} needs {path}, which does not exist",
+                hint=f"{remedy}; or name your own: --set beam.options.{option}=FILE",
+            )
+
+
+def _check_runner(runner: str) -> None:
+    """Refuses a name that Beam would not know either; it takes them in any case, and without `Runner`."""
+    known = {name.lower() for name in _KNOWN_TO_BEAM}
+    if not runner or "." in runner or {runner.lower(), f"{runner.lower()}runner"} & known:
+        return
+    close = difflib.get_close_matches(runner, _KNOWN_TO_BEAM, n=1)
+    raise ConfigError(
+        f"--runner={runner}: Beam has no such runner" + (f"; nearest: {close[0]}" if close else ""),
+        hint=f"one of {', '.join(_KNOWN_TO_BEAM)}, or a class as package.module.Class",
+    )
+
+
+def check_cloud_engine(beam: BeamConfig, cloud: CloudConfig) -> None:
+    """Refuses a job for the cloud whose Beam steps could not be carried out there.
+
+    Args:
+        beam: the workload's.
+        cloud: where it runs.
+
+    Raises:
+        ConfigError: an option is missing, names what is on this machine only, or opens ports.
+    """
+    options = {**_defaults(beam, cloud), **beam.options}
+    check_running_mode(str(options.get("direct_running_mode", "in_memory")))
+    if beam.runner == "dataflow":
+        for option, what in _DATAFLOW_NEEDS.items():
+            if not options.get(option):
+                raise _missing(option, f"Dataflow needs it: {what}")
+        for option in ("temp_location", "staging_location"):
+            if option in options and not str(options[option]).startswith("gs://"):
+                raise ConfigError(f"beam.options.{option}: {options[option]} must be gs://BUCKET/PATH")
+        if options[_IMAGE] == "none":
+            raise _missing(_IMAGE, "Dataflow's workers need our code: `make image TARGET=beam-worker`")
+    elif beam.runner == "prism" and "prism_location" not in beam.options:
+        raise _missing("prism_location", "the image holds no Prism: a path in an image that you made with it")
+    elif beam.runner in ("flink", "spark"):
+        if "job_endpoint" not in options:
+            raise _missing(
+                "job_endpoint",
+                f"HOST:PORT of a Beam job server of your {beam.runner} cluster, which tasks reach",
+            )
+        if str(options.get("environment_type", "LOOPBACK")).upper() == "LOOPBACK":
+            raise _missing(
+                "environment_type",
+                "EXTERNAL (worker pools beside the cluster's workers) or DOCKER; LOOPBACK is for one machine",
+            )
+
+
+def engine_programs() -> Mapping[str, Path]:
+    """Where the engines' programs are looked for, by the runner's name in a workload file."""
+    return {_name(runner): path for runner, (_, path, _) in _PROGRAMS.items()}
+
+
+def engine_remedy(name: str) -> str:
+    """How to have an engine's program."""
+    return _PROGRAMS[_RUNNERS[name]][2]
+
+
+def _defaults(beam: BeamConfig, cloud: CloudConfig) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    runner = _RUNNERS[beam.runner]
+    if "job_endpoint" not in beam.options and runner in _PROGRAMS:
+        option, path, _ = _PROGRAMS[runner]
+        found[option] = str(path)
+        if beam.runner == "flink":
+            found["flink_version"] = FLINK_VERSION
+    in_image = beam.runner == "dataflow" or str(beam.options.get("environment_type")).upper() == "DOCKER"
+    found[_IMAGE] = cloud.image if in_image and cloud.image else "none"
+    if beam.runner == "dataflow":
+        found |= {key: value for key in ("project", "region") if (value := getattr(cloud.vertex, key, None))}
+    return found
+
+
+def _args(name: str, value: object) -> list[str]:
+    if isinstance(value, bool):
+        return [f"--{name}"] if value else []
+    if isinstance(value, (list, tuple)):
+        return [f"--{name}={item}" for item in value]
+    return [f"--{name}={value}"]
+
+
+def _reach(option: str, address: str) -> None:
+    host, _, port = address.rpartition("://")[2].rstrip("/").rpartition(":")
+    try:
+        with socket.create_connection((host, int(port)), timeout=_REACH_LIMIT_S):
+            return
+    except ValueError:
+        raise ConfigError(f"beam.options.{option}: {address} must be HOST:PORT") from None
+    except OSError as error:
+        raise ConfigError(
+            f"beam.options.{option}: nothing answers at {address} ({error.strerror or error})",
+            hint="start it, or set beam.runner=direct",
+        ) from error
+
+
+def _missing(option: str, why: str) -> ConfigError:
+    return ConfigError(
+        f"beam.options.{option} is not set; {why}",
+        hint=f"--set beam.options.{option}=..., or set it in a profile of the workload file",
+    )
+
+
+def _name(runner: str) -> str:
+    return next(name for name, each in _RUNNERS.items() if each == runner)

@@ -1,0 +1,37 @@
+"""Beam's options: whether it knows those that a workload names, and its default runner. Imports Beam."""
+
+import difflib
+
+from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+from apache_beam.runners import runner
+
+from slipway.pipeline.config import BeamConfig
+from slipway.pipeline.errors import ConfigError
+
+_IN_PROCESS = "FnApiRunner"
+# A job server has options of its own, which are not known before it is asked.
+_WITH_JOB_SERVER = ("flink", "spark")
+
+
+def check_options(beam: BeamConfig) -> None:
+    """Refuses an option that nothing would read: Beam ignores those that it does not know.
+
+    Raises:
+        ConfigError: with the nearest name.
+    """
+    known = PipelineOptions([]).get_all_options().keys()
+    for name in beam.options:
+        if name not in known and beam.runner not in _WITH_JOB_SERVER:
+            nearest = difflib.get_close_matches(name, known, n=1, cutoff=0.0)[0]
+            raise ConfigError(f"beam.options.{name}: Beam has no such option; nearest: {nearest}")
+
+
+def run_in_process_by_default() -> None:
+    """Makes Beam's direct runner, its default, the one inside the process, here and in forks.
+
+    Beam's own tries to download Prism, which listens on all interfaces. An option would do the same, and TFX
+    has all options read as the flags that a user's module declares, which may know no such runner.
+    """
+    StandardOptions.DEFAULT_RUNNER = _IN_PROCESS
+    for name in ("directrunner", "switchingdirectrunner"):
+        runner._RUNNER_MAP[name] = runner._RUNNER_MAP[_IN_PROCESS.lower()]

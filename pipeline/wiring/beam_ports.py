@@ -1,0 +1,85 @@
+"""Which of Beam's engines listen on the network, and the rule that none does so unasked. Pure.
+
+Beam asks nobody who they are: who reaches a port of its engines has code run, or files read, as the user who
+started it. So an engine that listens beyond loopback is used where the machine is said to be for that,
+and the modes of the direct runner that listen, which no run here needs, are refused.
+"""
+
+import os
+from collections.abc import Sequence
+
+from slipway.pipeline.errors import ConfigError
+
+OPEN_PORTS_VARIABLE = "SLIPWAY_OPEN_PORTS"
+"""Set to 1 by the owner of a machine on which Beam's engines may listen on all network interfaces."""
+IN_PROCESS = "--runner=FnApiRunner"
+"""Beam's runner inside each node's process. It listens to nobody."""
+
+# Beam's default first tries to download Prism, and to start it.
+_DIRECT = frozenset({"", "direct", "switchingdirect"})
+# What else of Beam's runners opens no port on this machine.
+_WITHOUT_PORTS = frozenset({"fnapi", "bundlebaseddirect", "dataflow", "testdataflow"})
+_MODE_OPTION = "direct_running_mode"
+_MODE_WITHOUT_PORTS = "in_memory"
+
+
+def without_ports(args: Sequence[str]) -> list[str]:
+    """The options of a Beam component with which this machine listens to nobody unasked.
+
+    Args:
+        args: as on a command line; of an option that is named twice the later counts, as in Beam.
+
+    Returns:
+        The options; the direct runner is named as the one inside the node's process.
+
+    Raises:
+        ConfigError: the engine, or the direct runner's mode, opens ports.
+    """
+    options = read_options(args)
+    check_running_mode(options.get(_MODE_OPTION, _MODE_WITHOUT_PORTS))
+    runner = options.get("runner", "")
+    name = runner.rpartition(".")[2].lower().removesuffix("runner")
+    if name in _DIRECT:
+        return [*args, IN_PROCESS]
+    # A class of somebody's own is its owner's affair; a job server that runs already listens elsewhere.
+    is_beams = "." not in runner or runner.startswith("apache_beam.")
+    if is_beams and name not in _WITHOUT_PORTS and "job_endpoint" not in options:
+        _check_open_ports(runner)
+    return list(args)
+
+
+def check_running_mode(mode: str) -> None:
+    """Refuses a mode of the direct runner whose workers are reached through ports.
+
+    Raises:
+        ConfigError: says which mode opens none.
+    """
+    if mode != _MODE_WITHOUT_PORTS:
+        raise ConfigError(
+            f"{_MODE_OPTION}: {mode} opens ports that give this user's files to whoever asks; "
+            f"it must be {_MODE_WITHOUT_PORTS}",
+            hint="leave it out; where a pipeline's own code sets it: "
+            f"--beam=--{_MODE_OPTION}={_MODE_WITHOUT_PORTS}",
+        )
+
+
+def read_options(args: Sequence[str]) -> dict[str, str]:
+    """The values of options by name, as `--NAME=VALUE` or `--NAME VALUE`; empty for a switch."""
+    found: dict[str, str] = {}
+    name = ""
+    for arg in args:
+        if arg.startswith("--"):
+            name, _, value = arg.removeprefix("--").partition("=")
+            found[name] = value
+        elif name and not found[name]:
+            found[name] = arg
+    return found
+
+
+def _check_open_ports(runner: str) -> None:
+    if os.environ.get(OPEN_PORTS_VARIABLE) != "1":
+        raise ConfigError(
+            f"{runner} listens on all network interfaces of this machine and runs what anybody sends there",
+            hint="set beam.runner=direct, which opens no port; on a machine that nobody else can reach: "
+            f"export {OPEN_PORTS_VARIABLE}=1",
+        )

@@ -1,0 +1,79 @@
+"""From the workload's `data_gate` and `evaluate` to what the gates are given."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from slipway.components.model_gate.check import OVERALL
+from slipway.components.model_gate.metrics import METRICS
+from slipway.pipeline.config import WorkloadConfig
+from slipway.pipeline.config.evaluate import EvaluateConfig
+from slipway.pipeline.config.gates import reference_folder, span_of
+from slipway.pipeline.root import PROJECT_ROOT
+from slipway.pipeline.wiring.ingest_options import ingest_options
+
+_NOT_LIMITS = {"reference", "serving_statistics", "sample_rows"}
+# How the serving check measures; the other keys of `evaluate.serving` are limits of what it measured.
+_MEASURING = {"rows", "limit_s"}
+# What a constant answer scores on a metric, where its labels are classes.
+_OF_CLASSES = ("majority_share", "chance", "entropy", "positive_share")
+
+
+def data_gate_settings(config: WorkloadConfig) -> dict[str, Any]:
+    """The DataGate's settings, by the names that it has for them."""
+    gate = config.data_gate
+    limits = gate.model_dump(mode="json", exclude_none=True, exclude=_NOT_LIMITS)
+    return {
+        "label": config.data.label,
+        "limits": json.dumps({"max_bad_share": config.data.max_bad_share, **limits}, sort_keys=True),
+        "options": ingest_options(config.data).to_json(),
+        "reference_folder": reference_folder(gate.reference),
+        **({} if (span := span_of(gate.reference)) is None else {"reference_span": span}),
+        "serving_folder": gate.serving_statistics or "",
+        "preprocessing_fn": config.transform.preprocessing_fn,
+        "label_feature": config.transform.label,
+        "schema_file": _shown(config.schema_path),
+        "sample_rows": gate.sample_rows,
+    }
+
+
+def model_gate_settings(evaluate: EvaluateConfig) -> dict[str, Any]:
+    """The ModelGate's settings: all limits in one, of `overall` and of slices, by metric.
+
+    Of the serving check's settings it gets the limits alone, so that a new limit measures nothing again.
+    """
+    groups = {OVERALL: evaluate.thresholds, **evaluate.slice_thresholds}
+    serving = evaluate.serving
+    return {
+        "metrics": list(evaluate.metrics),
+        "thresholds": {
+            name: {metric: limits.model_dump(exclude_none=True) for metric, limits in group.items()}
+            for name, group in groups.items()
+        },
+        "min_slice_rows": evaluate.min_slice_rows,
+        "beat_trivial": evaluate.beat_trivial,
+        "serving_limits": serving.model_dump(exclude_none=True, exclude=_MEASURING) if serving else {},
+    }
+
+
+def reference_models_settings(evaluate: EvaluateConfig) -> dict[str, Any]:
+    """The ReferenceModels' settings: which to fit, what for, and the metrics to hold beside the network's."""
+    of_classes = any(METRICS[name].trivial in _OF_CLASSES for name in evaluate.metrics)
+    return {
+        "task": "classes" if of_classes else "numbers",
+        "metrics": {name: METRICS[name].class_name for name in evaluate.metrics},
+        "models": list(evaluate.baselines),
+    }
+
+
+def judges_age(config: WorkloadConfig) -> bool:
+    """Whether what the gate says today need not hold tomorrow."""
+    freshness = config.data_gate.freshness
+    return freshness is not None and freshness.max_age_days is not None
+
+
+def _shown(schema: str | None) -> str:
+    if schema is None:
+        return ""
+    path = Path(schema)
+    return str(path.relative_to(PROJECT_ROOT)) if path.is_relative_to(PROJECT_ROOT) else schema

@@ -1,0 +1,61 @@
+"""From the workload's `data` to what Ingest is given: how files are read, and which are which split's."""
+
+from slipway.components.ingest.limits import Limits
+from slipway.components.ingest.options import MEBIBYTE, Options
+from slipway.pipeline.config import DataConfig
+
+ALL = "all"
+
+
+def ingest_options(data: DataConfig) -> Options:
+    """How the source is read and written."""
+    by = data.split_by
+    split_by = {}
+    if by is not None:
+        split_by = by.model_dump(exclude_none=True, exclude={"key", "files"}, exclude_unset=True)
+        if by.starts is not None:
+            split_by["starts"] = dict(by.starts)  # with the None of the earliest
+    return Options(
+        format=data.format,
+        delimiter=data.delimiter,
+        quote=data.quote,
+        encoding=data.encoding,
+        column_names=data.column_names,
+        columns=data.columns,
+        types=data.types,
+        null_values=data.null_values,
+        numbers={
+            name: form.model_dump(exclude_none=True, exclude_defaults=True)
+            for name, form in data.numbers.items()
+        },
+        dates=dict(data.dates),
+        label=data.label,
+        split_by=split_by,
+        unlabelled_rows=data.unlabelled_rows,
+        max_bad_share=data.max_bad_share,
+        target_shard_bytes=data.shard_mb * MEBIBYTE,
+        min_shards=data.min_shards,
+        compression=data.compression,
+        gzip_level=data.gzip_level,
+        limits=Limits(**data.limits.model_dump()),
+    )
+
+
+def split_weights(data: DataConfig) -> dict[str, int]:
+    """The output splits and their hash buckets; none where each split has files of its own."""
+    by = data.split_by
+    if by is None or by.key is not None or by.row is not None:
+        return dict(data.split)
+    if by.files is not None:
+        return {}
+    return dict.fromkeys(by.starts or by.parts or {}, 1)
+
+
+def source_patterns(data: DataConfig) -> dict[str, str]:
+    """The sources by input split, as `resolve_sources` takes them; none for a query."""
+    by = data.split_by
+    if data.source is None:
+        return {}
+    if by is None or by.files is None:
+        return {ALL: data.source}
+    return {split: f"{data.source.rstrip('/')}/{pattern}" for split, pattern in by.files.items()}

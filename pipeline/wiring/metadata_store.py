@@ -1,0 +1,183 @@
+"""Where ML Metadata is kept: SQLite in the output folder, or a database server of the user's."""
+
+import os
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from slipway.pipeline.config import DEFAULT_PORTS, MetadataConfig
+from slipway.pipeline.errors import UsageError
+
+URL_VARIABLE = "SLIPWAY_METADATA_URL"
+"""Names the server for pipelines that name none: `postgresql://USER:PASSWORD@HOST:PORT/DATABASE`."""
+
+# How long a server may take to take a connection; one in the same network takes milliseconds.
+_CONNECT_LIMIT_S = 5.0
+
+
+@dataclass(frozen=True)
+class StoreServer:
+    """A database server.
+
+    Attributes:
+        type: `postgresql` or `mysql`.
+        host: name or address.
+        port: 1 to 65535.
+        database: must exist.
+        user: may create tables in it.
+        password: empty for none.
+    """
+
+    type: str
+    host: str
+    port: int
+    database: str
+    user: str
+    password: str = ""
+
+    def __str__(self) -> str:
+        """Without the password: this is what messages show."""
+        return f"{self.type}://{self.user}@{self.host}:{self.port}/{self.database}"
+
+    def __repr__(self) -> str:
+        return f"StoreServer({self})"
+
+
+def server_of(metadata: MetadataConfig | None, environment: Mapping[str, str]) -> StoreServer | None:
+    """The server that the workload names, else that of the environment; None for SQLite.
+
+    Args:
+        metadata: the workload's key `metadata`.
+        environment: holds the password under the name that the workload gives, and maybe `URL_VARIABLE`.
+
+    Raises:
+        UsageError: the variable with the password is not set, or the URL is none.
+    """
+    if metadata is None:
+        url = environment.get(URL_VARIABLE)
+        return _from_url(url) if url else None
+    password = ""
+    if metadata.password_env is not None:
+        if metadata.password_env not in environment:
+            raise UsageError(
+                f"metadata.password_env: the environment variable {metadata.password_env} is not set.",
+                hint=f"export {metadata.password_env}=...",
+            )
+        password = environment[metadata.password_env]
+    return StoreServer(
+        metadata.type, metadata.host, metadata.port, metadata.database, metadata.user, password
+    )
+
+
+def _from_url(url: str) -> StoreServer:
+    # The URL is never shown: it may hold a password.
+    rule = f"{URL_VARIABLE} must look like postgresql://USER:PASSWORD@HOST:PORT/DATABASE"
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise UsageError(f"{rule}; its host or port cannot be read.") from error
+    if parts.scheme not in DEFAULT_PORTS:
+        raise UsageError(f"{rule}; it begins with {parts.scheme!r} instead of {' or '.join(DEFAULT_PORTS)}.")
+    database = unquote(parts.path.removeprefix("/"))
+    for name, value in (("user", parts.username), ("host", parts.hostname), ("database", database)):
+        if not value:
+            raise UsageError(f"{rule}; it names no {name}.")
+    return StoreServer(
+        parts.scheme,
+        str(parts.hostname),
+        DEFAULT_PORTS[parts.scheme] if port is None else port,
+        database,
+        unquote(str(parts.username)),
+        unquote(parts.password or ""),
+    )
+
+
+def connection_config(metadata: MetadataConfig | None, output: Path) -> Any:
+    """The connection for TFX. Imports TFX or ML Metadata.
+
+    Args:
+        metadata: the workload's key `metadata`; None looks into the environment, and falls back to SQLite.
+        output: the folder for `metadata.db`.
+
+    Returns:
+        A `ml_metadata.proto.metadata_store_pb2.ConnectionConfig`; nothing has been connected to yet.
+
+    Raises:
+        UsageError: as `server_of`.
+    """
+    server = server_of(metadata, os.environ)
+    if server is None:
+        from tfx.orchestration.metadata import sqlite_metadata_connection_config
+
+        return sqlite_metadata_connection_config(str(output / "metadata.db"))
+    from ml_metadata.proto import metadata_store_pb2
+
+    # The database must exist: made from a name with a typo, it would be an empty one.
+    login = {"host": server.host, "user": server.user, "password": server.password, "skip_db_creation": True}
+    config = metadata_store_pb2.ConnectionConfig()
+    if server.type == "postgresql":
+        config.postgresql.CopyFrom(
+            metadata_store_pb2.PostgreSQLDatabaseConfig(
+                **login, port=str(server.port), dbname=server.database
+            )
+        )
+    else:
+        config.mysql.CopyFrom(
+            metadata_store_pb2.MySQLDatabaseConfig(**login, port=server.port, database=server.database)
+        )
+    return config
+
+
+def sqlite_file(config: Any) -> str:
+    """The file of a ConnectionConfig's SQLite store; empty where the store is on a server."""
+    is_here = hasattr(config, "sqlite") and config.WhichOneof("config") == "sqlite"
+    return str(config.sqlite.filename_uri) if is_here else ""
+
+
+def prepare_server(config: Any) -> None:
+    """Makes a server fit for this process and its children; its tables, before nodes want them all at once.
+
+    Args:
+        config: a ConnectionConfig. SQLite, which needs no server, and a gRPC service are left alone.
+
+    Raises:
+        UsageError: nobody answers, or the database cannot be used; names the server without the password.
+    """
+    kind = config.WhichOneof("config") if hasattr(config, "postgresql") else None
+    if kind not in DEFAULT_PORTS:
+        return
+    settings = getattr(config, kind)
+    database = settings.dbname if kind == "postgresql" else settings.database
+    port = int(settings.port or DEFAULT_PORTS[kind])
+    server = StoreServer(kind, settings.host or settings.hostaddr, port, database, settings.user)
+    if server.host and not server.host.startswith("/"):  # a path is that of a local socket
+        _knock(server)
+    import ml_metadata
+
+    from slipway.pipeline.wiring.metadata_text import keep_backslashes
+
+    if kind == "postgresql":
+        keep_backslashes()
+    try:
+        ml_metadata.MetadataStore(config, enable_upgrade_migration=False)
+    except Exception as error:
+        said = " ".join(str(error).split())
+        raise UsageError(
+            f"The metadata store {server} cannot be used: {said}.",
+            hint="the database must exist, and the user be allowed to create tables in it",
+        ) from error
+
+
+def _knock(server: StoreServer) -> None:
+    try:
+        socket.create_connection((server.host, server.port), timeout=_CONNECT_LIMIT_S).close()
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise UsageError(
+            f"The metadata store {server} does not answer: {why}.",
+            hint=f"start it, or correct host and port (key `metadata` of the workload, or {URL_VARIABLE})",
+        ) from error

@@ -1,0 +1,78 @@
+"""What of a workload the preflight is asked about: the slice, and the settings of the step."""
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+from slipway.components.preflight.chips import CHIPS, Price
+from slipway.components.preflight.compiler import PROJECT_ROOT, find_compiler, package_versions
+from slipway.components.preflight.request import Slice
+from slipway.pipeline.config import WorkloadConfig
+from slipway.pipeline.wiring.tpu_slices import TpuSlice, tpu_slice
+
+
+def wanted_slice(tpu: TpuSlice) -> Slice:
+    """A slice of Vertex AI's as the compiler and the rules need it."""
+    generation = tpu.name.partition("-")[0]
+    return Slice(
+        name=tpu.name,
+        generation=generation,
+        devices=tpu.devices,
+        hosts=tpu.hosts,
+        topology=tpu.machine.get("tpuTopology", "2x2"),  # v2-8 and v3-8: Vertex AI asks for none
+        memory_bytes=CHIPS[generation].usable_bytes,
+        machine=dict(tpu.machine),
+        has_tensorflow=tpu.has_tensorflow,
+    )
+
+
+def step_settings(config: WorkloadConfig) -> dict[str, Any]:
+    """The fields of a `Question` that the workload file decides, but for its slice."""
+    train = config.train
+    return {
+        "model": train.model,
+        "hyperparameters": train.hyperparameters,
+        "label": config.transform.label,
+        "batch_size": train.batch_size,
+        "precision": train.precision,
+        "accumulate_steps": train.accumulate_steps,
+        "model_parallel": train.model_parallel,
+        "layout": train.layout,
+    }
+
+
+def own_prices(config: WorkloadConfig) -> dict[str, Price]:
+    """What the workload's user pays for a chip-hour, by generation."""
+    known = config.preflight
+    return {name: Price(usd=usd, month=known.prices_of or "") for name, usd in known.prices.items()}
+
+
+def node_settings(config: WorkloadConfig) -> dict[str, str | float]:
+    """The settings of the node before the Trainer; structures travel as JSON.
+
+    Raises:
+        ConfigError: there is no slice of that name, or the backend does not train on it.
+    """
+    wanted = wanted_slice(tpu_slice(config.train.tpu, backend=config.train.backend))
+    step = step_settings(config)
+    training = {
+        "backend": config.train.backend,
+        "epochs": config.train.epochs,
+        "tpu_region": config.cloud.vertex.region or "",
+        "prices": {name: asdict(price) for name, price in own_prices(config).items()},
+    }
+    compiler = find_compiler()
+    return {
+        "workload": config.name,
+        "model": step.pop("model"),
+        "step": _json(step),
+        "tpu_slice": _json(asdict(wanted)),
+        "training": _json(training),
+        "images": _json(config.train.images),
+        "limit_s": config.preflight.limit_s,
+        "compiler": _json(package_versions(PROJECT_ROOT / compiler) if compiler else {}),
+    }
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)

@@ -1,0 +1,45 @@
+"""Where a workload's versions are, and what their papers say of it."""
+
+import json
+from pathlib import Path
+
+from slipway.components.pusher.endpoint import EndpointSettings
+from slipway.pipeline.config import WorkloadConfig
+
+
+def serving_base(config: WorkloadConfig, output: Path) -> str:
+    """The directory or gs:// address that receives the workload's versions.
+
+    Args:
+        config: the workload, its paths absolute.
+        output: the folder for everything that runs write.
+    """
+    return config.push.destination or str(output / "serving" / config.name)
+
+
+def endpoint_settings(config: WorkloadConfig) -> EndpointSettings | None:
+    """The endpoint that versions are deployed to, where `cloud.vertex` is; None where there is none."""
+    wanted, vertex = config.push.endpoint, config.cloud.vertex
+    if wanted is None:
+        return None
+    return EndpointSettings(
+        project=vertex.project or "",
+        region=vertex.region or "",
+        address=vertex.endpoint or "",
+        service_account=wanted.service_account or "",
+        **wanted.model_dump(exclude={"service_account"}),
+    )
+
+
+def about_model(config: WorkloadConfig) -> dict[str, str]:
+    """What the manifest and the model card of a version say of the workload that made it."""
+    classes = config.transform.classes
+    return {
+        "workload": config.name,
+        "description": config.description,
+        "source": config.data.source or config.data.query or "",
+        "label": config.data.label,
+        "model": config.train.model,
+        "preprocessing_fn": config.transform.preprocessing_fn,
+        **({"classes": json.dumps(classes)} if classes else {}),
+    }

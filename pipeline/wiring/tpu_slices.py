@@ -1,0 +1,107 @@
+"""The TPU slices that Vertex AI trains on: name, machine, topology, hosts, devices, frameworks. Pure.
+
+Sources: "Training with TPU accelerators" and "Create custom training jobs", documentation of Vertex AI, for
+v2, v3 and v5e, and for a slice being one replica; `MachineSpec.tpu_topology` says that topologies are those
+of GKE, from whose "Plan TPUs in GKE" come the machines of v6e and v7, which Vertex AI's own table did not
+list where we could read it. Frameworks: TensorFlow up to v5e, from v6e on JAX and PyTorch only, documentation
+of Cloud TPU.
+"""
+
+import difflib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from slipway.pipeline.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class TpuSlice:
+    """One slice.
+
+    Attributes:
+        name: as `train.tpu` names it.
+        machine: the JSON of its MachineSpec. A slice is one replica, however many hosts it has.
+        hosts: machines that run the training process.
+        devices: cores that the batch is divided among.
+        has_tensorflow: whether TensorFlow can compute on it; JAX always can.
+    """
+
+    name: str
+    machine: Mapping[str, Any]
+    hosts: int
+    devices: int
+    has_tensorflow: bool
+
+
+# Chips of a slice on several hosts to its topology; each host holds four chips.
+_TOPOLOGIES = {16: "4x4", 32: "4x8", 64: "8x8", 128: "8x16", 256: "16x16"}
+
+
+def _table() -> Iterator[TpuSlice]:
+    for generation in ("v2", "v3"):
+        machine = {
+            "machineType": "cloud-tpu",
+            "acceleratorType": f"TPU_{generation.upper()}",
+            "acceleratorCount": 8,
+        }
+        yield TpuSlice(f"{generation}-8", machine, hosts=1, devices=8, has_tensorflow=True)
+    for generation, machines, has_tensorflow in (
+        ("v5e", "ct5lp-hightpu", True),
+        ("v6e", "ct6e-standard", False),
+    ):
+        for chips, topology in {1: "1x1", 4: "2x2", 8: "2x4", **_TOPOLOGIES}.items():
+            each = min(chips, 4) if chips != 8 else 8
+            yield TpuSlice(
+                f"{generation}-{chips}",
+                {"machineType": f"{machines}-{each}t", "tpuTopology": topology},
+                hosts=chips // each,
+                devices=chips,
+                has_tensorflow=has_tensorflow,
+            )
+    # Two cores a chip, each a device of its own.
+    machine = {"machineType": "tpu7x-standard-4t", "tpuTopology": "2x2x1"}
+    yield TpuSlice("v7-8", machine, hosts=1, devices=8, has_tensorflow=False)
+
+
+TPU_SLICES: Mapping[str, TpuSlice] = {each.name: each for each in _table()}
+IMAGE_TARGETS: Mapping[str, str] = {"jax": "training-tpu", "tensorflow": "training-tpu-tensorflow"}
+"""The target of the Dockerfile that trains on TPUs, by Keras backend."""
+
+
+def tpu_slice(name: str, *, backend: str) -> TpuSlice:
+    """The slice of a name, for a training with a Keras backend.
+
+    Args:
+        name: as `train.tpu` has it.
+        backend: as `train.backend` has it.
+
+    Raises:
+        ConfigError: there is no such slice, or the backend does not train on it; the message names the
+            nearest slices, or the backend that does.
+    """
+    if name not in TPU_SLICES:
+        nearest = difflib.get_close_matches(name, TPU_SLICES, n=3, cutoff=0.0)
+        raise ConfigError(
+            f"train.tpu: Vertex AI has no slice {name!r}; nearest: {', '.join(nearest)}"
+            if name
+            else "train.device is tpu, and train.tpu names no slice to train on",
+            hint=f"slices: {', '.join(TPU_SLICES)}",
+        )
+    found = TPU_SLICES[name]
+    jax = "--set train.backend=jax"
+    if backend == "torch":
+        raise ConfigError("train.backend is torch, which trains on no TPU here", hint=jax)
+    if backend == "tensorflow" and not found.has_tensorflow:
+        raise ConfigError(
+            f"train.backend is tensorflow, which does not run on {name}: from v6e on, TPUs run JAX and "
+            "PyTorch only",
+            hint=f"{jax}, or a slice up to v5e",
+        )
+    if backend == "tensorflow" and found.hosts > 1:
+        raise ConfigError(
+            f"train.backend is tensorflow, and {name} has {found.hosts} hosts: Keras 3 trains on several "
+            "with JAX only",
+            hint=f"{jax}, or a slice of one host: v5e-8",
+        )
+    return found

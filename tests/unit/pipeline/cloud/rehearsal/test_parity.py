@@ -1,0 +1,213 @@
+"""Artifacts of two runs, compared by content."""
+
+import gzip
+import json
+import struct
+
+import pytest
+from tensorflow_metadata.proto.v0 import anomalies_pb2, statistics_pb2
+
+from slipway.pipeline.cloud.rehearsal.example_rows import Row, row_of
+from slipway.pipeline.cloud.rehearsal.parity import METRICS_TOLERANCE, compare_outputs
+
+
+@pytest.fixture
+def differences(tmp_path):
+    """What is told about an artifact that `write(folder, *values)` makes locally and in a rehearsal."""
+
+    def compare(kind, write, local, rehearsed):
+        places = {}
+        for run, values in (("local", local), ("rehearsed", rehearsed)):
+            folder = tmp_path / run
+            folder.mkdir(exist_ok=True)
+            write(folder, values)
+            places[run] = {"out": [{"uri": str(folder), "type": kind}]}
+        [comparison] = compare_outputs("Node", places["local"], places["rehearsed"])
+        assert (comparison.node, comparison.output) == ("Node", "out")
+        return list(comparison.differences)
+
+    return compare
+
+
+def write_examples(folder, shards):
+    (folder / "Split-train").mkdir(parents=True)
+    for index, records in enumerate(shards):
+        framed = b"".join(struct.pack("<QI", len(r), 0) + r + b"\0\0\0\0" for r in records)
+        (folder / "Split-train" / f"data-{index}.gz").write_bytes(gzip.compress(framed))
+
+
+def write_statistics(folder, mean):
+    (folder / "Split-train").mkdir()
+    statistics = statistics_pb2.DatasetFeatureStatisticsList()
+    feature = statistics.datasets.add().features.add()
+    feature.path.step.append("fare")
+    feature.num_stats.mean = mean
+    feature.num_stats.common_stats.num_non_missing = 7
+    (folder / "Split-train" / "FeatureStats.pb").write_bytes(statistics.SerializeToString())
+
+
+def write_schema(folder, name):
+    (folder / "schema.pbtxt").write_text(f'feature {{ name: "{name}" type: INT }}')
+
+
+def write_transform_graph(folder, words):
+    (folder / "transform_fn" / "assets").mkdir(parents=True)
+    (folder / "transform_fn" / "assets" / "company").write_text(words)
+    (folder / "transformed_metadata").mkdir()
+    write_schema(folder / "transformed_metadata", "fare")
+
+
+def write_blessing(folder, auc):
+    (folder / "BLESSED").touch()
+    (folder / "verdict.json").write_text(json.dumps({"metrics": {"auc": auc}}))
+
+
+def write_anomalies(folder, name):
+    (folder / "Split-eval").mkdir()
+    anomalies = anomalies_pb2.Anomalies()
+    if name:
+        anomalies.anomaly_info[name].description = "new"
+    (folder / "Split-eval" / "SchemaDiff.pb").write_bytes(anomalies.SerializeToString())
+
+
+def test_examples_in_other_shards_and_another_order_are_equal(differences):
+    assert differences("Examples", write_examples, [[b"a", b"b", b"b"]], [[b"b"], [b"b", b"a"]]) == []
+
+
+def message(*fields):
+    return b"".join(bytes([number << 3 | 2, len(content)]) + content for number, content in fields)
+
+
+def example(**features):
+    """A serialized Example of float, int and bytes features, in the order given."""
+    kinds = {
+        float: lambda v: (2, message((1, struct.pack("<f", v)))),
+        int: lambda v: (3, message((1, bytes([v])))),
+        bytes: lambda v: (1, message((1, v))),
+    }
+    entries = [
+        message((1, name.encode()), (2, message(kinds[type(value)](value))))
+        for name, value in features.items()
+    ]
+    return message((1, message(*((1, entry) for entry in entries))))
+
+
+def test_hand_written_examples_are_what_tensorflow_s_schema_reads():
+    row = row_of(example(fare=1.5, big_tip=1, company=b"Flash"))
+    assert row.floats == (1.5,)
+    assert row.exact.split(b"\0")[:2] == [b"big_tip", b"26"], "by name; 26 is int64_list"
+    assert row_of(b"no example") == Row(b"no example", ())
+
+
+def test_order_of_features_and_rounding_mean_nothing(differences):
+    ours = [example(fare=0.25, tips=1), example(fare=-3.905384, tips=0)]
+    theirs = [example(tips=0, fare=-3.905385), example(tips=1, fare=0.25)]
+    assert differences("Examples", write_examples, [ours], [theirs]) == []
+
+
+@pytest.mark.parametrize("changed", [{"fare": 0.2501}, {"tips": 2}, {"company": b"x"}, {"more": 1}])
+def test_any_other_value_is_a_difference(differences, changed):
+    row = {"fare": 0.25, "tips": 1, "company": b"y"}
+    told = differences("Examples", write_examples, [[example(**row)]], [[example(**row | changed)]])
+    assert told == ["train: 1 of 1 records differ"]
+
+
+def test_examples_that_differ_are_counted(differences):
+    assert differences("Examples", write_examples, [[b"a", b"b"]], [[b"a", b"c"]]) == [
+        "train: 1 of 2 records differ"
+    ]
+
+
+def test_examples_that_lack_are_counted(differences):
+    assert differences("Examples", write_examples, [[b"a", b"b"]], [[b"a"]]) == [
+        "train: 2 records locally, 1 rehearsed"
+    ]
+
+
+def test_split_on_one_side_only_is_named(differences):
+    def write(folder, split):
+        write_examples(folder, [[b"a"]])
+        (folder / "Split-train").rename(folder / split)
+
+    told = differences("Examples", write, "Split-train", "Split-test")
+    assert told == ["test is rehearsed only", "train is local only"]
+
+
+def test_statistics_agree_within_rounding_and_a_difference_is_named_with_its_place(differences):
+    assert differences("ExampleStatistics", write_statistics, 0.1 + 0.2, 0.3) == []
+
+
+def test_order_of_the_features_in_statistics_does_not_count(differences):
+    def write(folder, names):
+        (folder / "Split-train").mkdir(exist_ok=True)
+        statistics = statistics_pb2.DatasetFeatureStatisticsList()
+        dataset = statistics.datasets.add()
+        for name in names:
+            feature = dataset.features.add(name=name)
+            feature.num_stats.mean = len(name)
+        (folder / "Split-train" / "FeatureStats.pb").write_bytes(statistics.SerializeToString())
+
+    assert differences("ExampleStatistics", write, ["a", "bb"], ["bb", "a"]) == []
+    assert len(differences("ExampleStatistics", write, ["a", "bb"], ["bb", "c"])) == 2
+
+
+def test_difference_in_statistics_is_named_with_its_place(differences):
+    [told] = differences("ExampleStatistics", write_statistics, 0.5, 0.6)
+    assert told == "train.datasets[0].features.fare.numStats.mean: 0.5 locally, 0.6 rehearsed"
+
+
+@pytest.mark.parametrize(
+    ("kind", "write", "local", "rehearsed", "told"),
+    [
+        ("Schema", write_schema, "fare", "tips", 'schema.feature[0].name: "fare" locally, "tips" rehearsed'),
+        ("TransformGraph", write_transform_graph, "a\nb", "a\nc", "vocabularies.company: "),
+        ("ExampleAnomalies", write_anomalies, "", "fare", "eval.anomalyInfo: null locally, "),
+        ("ModelBlessing", write_blessing, 0.9, 0.95, "metrics.auc: 0.9 locally, 0.95 rehearsed"),
+    ],
+)
+def test_each_type_s_content_is_looked_at(differences, kind, write, local, rehearsed, told):
+    [found] = differences(kind, write, local, rehearsed)
+    assert found.startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("kind", "write", "value"),
+    [
+        ("Schema", write_schema, "fare"),
+        ("TransformGraph", write_transform_graph, "a\nb"),
+        ("ExampleAnomalies", write_anomalies, "fare"),
+    ],
+)
+def test_equal_content_has_no_differences(differences, kind, write, value):
+    assert differences(kind, write, value, value) == []
+
+
+def test_metrics_agree_within_their_tolerance(differences):
+    assert differences("ModelBlessing", write_blessing, 0.9, 0.9 + METRICS_TOLERANCE * 0.9) == []
+
+
+def test_model_with_other_files_is_told(differences):
+    def write(folder, name):
+        (folder / name).touch()
+
+    assert differences("Model", write, "a", "b") == [
+        'files.a: "" locally, null rehearsed',
+        'files.b: null locally, "" rehearsed',
+    ]
+
+
+def test_type_without_a_rule_is_left_out():
+    place = {"out": [{"uri": "/nowhere", "type": "TransformCache"}]}
+    assert list(compare_outputs("Transform", place, place)) == []
+
+
+def test_artifact_that_is_not_kept_as_tfx_keeps_it_is_not_compared(tmp_path):
+    (tmp_path / "Split-eval").mkdir()
+    for kind in ("Schema", "ExampleStatistics", "ExampleAnomalies", "TransformGraph"):
+        place = {"made": [{"uri": str(tmp_path), "type": kind}]}
+        [comparison] = compare_outputs("Node", place, place)
+        assert comparison.unread.startswith("FileNotFoundError"), kind
+    (tmp_path / "schema.pbtxt").write_text("no schema {")
+    place = {"made": [{"uri": str(tmp_path), "type": "Schema"}]}
+    [comparison] = compare_outputs("Node", place, place)
+    assert "ParseError" in comparison.unread

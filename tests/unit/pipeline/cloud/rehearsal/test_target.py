@@ -1,0 +1,52 @@
+"""What a rehearsal compiles."""
+
+import pytest
+
+from slipway.pipeline.cloud.image import read_image
+from slipway.pipeline.cloud.rehearsal.target import rehearsal_target
+from slipway.pipeline.errors import ConfigError
+from slipway.pipeline.plan.request import pipeline_request, workload_request
+
+
+@pytest.fixture
+def target(project, tmp_path):
+    def make(*sets, root=None, pipeline=None):
+        options = {"sets": sets, "output": tmp_path, "beam_args": ()}
+        if pipeline:
+            request = pipeline_request(pipeline, **options)
+        else:
+            request = workload_request(project / "workloads/taxi/workload.yaml", profile=None, **options)
+        places = {"output": tmp_path / "rehearsal", "staged": tmp_path / "staged"}
+        return rehearsal_target(request, read_image(project), root=root, **places)
+
+    return make
+
+
+def test_artifacts_go_where_the_root_says_and_models_never_to_their_real_destination(target, tmp_path):
+    sets = ("push.destination=gs://bucket/serving", "cloud.root=gs://bucket/real")
+    assert target(*sets).root == f"{tmp_path}/rehearsal/artifacts/taxi"
+    assert target(*sets, root="gs://other/place/").root == "gs://other/place"
+    assert "gs://bucket/serving" not in target(*sets).config
+    assert f"{tmp_path}/rehearsal/serving/taxi" in target(*sets).config
+
+
+def test_training_for_tpus_takes_what_is_here_but_no_slice_that_is_not_there(target, project):
+    tpu = ("train.device=tpu", "train.backend=jax", "train.interpreter=.venv-jax/bin/python")
+    made = target(*tpu, "train.tpu=v5e-8")
+    assert made.training_job is None
+    assert '"device":"auto"' in made.config
+    assert f'"interpreter":"{project}/.venv-jax/bin/python"' in made.config
+    with pytest.raises(ConfigError, match="no slice 'v5e-9'"):
+        target(*tpu, "train.tpu=v5e-9")
+
+
+def test_other_pipeline_is_imported_from_the_copy_of_the_image_where_it_is_in_the_project(
+    target, project, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(project)
+    made = target("a=1", pipeline="module:function")
+    assert (made.pipeline, made.folder) == ("module:function", str(tmp_path / "staged"))
+    assert made.parameters == {"a": "1"}
+    assert made.root == f"{tmp_path}/rehearsal/artifacts/module.function"
+    monkeypatch.chdir(tmp_path)
+    assert target(pipeline="module:function").folder == str(tmp_path)

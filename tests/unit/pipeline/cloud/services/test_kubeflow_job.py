@@ -1,0 +1,111 @@
+"""A compiled job as Kubeflow Pipelines can carry it out."""
+
+import copy
+import json
+
+import pytest
+
+from slipway.pipeline.cloud.job import component_of, executor_of, tasks_of
+from slipway.pipeline.cloud.services.kubeflow_job import kubeflow_cron, kubeflow_job
+from slipway.pipeline.config import load_workload
+from slipway.pipeline.config.cloud_services import ScheduleConfig
+from slipway.pipeline.errors import ConfigError
+
+BY_DAY = "data.source=gs://b/{YYYY}/{MM}-{DD}.csv"
+
+
+@pytest.fixture
+def job(project):
+    return json.loads((project / "tests/data/cloud/taxi.json").read_text())
+
+
+@pytest.fixture
+def config(project):
+    def load(*sets):
+        sets = ("cloud.kubeflow.without_baseline=true", *sets)
+        return load_workload(project / "workloads/taxi/workload.yaml", sets=sets, root=project)
+
+    return load
+
+
+def with_pattern(job, pattern):
+    parameters = tasks_of(job["pipelineSpec"])["Ingest"]["inputs"]["parameters"]
+    text = json.dumps({"splits": [{"name": "all", "pattern": pattern}]})
+    parameters["input_config"] = {"runtimeValue": {"constant": text}}
+    parameters["range_config"] = {"runtimeValue": {"constant": "{}"}}
+    component_of(job["pipelineSpec"], "Ingest")["inputDefinitions"]["parameters"]["range_config"] = {}
+    return job
+
+
+def test_resolvers_are_gone_with_what_took_their_outputs(job, config):
+    before = copy.deepcopy(job)
+    spec = kubeflow_job(job, config())["pipelineSpec"]
+    assert job == before
+    finders = ("Baseline", "Reference")
+    gone = {f"{name}-{found}" for name in finders for found in ("model-blessing-resolver", "model-resolver")}
+    assert set(tasks_of(job["pipelineSpec"])) - set(tasks_of(spec)) == gone
+    text = json.dumps(spec)
+    assert not any(f'"{name}"' in text for name in gone)
+    assert "blessing" not in component_of(spec, "DataGate")["inputDefinitions"]["artifacts"]
+    assert "baseline_model" not in tasks_of(spec)["Evaluator"]["inputs"]["artifacts"]
+    assert "lifecycle" not in executor_of(spec, "Ingest")["container"]
+
+
+@pytest.mark.parametrize(
+    ("source", "span", "pattern", "expected"),
+    [
+        (BY_DAY, "2027-01-31", "{YYYY}/{MM}-{DD}.csv", "2027/01-31.csv"),
+        ("data.source=gs://b/{SPAN}.csv", "7", "{SPAN}.csv", "7.csv"),
+        ("data.source=gs://b/{SPAN:3}.csv", "7", "{SPAN:3}.csv", "007.csv"),
+    ],
+)
+def test_span_that_is_named_stands_in_the_pattern(job, config, source, span, pattern, expected):
+    made = kubeflow_job(with_pattern(job, pattern), config(source, f"data.span={span}"))
+    given = tasks_of(made["pipelineSpec"])["Ingest"]["inputs"]["parameters"]
+    assert json.loads(given["input_config"]["runtimeValue"]["constant"])["splits"][0]["pattern"] == expected
+    assert "range_config" not in given
+    assert made["runtimeConfig"]["parameterValues"] == {}
+
+
+@pytest.mark.parametrize(
+    ("when", "words"),
+    [
+        (None, "does not find the latest span"),
+        ("{}", "does not find the latest span"),
+        ("{lag_days: 1}", "span of its own day in UTC only"),
+        ("{lag_days: 0, time_zone: Europe/Berlin}", "span of its own day in UTC only"),
+    ],
+)
+def test_span_that_only_a_driver_would_find_is_refused(job, config, when, words):
+    asked = config(BY_DAY, f"cloud.schedule={when or {}}")
+    with pytest.raises(ConfigError, match=words):
+        kubeflow_job(
+            with_pattern(job, "{YYYY}/{MM}-{DD}.csv"), asked, when=asked.cloud.schedule if when else None
+        )
+
+
+def test_days_are_not_counted_for_a_source_with_numbers(job, config):
+    asked = config("data.source=gs://b/{SPAN}.csv", "cloud.schedule.lag_days=0")
+    with pytest.raises(ConfigError, match=r"cannot count them for \{SPAN\}") as caught:
+        kubeflow_job(with_pattern(job, "{SPAN}.csv"), asked, when=asked.cloud.schedule)
+    assert "{YYYY}" in caught.value.hint
+
+
+def test_version_is_refused(job, config):
+    with pytest.raises(ConfigError, match=r"finds no \{VERSION\}"):
+        kubeflow_job(
+            with_pattern(job, "{SPAN}-{VERSION}.csv"),
+            config("data.source=gs://b/{SPAN}-{VERSION}.csv", "data.span=1"),
+        )
+
+
+@pytest.mark.parametrize(
+    ("when", "cron"),
+    [
+        (ScheduleConfig(cron="0 3 * * *"), "0 0 3 * * *"),
+        (ScheduleConfig(cron="0 3 * * 7"), "0 0 3 * * 0"),
+        (ScheduleConfig(cron="0 3 * * mon", time_zone="Europe/Berlin"), "TZ=Europe/Berlin 0 0 3 * * mon"),
+    ],
+)
+def test_cron_has_seconds_and_a_time_zone(when, cron):
+    assert kubeflow_cron(when) == cron

@@ -1,0 +1,201 @@
+"""What the command line answers to wrong words: an error, a hint, an exit code; never a traceback."""
+
+import importlib.util
+import json
+import subprocess
+import sys
+
+import pytest
+
+from slipway.components.errors import ComponentError, GateStopError
+from slipway.pipeline.errors import PipelineError, UsageError
+
+O = ["--output", "{out}"]  # noqa: E741
+
+
+@pytest.fixture(scope="module")
+def runner(project):
+    spec = importlib.util.spec_from_file_location("the_local_runner", project / "local_runner.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def local_runner(runner, project, tmp_path, monkeypatch, capsys):
+    """Calls the command line in this process; gives exit code, stdout and stderr."""
+    monkeypatch.chdir(project)
+
+    def call(*words):
+        argv = ["local_runner.py", *(word.format(out=tmp_path / "out") for word in words)]
+        monkeypatch.setattr(sys, "argv", argv)
+        with pytest.raises(SystemExit) as ended:
+            runner.call(runner.app)
+        told = capsys.readouterr()
+        return ended.value.code, told.out, told.err
+
+    return call
+
+
+WRONG = {
+    "an unknown command": (["runn"], "Closest: 'run', 'runs'."),
+    "an unknown option": (["run", "--jobz", "3"], "No such option: --jobz"),
+    "no number": (["run", "--jobs", "x", *O], "--jobs"),
+    "too small a number": (
+        ["run", "--jobs", "0", *O],
+        "'--jobs': 0; Input should be greater than or equal to 1",
+    ),
+    "too few words": (["diff", "a"], "Missing argument"),
+    "too many words": (["doctor", "x"], "unexpected extra argument"),
+    "a missing option": (["predict", "taxi"], "Missing option '--input'"),
+    "an unknown workload": (["run", "nope", *O], "nope does not exist"),
+    "an unknown profile": (["plan", "taxi", "--profile", "nope", *O], "no profile 'nope'"),
+    "an unknown key": (["plan", "taxi", "--set", "data.path=x", *O], "nearest: source"),
+    "no key=value": (["plan", "taxi", "--set", "epochs", *O], "must be key=value"),
+    "a wrong value": (["plan", "taxi", "--set", "train.epochs=many", *O], "must be a whole number"),
+    "no such data": (["plan", "taxi", "--set", "data.source=no.csv", *O], "no.csv does not exist"),
+    "no reason": (["run", "taxi", "--bless", " ", *O], "--bless needs a reason"),
+    "what a pipeline has not": (["run", "--pipeline", "a:b", "--bless", "x", *O], "--pipeline has its own"),
+    "a profile of a pipeline": (["run", "--pipeline", "a:b", "--profile", "x", *O], "--pipeline has none"),
+    "nothing to resume": (["resume", *O], "holds no run yet"),
+    "no run to show": (["show", "nope", *O], "holds no run yet"),
+    "no run to compare": (["diff", "a", "b", *O], "holds no run yet"),
+    "no run to report": (["report", *O], "holds no run yet"),
+    "a run of all runs": (["report", "x", "--index", *O], "--index is about all runs"),
+    "both ways of a baseline": (["baseline", "--set", "a", "--clear", *O], "cannot both be meant"),
+    "nothing kept": (["gc", "--keep", "0", *O], "--keep 0"),
+    "no version to go back to": (["rollback", "taxi", *O], "holds no version"),
+    "an unknown version": (["rollback", "taxi", "--to", "abc", *O], "'--to': abc; "),
+    "an unknown place": (["verify", "nope", *O], "verify nope: there is no workload of that name"),
+    "no workload": (["run", "", *O], "the name is empty"),
+    "no version to check": (["verify", "taxi", *O], "holds no version"),
+    "no version to ask": (["predict", "taxi", "--input", "no.csv", *O], "holds no version"),
+    "no version to serve": (["serve", "taxi", *O], "holds no version"),
+    "no port": (["serve", "--port", "99999", *O], "'--port': 99999; "),
+    "an unknown slice": (["preflight", "taxi", "--tpu", "v9", *O], "no slice 'v9'"),
+    "no price": (["preflight", "taxi", "--price", "x", *O], "--price 'x'"),
+    "no data": (["new", "x", "--data", "no.csv"], "no.csv does not exist"),
+    "no name": (["new", "Big Name", "--data", "no.csv"], "is no name of a workload"),
+    "no run to take edits from": (["accept-schema", *O], "holds no run yet"),
+    "no run to take a step of": (["step", "node", "a", "b", *O], "holds no run yet"),
+}
+
+
+@pytest.mark.parametrize(("words", "message"), WRONG.values(), ids=WRONG)
+def test_wrong_words_are_an_error_a_hint_and_2(local_runner, words, message):
+    code, out, err = local_runner(*words)
+    assert code == 2
+    assert out == ""
+    first, *others = err.splitlines()
+    assert first.startswith("error: ")
+    assert message in first
+    assert others[-1].startswith("hint: ")
+    assert len(others[-1]) > len("hint: ")
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "hint"),
+    [
+        (UsageError("no", hint="do so"), 2, "do so"),
+        (UsageError("no"), 2, "local_runner.py runs --help"),
+        (PipelineError("no"), 1, "add --verbose to see where it comes from"),
+        (ComponentError("no", hint="mend it"), 1, "mend it"),
+        (GateStopError("no", verdict={}), 1, "add --verbose to see where it comes from"),
+    ],
+)
+def test_an_error_ends_with_its_code_and_a_hint(local_runner, runner, monkeypatch, error, code, hint):
+    def fail(output):
+        raise error
+
+    monkeypatch.setattr(runner.commands, "runs", fail)
+    ended, _, err = local_runner("runs")
+    assert ended == code
+    assert err.splitlines()[0] == "error: no"
+    assert err.splitlines()[1].startswith("hint: ")
+    assert err.splitlines()[1].endswith(hint)
+
+
+@pytest.mark.parametrize("code", [0, 1, 2, 3, 130])
+def test_the_exit_code_is_that_of_the_run(local_runner, runner, monkeypatch, code):
+    monkeypatch.setattr(runner.commands, "resume", lambda *_, **__: code)
+    assert local_runner("resume")[0] == code
+
+
+@pytest.mark.parametrize(
+    ("words", "is_fast", "search_s"),
+    [
+        ([], False, 30.0),
+        (["--all"], False, 0.0),
+        (["--fast"], True, 0.0),
+        (["--fast", "--search", "9"], True, 9),
+    ],
+)
+def test_a_fast_preflight_looks_for_no_batch_unless_it_is_asked(
+    local_runner, monkeypatch, words, is_fast, search_s
+):
+    from slipway.pipeline.commands import preflight
+
+    asked = []
+
+    def refuse(workload, output, wanted, **_):
+        asked.append((wanted.is_fast, wanted.search_s))
+        raise UsageError("enough")
+
+    monkeypatch.setattr(preflight, "preflight", refuse)
+    local_runner("preflight", *words)
+
+    assert asked == [(is_fast, search_s)]
+
+
+def test_ctrl_c_ends_with_130(local_runner, runner, monkeypatch):
+    def interrupt(output):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner.commands, "runs", interrupt)
+    assert local_runner("runs")[0] == 130
+
+
+@pytest.mark.parametrize("words", [["runs", *O], ["versions", "taxi", *O], ["baseline", "taxi", *O]])
+def test_what_shows_something_shows_it_as_json(local_runner, words):
+    code, out, _ = local_runner(*words, "--json")
+    assert code == 0
+    assert isinstance(json.loads(out), (list, dict))
+
+
+def test_every_command_that_shows_something_takes_json(runner):
+    import typer
+
+    commands = typer.main.get_command(runner.app).commands
+    # What they do is a run, which `show` tells, or files; or they serve.
+    others = {"run", "resume", "step", "accept-schema", "serve", "new"}
+    without = {name for name, each in commands.items() if "as_json" not in [p.name for p in each.params]}
+    assert without == others
+
+
+@pytest.mark.parametrize("words", [["--help"], ["runs", "--json"]])
+def test_a_command_that_reads_no_workload_file_does_not_wait_for_what_reads_one(project, tmp_path, words):
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", str(project / "local_runner.py"), *words],
+        cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert " slipway.pipeline.runs.history\n" in done.stderr
+    for slow in (
+        "slipway.pipeline.config",
+        "slipway.pipeline.plan.request",
+        "slipway.components.pusher",
+        "tensorflow",
+        "tfx",
+    ):
+        assert f" {slow}\n" not in done.stderr
+
+
+@pytest.mark.parametrize("words", [["--data", "~/rows.csv"], ["--data=~/rows.csv"]])
+def test_the_home_folder_is_found_in_quotes_and_behind_an_equals_sign(
+    local_runner, tmp_path, monkeypatch, words
+):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "rows.csv").write_text("x,y\n1,2\n", encoding="utf-8")
+    code, _, err = local_runner("new", "home", *words, "--label", "y")
+    assert code == 2
+    assert "1 row is too few" in err

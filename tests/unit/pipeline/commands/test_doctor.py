@@ -1,0 +1,150 @@
+"""The doctor names what is there, and a remedy for what is not; never what credentials hold."""
+
+import json
+from pathlib import Path
+
+import pytest
+from counted import commands_run
+
+from slipway.pipeline.commands import doctor
+from slipway.pipeline.commands.doctor import Diagnosis, Finding, examine
+
+
+def named(diagnosis, name):
+    return [finding for finding in diagnosis.findings if finding.name == name]
+
+
+def test_machine_packages_and_programs_are_named_and_nothing_heavy_is_asked(tmp_path):
+    found = []
+    commands = commands_run(lambda: found.append(examine(tmp_path, {})))
+    [diagnosis] = found
+    # Interpreters tell which backends they have without importing one; programs tell their version.
+    heavy = ("import tensorflow", "import jax", "import torch")
+    assert [command for command in commands if any(each in " ".join(command) for each in heavy)] == []
+    assert len(commands) < 12
+    names = {finding.name for finding in diagnosis.findings}
+    assert {
+        "cores",
+        "memory",
+        "disk",
+        "tfx",
+        "this one",
+        "TPU",
+        "GPU",
+        "Docker",
+        "Java",
+        "Beam on Flink",
+        "Beam on Spark",
+        "Beam on Prism",
+        "PostgreSQL",
+    } <= names
+    assert json.loads(json.dumps(diagnosis.to_json()))["findings"][0]["name"] == "system"
+
+
+def test_every_missing_thing_has_a_remedy(tmp_path, monkeypatch):
+    monkeypatch.setattr(doctor, "PACKAGES", ("no-such-package",))
+    monkeypatch.setattr(doctor, "MIN_FREE_DISK_BYTES", 2**60)
+    monkeypatch.setattr(doctor.shutil, "which", lambda name: None)
+    diagnosis = examine(tmp_path, {})
+    missing = [finding for finding in diagnosis.findings if finding.state == "missing"]
+    assert {"no-such-package", "disk"} <= {finding.name for finding in missing}
+    assert all(finding.remedy for finding in missing)
+    assert not diagnosis.is_ready
+
+
+LACKS = {
+    "memory": ("memory", lambda m: m.setattr(doctor, "MIN_FREE_MEMORY_BYTES", 2**60), {}, "end other"),
+    "disk": ("disk", lambda m: m.setattr(doctor, "MIN_FREE_DISK_BYTES", 2**60), {}, "local_runner.py gc"),
+    "a package": ("nope", lambda m: m.setattr(doctor, "PACKAGES", ("nope",)), {}, "make setup"),
+    "hosts": ("hosts", None, {"TPU_WORKER_HOSTNAMES": "a,b", "TPU_WORKER_ID": "7"}, "hosts"),
+    "the second interpreter": (
+        ".venv-jax", lambda m: m.setattr(doctor, "PROJECT_ROOT", Path("/nowhere")), {}, "make jax"
+    ),
+    "a TPU": ("TPU", None, {}, "preflight"),
+    "a GPU": ("GPU", lambda m: m.setattr(doctor, "find_evidence", lambda _: []), {}, "driver"),
+    "credentials": ("Google Cloud", None, {"CLOUDSDK_CONFIG": "/nowhere"}, "gcloud auth"),
+    "the file of credentials": (
+        "Google Cloud", None, {"GOOGLE_APPLICATION_CREDENTIALS": "/no.json"}, "unset that variable"
+    ),
+    "Java": ("Java", lambda m: m.setattr(doctor.shutil, "which", lambda _: None), {}, "apt install"),
+    "Docker": ("Docker", lambda m: m.setattr(doctor.shutil, "which", lambda _: None), {}, "install Docker"),
+    "Docker's daemon": (
+        "Docker",
+        lambda m: m.setattr(doctor.shutil, "which", lambda name: {"docker": "/bin/docker"}.get(name)),
+        {"DOCKER_HOST": "unix:///nowhere"},
+        "systemctl start docker",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "take_away", "environment", "remedy"), LACKS.values(), ids=LACKS)
+def test_what_this_machine_lacks_is_told_with_its_remedy(
+    tmp_path, monkeypatch, name, take_away, environment, remedy
+):
+    if take_away:
+        take_away(monkeypatch)
+    monkeypatch.setattr(doctor, "_ask", lambda *_: {})  # other interpreters are not the matter
+    found = named(examine(tmp_path, environment), name)
+    assert found
+    assert all(each.state != "ok" and remedy in each.remedy for each in found)
+
+
+def test_an_interpreter_that_does_not_start_is_told_with_its_remedy(tmp_path, monkeypatch):
+    monkeypatch.setattr(doctor, "_ask", lambda python, code, _: {"torch": "2"} if "importlib" in code else {})
+    found = named(examine(tmp_path, {}, deep=True), "this one, torch")
+    assert [(each.state, each.found) for each in found] == [("missing", "does not start")]
+    assert "import torch" in found[0].remedy
+
+
+def test_nothing_is_called_missing_without_a_remedy():
+    with pytest.raises(ValueError, match="nothing says what to do"):
+        Finding(group="machine", name="disk", state="missing", found="0 GB")
+
+
+def test_variable_of_a_tpu_is_shown_as_evidence(tmp_path):
+    found = [each.found for each in named(examine(tmp_path, {"TPU_NAME": "my-node"}), "TPU")]
+    assert "TPU_NAME is my-node" in found
+
+
+def test_hosts_that_contradict_each_other_are_shown(tmp_path):
+    [hosts] = named(examine(tmp_path, {"TPU_WORKER_HOSTNAMES": "a,b", "TPU_WORKER_ID": "7"}), "hosts")
+    assert (hosts.state, hosts.found) == (
+        "missing",
+        "TPU_WORKER_HOSTNAMES: this is host 7 of 2, counted from 0",
+    )
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_credentials_are_found_and_their_content_is_not_shown(tmp_path, there):
+    file = tmp_path / "key.json"
+    if there:
+        file.write_text('{"private_key": "hidden words"}')
+    diagnosis = examine(tmp_path, {"GOOGLE_APPLICATION_CREDENTIALS": str(file)})
+    [found] = named(diagnosis, "Google Cloud")
+    assert found.state == ("ok" if there else "none")
+    assert str(file) in found.found
+    assert "hidden words" not in diagnosis.text() + json.dumps(diagnosis.to_json())
+
+
+def test_text_shows_groups_marks_and_remedies():
+    diagnosis = Diagnosis(
+        (
+            Finding(group="machine", name="cores", state="ok", found="2 usable"),
+            Finding(
+                group="programs", name="Java", state="none", found="not installed", remedy="apt install x"
+            ),
+        )
+    )
+    assert diagnosis.text().splitlines() == [
+        "machine",
+        "  ✓ cores  2 usable",
+        "programs",
+        "  - Java   not installed",
+        "           to have it: apt install x",
+    ]
+
+
+def test_interpreter_that_hangs_is_given_up(monkeypatch):
+    python = Path(doctor.sys.executable)
+    # As long as pytest lets a test take, and longer.
+    assert doctor._ask(python, "import time; time.sleep(3600)", 0.5) == {}

@@ -1,0 +1,50 @@
+from html.parser import HTMLParser
+
+import pytest
+
+from slipway.pipeline.commands.embedding import RunResult
+from slipway.pipeline.runs.record import NodeRecord, RunRecord
+
+
+class Page(HTMLParser):
+    """The text of a page, and the names of its elements."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.text, self.tags = "", set()
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.add(tag)
+
+    def handle_data(self, data):
+        self.text += data + " "
+
+
+@pytest.fixture
+def result(tmp_path):
+    record = RunRecord(run_id="20261121-050000-abcd", workload="taxi", started_at="2026-11-21T05:00:00Z")
+    record.state, record.exit_code, record.wall_s = "failed", 1, 3.0
+    node = NodeRecord(id="Trainer", type="Trainer")
+    node.state, node.wall_s, node.why = "failed", 2.5, "first run"
+    node.error = {"message": "<script>alert(1)</script>", "where": ""}
+    record.nodes.append(node)
+    return RunResult(record, tmp_path)
+
+
+def test_a_notebook_shows_the_outcome_and_the_nodes(result):
+    page = Page(result._repr_html_())
+    assert "Failed: Trainer" in page.text
+    assert "Trainer failed 2.5 s first run" in page.text
+
+
+def test_what_a_run_says_stays_text_in_a_notebook(result):
+    page = Page(result._repr_html_())
+    assert "<script>" in page.text
+    assert "script" not in page.tags
+
+
+def test_a_notebook_names_the_report_where_there_is_one(result):
+    assert "report.html" not in result._repr_html_()
+    (result.folder / "report.html").touch()
+    assert str(result.folder / "report.html") in result._repr_html_()

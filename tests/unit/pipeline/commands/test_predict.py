@@ -1,0 +1,275 @@
+"""What `predict` refuses before it loads a model, and what it says when it is done."""
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from slipway.components.errors import SlipwayError
+from slipway.components.ingest.column_types import ColumnType
+from slipway.components.ingest.options import Options
+from slipway.components.ingest.storage import list_files
+from slipway.components.predictor.input_columns import InputError
+from slipway.components.predictor.predict_files import InputTask
+from slipway.components.pusher.publish import publish
+from slipway.pipeline.commands import predict as predict_module
+from slipway.pipeline.commands.predict import Predicted, Reader, _options, predict
+from slipway.pipeline.config import WorkloadConfig
+from slipway.pipeline.errors import UsageError
+
+
+def make_config(**data):
+    return WorkloadConfig.model_validate(
+        {
+            "name": "toy",
+            "data": {"source": "x.csv", "label": "tips", **data},
+            "transform": {"preprocessing_fn": "w.f.g"},
+            "train": {"model": "w.m.b"},
+        }
+    )
+
+
+@pytest.fixture
+def refusal(tmp_path):
+    """The error of `predict` with a version that would be refused when it is loaded."""
+    version = tmp_path / "output/serving/toy/1"
+    version.mkdir(parents=True)
+    (version / "saved_model.pb").write_bytes(b"no model")
+    rows = tmp_path / "rows.csv"
+    rows.write_text("fare\n1\n", encoding="utf-8")
+
+    def call(config=None, *, source=rows, to=None):
+        options = {"version": None, "file_format": None, "beam_args": []}
+        with pytest.raises(UsageError) as caught:
+            predict(config or make_config(), tmp_path / "output", source=str(source), to=to, **options)
+        return caught.value
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"), [("rows.csv/x", "Not a directory"), ("n" * 300, "File name too long")]
+)
+def test_folder_that_cannot_be_made_is_refused_in_words_before_the_model_is_loaded(
+    refusal, tmp_path, name, rule
+):
+    error = refusal(to=tmp_path / name)
+    assert error.message == f"{tmp_path / name} cannot be made a folder for the predictions: {rule}."
+    assert "--to" in error.hint
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["output", "rows.csv"]
+
+
+def test_numbers_and_dates_are_written_as_in_training_whatever_the_format_of_the_rows():
+    written = {"numbers": {"fare": {"unit": "$"}}, "dates": {"day": "%d.%m.%Y"}, "null_values": ["NA"]}
+    options = _options(make_config(delimiter=";", **written), "jsonl")
+    assert (options.numbers, options.dates) == (written["numbers"], written["dates"])
+    assert options.null_values == ("NA",)
+    assert options.delimiter == ","
+
+
+TRAINED_ON = {"Area m²": "FLOAT", "rooms": "INT", "city": "BYTES", "price": "FLOAT", "id": "BYTES"}
+
+
+@pytest.fixture
+def trained(refusal, tmp_path, saved):
+    """Publishes a model of houses: Area m² and city may be empty, price is the label, id is not served."""
+    inputs = {"Area_m_": {"dtype": "float"}, "rooms": {"dtype": "int64"}, "city": {"dtype": "string"}}
+    papers = {
+        "schema": {"columns": TRAINED_ON, "needed": ["rooms"]},
+        "model": {"signatures": {"serve_raw": {"inputs": inputs, "outputs": {}}}},
+    }
+    publish(saved, base=tmp_path / "output/serving/toy", papers=papers)
+
+    def call(content, name="rows.csv"):
+        (tmp_path / name).write_text(content, encoding="utf-8")
+        return refusal(source=tmp_path / name)
+
+    return call
+
+
+@pytest.fixture
+def saved(tmp_path):
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "saved_model.pb").write_bytes(b"no model")
+    return folder
+
+
+def test_file_without_a_column_that_may_be_empty_is_refused_with_the_nearest_and_the_remedy(
+    trained, tmp_path
+):
+    error = trained("Area m2,rooms,city\n80,3,Ulm\n")
+    assert error.exit_code == 2
+    assert error.message == (
+        f"{tmp_path}/rows.csv lacks a column that the model needs: Area m² (nearest: Area m2)."
+    )
+    assert error.hint.endswith("if it is unknown for every row, add the column and leave it empty")
+
+
+def test_file_that_fits_another_workload_is_told_so_where_most_columns_are_missing(trained, tmp_path, saved):
+    papers = {"schema": {"columns": {"cities": "BYTES"}, "needed": ["cities"]}}
+    publish(saved, base=tmp_path / "output/serving/towns", papers=papers)
+    assert "predict towns --input" in trained("cities\nUlm\n").hint
+    assert "rename the columns" in trained("rooms,Area m²,cities\n3,80,Ulm\n").hint
+
+
+def test_json_lines_of_which_no_row_has_the_key_are_refused(trained):
+    rows = '{"rooms": 3, "city": null, "Area m2": 1}\n{"rooms": 2}\n'
+    assert (
+        "lacks a column that the model needs: Area m² (nearest: Area m2)." in trained(rows, "a.jsonl").message
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "rule"),
+    [("rows.csv", "", "is empty"), ("a.jsonl", "", "holds no JSON object"), ("a.parquet", "x", "")],
+)
+def test_file_that_cannot_be_read_is_wrong_input_as_one_of_another_table_is(trained, name, content, rule):
+    error = trained(content, name)
+    assert error.exit_code == 2
+    assert name in error.message
+    assert rule in error.message
+
+
+def test_neither_the_label_nor_what_serving_leaves_out_is_asked_for(trained, tmp_path, saved):
+    whole = tmp_path / "rows.csv"
+    whole.write_text("city,rooms,Area m²\nUlm,3,\n", encoding="utf-8")
+    options = {"to": None, "version": None, "file_format": None, "beam_args": []}
+    (newest,) = (tmp_path / "output/serving/toy").glob("[0-9][0-9]*")
+    (newest / "saved_model.pb").write_bytes(b"damaged")  # what is refused next
+    with pytest.raises(SlipwayError, match=r"saved_model\.pb does not match"):
+        predict(make_config(), tmp_path / "output", source=str(whole), **options)
+
+
+KINDS = {"Area m²": ColumnType.FLOAT, "rooms": ColumnType.INT, "city": ColumnType.TEXT}
+
+
+@pytest.fixture
+def read(tmp_path):
+    """The rows of the second of two files, of which the first is whole."""
+
+    def call(content, name="b.csv", **options):
+        (tmp_path / f"a{Path(name).suffix}").write_text("Area m²,rooms,city\n80,3,Ulm\n", encoding="utf-8")
+        (tmp_path / name).write_text(content, encoding="utf-8")
+        files = tuple(list_files(str(tmp_path / f"?{Path(name).suffix}")))
+        reader = Reader(files, Options(**options), KINDS, {**KINDS, "price": ColumnType.FLOAT}, ("rooms",))
+        return list(reader(InputTask(1, str(tmp_path / name), 2)))
+
+    return call
+
+
+def test_later_file_without_a_column_is_refused_where_it_is_read(read):
+    with pytest.raises(InputError, match=r"b\.csv lacks a column .*: Area m² \(nearest: Area m2\)"):
+        read("Area m2,rooms,city\n80,3,Ulm\n")
+    with pytest.raises(InputError, match=r"b\.csv is empty"):
+        read("")
+
+
+def test_column_of_empty_cells_is_read_as_it_is_written(read):
+    [rows] = read("Area m²,rooms,city\n,3,\n")
+    assert (len(rows.records), rows.rejects) == (1, [])
+    [rows] = read('{"Area m²": null, "rooms": 3, "city": null}\n', "b.jsonl", format="jsonl")
+    assert (len(rows.records), rows.rejects) == (1, [])
+
+
+def told(**summary):
+    whole = {"predicted": 1, "version": "7", "rejected": {}, "not_finite": 0, "without_rows": []}
+    return Predicted(Path("out"), {**whole, **summary}).text().splitlines()
+
+
+REJECT = {"file": "a.csv", "row": 3, "line": 5, "column": "fare", "reason": "not a number", "detail": "'x'"}
+
+
+@pytest.mark.parametrize(
+    ("rejected", "words"),
+    [({"not a number": 1}, "1 row rejected: 1 "), ({"x": 1, "y": 2}, "3 rows rejected: 1 x")],
+)
+def test_rejected_rows_are_told_in_their_number(rejected, words):
+    first, second, *_ = told(rejected=rejected, first_rejected=[REJECT], rejects=["rejects-0.jsonl"])
+    assert first == "1 row predicted by version 7."
+    assert second.startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("reject", "words"),
+    [
+        (REJECT, "a.csv line 5, column fare: not a number ('x')"),
+        ({**REJECT, "line": None}, "a.csv row 3 (from 0), column fare: not a number ('x')"),
+        (
+            {"file": "a.csv", "row": 3, "reason": "refused", "detail": "no\nfare"},
+            "a.csv row 3 (from 0): refused (no fare)",
+        ),
+    ],
+)
+def test_first_rejected_row_is_told_with_its_place_and_value(reject, words):
+    _, _, first, _ = told(rejected={"x": 1}, first_rejected=[reject], rejects=["rejects-0.jsonl"])
+    assert first == f"The first: {words}. Each is in rejects-0.jsonl."
+    *_, first, _ = told(
+        rejected={"x": 2}, first_rejected=[reject], rejects=["rejects-0.jsonl", "rejects-1.jsonl"]
+    )
+    assert first.endswith("Each is in rejects-0.jsonl and 1 more.")
+
+
+def test_file_without_rows_is_told():
+    assert told(predicted=0, without_rows=["a.csv"])[1] == "a.csv: no row is in there."
+    assert told(without_rows=["a.csv", "b.csv"])[1] == "a.csv and 1 more: no row is in there."
+    assert len(told()) == 2
+
+
+def test_flat_folder_of_images_is_refused_as_the_images_by_name_are(refusal, tmp_path):
+    folder = tmp_path / "images"
+    folder.mkdir()
+    (folder / "a.png").write_bytes(b"png")
+    config = make_config(format="images")
+    by_folder, by_name = refusal(config, source=folder), refusal(config, source=folder / "*.png")
+    assert by_folder.message.startswith("images files cannot be predicted from")
+    assert "Parquet" in by_folder.hint
+    assert (by_folder.message, by_folder.hint) == (by_name.message, by_name.hint)
+    assert by_folder.exit_code == 2
+
+
+def test_folder_without_tables_is_told_by_what_was_looked_for(refusal, tmp_path):
+    (tmp_path / "empty").mkdir()
+    assert refusal(source=tmp_path / "empty").message == f"{tmp_path}/empty/*.csv matches no file"
+
+
+def test_rows_with_no_number_for_an_answer_are_told(tmp_path):
+    summary = {"version": 1, "predicted": 7, "not_finite": 2, "rejected": {}, "without_rows": []}
+    assert "2 of them have no number for an answer" in Predicted(tmp_path, summary).text()
+    assert "no number" not in Predicted(tmp_path, {**summary, "not_finite": 0}).text()
+
+
+def test_the_first_answers_are_shown_and_the_folder_stays_the_last_line(tmp_path):
+    summary = {"version": 7, "predicted": 4, "not_finite": 0, "rejected": {}, "without_rows": []}
+    long = '{"row":1,"prediction":[' + ",".join(["0.125"] * 100) + "]}"
+
+    lines = Predicted(tmp_path, summary, ('{"row":0,"prediction":[0.5]}', long)).text().splitlines()
+
+    assert lines[:2] == ["4 rows predicted by version 7.", '  {"row":0,"prediction":[0.5]}']
+    assert lines[2].endswith("...")
+    assert len(lines[2]) < 210
+    assert lines[-1] == str(tmp_path)
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+def test_nothing_half_done_is_left_where_it_is_told_to_end(tmp_path, saved, monkeypatch, signum):
+    def half(*arguments):
+        folder = arguments[4]
+        (folder / "predictions-00000-of-00001.jsonl").write_text("half", encoding="utf-8")
+        signal.raise_signal(signum)
+
+    monkeypatch.setattr(predict_module, "_predict", half)
+    publish(saved, base=tmp_path / "output/serving/toy", papers={})
+    (tmp_path / "rows.csv").write_text("fare\n1\n", encoding="utf-8")
+    options = {"version": None, "file_format": None, "beam_args": []}
+
+    with pytest.raises(KeyboardInterrupt):
+        predict(
+            make_config(),
+            tmp_path / "output",
+            source=str(tmp_path / "rows.csv"),
+            to=tmp_path / "to/here",
+            **options,
+        )
+
+    assert list((tmp_path / "to").iterdir()) == []

@@ -1,0 +1,146 @@
+"""The command, with the compiling process, which is another interpreter's, replaced."""
+
+import json
+import threading
+import time
+
+import pytest
+
+from slipway.components.preflight.compiler import Unanswered
+from slipway.components.preflight.request import Answer, Compiled
+from slipway.pipeline.commands import preflight as command
+from slipway.pipeline.commands.preflight import COMPILE_BYTES, ONE_HOST, Wanted
+from slipway.pipeline.engine.processes import linux as processes
+from slipway.pipeline.runs.history import History
+from slipway.pipeline.runs.record import NodeRecord
+
+SCHEMA = """
+feature { name: "x" type: FLOAT presence { min_fraction: 1 } shape { dim { size: 4 } } }
+feature { name: "tips" type: FLOAT presence { min_fraction: 1 } shape { dim { size: 1 } } }
+"""
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """Stands for the compiling process; keeps each question's slice and limit, and how many were at once."""
+
+    class Asked:
+        questions: list
+        at_once, most_at_once, lasts_s = 0, 0, 0.0
+        answer = None
+
+        def __init__(self):
+            self.questions, self._lock = [], threading.Lock()
+
+        def __call__(self, question, compiler, *, import_roots, limit_s):
+            with self._lock:
+                self.questions.append((question.slice.name, limit_s))
+                self.at_once += 1
+                self.most_at_once = max(self.most_at_once, self.at_once)
+            time.sleep(self.lasts_s)
+            with self._lock:
+                self.at_once -= 1
+            step = Compiled(batch_size=question.batch_size, peak_bytes=2**20, flops=1e9, moved_bytes=1e9)
+            return self.answer or Answer(step=step, target="tpu", is_fast=question.is_fast)
+
+    asked = Asked()
+    monkeypatch.setattr(command, "ask", asked)
+    monkeypatch.setattr(command, "find_compiler", lambda: ".venv-tpu/bin/python")
+    return asked
+
+
+@pytest.fixture
+def preflight(project, tmp_path):
+    """Asks about the taxi workload, of which a run has transformed its data."""
+    history = History(tmp_path)
+    record = history.new_run("taxi")
+    for name in ("graph/transformed_metadata", "examples/Split-train"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "graph/transformed_metadata/schema.pbtxt").write_text(SCHEMA, encoding="utf-8")
+    (tmp_path / "examples/Split-train/part-0").write_bytes(b"rows")
+    outputs = {
+        key: [{"uri": str(tmp_path / folder), "type": "", "properties": {}}]
+        for key, folder in (("transform_graph", "graph"), ("transformed_examples", "examples"))
+    }
+    record.nodes = [NodeRecord("Transform", state="complete", outputs=outputs)]
+    record.state = "complete"
+    history.save(record)
+
+    def ask(*slices, sets=(), **wanted):
+        found = command.preflight(
+            project / "workloads/taxi/workload.yaml", tmp_path, Wanted(slices=slices, **wanted), sets=sets
+        )
+        kept = json.loads((tmp_path / "preflight/taxi.json").read_text(encoding="utf-8"))
+        assert kept == json.loads(json.dumps(found.to_json()))
+        return kept
+
+    return ask
+
+
+def test_own_prices_count_and_those_of_the_command_line_before_those_of_the_workload(preflight, asked):
+    own = ["preflight.prices={v5e: 0.5, v6e: 2.0}", "preflight.prices_of=2026-03"]
+
+    found = preflight("v5e-8", "v6e-8", "v3-8", sets=own, prices=("v5e=0.25",))
+
+    v5e, v6e, v3 = (each["estimate"] for each in found["slices"])
+    assert (v5e["price_usd"], v6e["price_usd"], v3["price_usd"]) == (2.0, 16.0, 8.0)
+    assert v5e["price"] == f"0.25 USD a chip-hour of {found['made_at'][:7]}, yours"
+    assert v6e["price"] == "2 USD a chip-hour of 2026-03, yours"
+    assert v3["price"] == "2 USD a chip-hour of 2019-06, as Synced quotes it, not checked"
+    # One and a half years apart, and all three are named.
+    assert found["prices_of"] == f"2019-06, 2026-03, {found['made_at'][:7]}"
+    assert found["recommended"] == "v5e-8"
+
+
+def test_limit_is_that_of_the_command_line_else_of_the_workload(preflight, asked):
+    preflight("v5e-1")
+    preflight("v5e-4", sets=["preflight.limit_s=1800"])
+    preflight("v5e-8", sets=["preflight.limit_s=1800"], limit_s=5.0)
+
+    assert asked.questions == [("v5e-1", 600.0), ("v5e-4", 1800.0), ("v5e-8", 5.0)]
+
+
+def test_what_was_answered_is_not_asked_again_and_what_was_not_is(preflight, asked):
+    preflight("v5e-1")
+    preflight("v5e-1")
+    assert len(asked.questions) == 1
+
+    asked.answer = Unanswered("it was not compiled within 5 s")
+    assert preflight("v5e-4")["slices"][0]["findings"][-1]["rule"] == "not_compiled"
+    asked.answer = None
+    assert preflight("v5e-4")["slices"][0]["can_train"]
+
+
+@pytest.mark.parametrize("damaged", ["", '{"step": {', "[]", '{"step": null}', "{}", "\xff"])
+def test_a_damaged_answer_is_asked_again_and_replaced(preflight, asked, tmp_path, damaged):
+    preflight("v5e-1")
+    [kept] = (tmp_path / "cache/preflight").iterdir()
+    whole = kept.read_text(encoding="utf-8")
+    kept.write_text(damaged, encoding="latin-1")
+    assert preflight("v5e-1")["slices"][0]["can_train"]
+    assert len(asked.questions) == 2
+    assert kept.read_text(encoding="utf-8") == whole
+
+
+def test_a_fast_answer_and_a_full_one_are_kept_apart(preflight, asked):
+    fast = preflight("v5e-1", is_fast=True)["slices"][0]
+    full = preflight("v5e-1")["slices"][0]
+
+    assert (fast["is_fast"], full["is_fast"]) == (True, False)
+    assert len(asked.questions) == 2
+    assert preflight("v5e-1", is_fast=True)["slices"][0]["is_fast"]
+    assert len(asked.questions) == 2
+
+
+@pytest.mark.parametrize(("free_bytes", "at_once"), [(2.5 * COMPILE_BYTES, 2), (COMPILE_BYTES // 2, 1)])
+def test_all_slices_are_compiled_side_by_side_as_memory_allows(
+    preflight, asked, monkeypatch, free_bytes, at_once
+):
+    monkeypatch.setattr(processes.os, "sched_getaffinity", lambda pid: set(range(16)))
+    monkeypatch.setattr(processes, "_available_bytes", lambda: int(free_bytes))
+    asked.lasts_s = 0.05
+
+    preflight(*ONE_HOST)
+
+    assert len(asked.questions) == len(ONE_HOST) > 4
+    assert asked.most_at_once == at_once

@@ -1,0 +1,58 @@
+"""The folder of `predict` while it is written, and what goes of killed ones."""
+
+import contextlib
+
+import pytest
+
+from slipway.pipeline.commands.unfinished import unfinished
+from slipway.pipeline.errors import UsageError
+
+
+def _names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_the_folder_has_its_name_when_it_is_done(tmp_path):
+    with unfinished(tmp_path / "new" / "out") as partial:
+        assert not (tmp_path / "new" / "out").exists()
+        (partial / "summary.json").touch()
+    assert _names(tmp_path / "new") == ["out"]
+    assert _names(tmp_path / "new" / "out") == ["summary.json"]
+
+
+def test_an_error_leaves_nothing(tmp_path):
+    with contextlib.suppress(KeyboardInterrupt), unfinished(tmp_path / "out"):
+        raise KeyboardInterrupt
+    assert _names(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "files", [[], ["predictions-00000-of-00002.jsonl", "predictions-00001-of-00002.report"]]
+)
+def test_what_a_killed_process_left_goes_and_what_is_being_written_stays(tmp_path, files):
+    left = tmp_path / ".earlier.0123abcd"
+    left.mkdir()
+    for name in files:
+        (left / name).touch()
+    with unfinished(tmp_path / "out") as first:
+        (first / "predictions-00000-of-00001.jsonl").touch()
+        with unfinished(tmp_path / "other"):
+            assert first.exists()
+    assert _names(tmp_path) == ["other", "out"]
+
+
+def test_a_folder_of_somebody_elses_stays(tmp_path):
+    (tmp_path / ".notes.0123abcd").mkdir()
+    (tmp_path / ".notes.0123abcd" / "diary.txt").touch()
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".link.0123abcd").symlink_to(tmp_path / ".git")
+    with unfinished(tmp_path / "out"):
+        pass
+    assert _names(tmp_path) == [".git", ".link.0123abcd", ".notes.0123abcd", "out"]
+
+
+def test_a_folder_that_holds_something_is_refused(tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine").touch()
+    with pytest.raises(UsageError, match="is there already"), unfinished(tmp_path / "out"):
+        pass

@@ -1,0 +1,292 @@
+"""The commands around pushed versions: list, check, go back, thin out."""
+
+import os
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from slipway.components.errors import ComponentError
+from slipway.components.pusher import publish as publishing
+from slipway.components.pusher.manifest import verify as problem_of
+from slipway.components.pusher.publish import publish
+from slipway.components.pusher.shelf import shelf_at, thin_out
+from slipway.pipeline.commands import commands
+from slipway.pipeline.commands.gc.retention import kept_runs
+from slipway.pipeline.commands.versions import rollback, verify, verify_all, versions, versions_text
+from slipway.pipeline.config import WorkloadConfig
+from slipway.pipeline.errors import PipelineError, UsageError
+from slipway.pipeline.runs.lock import alone, working
+
+NAMES = ("a", "b", "c")
+
+
+@pytest.fixture
+def base(tmp_path):
+    return tmp_path / "output/serving/toy"
+
+
+@pytest.fixture
+def output(tmp_path):
+    return tmp_path / "output"
+
+
+@pytest.fixture
+def config():
+    return make_config()
+
+
+def make_config(**push):
+    return WorkloadConfig.model_validate(
+        {
+            "name": "toy",
+            "data": {"source": "x.csv", "label": "y"},
+            "transform": {"preprocessing_fn": "w.f.g"},
+            "train": {"model": "w.m.b"},
+            "push": push,
+        }
+    )
+
+
+@pytest.fixture
+def pushed(tmp_path, base):
+    """Pushes models by name; returns their versions."""
+
+    def call(*names):
+        found = []
+        for name in names:
+            folder = tmp_path / "models" / name
+            (folder / "variables").mkdir(parents=True, exist_ok=True)
+            (folder / "saved_model.pb").write_text(name, encoding="utf-8")
+            (folder / "variables/variables.index").write_text(name * 9, encoding="utf-8")
+            papers = {"workload": "toy", "metrics": {"auc": 0.9}, "pushed_at": f"at {name}"}
+            found.append(publish(folder, base=base, papers=papers).version)
+        return found
+
+    return call
+
+
+def live_model(base):
+    newest = max(base.glob("[0-9]*"), key=lambda path: int(path.name))
+    return (newest / "saved_model.pb").read_text(encoding="utf-8")
+
+
+def test_versions_are_listed_newest_first_with_metrics_and_the_live_one(config, output, pushed):
+    first, second = pushed("a", "b")
+    found = versions(config, output)
+    assert [(v.version, v.live) for v in found] == [(second, True), (first, False)]
+    assert found[0].to_json()["metrics"] == {"auc": 0.9}
+    lines = versions_text(found, config, output).splitlines()
+    assert lines[0].split()[:2] == [str(second), "live"]
+    assert "auc 0.9" in lines[0]
+
+
+def test_no_version_is_said(config, output):
+    assert versions_text(versions(config, output), config, output) == (
+        f"No version was pushed yet to {output}/serving/toy."
+    )
+    with pytest.raises(UsageError, match="holds no version"):
+        rollback(config, output, to=None)
+
+
+def test_version_made_by_hand_is_listed_as_one(config, output, base):
+    (base / "7").mkdir(parents=True)
+    (base / "7/saved_model.pb").touch()
+    assert "no manifest" in versions_text(versions(config, output), config, output)
+
+
+def test_rollback_publishes_the_earlier_model_as_the_newest_and_notes_it(config, output, base, pushed):
+    first, second = pushed("a", "b")
+    done = rollback(config, output, to=None)
+    assert done.published.version > second
+    assert (done.target, done.instead_of) == (first, second)
+    assert live_model(base) == "a"
+    assert "still compared with the latest blessed model and its data; `baseline --set RUN`" in done.text()
+    newest = versions(config, output)[0]
+    assert newest.papers["republished"]["version"] == first
+    assert newest.papers["pushed_at"] == "at a"
+    assert f"version {first} again" in newest.line()
+    assert problem_of(done.published.path) == ""
+    assert "published again" in (done.published.path / "MODEL_CARD.md").read_text(encoding="utf-8")
+
+
+def test_rollback_is_on_record_with_who_when_and_why(config, output, base, pushed, monkeypatch):
+    monkeypatch.setenv("LOGNAME", "ann")
+    first, second = pushed("a", "b")
+    done = rollback(config, output, to=None, reason="wrong fares")
+    [line] = commands.runs_text(commands.runs(output), output).splitlines()
+    assert line.startswith(datetime.now(UTC).strftime("%Y%m%d-"))
+    assert f"rolled back from {second} to {first} by ann: wrong fares" in line
+    assert f"pushed {done.published.version}" in line
+    assert f"version {first} again by ann, 20" in versions_text(versions(config, output), config, output)
+    assert versions_text(versions(config, output), config, output).splitlines()[0].endswith(": wrong fares")
+    [record] = commands.runs(output)
+    assert "by ann: wrong fares" in commands.show_text(record)
+    assert commands.show_text(record).endswith(f"\nlive      version {done.published.version}")
+    pushed("c")
+    newest = versions(config, output)[0].version
+    assert newest != done.published.version
+    assert commands.show_text(record).endswith(f"\nlive      version {newest}")
+    card = (done.published.path / "MODEL_CARD.md").read_text(encoding="utf-8")
+    assert "by ann, reason wrong fares" in card
+
+
+def test_rollback_that_cannot_be_noted_is_done_all_the_same_and_says_so(output, base, pushed, tmp_path):
+    _, bad = pushed("a", "b")
+    (output / "runs").write_text("in the way", encoding="utf-8")
+    config = make_config(hook=["touch", str(tmp_path / "told")])
+
+    with pytest.raises(PipelineError) as told:
+        rollback(config, output, to=None)
+
+    assert live_model(base) == "a"
+    assert (tmp_path / "told").exists()
+    [live, *_] = versions(config, output)
+    assert live.version > bad
+    assert told.value.message == (
+        f"Version {live.copy_of} is live again as {live.version}, but `runs` will not tell of it: "
+        f"{output} cannot be written: Not a directory."
+    )
+
+
+def test_rollback_is_never_the_latest_run_and_gc_keeps_it(config, output, base, pushed):
+    pushed("a", "b")
+    rollback(config, output, to=None)
+    with pytest.raises(UsageError, match="holds no run yet"):
+        commands.find(None, output)
+    [record] = commands.runs(output)
+    assert commands.find(record.run_id, output) == record
+    assert kept_runs([record], keep=0, exists=lambda _: False) == {record.run_id: "a rollback"}
+
+
+def test_second_rollback_goes_one_further_back_and_a_third_finds_nothing(config, output, base, pushed):
+    pushed(*NAMES)
+    rollback(config, output, to=None)
+    assert live_model(base) == "b"
+    rollback(config, output, to=None)
+    assert live_model(base) == "a"
+    with pytest.raises(UsageError, match="no version before"):
+        rollback(config, output, to=None)
+
+
+def test_rollback_to_a_version_goes_there_also_forwards(config, output, base, pushed):
+    _, _, third = pushed(*NAMES)
+    rollback(config, output, to=None)
+    rollback(config, output, to=third)
+    assert live_model(base) == "c"
+
+
+def test_rollback_to_what_is_live_or_not_there_is_refused(config, output, pushed):
+    (only,) = pushed("a")
+    with pytest.raises(UsageError, match="which is live, is that model already"):
+        rollback(config, output, to=only)
+    with pytest.raises(UsageError, match="holds no version 12"):
+        rollback(config, output, to=12)
+
+
+def test_rollback_to_a_damaged_version_is_refused(config, output, base, pushed):
+    first, _ = pushed("a", "b")
+    (base / str(first) / "variables/variables.index").write_text("A" * 9, encoding="utf-8")
+    with pytest.raises(ComponentError, match=r"is not used: variables/variables\.index does not match"):
+        rollback(config, output, to=None)
+    assert live_model(base) == "b"
+
+
+def test_rollback_waits_for_no_run_but_says_that_one_is_at_work(config, output, pushed, project):
+    pushed("a", "b")
+    program = (
+        "import sys; from pathlib import Path; from slipway.pipeline.runs.lock import working\n"
+        "with working(Path(sys.argv[1]), sys.argv[2], run_id='20261122-1'):\n"
+        "    print('held', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [os.sys.executable, "-c", program, str(output), config.name],
+        cwd=project,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as holder:
+        assert holder.stdout.readline() == b"held\n"
+        told = rf"toy in {output} is in use by process {holder.pid} \(run 20261122-1\)"
+        with pytest.raises(UsageError, match=told):
+            rollback(config, output, to=None)
+        holder.stdin.close()
+    with working(output, config.name, run_id="free"):
+        pass
+
+
+def test_run_of_another_workload_keeps_nobody_from_a_rollback_and_gc_does(config, output, pushed):
+    first, _ = pushed("a", "b")
+    with working(output, "digits", run_id="20261122-1"):
+        assert rollback(config, output, to=None).target == first
+    with alone(output, run_id="gc"), pytest.raises(UsageError, match=r"in use by process \d+ \(gc\)"):
+        rollback(config, output, to=None)
+
+
+def test_rollback_keeps_as_many_versions_as_the_workload_says(output, base, pushed):
+    _, second, third = pushed(*NAMES)
+    done = rollback(make_config(keep=2), output, to=second)
+    assert shelf_at(str(base)).numbers() == [third, done.published.version]
+
+
+def test_keep_removes_the_oldest_and_never_the_live_one(base, pushed):
+    found = pushed(*NAMES)
+    assert thin_out(str(base), keep=2) == found[:1]
+    assert thin_out(str(base), keep=1) == found[1:2]
+    assert thin_out(str(base), keep=1) == []
+    assert shelf_at(str(base)).numbers() == found[2:]
+    assert not list(base.glob(".staging-*"))
+
+
+def test_keep_leaves_what_no_push_made(base, pushed):
+    (base / "5").mkdir(parents=True)
+    (base / "5/saved_model.pb").touch()
+    newest = pushed("a", "b")[-1]
+    thin_out(str(base), keep=1)
+    assert shelf_at(str(base)).numbers() == [5, newest]
+
+
+def test_removal_that_is_cut_short_leaves_no_half_version(base, pushed, monkeypatch):
+    first, second = pushed("a", "b")
+
+    def killed(path):
+        raise OSError(5, "killed here")
+
+    with monkeypatch.context() as dying:
+        dying.setattr(publishing.shutil, "rmtree", killed)
+        with pytest.raises(ComponentError):
+            thin_out(str(base), keep=1)
+    assert shelf_at(str(base)).numbers() == [second]
+    assert not (base / str(first)).exists()
+    pushed("c")
+    assert not list(base.glob(".staging-*"))
+
+
+def test_verify_takes_a_version_or_all_of_a_base(base, pushed):
+    first, second = pushed("a", "b")
+    assert list(verify(str(base))) == [(f"{base}/{first}", ""), (f"{base}/{second}", "")]
+    (base / str(first) / "saved_model.pb").write_text("A", encoding="utf-8")
+    [(address, problem)] = verify(f"{base}/{first}/")
+    assert address == f"{base}/{first}"
+    assert problem == "saved_model.pb does not match its manifest.json"
+
+
+def test_verify_of_a_relative_path_works_from_inside_the_base(base, pushed, monkeypatch):
+    (version,) = pushed("a")
+    monkeypatch.chdir(base)
+    assert [problem for _, problem in verify(str(version))] == [""]
+    assert [problem for _, problem in verify(".")] == [""]
+
+
+def test_verify_of_a_name_that_is_nothing_says_what_it_may_be(output, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError) as refused:
+        verify_all("nope", Path("taxi"), output, profile=None)
+    assert refused.value.message == (
+        f"verify nope: there is no workload of that name, and no folder {tmp_path / 'nope'}."
+    )
+
+
+def test_verify_where_no_version_is_is_wrong_usage(tmp_path):
+    with pytest.raises(UsageError, match="holds no version"):
+        list(verify(str(tmp_path)))

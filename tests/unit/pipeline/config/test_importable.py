@@ -1,0 +1,162 @@
+"""Dotted paths are checked by reading source files: what is found missing, and that nothing is executed."""
+
+import pytest
+
+from slipway.pipeline.config.importable import check_importable, find_import_problem
+from slipway.pipeline.errors import ConfigError
+
+MODEL = """\
+from __future__ import annotations
+
+import json
+import keras.layers
+import tensorflow as tf
+from workloads.taxi import columns
+from workloads.taxi.columns import FEATURES, one as uno
+from . import columns as again
+from .columns import *
+
+try:
+    import not_installed_anywhere
+except ImportError:
+    def fallback(): ...
+if not FEATURES:
+    import nor_this
+raise SystemExit("this file was executed")
+
+
+def build_model(features, hyperparameters): ...
+
+
+async def slow(): ...
+
+
+class Builder: ...
+
+
+alias = build_model
+"""
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A project folder with a workload whose modules cannot be executed, only read."""
+    files = {
+        "workloads/__init__.py": "",
+        "workloads/taxi/__init__.py": "",
+        "workloads/taxi/columns.py": "FEATURES = ['a']\none: int = 1\ndef helper(): ...\n",
+        "workloads/taxi/model.py": MODEL.replace("from .columns import *\n", ""),
+        "workloads/star.py": "from workloads.taxi.columns import *\n",
+        "workloads/lazy.py": "def __getattr__(name): ...\n",
+        "plain/deep/module.py": "def run(): ...\n",
+        "keras/notes.txt": "a folder that is named like an installed package",
+    }
+    for name, text in files.items():
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "dotted",
+    [
+        "workloads.taxi.model.build_model",
+        "workloads.taxi.model.Builder",
+        "workloads.taxi.model.alias",
+        "workloads.taxi.model.fallback",
+        "workloads.taxi.model.uno",
+        "workloads.star.helper",
+        "workloads.lazy.anything",
+        "plain.deep.module.run",
+        "keras.applications.ResNet50",
+        "os.path.join",
+    ],
+)
+def test_function_that_is_there_is_found_without_executing_anything(project, dotted):
+    assert find_import_problem(dotted, root=project) == ""
+
+
+@pytest.mark.parametrize(
+    ("dotted", "words"),
+    [
+        ("workload.taxi.model.build_model", "no module workload is here or installed; nearest: workloads"),
+        ("workloads.tax.model.build_model", "there is no module workloads.tax; nearest: taxi"),
+        ("workloads.taxi.modell.build_model", "there is no module workloads.taxi.modell; nearest: model"),
+        (
+            "workloads.taxi.model.x.build_model",
+            "there is no module workloads.taxi.model.x; check the spelling",
+        ),
+        (
+            "workloads.taxi.model.bild_model",
+            "workloads/taxi/model.py has no function bild_model; nearest: build_model",
+        ),
+        ("workloads.taxi.columns.xyz", "workloads/taxi/columns.py has no function xyz; there are: helper"),
+        ("workloads.taxi.model", "is a module, not a function of it; there are: build_model, fallback"),
+        ("plain.deep", "is a module, not a function of it; check the spelling"),
+        ("plain.deep.module.walk", "plain/deep/module.py has no function walk; there are: run"),
+        ("kerass.layers.f", "no module kerass is here or installed; nearest: keras"),
+    ],
+)
+def test_wrong_path_is_told_with_the_nearest_name(project, dotted, words):
+    assert find_import_problem(dotted, root=project) == words
+
+
+@pytest.mark.parametrize(
+    ("first_line", "words"),
+    [
+        ("def (:", "workloads/taxi/columns.py:1: invalid syntax"),
+        ("x = (1", "workloads/taxi/columns.py:1: '(' was never closed"),
+        ("x = '\\0'\0", "workloads/taxi/columns.py:1: source code string cannot contain null bytes"),
+        ("x = " + "-" * 100_000 + "1", "workloads/taxi/columns.py:1: "),
+        (
+            "import tensorflw",
+            "workloads/taxi/columns.py:1: no module tensorflw is here or installed; nearest: tensorflow",
+        ),
+        ("import os, workloads.bus", "workloads/taxi/columns.py:1: there is no module workloads.bus"),
+        (
+            "from workloads.taxi.modl import x",
+            "workloads/taxi/columns.py:1: there is no module workloads.taxi.modl",
+        ),
+        (
+            "from .modl import x",
+            "workloads/taxi/columns.py:1: there is no module workloads.taxi.modl; nearest: model",
+        ),
+        ("from ... import x", "workloads/taxi/columns.py:1: 'from ...' leads out of the packages"),
+        ("from .... import x", "leads out of the packages"),
+        ("from workloads.lazie import x", "nearest: lazy"),
+        ("from workloads.taxi import modl", "workloads/taxi/__init__.py has no modl; check the spelling"),
+        (
+            "from workloads.taxi.model import bild_model",
+            "workloads/taxi/model.py has no bild_model; nearest: build_model",
+        ),
+    ],
+    ids=lambda value: value[:30],
+)
+def test_broken_import_further_down_is_told_with_its_own_file_and_line(project, first_line, words):
+    (project / "workloads/taxi/columns.py").write_text(f"{first_line}\nFEATURES = []\none = 1\n")
+    assert words in find_import_problem("workloads.taxi.model.build_model", root=project)
+
+
+def test_syntax_error_in_the_package_around_the_module_is_told(project):
+    (project / "workloads/taxi/__init__.py").write_text("\n\nx = = 1\n")
+    found = find_import_problem("workloads.taxi.model.build_model", root=project)
+    assert found == "workloads/taxi/__init__.py:3: invalid syntax"
+
+
+def test_modules_that_import_each_other_end(project):
+    (project / "workloads/taxi/columns.py").write_text(
+        "from workloads.taxi import model\nFEATURES = one = 1\n"
+    )
+    assert find_import_problem("workloads.taxi.model.build_model", root=project) == ""
+
+
+def test_invalid_escape_in_user_code_is_no_warning_here(project):
+    (project / "workloads/taxi/columns.py").write_text("FEATURES = one = '\\d'\n")
+    assert find_import_problem("workloads.taxi.model.build_model", root=project) == ""
+
+
+def test_check_raises_with_the_key(project):
+    check_importable("workloads.taxi.model.build_model", key="train.model", root=project)
+    with pytest.raises(ConfigError, match=r"^--pipeline = workloads\.taxi\.model\.x: .* has no function x"):
+        check_importable("workloads.taxi.model.x", key="--pipeline", root=project)

@@ -1,0 +1,52 @@
+"""Which Keras the processes of a run use, and how they end."""
+
+import pytest
+
+from slipway.pipeline.engine.processes import client as servers
+from slipway.pipeline.engine.processes.client import Server, keras_variables
+
+USUAL = {"TF_USE_LEGACY_KERAS": "0", "KERAS_BACKEND": "tensorflow"}
+
+
+def test_pipeline_of_the_users_own_takes_the_keras_that_the_user_asks_for():
+    assert keras_variables({"TF_USE_LEGACY_KERAS": "1"}, is_ours=False) == {
+        **USUAL,
+        "TF_USE_LEGACY_KERAS": "1",
+    }
+    assert keras_variables({"KERAS_BACKEND": "jax"}, is_ours=False) == {**USUAL, "KERAS_BACKEND": "jax"}
+
+
+def test_keras_3_on_tensorflow_where_nothing_is_asked_for_and_for_workloads():
+    assert keras_variables({"HOME": "/root"}, is_ours=False) == USUAL
+    assert keras_variables({"TF_USE_LEGACY_KERAS": "1", "KERAS_BACKEND": "jax"}, is_ours=True) == USUAL
+
+
+class Told:
+    """A process that keeps what it is told."""
+
+    def __init__(self):
+        self.calls = []
+
+    def __getattr__(self, name):
+        return lambda *given, **_: self.calls.append((name, *given))
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ("compile", [("kill",), ("wait",)]),
+        ("start", [("terminate",), ("wait", servers._END_LIMIT_S), ("kill",), ("wait",)]),
+    ],
+)
+def test_server_without_a_node_is_killed_at_once_and_another_may_end_in_order(
+    tmp_path, monkeypatch, asked, told
+):
+    # In the middle of an import it would neither look at its line nor handle a signal.
+    process = Told()
+    monkeypatch.setattr(servers, "_start", lambda *_, **__: process)
+    (tmp_path / "logs").mkdir()
+    with Server(tmp_path, temporary=tmp_path) as server:
+        server._channel.close()
+        server._channel = Told()
+        server.send(asked)
+    assert process.calls == told

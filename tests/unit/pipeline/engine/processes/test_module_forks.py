@@ -1,0 +1,107 @@
+"""A node asks for a module in a process of its own, and the fork server forks it."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+MODULE = """
+import os, sys, time
+
+def main(arguments):
+    print("group", os.getpgid(0), "argument", arguments[0], "variable", os.environ.get("COLOUR"))
+    print("to the log", file=sys.stderr)
+    if arguments[0] == "sleep":
+        print("sleeping", flush=True)
+        time.sleep(60)
+    if arguments[0] == "raise":
+        raise ValueError("no")
+    return int(arguments[1])
+"""
+
+# A server as in fork_server.py, with one node that asks; prints what the node saw.
+SERVER = """
+import json, os, select, signal, subprocess, sys
+from slipway.components import python_process
+from slipway.pipeline.engine.processes.module_forks import ModuleForks
+
+forks = ModuleForks()
+ours, theirs = forks.open_line()
+node = os.fork()
+if node == 0:
+    os.setpgid(0, 0)
+    ours.close()
+    python_process.fork_channel = theirs
+    environment = {**os.environ, "COLOUR": "green", "PYTHONPATH": sys.argv[1]}
+    process = python_process.start_module("asked", sys.argv[2:], environment=environment, may_fork=True)
+    seen = {"kind": type(process).__name__, "own_group": os.getpgid(0), "pid": process.pid}
+    if sys.argv[2] == "sleep":
+        seen["first"] = process.stdout.readline() + process.stdout.readline()
+        seen["running"] = process.poll()
+        try:
+            process.wait(timeout=0.05)
+        except subprocess.TimeoutExpired:
+            seen["timed_out"] = True
+        process.terminate()
+        seen["code"] = process.wait(timeout=10)
+        process.kill()
+    else:
+        seen["printed"] = process.stdout.read()
+        seen["code"] = process.wait()
+    print(json.dumps(seen), flush=True)
+    os._exit(0)
+theirs.close()
+forks.serve(ours, node=node)
+while True:
+    readable, _, _ = select.select(forks.descriptors(), [], [], 0.05)
+    for descriptor in readable:
+        forks.answer(descriptor)
+    pid, status = os.waitpid(-1, os.WNOHANG)
+    if forks.owns(pid):
+        forks.ended(pid, os.waitstatus_to_exitcode(status))
+    if pid == node:
+        break
+"""
+
+
+@pytest.fixture
+def node_saw(project, tmp_path):
+    def call(*arguments):
+        (tmp_path / "asked.py").write_text(MODULE, encoding="utf-8")
+        finished = subprocess.run(
+            [sys.executable, "-P", "-c", SERVER, str(tmp_path), *arguments],
+            env={**os.environ, "PYTHONPATH": str(project)},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+        return {**json.loads(finished.stdout.splitlines()[-1]), "log": finished.stderr}
+
+    return call
+
+
+def test_module_gets_its_arguments_and_variables_and_tells_its_code(node_saw):
+    seen = node_saw("hello", "7")
+    assert seen["kind"] == "ForkedProcess"
+    assert seen["printed"].split() == [
+        "group", str(seen["own_group"]), "argument", "hello", "variable", "green"
+    ]  # fmt: skip
+    assert seen["code"] == 7
+    assert "to the log" in seen["log"]
+
+
+def test_module_that_raises_ends_with_code_1_and_its_traceback_in_the_log(node_saw):
+    seen = node_saw("raise")
+    assert seen["code"] == 1
+    assert "ValueError: no" in seen["log"]
+
+
+def test_module_can_be_waited_for_and_ended(node_saw):
+    seen = node_saw("sleep")
+    assert "sleeping" in seen["first"]
+    assert seen["running"] is None
+    assert seen["timed_out"]
+    assert seen["code"] == -15

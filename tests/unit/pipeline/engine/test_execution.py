@@ -1,0 +1,75 @@
+import errno
+import os
+import tempfile
+from functools import partial
+from unittest.mock import Mock
+
+import pytest
+
+from slipway.pipeline.engine import execution, steps
+from slipway.pipeline.errors import ConfigError, PipelineError
+from slipway.pipeline.plan.request import workload_request
+from slipway.pipeline.report import page
+from slipway.pipeline.runs.history import History
+
+
+def test_a_page_that_cannot_be_written_is_one_line_and_the_run_ends_as_it_has(tmp_path, capsys, monkeypatch):
+    def fails(*_):
+        raise RuntimeError("first line\nsecond line")
+
+    monkeypatch.setattr(page, "write_page", fails)
+    history = History(tmp_path)
+    record = history.new_run("taxi")
+
+    execution.close(history, record, began=0.0, interrupted=False)
+
+    told = capsys.readouterr().err
+    assert (record.state, record.exit_code) == ("complete", 0)
+    assert told.count("\n") == 1
+    assert "no report was written: RuntimeError: first line second line" in told
+
+
+@pytest.mark.parametrize("interrupted", [True, False])
+def test_a_run_leaves_its_page(tmp_path, capsys, interrupted):
+    history = History(tmp_path)
+    record = history.new_run("taxi")
+
+    execution.close(history, record, began=0.0, interrupted=interrupted)
+
+    assert (history.folder(record.run_id) / "report.html").is_file()
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("begin", [execution.execute, partial(steps.begin, airflow="")])
+def test_a_place_that_no_model_can_be_pushed_to_is_refused_before_anything_runs(
+    project, tmp_path, monkeypatch, begin
+):
+    (tmp_path / "file").touch()
+    monkeypatch.delattr(execution, "Server")
+    monkeypatch.delattr(steps, "Server")
+    workload, output = project / "workloads/taxi/workload.yaml", tmp_path / "output"
+    sets = [f"push.destination={tmp_path / 'file'}"]
+    request = workload_request(workload, sets=sets, profile=None, output=output, beam_args=())
+
+    with pytest.raises(ConfigError, match=r"push\.destination = .*file is not a directory"):
+        begin(request, display=Mock())
+
+    assert list(History(output).runs()) == []
+
+
+def test_machine_that_refuses_ends_the_run_in_words_with_the_way_on(project, tmp_path, monkeypatch):
+    def full(prefix):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), f"/full/{prefix}")
+
+    monkeypatch.setattr(tempfile, "mkdtemp", full)
+    monkeypatch.setattr(execution, "is_all_known", lambda *_: False)
+    workload, output = project / "workloads/taxi/workload.yaml", tmp_path / "output"
+    request = workload_request(workload, sets=[], profile=None, output=output, beam_args=())
+
+    with pytest.raises(PipelineError) as told:
+        execution.execute(request, display=Mock())
+
+    [run] = History(output).runs()
+    assert (run.state, run.exit_code) == ("failed", 1)
+    assert told.value.message == "/full/slipway-run-: No space left on device."
+    assert f"resume {run.run_id}" in told.value.hint

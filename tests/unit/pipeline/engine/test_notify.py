@@ -1,0 +1,164 @@
+import contextlib
+import json
+import socket
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import ClassVar
+
+import pytest
+
+from slipway.pipeline.engine import notify as module
+from slipway.pipeline.engine.notify import message, notify
+from slipway.pipeline.runs.record import RunRecord
+from slipway.pipeline.runs.target import Asked, ModuleRun, WorkloadRun
+
+PATH = "B024/whole-path-is-secret"
+
+
+def _record(state="complete", **config):
+    record = RunRecord(run_id="20261121-050000-abcd", workload="taxi", started_at="2026-11-21T05:00:00Z")
+    record.state, record.exit_code = state, 0
+    given = {"when": ["complete", "failed", "stopped"], "command": [], "webhook_env": None, **config}
+    record.target = Asked(target=WorkloadRun(config=json.dumps({"notify": given})))
+    return record
+
+
+@pytest.fixture
+def hook(monkeypatch):
+    """A webhook on loopback: the messages that it got, and what it answers."""
+
+    class Hook(BaseHTTPRequestHandler):
+        got: ClassVar[list] = []
+        answer = 200
+
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            self.got.append((self.path, json.loads(body)))
+            self.send_response(self.answer)
+            self.send_header("Location", "/elsewhere")
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Hook) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("HOOK", f"http://127.0.0.1:{server.server_port}/{PATH}")
+        yield Hook
+        server.shutdown()
+
+
+def test_a_webhook_gets_the_outcome(hook):
+    assert list(notify(_record(webhook_env="HOOK"))) == []
+    ((path, told),) = hook.got
+    assert path == f"/{PATH}"
+    assert told["text"].startswith("taxi (20261121-050000-abcd): ")
+    assert (told["state"], told["exit_code"]) == ("complete", 0)
+
+
+@pytest.mark.parametrize("answer", [302, 404, 500])
+def test_a_webhook_that_does_not_take_it_is_told_without_its_address(hook, answer):
+    hook.answer = answer
+    (problem,) = notify(_record(webhook_env="HOOK"))
+    assert problem == f"notify: the address in HOOK answered {answer}"
+    assert len(hook.got) == 1, "it is not followed elsewhere"
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        (None, "HOOK is not set"),
+        (f"file:///{PATH}", "HOOK holds no http(s) address"),
+        (f"http://127.0.0.1:9/{PATH}", "could not be reached"),
+        (f"http://[{PATH}", "could not be reached"),
+    ],
+)
+def test_a_wrong_address_is_told_and_not_shown(monkeypatch, address, words):
+    monkeypatch.delenv("HOOK", raising=False)
+    if address is not None:
+        monkeypatch.setenv("HOOK", address)
+    (problem,) = notify(_record(webhook_env="HOOK"))
+    assert words in problem
+    assert PATH not in problem
+
+
+def test_a_command_gets_the_message_on_its_input(tmp_path):
+    program = f"import sys; open({str(tmp_path / 'got')!r}, 'w').write(sys.stdin.read())"
+    record = _record(command=[sys.executable, "-c", program])
+    assert list(notify(record)) == []
+    assert json.loads((tmp_path / "got").read_text()) == message(record)
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (["no-such-program"], "cannot be started"),
+        ([sys.executable, "-c", "raise SystemExit(3)"], "ended with code 3"),
+        ([sys.executable, "-c", "import time; time.sleep(60)"], "took longer than 0.5 s"),
+    ],
+)
+def test_a_command_that_fails_is_told(monkeypatch, command, words):
+    monkeypatch.setattr(module, "COMMAND_LIMIT_S", 0.5 if "longer" in words else 20.0)
+    (problem,) = notify(_record(command=command))
+    assert words in problem
+
+
+def test_ends_that_nobody_asked_for_are_not_told(hook):
+    assert list(notify(_record(state="interrupted", webhook_env="HOOK"))) == []
+    assert hook.got == []
+
+
+def test_a_pipeline_without_a_workload_tells_nobody():
+    record = _record()
+    record.target = Asked(target=ModuleRun(pipeline="mine:make"))
+    assert list(notify(record)) == []
+
+
+class Endless:
+    """A server that answers any request with bytes that go on for as long as they are read; counts them."""
+
+    def __init__(self, begin, more):
+        self.sent, self._begin, self._more = 0, begin, more
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self.address = f"http://127.0.0.1:{self._server.getsockname()[1]}/hook"
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self):
+        connection, _ = self._server.accept()
+        with connection, contextlib.suppress(OSError):
+            connection.recv(65536)
+            connection.sendall(self._begin)
+            while True:
+                self.sent += connection.send(self._more)
+                time.sleep(0.005 if len(self._more) == 1 else 0)
+
+    def close(self):
+        self._server.close()
+
+
+@pytest.fixture
+def endless(monkeypatch):
+    started = []
+
+    def call(begin, more):
+        started.append(Endless(begin, more))
+        monkeypatch.setenv("HOOK", started[-1].address)
+        return started[-1]
+
+    yield call
+    for each in started:
+        each.close()
+
+
+def test_a_webhook_that_drips_its_answer_is_waited_for_no_longer_than_the_limit(endless, monkeypatch):
+    monkeypatch.setattr(module, "WEBHOOK_LIMIT_S", 0.2)
+    endless(b"HTTP/1.1 200 OK\r\nX-Slow: ", b"x")  # a header without an end
+    assert list(notify(_record(webhook_env="HOOK"))) == ["notify: the address in HOOK did not answer in time"]
+
+
+def test_what_a_webhook_answers_is_not_read(endless):
+    hook = endless(b"HTTP/1.1 200 OK\r\nContent-Length: 400000000\r\n\r\n", bytes(2**20))
+    assert list(notify(_record(webhook_env="HOOK"))) == []
+    assert hook.sent < 100 * 2**20  # what the kernel's buffers take

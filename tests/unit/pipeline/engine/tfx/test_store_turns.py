@@ -1,0 +1,71 @@
+"""Processes that are forked from one use its metadata store one at a time."""
+
+import os
+import signal
+import time
+
+import pytest
+
+from slipway.pipeline.engine.tfx.store_turns import take_turns
+
+
+def store_class(told):
+    """A store that tells when a call begins and ends; with `None` it begins one that does not end."""
+
+    class Store:
+        def __init__(self):
+            """As the real one, which makes no call when it is made."""
+
+        def _pywrap_cc_call(self, what):
+            os.write(told, b"(")
+            if what is None:
+                signal.pause()
+            time.sleep(0.002)
+            os.write(told, b")")
+            return what
+
+    take_turns(Store)
+    take_turns(Store)  # as each run of a process does
+    return Store
+
+
+@pytest.fixture
+def told():
+    read, write = os.pipe()
+    yield read, write
+    os.close(read)
+    os.close(write)
+
+
+def fork(work):
+    pid = os.fork()
+    if pid == 0:
+        try:
+            work()
+        finally:
+            os._exit(0)
+    return pid
+
+
+def test_calls_of_several_processes_do_not_overlap(told):
+    read, write = told
+    store = store_class(write)
+    workers = [fork(lambda: [store()._pywrap_cc_call(n) for n in range(10)]) for _ in range(3)]
+    for pid in workers:
+        os.waitpid(pid, 0)
+    assert os.read(read, 1000) == b"()" * 30
+
+
+def test_call_gives_what_it_gave(told):
+    store = store_class(told[1])
+    assert store()._pywrap_cc_call("this") == "this"
+
+
+def test_turn_of_a_process_that_was_killed_is_the_next_one_s(told):
+    read, write = told
+    store = store_class(write)
+    stuck = fork(lambda: store()._pywrap_cc_call(None))
+    assert os.read(read, 1) == b"("
+    os.kill(stuck, signal.SIGKILL)
+    os.waitpid(stuck, 0)
+    assert store()._pywrap_cc_call("next") == "next"

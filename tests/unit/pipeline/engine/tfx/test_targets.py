@@ -1,0 +1,72 @@
+"""Targets: a name that is wrong is told before TFX is imported; arguments come from --set and the engine."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from slipway.pipeline.engine.tfx.targets import find
+from slipway.pipeline.errors import UsageError
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    """A user's module in a folder of its own; its folder."""
+    (tmp_path / "users_pipeline.py").write_text("thing = 7\n")
+    (tmp_path / "users_broken.py").write_text("import users_missing_library\n")
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    yield str(tmp_path)
+    sys.modules.pop("users_pipeline", None)
+
+
+def test_a_thing_is_found_by_module_and_name(module):
+    assert find("users_pipeline:thing", folder=module) == 7
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("users_pipeline", "must be MODULE:FUNCTION"),
+        ("users_nowhere:create", "no module 'users_nowhere'"),
+        ("users_pipeline.sub:create", "no module 'users_pipeline.sub'"),
+        ("users_pipeline:create", "users_pipeline has no 'create'"),
+    ],
+)
+def test_a_wrong_name_is_refused(module, name, message):
+    with pytest.raises(UsageError, match=message):
+        find(name, folder=module)
+
+
+def test_a_library_that_the_users_module_lacks_is_its_own_error(module):
+    with pytest.raises(ModuleNotFoundError, match="users_missing_library"):
+        find("users_broken:create", folder=module)
+
+
+@pytest.mark.parametrize("name", ["local_runner:run", "pipeline.configs:NAME", "components.mine:create"])
+def test_module_that_is_slipways_own_is_refused_before_it_is_imported(name, tmp_path):
+    with pytest.raises(
+        UsageError, match=rf"^--pipeline {name}, but {name.split('.')[0].split(':')[0]} is Slipway"
+    ):
+        find(name, folder=str(tmp_path))
+
+
+def test_module_of_the_user_that_ours_hides_is_named(tmp_path):
+    (tmp_path / "pipeline").mkdir()
+    with pytest.raises(UsageError, match=rf"is Slipway's own and hides {tmp_path}/pipeline") as refused:
+        find("pipeline.pipeline:create_pipeline", folder=str(tmp_path))
+    assert refused.value.hint.startswith("rename yours; taken are pipeline, components")
+
+
+@pytest.mark.parametrize("statement", ["from pipeline import my_configs", "import components.mine"])
+def test_what_the_users_module_imports_and_ours_hides_is_named(module, statement):
+    for name in ("pipeline", "components"):
+        Path(module, name).mkdir()
+    Path(module, "users_template.py").write_text(f"{statement}\n")
+    with pytest.raises(UsageError, match=r"it imports (pipeline|components\.mine), but .* hides"):
+        find("users_template:create", folder=module)
+
+
+def test_library_of_ours_that_lacks_something_is_no_mistake_of_the_users(module):
+    Path(module, "users_other.py").write_text("from pipeline import nothing_of_that_name\n")
+    with pytest.raises(ImportError, match="nothing_of_that_name"):
+        find("users_other:create", folder=module)

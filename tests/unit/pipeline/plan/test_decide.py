@@ -1,0 +1,324 @@
+"""What runs, what is reused, and why."""
+
+from dataclasses import replace
+
+import pytest
+
+from slipway.pipeline.fingerprint.parts import Fingerprint
+from slipway.pipeline.plan.decide import Decision, Known, baseline_key, decide, reference_key
+from slipway.pipeline.runs.graph import Graph, Node
+from slipway.pipeline.runs.record import NodeRecord, RunRecord
+
+#   Ingest -> Transform -> Trainer -> Evaluator <- Baseline (a resolver)
+GRAPH = Graph(
+    "taxi",
+    (
+        Node("Baseline", "Resolver", (), is_resolver=True),
+        Node("Ingest", "CsvExampleGen", ()),
+        Node("Transform", "Transform", ("Ingest",)),
+        Node("Trainer", "Trainer", ("Transform",)),
+        Node("Evaluator", "Evaluator", ("Trainer", "Baseline")),
+    ),
+)
+RESULT = {"run_id": "run-1", "execution_id": 1, "outputs": {}}
+
+
+def fingerprints(**changed):
+    """Fingerprints of GRAPH; `changed` names another version of a node's code."""
+    prints = {}
+    for node in GRAPH.nodes:
+        parts = {f"code:{node.id.lower()}.py": changed.get(node.id, "1")}
+        parts |= {f"upstream:{up}": prints[up].key for up in node.upstream}
+        prints[node.id] = Fingerprint(parts)
+    return prints
+
+
+def decisions(now, before, *, gone=(), forced=(), selected=None):
+    results = {prints.key: {**RESULT, "node": node_id} for node_id, prints in before.items()}
+
+    def missing(entry):
+        return "its model is gone" if entry["node"] in gone else ""
+
+    return decide(
+        GRAPH,
+        prints=now,
+        known=Known(results.get, missing, before),
+        selected=set(GRAPH.ids) if selected is None else selected,
+        forced=forced,
+    )
+
+
+def running(decided):
+    return {node_id for node_id, decision in decided.items() if decision.action == "run"}
+
+
+def test_first_run_runs_everything():
+    decided = decisions(fingerprints(), {})
+    assert running(decided) == set(GRAPH.ids)
+    assert decided["Ingest"].why == "first run"
+
+
+def test_unchanged_rerun_reuses_everything_and_says_from_where():
+    decided = decisions(fingerprints(), fingerprints())
+    assert running(decided) == set()
+    result = {**RESULT, "node": "Trainer"}
+    assert decided["Trainer"] == Decision("Trainer", "reuse", "cached from run-1", result)
+
+
+def test_changed_model_code_reruns_the_trainer_and_what_follows_only():
+    decided = decisions(fingerprints(Trainer="2"), fingerprints())
+    assert running(decided) == {"Trainer", "Evaluator"}
+    assert decided["Trainer"] == Decision("Trainer", "run", "trainer.py changed")
+    assert decided["Evaluator"] == Decision("Evaluator", "run", "Trainer runs")
+
+
+def test_node_whose_own_code_and_upstream_changed_tells_its_own_change():
+    decided = decisions(fingerprints(Transform="2", Trainer="2"), fingerprints())
+    assert decided["Trainer"].why == "trainer.py changed"
+
+
+def test_lost_result_runs_again_with_all_that_hangs_on_it():
+    decided = decisions(fingerprints(), fingerprints(), gone=["Trainer"])
+    assert running(decided) == {"Trainer", "Evaluator"}
+    assert decided["Trainer"].why == "its model is gone"
+
+
+def test_result_that_nobody_kept_is_made_again_though_nothing_changed():
+    prints = fingerprints()
+    known = Known({}.get, lambda _entry: "", prints)
+    decided = decide(GRAPH, prints=prints, known=known, selected=set(GRAPH.ids), forced=())
+    assert decided["Ingest"] == Decision("Ingest", "run", "no earlier result is kept")
+
+
+def test_resolver_that_looks_again_makes_nobody_run():
+    assert running(decisions(fingerprints(), fingerprints(), forced=["Baseline"])) == {"Baseline"}
+
+
+def test_forced_nodes_run_whatever_is_cached():
+    decided = decisions(fingerprints(), fingerprints(), forced=GRAPH.ids)
+    why = "asked for (--no-cache or --from)"
+    assert decided == {name: Decision(name, "run", why, is_forced=True) for name in GRAPH.ids}
+
+
+def test_node_that_may_not_be_taken_from_the_cache_runs_and_says_why():
+    graph = Graph("one", (Node("N", "N", (), uncached="its pipeline has enable_cache=False"),))
+    prints = {"N": Fingerprint({"node:id": "N"})}
+    known = Known({prints["N"].key: RESULT}.get, lambda entry: "", prints)
+    decided = decide(graph, prints=prints, known=known, selected={"N"}, forced=())
+    assert (decided["N"].action, decided["N"].why) == ("run", "its pipeline has enable_cache=False")
+
+
+@pytest.mark.parametrize("forced", [(), GRAPH.ids])
+def test_resumed_run_keeps_what_it_has_done_itself_whatever_may_be_cached(forced):
+    nodes = tuple(replace(node, uncached="its pipeline has enable_cache=False") for node in GRAPH.nodes)
+    prints = fingerprints()
+    results = {prints["Ingest"].key: RESULT, prints["Transform"].key: {**RESULT, "run_id": "run-0"}}
+    known = Known(results.get, lambda entry: "", prints, resumed="run-1")
+    decided = decide(Graph("taxi", nodes), prints=prints, known=known, selected=set(GRAPH.ids), forced=forced)
+    assert running(decided) == set(GRAPH.ids) - {"Ingest"}
+
+
+#   Latest (a resolver, of what Ingest makes) -> Trainer; nothing but that ties it to Ingest
+ROLLING = Graph(
+    "rolling",
+    (
+        Node("Latest", "Resolver", (), is_resolver=True, found="spans 1", looks_at=("Ingest",)),
+        Node("Trainer", "Trainer", ("Latest",)),
+        Node("Ingest", "CsvExampleGen", ()),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("gone", "runs"), [("", set()), ("Ingest", {"Ingest", "Latest", "Trainer"}), ("Trainer", {"Trainer"})]
+)
+def test_what_follows_a_resolver_runs_where_its_answer_may_change(gone, runs):
+    prints = {node.id: Fingerprint({"node:id": node.id}) for node in ROLLING.nodes}
+    results = {key.key: RESULT for node_id, key in prints.items() if node_id != gone}
+    known = Known(results.get, lambda entry: "", prints)
+    decided = decide(ROLLING, prints=prints, known=known, selected=set(ROLLING.ids), forced=())
+    assert running(decided) == runs
+
+
+def test_nodes_after_the_last_one_asked_for_are_skipped():
+    selected = GRAPH.select(start=None, end="Transform")
+    decided = decisions(fingerprints(), {}, selected=selected)
+    assert decided["Trainer"] == Decision("Trainer", "skip", "not asked for (--to)")
+    assert running(decided) == {"Ingest", "Transform"}
+
+
+def test_nodes_before_the_first_one_asked_for_are_reused():
+    selected = GRAPH.select(start="Trainer", end=None)
+    decided = decisions(fingerprints(), fingerprints(), selected=selected, forced=selected)
+    assert running(decided) == {"Trainer", "Evaluator"}
+    assert decided["Ingest"].action == "reuse"
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        (3, "p0 1 -> 2; p1 1 -> 2; p2 1 -> 2"),
+        (4, "p0 1 -> 2; p1 1 -> 2; p2 1 -> 2; and 1 more"),
+        (6, "p0 1 -> 2; p1 1 -> 2; p2 1 -> 2; and 3 more"),
+    ],
+)
+def test_long_list_of_reasons_is_cut_with_its_count(changed, why):
+    before = Fingerprint({f"param:p{i}": "1" for i in range(changed)})
+    now = Fingerprint({f"param:p{i}": "2" for i in range(changed)})
+    graph = Graph("one", (Node("N", "N", ()),))
+    known = Known(lambda _key: None, lambda _entry: "", {"N": before})
+    decided = decide(graph, prints={"N": now}, known=known, selected={"N"}, forced=())
+    assert decided["N"].why == why
+
+
+def test_condition_that_was_not_met_is_known_until_something_upstream_runs():
+    graph = Graph("two", (Node("Up", "Up", ()), Node("Cond", "Cond", ("Up",))))
+    prints = {name: Fingerprint({"param:a": name}) for name in graph.ids}
+    done = {"run_id": "r1", "execution_id": 1, "outputs": {}}
+    kept = {prints["Up"].key: done, prints["Cond"].key: {**done, "unmet": "its condition was not met"}}
+    known = Known(kept.get, lambda _entry: "", {})
+    same = decide(graph, prints=prints, known=known, selected=graph.ids, forced=())
+    assert same["Cond"] == Decision("Cond", "skip", "its condition was not met, as in r1", is_unmet=True)
+    again = decide(graph, prints=prints, known=known, selected=graph.ids, forced=("Up",))
+    assert (again["Cond"].action, again["Cond"].is_unmet) == ("run", False)
+
+
+def blessed_run(run_id, key, *, blessed=True, workload="taxi"):
+    outputs = {"model": [{"uri": "m", "type": "Model", "properties": {}}]}
+    found = NodeRecord("Baseline", type="Resolver", key="resolver", outputs=outputs)
+    made = NodeRecord("Trainer", type="Trainer", key=key, outputs=outputs)
+    return RunRecord(run_id, workload, nodes=[found, made], blessed=blessed)
+
+
+@pytest.mark.parametrize(
+    ("runs", "expected"),
+    [
+        ([], "none"),
+        ([blessed_run("2", "b"), blessed_run("1", "a")], "b"),
+        ([blessed_run("2", "me"), blessed_run("1", "a")], "a"),
+        ([blessed_run("2", "b", blessed=False), blessed_run("1", "a")], "a"),
+        ([blessed_run("2", "b", blessed=None)], "none"),
+        ([blessed_run("2", "b", workload="digits")], "none"),
+        # Only its gate ran: who trained the model is in no record.
+        ([RunRecord("2", "taxi", nodes=[], blessed=True), blessed_run("1", "a")], "a"),
+    ],
+)
+def test_baseline_is_the_latest_blessed_model_other_than_the_candidate(runs, expected):
+    assert baseline_key(runs, workload="taxi", candidate="me") == expected
+
+
+def test_baseline_of_a_known_candidate_is_that_of_its_run_without_reading_further():
+    newest = blessed_run("3", "me")
+    newest.baseline = "a"
+    runs = iter([newest, blessed_run("2", "b")])
+    assert baseline_key(runs, workload="taxi", candidate="me") == "a"
+    assert next(runs).run_id == "2"
+
+
+def test_retired_model_is_no_baseline():
+    def gated(run_id, key):
+        run = blessed_run(run_id, key)
+        blessing = {"uri": f"blessing/{run_id}", "type": "ModelBlessing", "properties": {}}
+        run.nodes.append(NodeRecord("Gate", type="ModelGate", outputs={"blessing": [blessing]}))
+        return run
+
+    runs = [gated("3", "me"), gated("2", "b"), gated("1", "a")]
+    runs[0].baseline = "b"
+    retired = ["blessing/2"]
+    assert baseline_key(runs, workload="taxi", candidate="me", retired=retired) == "a"
+    retired += ["blessing/1", "blessing/3"]
+    assert baseline_key(runs, workload="taxi", candidate="me", retired=retired) == "none"
+
+
+def test_only_who_makes_a_model_counts():
+    model, blessing = {"model": [{"type": "Model"}]}, {"blessing": [{"type": "ModelBlessing"}]}
+    assert NodeRecord("Trainer", type="Trainer", outputs=model).makes("Model")
+    assert not NodeRecord("Gate", type="ModelGate", outputs=blessing).makes("Model")
+    assert not NodeRecord("Baseline", type="Resolver", outputs=model).makes("Model")
+
+
+#   Statistics -> Gate (judges, gives nothing) -> Transform
+GATED = Graph(
+    "gated",
+    (
+        Node("Statistics", "StatisticsGen", ()),
+        Node("Gate", "DataGate", ("Statistics",)),
+        Node("Transform", "Transform", ("Gate",), gates=("Gate",)),
+    ),
+)
+
+
+def test_gate_that_judges_anew_makes_nothing_run_again_that_only_waits_for_it():
+    prints = {node.id: Fingerprint({f"code:{node.id}": "1"}) for node in GATED.nodes}
+    results = {prints[name].key: RESULT for name in ("Statistics", "Transform")}
+    known = Known(results.get, lambda entry: "", prints)
+    decided = decide(GATED, prints=prints, known=known, selected=set(GATED.ids), forced=())
+    assert running(decided) == {"Gate"}
+
+
+def passed(data, *, reference="", workload="taxi", gate_state="complete", span=0, blessed=None):
+    """A run whose data gate came to a verdict about that data, and maybe its model gate as well."""
+    properties = {"span": span}
+    verdict = [{"type": "schemas.DataVerdict", "properties": properties}] if gate_state != "failed" else []
+    verdict = {"verdict": verdict}
+    statistics = {"statistics": [{"type": "ExampleStatistics"}]}
+    nodes = [
+        NodeRecord("StatisticsGen", key=data, outputs=statistics),
+        NodeRecord("DataGate", state=gate_state, outputs=verdict),
+    ]
+    if blessed is not None:
+        blessing = {"uri": f"blessing/{data}", "type": "ModelBlessing", "properties": {}}
+        nodes.append(NodeRecord("ModelGate", type="ModelGate", outputs={"blessing": [blessing]}))
+    return RunRecord(f"run-{data}", workload, nodes=nodes, reference=reference, blessed=blessed)
+
+
+def gate_alone(run_id):
+    """A run that judged what no node of it made; the verdict has no properties."""
+    verdict = {"verdict": [{"type": "schemas.DataVerdict", "properties": {}}]}
+    return RunRecord(run_id, "taxi", nodes=[NodeRecord("DataGate", state="complete", outputs=verdict)])
+
+
+@pytest.mark.parametrize(
+    ("runs", "key"),
+    [
+        ([], "none"),
+        ([passed("now")], "none"),
+        ([passed("now", reference="before")], "before"),
+        ([passed("before")], "before"),
+        ([passed("before"), passed("older")], "before"),
+        ([passed("other", workload="digits"), passed("before")], "before"),
+        ([passed("stopped", gate_state="failed"), passed("before")], "before"),
+        ([passed("now", reference="before", gate_state="cached"), passed("later")], "before"),
+        ([gate_alone("2"), passed("before")], "before"),
+    ],
+)
+def test_reference_is_the_latest_other_data_that_passed(runs, key):
+    assert reference_key(runs, workload="taxi", data="now") == key
+
+
+@pytest.mark.parametrize(
+    ("runs", "retired", "key"),
+    [
+        ([], [], "none"),
+        ([passed("refused", blessed=False), passed("before", blessed=True)], [], "before"),
+        ([passed("unfinished"), passed("before", blessed=True)], [], "before"),
+        ([passed("now", blessed=True, reference="before")], [], "before"),
+        ([passed("now", blessed=True)], [], "none"),
+        ([passed("bad", blessed=True), passed("before", blessed=True)], ["blessing/bad"], "before"),
+        ([passed("bad", blessed=True)], ["blessing/bad"], "none"),
+        # What it was compared with may be what was retired since.
+        (
+            [passed("now", blessed=True, reference="bad"), passed("before", blessed=True)],
+            ["blessing/bad"],
+            "before",
+        ),
+    ],
+)
+def test_reference_is_the_data_of_the_latest_blessed_model_that_still_counts(runs, retired, key):
+    assert reference_key(runs, workload="taxi", data="now", wanted="blessed", retired=retired) == key
+
+
+def test_reference_is_the_latest_data_of_the_span_that_was_named():
+    runs = [passed("newest", span=12), passed("second", span=3), passed("first", span=3)]
+    assert reference_key(runs, workload="taxi", data="now", wanted="span 3") == "second"
+    assert reference_key(runs, workload="taxi", data="now", wanted="span 4") == "none"

@@ -1,0 +1,48 @@
+"""What a plan is made from."""
+
+import os
+
+import pytest
+
+from slipway.pipeline.plan.make import make_plan
+from slipway.pipeline.plan.node_fingerprints import fingerprint_nodes
+from slipway.pipeline.plan.request import workload_request
+from slipway.pipeline.runs.graph import Graph, Node
+from slipway.pipeline.runs.history import History, result_of
+from slipway.pipeline.runs.kept_files import kept_files
+from slipway.pipeline.runs.record import NodeRecord
+
+GRAPH = Graph("taxi", (Node("Ingest", "Ingest", ()), Node("Trainer", "Trainer", ("Ingest",))))
+
+
+@pytest.fixture
+def asked(project, tmp_path):
+    path = project / "workloads/taxi/workload.yaml"
+    return workload_request(path, sets=(), profile=None, output=tmp_path, beam_args=())
+
+
+@pytest.mark.parametrize(
+    ("state", "action", "why"),
+    [
+        ("failed", "run", "is damaged: it is not what Ingest wrote"),
+        ("complete", "reuse", "cached from run-0"),
+    ],
+)
+def test_what_a_node_took_that_failed_is_read_whole_in_the_next_plan(asked, state, action, why):
+    data = asked.output / "examples" / "data"
+    data.parent.mkdir(parents=True)
+    data.write_bytes(b"12345")
+    outputs = {"examples": [{"uri": str(data.parent), "type": "Examples", "properties": {}}]}
+    history, written_ns = History(asked.output), data.stat().st_mtime_ns
+    key = fingerprint_nodes(GRAPH, roots=asked.code_roots, memo=None, baseline="")["Ingest"].key
+    history.remember(
+        key, result_of(NodeRecord("Ingest", outputs=outputs), "run-0", files=kept_files(outputs))
+    )
+    record = history.new_run("taxi")
+    record.nodes = [NodeRecord("Ingest", state="complete"), NodeRecord("Trainer", state=state)]
+    history.save(record)
+    data.write_bytes(b"1X345")
+    os.utime(data, ns=(written_ns, written_ns))
+    decision = make_plan(asked, history, GRAPH).decisions["Ingest"]
+    assert decision.action == action
+    assert decision.why.endswith(why)

@@ -1,0 +1,76 @@
+"""Which of a node's parameters name what it reads."""
+
+import pytest
+
+from slipway.pipeline.plan.named_files import named_code, named_files
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The folder that is worked in, with files in it."""
+    for name in ("schema.pbtxt", "utils.py", "words/en.txt", "train/1.png", "out/metadata.db"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def named(values, node_type="Mine", written=()):
+    return named_files(values, node_type=node_type, written=written)
+
+
+@pytest.mark.parametrize("how", ["{}/schema.pbtxt", "schema.pbtxt", "./words/../schema.pbtxt"])
+def test_file_counts_wherever_it_is_named_from(folder, how):
+    assert named({"schema_file": how.format(folder)}) == ([f"{folder}/schema.pbtxt"], [])
+
+
+def test_file_counts_deep_inside_a_parameter(folder):
+    values = {"custom_config": {"files": ["schema.pbtxt", "none.txt"], "steps": 5}}
+    assert named(values) == ([f"{folder}/schema.pbtxt"], [])
+
+
+@pytest.mark.parametrize("how", ["{}/words", "words", "./words/"])
+def test_folder_counts_with_all_in_it(folder, how):
+    assert named({"data_dir": how.format(folder)}) == ([], [f"{folder}/words/**/*"])
+
+
+def test_word_in_a_list_is_no_folder(folder):
+    assert named({"splits": ["train"]}) == ([], [])
+    assert named({"splits": ["./train"]}) == ([], [f"{folder}/train/**/*"])
+
+
+def test_folder_whose_name_has_signs_of_a_pattern_is_taken_by_its_letters(folder):
+    (folder / "run[1]").mkdir()
+    assert named({"from": "run[1]"}) == ([], [f"{folder}/run[[]1]/**/*"])
+
+
+@pytest.mark.parametrize(
+    "text", ["", ".", "..", "/", "x" * 5000, "nul\0", "a sentence / of words", "utils.py"]
+)
+def test_what_is_no_file_of_the_nodes_is_none(folder, text):
+    assert named({"text": text}) == ([], [])
+
+
+def test_folder_that_holds_what_the_run_writes_does_not_count(folder):
+    assert named({"root": "out"}, written=[folder / "out" / "artifacts"]) == ([], [])
+
+
+def test_what_is_written_or_read_in_another_way_does_not_count(folder):
+    assert named({"push_destination": {"base_directory": "./words"}}, node_type="Pusher") == ([], [])
+    assert named({"input_base": "words", "artifact_uri": "words"}) == ([], [])
+
+
+def test_dotted_paths_and_python_files_are_code():
+    values = {"run_fn": "shop.trainer.run_fn", "module_file": "/srv/trainer.py", "splits": ["train", "1.5"]}
+    assert named_code(values) == {"shop.trainer.run_fn", "/srv/trainer.py"}
+
+
+def test_module_without_a_dot_is_code_where_the_parameter_says_that_it_is_a_module():
+    metrics = [{"class_name": "Share", "module": "shop_metrics"}, {"class_name": "AUC", "module": ""}]
+    values = {
+        "eval_config": {"metrics_specs": [{"metrics": metrics}]},
+        "module_path": "shop",
+        "split": "eval",
+    }
+    assert named_code(values) == {"shop_metrics", "shop"}
+    assert named_code({"module_path": "shop@/pipeline_root/_wheels/shop.whl"}) == set()

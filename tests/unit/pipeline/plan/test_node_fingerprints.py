@@ -1,0 +1,161 @@
+"""What a node's fingerprint is made of."""
+
+import os
+
+import pytest
+
+from slipway.pipeline.plan.node_fingerprints import fingerprint_nodes, found_key, own_parts, with_found
+from slipway.pipeline.runs.graph import Graph, Node
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A project with user code, a schema and data, and one more folder that code is imported from."""
+    files = {
+        "work/model.py": "from work import layers\n",
+        "work/layers.py": "UNITS = 8\n",
+        "work/features.py": "SCALE = 2\n",
+        "taxi.pbtxt": "feature {}\n",
+        "data/trips.csv": "fare\n1\n",
+        "elsewhere/mine.py": "import my_helper\n",
+        "elsewhere/my_helper.py": "VALUE = 1\n",
+        "elsewhere/alone.py": "import beside\n",
+        "elsewhere/beside.py": "VALUE = 1\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def keys(project):
+    """The fingerprints' keys, by node id, as things stand."""
+
+    def call(*, baseline="none", batch_size="256"):
+        graph = Graph(
+            "taxi",
+            (
+                Node("Ingest", "Ingest", (), data=(f"{project}/data/*.csv",)),
+                Node("SchemaGen", "SchemaGen", (), files=(f"{project}/taxi.pbtxt",)),
+                Node("Transform", "Transform", ("Ingest", "SchemaGen"), code=("work.features.scale",)),
+                Node(
+                    "Trainer",
+                    "Trainer",
+                    ("Transform",),
+                    code=("work.model.build",),
+                    params={"custom_config.batch_size": batch_size},
+                ),
+                Node("Baseline", "Resolver", (), is_resolver=True, finds_baseline=True),
+                Node("Mine", "Mine", (), code=("mine.component",)),
+                Node("ByFile", "ByFile", (), code=(f"{project}/elsewhere/alone.py",)),
+            ),
+        )
+        roots = (project, project / "elsewhere")
+        prints = fingerprint_nodes(graph, roots=roots, memo=project / "memo.json", baseline=baseline)
+        return {node_id: fingerprint.key for node_id, fingerprint in prints.items()}
+
+    return call
+
+
+def changed(before, after):
+    return {node_id for node_id in before if before[node_id] != after[node_id]}
+
+
+@pytest.mark.parametrize(
+    ("file", "nodes"),
+    [
+        ("work/model.py", {"Trainer"}),
+        ("work/layers.py", {"Trainer"}),
+        ("work/features.py", {"Transform", "Trainer"}),
+        ("taxi.pbtxt", {"SchemaGen", "Transform", "Trainer"}),
+        ("data/trips.csv", {"Ingest", "Transform", "Trainer"}),
+        ("elsewhere/my_helper.py", {"Mine"}),
+        ("elsewhere/beside.py", {"ByFile"}),
+    ],
+)
+def test_edited_file_changes_who_uses_it_and_what_follows(project, keys, file, nodes):
+    before = keys()
+    with (project / file).open("a", encoding="utf-8") as stream:
+        stream.write("# a comment\n")
+    assert changed(before, keys()) == nodes
+
+
+def test_touched_file_changes_nothing(project, keys):
+    before = keys()
+    for file in ("work/model.py", "data/trips.csv", "taxi.pbtxt"):
+        os.utime(project / file, (1, 1))
+    assert changed(before, keys()) == set()
+
+
+def test_added_data_file_counts(project, keys):
+    before = keys()
+    (project / "data" / "more.csv").write_text("fare\n2\n", encoding="utf-8")
+    assert "Ingest" in changed(before, keys())
+
+
+def test_settings_change_their_node_and_the_baseline_its_resolver(keys):
+    assert changed(keys(), keys(batch_size="512")) == {"Trainer"}
+    assert changed(keys(), keys(baseline="another")) == {"Baseline"}
+
+
+def test_resolver_of_anything_else_is_never_the_same_twice(project):
+    graph = Graph("any", (Node("Find", "Resolver", (), is_resolver=True),))
+    first, second = (
+        fingerprint_nodes(graph, roots=(project,), memo=None, baseline="")["Find"] for _ in range(2)
+    )
+    assert first.key != second.key
+    assert own_parts(first) == own_parts(second)
+
+
+def test_nodes_of_equal_settings_never_share_a_result(project):
+    nodes = tuple(Node(node_id, "Draw", (), params={"sides": "6"}) for node_id in ("First", "Second"))
+
+    def keys(pipeline):
+        prints = fingerprint_nodes(Graph(pipeline, nodes), roots=(project,), memo=None, baseline="none")
+        return {fingerprint.key for fingerprint in prints.values()}
+
+    assert len(keys("dice")) == 2
+    assert keys("dice") == keys("dice")
+    assert not keys("dice") & keys("other")
+
+
+def test_verdict_of_a_gate_is_no_part_of_what_only_waits_for_it(project):
+    def key(limit):
+        gate = Node("Gate", "DataGate", (), params={"limits": limit})
+        graph = Graph("taxi", (gate, Node("Transform", "Transform", ("Gate",), gates=("Gate",))))
+        return fingerprint_nodes(graph, roots=(project,), memo=None, baseline="none")
+
+    before, after = key("1"), key("2")
+    assert before["Gate"].key != after["Gate"].key
+    assert before["Transform"].key == after["Transform"].key
+
+
+def test_reference_that_was_found_is_part_of_its_resolver(project):
+    def key(reference):
+        graph = Graph(
+            "taxi", (Node("Reference", "Resolver", (), is_resolver=True, finds_reference="passed"),)
+        )
+        prints = fingerprint_nodes(graph, roots=(project,), memo=None, baseline="none", reference=reference)
+        return prints["Reference"].key
+
+    assert key("a") == key("a") != key("b")
+
+
+def test_resolver_that_found_something_else_changes_itself_and_what_follows(project):
+    def prints(found):
+        graph = Graph(
+            "taxi",
+            (
+                Node("Ingest", "Ingest", ()),
+                Node("Latest", "Resolver", ("Ingest",), is_resolver=True, found=found),
+                Node("Trainer", "Trainer", ("Latest",)),
+                Node("Pusher", "Pusher", ("Trainer",)),
+            ),
+        )
+        return fingerprint_nodes(graph, roots=(project,), memo=None, baseline="none")
+
+    one, two = (found_key({"examples": [{"uri": uri}]}) for uri in ("a", "b"))
+    assert with_found(prints(one), "Latest", two) == prints(two)
+    assert prints(one)["Ingest"] == prints(two)["Ingest"]
+    assert prints(one)["Pusher"] != prints(two)["Pusher"]

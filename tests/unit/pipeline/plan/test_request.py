@@ -1,0 +1,184 @@
+"""What a run is asked to do."""
+
+import json
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+
+from slipway.components import google_credentials
+from slipway.components.errors import ComponentError
+from slipway.pipeline.errors import ConfigError, UsageError
+from slipway.pipeline.plan.request import Request, again, pipeline_request, workload_request
+from slipway.pipeline.runs.documents import DocumentError
+from slipway.pipeline.runs.record import WHY, RunRecord
+
+
+@pytest.fixture
+def request_for(project, tmp_path):
+    """A request to run the taxi workload, with overrides."""
+
+    def call(**overrides):
+        path = project / "workloads/taxi/workload.yaml"
+        options = {"sets": (), "profile": None, "output": tmp_path, "beam_args": ()}
+        return workload_request(path, overrides=overrides, **options)
+
+    return call
+
+
+def recorded(asked, output):
+    """The run's record, as it is read back."""
+    record = RunRecord.from_json({"run_id": "r", "workload": "taxi", "target": json.loads(json.dumps(asked))})
+    record.output = output
+    return record
+
+
+def test_override_travels_with_its_reason_and_survives_a_resume(request_for, tmp_path):
+    made = request_for(accept_data=" seen with the owner ")
+    assert made.overrides == {"accept_data": "seen with the owner"}
+    assert made.target.overrides == made.overrides
+    resumed = again(recorded(made.asked.to_json(), tmp_path), jobs=None)
+    assert (resumed.overrides, resumed.target) == (made.overrides, made.target)
+
+
+def test_override_makes_another_graph_and_none_makes_the_same(request_for):
+    assert request_for().target == request_for().target
+    assert request_for().target != request_for(bless="urgent").target
+
+
+@pytest.mark.parametrize("reason", ["", "  "])
+def test_override_without_a_reason_is_refused(request_for, reason):
+    with pytest.raises(UsageError, match="--bless needs a reason"):
+        request_for(bless=reason)
+
+
+@pytest.mark.parametrize("reason", [WHY, f" {WHY.capitalize()}\n"])
+def test_the_words_that_stand_for_the_reason_in_a_hint_are_none(request_for, reason):
+    with pytest.raises(
+        UsageError, match=r"(?i)--accept-data .*why it is right.* is no reason yet"
+    ) as refused:
+        request_for(accept_data=reason)
+    assert refused.value.hint == 'write it, as --accept-data "checked with the data\'s owner on Monday"'
+
+
+def test_request_recorded_before_there_were_overrides_is_read(request_for, tmp_path):
+    data = request_for().asked.to_json()
+    del data["overrides"], data["target"]["overrides"]
+    assert Request.of(recorded(data, tmp_path)) == request_for()
+
+
+@pytest.mark.parametrize(
+    ("setting", "key"),
+    [
+        ("data.columns=[tips, far]", "data.columns"),
+        ("data.types={far: text}", "data.types"),
+        ("data.numbers={far: {thousands: ','}}", "data.numbers"),
+        ("data.dates={far: '%d.%m.%Y'}", "data.dates"),
+        ("data.split_by={key: far}", "data.split_by.key"),
+        ("evaluate.slices=[[payment_type], [far]]", "evaluate.slices"),
+    ],
+)
+def test_a_name_that_no_column_has_is_refused_with_the_nearest(project, tmp_path, setting, key):
+    path = project / "workloads/taxi/workload.yaml"
+    with pytest.raises(ConfigError) as refused:
+        workload_request(path, sets=[setting], profile=None, output=tmp_path, beam_args=())
+    assert refused.value.message == f"{key}: 'far' is no column of the data; nearest: fare"
+    assert "trip_miles" in refused.value.hint
+
+
+@pytest.fixture
+def pushing_to(project, tmp_path):
+    """A request to run the taxi workload, its models pushed to a place."""
+
+    def call(place, end=None):
+        path, sets = project / "workloads/taxi/workload.yaml", [f"push.destination={place}"]
+        return workload_request(path, sets=sets, profile=None, output=tmp_path, beam_args=(), end=end)
+
+    return call
+
+
+def test_a_place_that_takes_no_version_is_refused_before_the_training(pushing_to, tmp_path):
+    (tmp_path / "file").touch()
+    place = tmp_path / "file/models"
+    with pytest.raises(ConfigError) as refused:
+        pushing_to(place).check_destination()
+    assert refused.value.message == (
+        f"push.destination = {place}: no version can be written there; {tmp_path / 'file'} is not a directory"
+    )
+    assert "--set push.destination=DIRECTORY" in refused.value.hint
+
+
+def test_a_run_that_ends_before_the_push_needs_no_place_for_it(pushing_to, tmp_path):
+    (tmp_path / "file").touch()
+    pushing_to(tmp_path / "file", end="Trainer").check_destination()
+    with pytest.raises(ConfigError):
+        pushing_to(tmp_path / "file", end="Pusher").check_destination()
+
+
+@pytest.mark.parametrize("place", ["gs://bucket/models", "null"])
+def test_a_bucket_and_the_output_folder_are_not_looked_at(pushing_to, place):
+    pushing_to(place).check_destination()
+
+
+def test_the_look_at_a_place_leaves_nothing_there(pushing_to, tmp_path):
+    pushing_to(tmp_path / "srv/models").check_destination()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def credentials(monkeypatch):
+    """How often credentials were asked for; there are none."""
+    asked = []
+
+    def find(what):
+        asked.append(what)
+        raise ComponentError("There are no credentials.", hint="log in")
+
+    monkeypatch.setattr(google_credentials, "find_credentials", find)
+    return asked
+
+
+@pytest.mark.parametrize(("end", "is_asked"), [(None, True), ("Pusher", True), ("Transform", False)])
+def test_credentials_for_an_endpoint_are_asked_for_where_the_run_comes_to_it(
+    project, tmp_path, credentials, end, is_asked
+):
+    path = project / "workloads/taxi/workload.yaml"
+    sets = ["push.endpoint={name: taxi, container: image}", "push.destination=gs://bucket/models"]
+    sets += ["cloud.vertex={project: my-project, region: europe-west4}", "cloud.root=gs://bucket/root"]
+    made = workload_request(path, sets=sets, profile=None, output=tmp_path, beam_args=(), end=end)
+    with pytest.raises(UsageError, match="no credentials") if is_asked else nullcontext():
+        made.check_destination()
+    assert credentials == ["push.endpoint"] * is_asked
+
+
+@pytest.mark.parametrize("variable", [None, "postgresql://me:word@localhost/store"])
+def test_results_are_looked_up_in_the_store_that_the_pipeline_names(
+    request_for, tmp_path, monkeypatch, variable
+):
+    if variable:
+        monkeypatch.setenv("SLIPWAY_METADATA_URL", variable)
+    own = pipeline_request("my:pipeline", sets=(), output=tmp_path, beam_args=())
+    assert own.store_file("/elsewhere/store.db") == Path("/elsewhere/store.db")
+    assert own.store_file("") is None
+    assert request_for().store_file("") == (None if variable else tmp_path / "metadata.db")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"output": 7}, "target.output is 7, where text belongs"),
+        ({"nodes": [1]}, "target.nodes is [1], where a mapping belongs"),
+        ({"nodes": {"A": {"retries": "x"}}}, 'target.nodes.A.retries is "x", where a whole number belongs'),
+        ({"target": {"config": 1}}, "target.target.config is 1, where text belongs"),
+    ],
+)
+def test_record_that_does_not_say_what_was_run_is_refused_in_words(request_for, tmp_path, change, words):
+    with pytest.raises(DocumentError) as refused:
+        recorded({**request_for().asked.to_json(), **change}, tmp_path)
+    assert refused.value.message == words
+
+
+@pytest.mark.parametrize("asked", [{}, {"target": {"of a later version": 1}}])
+def test_run_of_which_nobody_knows_what_it_was_is_not_gone_on_with(tmp_path, asked):
+    with pytest.raises(UsageError, match="The record of run r does not say what was run"):
+        again(recorded(asked, tmp_path), jobs=None)

@@ -1,0 +1,265 @@
+"""One engine at a time for a folder, and a store that is whole and free."""
+
+import errno
+import fcntl
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.root import PROJECT_ROOT
+from slipway.pipeline.runs import lock
+from slipway.pipeline.runs.lock import (
+    alone,
+    changing_pushes,
+    check_store,
+    check_undamaged,
+    has_execution,
+    is_locked,
+    locked,
+    working,
+)
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from slipway.pipeline.runs.lock import locked
+with locked(Path(sys.argv[1]), run_id="20260101-000000-aaaa"):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def owner(tmp_path):
+    """Another process that holds the folder `tmp_path / "out"`."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path / "out")], stdout=subprocess.PIPE, cwd=PROJECT_ROOT
+    ) as process:
+        assert process.stdout.readline() == b"held\n"
+        yield process
+        process.kill()
+
+
+def test_a_second_engine_is_refused_and_told_the_owner(owner, tmp_path):
+    with (
+        pytest.raises(UsageError, match=f"in use by process {owner.pid} .run 20260101-000000-aaaa.") as error,
+        locked(tmp_path / "out", run_id="new"),
+    ):
+        pass
+    assert "--output" in error.value.hint
+    assert is_locked(tmp_path / "out")
+
+
+def test_the_lock_of_a_killed_engine_is_free_at_once(owner, tmp_path):
+    owner.send_signal(signal.SIGKILL)
+    owner.wait()
+    assert not is_locked(tmp_path / "out")
+    with locked(tmp_path / "out", run_id="next"):
+        told = json.loads((tmp_path / "out" / ".lock").read_text())
+    assert told == {"pid": os.getpid(), "run_id": "next"}
+
+
+def test_an_owner_that_told_nothing_is_another_run(tmp_path):
+    with (tmp_path / ".lock").open("w") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        with pytest.raises(UsageError, match="in use by another run"), locked(tmp_path, run_id="new"):
+            pass
+
+
+def test_a_look_at_the_lock_refuses_no_engine(tmp_path):
+    with locked(tmp_path, run_id="first"):
+        pass
+    look = (
+        "import fcntl, sys, time; f = open(sys.argv[1]); fcntl.flock(f, fcntl.LOCK_SH); print(1, flush=True)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", f"{look}; time.sleep(0.1)", str(tmp_path / ".lock")], stdout=subprocess.PIPE
+    ) as looking:
+        looking.stdout.readline()
+        with locked(tmp_path, run_id="second"):
+            assert is_locked(tmp_path)
+
+
+def test_a_folder_that_nobody_uses_is_not_locked(tmp_path):
+    assert not is_locked(tmp_path / "none")
+    with locked(tmp_path / "out", run_id="r"):
+        assert is_locked(tmp_path / "out")
+    assert not is_locked(tmp_path / "out")
+
+
+def test_a_folder_that_cannot_be_made_is_told_with_its_name(tmp_path):
+    (tmp_path / "file").write_text("")
+    with (
+        pytest.raises(UsageError, match="file/out cannot be written: Not a directory"),
+        locked(tmp_path / "file" / "out", run_id="r"),
+    ):
+        pass
+
+
+@pytest.fixture
+def store(tmp_path):
+    """A store with 200 executions, the third of them complete."""
+    path = tmp_path / "metadata.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE Execution (id INTEGER PRIMARY KEY, last_known_state INT, text TEXT)")
+        rows = [(i, {3: 3, 5: 5}.get(i, 4), "x" * 200) for i in range(1, 201)]
+        connection.executemany("INSERT INTO Execution VALUES (?, ?, ?)", rows)
+    connection.close()
+    return path
+
+
+def test_a_good_store_and_none_are_fine(store, tmp_path):
+    for check in (check_store, check_undamaged):
+        check(store)
+        check(tmp_path / "none.db")
+
+
+@pytest.mark.parametrize("check", [check_store, check_undamaged])
+def test_a_file_that_is_no_database_is_called_damaged_with_the_way_out(store, check):
+    store.write_bytes(b"this is no database" * 100)
+    with pytest.raises(UsageError, match=r"metadata.db is damaged: file is not a database") as error:
+        check(store)
+    assert error.value.hint.startswith(f"move it away (`mv {store} {store}.damaged`)")
+
+
+@pytest.mark.parametrize("check", [check_store, check_undamaged])
+def test_a_store_that_was_cut_off_is_called_damaged(store, check):
+    os.truncate(store, store.stat().st_size // 2)
+    with pytest.raises(UsageError, match="is damaged"):
+        check(store)
+
+
+def test_a_store_with_a_page_of_rubbish_is_called_damaged(store):
+    with store.open("r+b") as stream:
+        stream.seek(4096 * 2)
+        stream.write(b"\xff" * 4096)
+    with pytest.raises(UsageError, match="is damaged"):
+        check_store(store)
+
+
+def test_a_store_that_another_program_writes_to_is_called_locked(store, monkeypatch):
+    monkeypatch.setattr(lock, "_STORE_WAIT_S", 0.1)
+    hold = (
+        "import sqlite3, sys, time; c = sqlite3.connect(sys.argv[1]); "
+        "c.execute('BEGIN IMMEDIATE'); print(1, flush=True)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", f"{hold}; time.sleep(60)", str(store)], stdout=subprocess.PIPE
+    ) as writer:
+        writer.stdout.readline()
+        with pytest.raises(UsageError, match=r"cannot be used: database is locked .waited 0 s."):
+            check_store(store)
+        check_undamaged(store)  # a plan only reads
+        writer.kill()
+    check_store(store)
+
+
+@pytest.mark.parametrize(("execution_id", "is_there"), [(3, True), (5, True), (4, False), (999, False)])
+def test_only_a_successful_execution_is_there(store, execution_id, is_there):
+    assert has_execution(store, execution_id) is is_there
+
+
+def test_a_damaged_or_missing_store_has_no_execution(store, tmp_path):
+    assert not has_execution(tmp_path / "none.db", 3)
+    store.write_bytes(b"rubbish" * 1000)
+    assert not has_execution(store, 3)
+
+
+def test_steps_share_a_folder_and_keep_an_engine_out(tmp_path):
+    with (
+        locked(tmp_path, run_id="one", shared=True),
+        locked(tmp_path, run_id="two", shared=True),
+        pytest.raises(UsageError, match="in use by"),
+        locked(tmp_path, run_id="engine"),
+    ):
+        pass
+    with locked(tmp_path, run_id="engine"):
+        assert is_locked(tmp_path)
+
+
+def test_step_waits_for_an_engine_to_end(owner, tmp_path, monkeypatch):
+    looks = []
+
+    def look_again(_pause_s):
+        looks.append(is_locked(tmp_path / "out"))
+        if len(looks) == 20:
+            owner.kill()
+            owner.wait()
+
+    # Of this module alone: threads of other tests sleep as well.
+    monkeypatch.setattr(lock, "time", SimpleNamespace(monotonic=time.monotonic, sleep=look_again))
+    with locked(tmp_path / "out", run_id="step", shared=True):
+        assert looks == 20 * [True]
+
+
+@pytest.mark.parametrize("holds", [working, changing_pushes])
+def test_what_a_workload_has_pushed_is_held_by_one_at_a_time(tmp_path, holds):
+    with holds(tmp_path, "taxi", run_id="20261122-1"):
+        with (
+            pytest.raises(UsageError, match=rf"taxi in {tmp_path} is in use by process {os.getpid()} "),
+            changing_pushes(tmp_path, "taxi", run_id="rollback"),
+        ):
+            pass
+        with changing_pushes(tmp_path, "digits", run_id="rollback"):
+            pass
+
+
+def test_one_run_at_a_time_works_in_a_folder_and_nobody_beside_gc(tmp_path):
+    with (
+        working(tmp_path, "pkg/x:make", run_id="20261122-1"),
+        pytest.raises(UsageError, match=r"\(run 20261122-1\)"),
+        working(tmp_path, "digits", run_id="20261122-2"),
+    ):
+        pass
+    for holding in (
+        working(tmp_path, "taxi", run_id="20261122-1"),
+        changing_pushes(tmp_path, "taxi", run_id="rollback"),
+    ):
+        with holding, pytest.raises(UsageError, match="is in use by"), alone(tmp_path, run_id="gc"):
+            pass
+
+
+def test_steps_of_one_workload_work_side_by_side_and_keep_a_rollback_out(tmp_path):
+    with (
+        working(tmp_path, "taxi", run_id="20261122-1", in_steps=True),
+        working(tmp_path, "taxi", run_id="20261122-1", in_steps=True),
+        pytest.raises(UsageError, match=rf"taxi in {tmp_path} is in use by"),
+        changing_pushes(tmp_path, "taxi", run_id="rollback"),
+    ):
+        pass
+
+
+def test_lock_that_is_a_link_is_refused_and_what_it_leads_to_stays(tmp_path):
+    precious = tmp_path / "precious"
+    precious.write_text("kept")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / ".lock").symlink_to(precious)
+    with (
+        pytest.raises(UsageError, match="is a link, and must be a file"),
+        locked(tmp_path / "out", run_id="r"),
+    ):
+        pass
+    assert not is_locked(tmp_path / "out")
+    assert precious.read_text() == "kept"
+
+
+def test_folder_that_cannot_be_locked_is_refused_in_words(tmp_path, monkeypatch):
+    def refuse(descriptor, operation):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+
+    with (
+        pytest.raises(UsageError, match="cannot be locked: No locks available"),
+        locked(tmp_path, run_id="x"),
+    ):
+        pytest.fail("it was taken for locked")
+    assert not is_locked(tmp_path)

@@ -1,0 +1,154 @@
+"""What a run achieved, from what its nodes put out."""
+
+import json
+
+import pytest
+
+from slipway.pipeline.runs.outcome import (
+    complete_outcome,
+    exit_code,
+    read_stops,
+)
+from slipway.pipeline.runs.record import NodeRecord, RunRecord, verdict_path
+
+
+def artifact(type_name, uri="nowhere", **properties):
+    return {"uri": str(uri), "type": type_name, "properties": properties}
+
+
+def gate(folder, *, blessed):
+    verdict = {"metrics": {"auc": 0.95}, "reasons": ["auc 0.95, meets at least 0.94"]}
+    (folder / "verdict.json").write_text(json.dumps(verdict), encoding="utf-8")
+    outputs = {"blessing": [artifact("ModelBlessing", folder, blessed=int(blessed))]}
+    return NodeRecord("ModelGate", type="ModelGate", state="complete", outputs=outputs)
+
+
+def pusher(**properties):
+    return NodeRecord(
+        "Pusher", type="Pusher", state="complete", outputs={"m": [artifact("PushedModel", **properties)]}
+    )
+
+
+def outcome(*nodes):
+    record = RunRecord("run-1", "taxi", nodes=list(nodes))
+    complete_outcome(record)
+    return record
+
+
+def test_blessing_comes_with_metrics_and_reasons(tmp_path):
+    record = outcome(gate(tmp_path, blessed=True))
+    assert record.blessed is True
+    assert record.metrics == {"auc": 0.95}
+    assert record.blessing_reasons == ["auc 0.95, meets at least 0.94"]
+
+
+def test_training_tells_its_verdict(tmp_path):
+    result = {"verdict": "compute-bound", "speed": {"step_ms": 1.0}, "time": {"goodput": 0.9}, "steps": 5}
+    (tmp_path / "result.json").write_text(json.dumps(result), encoding="utf-8")
+    outputs = {"model_run": [artifact("ModelRun", tmp_path)]}
+    trainer = NodeRecord("Trainer", type="Trainer", state="complete", outputs=outputs)
+    assert outcome(trainer).training == {name: result[name] for name in ("verdict", "speed", "time")}
+    outputs["model_run"] = [artifact("ModelRun", tmp_path / "of another trainer")]
+    assert outcome(trainer).training == {}
+
+
+def test_training_tells_what_was_tuned_and_its_smaller_forms(tmp_path):
+    forms = [{"kind": "litert_int8", "size_bytes": 54000, "change": {"accuracy": -0.001}}]
+    result = {"verdict": "compute-bound", "tuned": {"units": 32}, "exports": forms, "steps": 5}
+    (tmp_path / "result.json").write_text(json.dumps(result), encoding="utf-8")
+    trainer = NodeRecord(
+        "Trainer", type="Trainer", state="complete", outputs={"model_run": [artifact("ModelRun", tmp_path)]}
+    )
+    told = outcome(trainer).training
+    assert (told["tuned"], told["exports"]) == ({"units": 32}, forms)
+
+
+def test_pushed_version_is_named_with_its_path():
+    record = outcome(pusher(pushed=1, pushed_destination="/srv/taxi/17", pushed_version="17"))
+    assert record.pushed == {"version": "17", "path": "/srv/taxi/17"}
+
+
+def test_version_that_is_served_instead_of_the_pushed_one_is_named(tmp_path):
+    for version in ("17", "18"):
+        (tmp_path / version).mkdir()
+        (tmp_path / version / "saved_model.pb").write_bytes(b"")
+    older, newest = (
+        outcome(pusher(pushed=1, pushed_destination=str(tmp_path / version))) for version in ("17", "18")
+    )
+    assert older.pushed == {"version": "17", "path": str(tmp_path / "17"), "live": "18"}
+    assert "live" not in newest.pushed
+
+
+def test_nothing_is_pushed_when_the_pusher_held_back():
+    assert outcome(pusher(pushed=0)).pushed is None
+
+
+def test_what_a_resolver_found_is_no_outcome_of_this_run():
+    outputs = {"model_blessing": [artifact("ModelBlessing", blessed=1)]}
+    record = outcome(NodeRecord("Baseline", type="Resolver", state="complete", outputs=outputs))
+    assert record.blessed is None
+
+
+def test_evaluators_blessing_without_an_answer_does_not_count(tmp_path):
+    outputs = {"blessing": [artifact("ModelBlessing")]}
+    evaluator = NodeRecord("Evaluator", type="Evaluator", state="complete", outputs=outputs)
+    assert outcome(gate(tmp_path, blessed=False), evaluator).blessed is False
+
+
+def test_blessing_of_another_pipeline_needs_no_verdict(tmp_path):
+    outputs = {"blessing": [artifact("ModelBlessing", tmp_path, blessed=1)]}
+    record = outcome(NodeRecord("Evaluator", type="Evaluator", state="cached", outputs=outputs))
+    assert (record.blessed, record.metrics) == (True, {})
+
+
+@pytest.mark.parametrize("order", [(1, 0), (0, 1)])
+@pytest.mark.parametrize("other", ["ModelBlessing", "InfraBlessing"])
+def test_of_two_blessings_each_can_refuse(order, other):
+    nodes = [
+        NodeRecord(name, state="complete", outputs={"b": [artifact(kind, blessed=blessed)]})
+        for name, kind, blessed in zip(("First", "Second"), ("ModelBlessing", other), order, strict=True)
+    ]
+    record = outcome(*nodes)
+    refused = ("First", "Second")[order.index(0)]
+    assert (record.blessed, record.blessing_reasons) == (False, [f"{refused} did not bless the model"])
+    assert exit_code(record) == 3
+
+
+def test_pusher_that_does_not_say_where_it_pushed_left_the_model_in_its_artifact(tmp_path):
+    outputs = {"pushed": [artifact("PushedModel", tmp_path / "7", pushed=1)]}
+    record = outcome(NodeRecord("OwnPusher", state="complete", outputs=outputs))
+    assert record.pushed == {"version": "7", "path": str(tmp_path / "7")}
+
+
+@pytest.mark.parametrize(
+    ("states", "blessed", "code"),
+    [
+        (["complete", "cached"], True, 0),
+        (["complete"], None, 0),
+        (["complete", "failed"], None, 1),
+        (["complete", "failed"], False, 1),
+        (["complete"], False, 3),
+    ],
+)
+def test_exit_code_tells_failure_before_gate_before_success(states, blessed, code):
+    nodes = [NodeRecord(str(number), state=state) for number, state in enumerate(states)]
+    assert exit_code(RunRecord("run-1", "taxi", nodes=nodes, blessed=blessed)) == code
+
+
+@pytest.mark.parametrize(("others", "code"), [([], 3), (["complete"], 3), (["failed"], 1)])
+def test_gate_that_stops_is_told_from_a_node_that_fails(others, code):
+    nodes = [NodeRecord("Gate", state="failed", is_stop=True)]
+    nodes += [NodeRecord(str(number), state=state) for number, state in enumerate(others)]
+    assert exit_code(RunRecord("run-1", "taxi", nodes=nodes)) == code
+
+
+def test_verdict_of_a_gate_that_stopped_is_read_from_the_runs_folder(tmp_path):
+    nodes = [
+        NodeRecord("Gate", state="failed", is_stop=True),
+        NodeRecord("Lost", state="failed", is_stop=True),
+    ]
+    record = RunRecord("run-1", "taxi", nodes=nodes, output=tmp_path)
+    path = verdict_path(tmp_path / "runs/run-1", "Gate")
+    path.parent.mkdir(parents=True)
+    path.write_text('{"lines": ["tips: 3 rows"]}', encoding="utf-8")
+    assert read_stops(record) == {"Gate": {"lines": ["tips: 3 rows"]}, "Lost": {}}

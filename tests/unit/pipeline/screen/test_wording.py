@@ -1,0 +1,417 @@
+"""What the screen says at the end of a run."""
+
+import io
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from slipway.pipeline.commands import commands
+from slipway.pipeline.runs.record import WHY, NodeRecord, RunRecord
+from slipway.pipeline.runs.target import NOTHING, Asked, ImageRun, IrRun, ModuleRun, Origin, WorkloadRun
+from slipway.pipeline.screen.progress import LineDisplay, TableDisplay, choose_display
+from slipway.pipeline.screen.wording import (
+    DONE_BEFORE,
+    again_command,
+    node_line,
+    step_lines,
+    summary,
+    training_lines,
+)
+
+
+def record(state="complete", **values):
+    nodes = [
+        NodeRecord("Ingest", state="cached", why="cached from run-0"),
+        NodeRecord("Trainer", state="complete", wall_s=8.04, why="first run"),
+    ]
+    values = {"output": Path("/data/output"), **values}
+    return RunRecord("run-1", "taxi", state=state, wall_s=36.4, nodes=nodes, **values)
+
+
+def text(run):
+    return "\n".join(summary(run))
+
+
+def test_what_a_gate_found_and_let_pass_is_said_by_the_run_that_looked():
+    gate = NodeRecord("DataGate", state="complete")
+    gate.outputs = {"verdict": [{"uri": "/v", "type": "schemas.DataVerdict", "properties": {}}]}
+    run = record()
+    run.nodes.insert(0, gate)
+    phone = {"feature": "phone", "what": "5,412 values begin with +"}
+    passed = [{"findings": [phone, *({"feature": "", "what": f"finding {n}"} for n in range(4))]}]
+
+    said = [line for line in summary(run, passed=passed) if line.startswith("Data: ")]
+    gate.state = "cached"
+
+    assert said == [
+        "Data: phone: 5,412 values begin with +",
+        "Data: finding 0",
+        "Data: finding 1",
+        "Data: and 2 more findings, in the report",
+    ]
+    assert not [line for line in summary(run, passed=passed) if line.startswith("Data: ")]
+
+
+def test_pushed_run_says_where_first_and_what_next_last():
+    run = record(
+        pushed={"version": "17", "path": "/srv/17"}, blessed=True, metrics={"auc": 0.9512, "n": 49.0}
+    )
+    lines = text(run).splitlines()
+    assert lines[0] == "Pushed: taxi version 17 -> /srv/17"
+    assert "Metrics on the eval split: auc 0.9512, n 49" in lines
+    assert "36 s: 1 ran, 1 cached; longest Trainer 8.0 s" in lines
+    assert lines[-1] == "hint: python local_runner.py show run-1 --output /data/output"
+
+
+def test_cached_push_after_a_rollback_is_told_with_the_version_that_is_live():
+    run = record(pushed={"version": "17", "path": "/srv/17", "live": "18"})
+    outputs = {"pushed_model": [{"uri": "x", "type": "PushedModel", "properties": {}}]}
+    run.nodes.append(NodeRecord("Pusher", state="cached", why="cached from run-0", outputs=outputs))
+    first = text(run).splitlines()[0]
+    assert first == "Pushed: taxi version 17 -> /srv/17 (cached from run-0; version 18 is live)"
+    run.nodes[-1].state = "complete"
+    assert text(run).splitlines()[0] == "Pushed: taxi version 17 -> /srv/17 (version 18 is live)"
+
+
+def test_success_takes_at_most_six_lines():
+    run = record(
+        pushed={"version": "17", "path": "/srv/17"}, blessed=True, blessing_reasons=["a"], metrics={"a": 1}
+    )
+    assert len(text(run).splitlines()) <= 6
+
+
+def test_how_fast_training_was_is_told_by_the_run_that_trained_and_by_no_cached_one():
+    run = record(training={"verdict": "compute-bound"})
+    run.node("Trainer").outputs = {
+        "model_run": [{"uri": "/data/model_run", "type": "ModelRun", "properties": {}}]
+    }
+    assert "Training: compute-bound" in text(run).splitlines()
+    run.node("Trainer").state = "cached"
+    assert "Training" not in text(run)
+
+
+def test_refused_model_says_why_it_was_not_pushed():
+    run = record("stopped", blessed=False, blessing_reasons=["auc 0.71, needs at least 0.94"])
+    assert text(run).startswith("Not pushed: auc 0.71, needs at least 0.94.")
+
+
+def test_refused_model_beside_one_that_was_pushed_is_told_after_it():
+    run = record("stopped", blessed=False, blessing_reasons=["Small did not bless the model"])
+    run.pushed = {"version": "17", "path": "/srv/large/17"}
+    first, second, *_ = text(run).splitlines()
+    assert first.startswith("Pushed: ")
+    assert second == "Not blessed: Small did not bless the model."
+
+
+@pytest.fixture
+def stopped():
+    run = record("stopped")
+    run.nodes[1] = NodeRecord("DataGate", state="failed", is_stop=True, error={"message": "2 findings"})
+    origin = Origin("/work/churn/workload.yaml", ("train.epochs=1",), "dev")
+    run.target = Asked(target=WorkloadRun(config="{}"), origin=origin)
+    return run
+
+
+def test_gate_that_stops_is_told_in_its_own_words_with_the_command_that_passes_it_once(stopped):
+    verdict = {"lines": ["tips (train): 3 rows below 0, limit 0"], "override": "accept_data"}
+    said = list(summary(stopped, stops={"DataGate": verdict}))
+    assert said == [
+        "Stopped: DataGate, after 1 of 2 nodes. What is finished is kept.",
+        "  DataGate: 2 findings",
+        "    tips (train): 3 rows below 0, limit 0",
+        "hint: python local_runner.py run /work/churn/workload.yaml --set train.epochs=1 --profile dev "
+        f"--accept-data '{WHY}' --output /data/output   # lets it pass once, on the record",
+    ]
+
+
+def test_long_verdict_is_cut_and_the_rest_is_shown_elsewhere(stopped):
+    verdict = {"lines": [f"finding {number}" for number in range(300)], "override": "accept_data"}
+    said = list(summary(stopped, stops={"DataGate": verdict}))
+    assert len(said) <= 16
+    assert "    the rest: python local_runner.py show run-1 --output /data/output" in said
+
+
+STOP = {"DataGate": {"override": "accept_data", "findings": [{"edits": ["edit"]}]}}
+
+
+def test_gate_that_stops_in_airflow_names_the_command_that_passes_it_there(stopped):
+    stopped.in_steps, stopped.airflow = True, "airflow dags trigger churn --conf"
+    hint = (
+        """hint: airflow dags trigger churn --conf '{"accept_data": "why it is right"}'   """
+        "# lets it pass once, on the record"
+    )
+    assert list(step_lines(stopped, "DataGate", stops=STOP))[-1] == hint
+    assert list(summary(stopped, stops=STOP))[-1] == hint
+    assert again_command(stopped) == "airflow dags trigger churn --conf '{}'"
+
+
+def test_gate_that_stops_in_steps_of_another_program_names_the_step_that_begins_with_the_reason(stopped):
+    stopped.in_steps = True
+    said = list(step_lines(stopped, "DataGate", stops=STOP))[-1]
+    assert said.startswith("hint: python local_runner.py step begin /work/churn/workload.yaml --set ")
+    assert " --accept-data 'why it is right' --output /data/output" in said
+
+
+def test_gate_that_stops_in_a_rehearsal_names_the_rehearsal_that_passes_it(stopped):
+    rehearsed = ImageRun(config="{}", source=("", {}), image="i:1", root="/")
+    stopped.target = Asked(target=rehearsed, again="python cloud_runner.py rehearse churn")
+    said = list(summary(stopped, stops=STOP))
+    assert said[-1] == (
+        "hint: python cloud_runner.py rehearse churn --accept-data 'why it is right'   "
+        "# lets it pass once, on the record"
+    )
+    assert not any("local_runner.py" in line for line in said)
+    refused = record("stopped", blessed=False, target=stopped.target)
+    assert "hint: python cloud_runner.py rehearse churn --bless 'why it is right'" in text(refused)
+
+
+@pytest.mark.parametrize(
+    ("airflow", "words"),
+    [
+        ("airflow dags trigger churn --conf", "clear the failed task in Airflow"),
+        ("", "hint: python local_runner.py step node run-1 Trainer --output /data/output"),
+    ],
+)
+def test_failure_in_steps_names_how_that_run_goes_on(airflow, words):
+    run = record("failed", in_steps=True, airflow=airflow)
+    run.nodes[1].state, run.nodes[1].error = "failed", {"message": "no", "hint": "", "where": ""}
+    for said in (list(summary(run)), list(step_lines(run, "Trainer", stops={}))):
+        assert words in said[-1]
+        assert not any("resume" in line for line in said)
+
+
+def test_failure_names_node_cause_place_log_and_the_command_to_go_on():
+    run = record("failed")
+    run.nodes[1].state, run.nodes[1].log = "failed", "logs/Trainer.log"
+    run.nodes[1].error = {
+        "message": "ValueError: no",
+        "hint": "say yes",
+        "where": "workloads/taxi/model.py:9",
+    }
+    said = text(run).splitlines()
+    assert said[0] == "Failed: Trainer, after 1 of 2 nodes. What is finished is kept."
+    assert said[1] == "  Trainer: workloads/taxi/model.py:9: ValueError: no"
+    assert said[2] == "    hint: say yes"
+    assert said[3] == "    log: /data/output/runs/run-1/logs/Trainer.log"
+    assert said[-1] == "hint: python local_runner.py resume run-1 --output /data/output"
+    assert len(said) <= 15
+
+
+def test_failure_that_resume_would_meet_again_names_the_command_that_starts_earlier():
+    error = {"message": "it changed", "hint": "train again", "where": "", "start": "Trainer"}
+    run = record("failed", target=Asked(origin=Origin("/work/churn/workload.yaml")))
+    run.nodes.append(NodeRecord("Pusher", state="failed", error=error))
+    run_command = "python local_runner.py run /work/churn/workload.yaml --from Trainer --output /data/output"
+    last = text(run).splitlines()[-1]
+    assert last == f"hint: {run_command}   # resume would meet the same: made anew from Trainer on"
+    run.target = Asked(target=ModuleRun(pipeline="pkg:make"), parameters={"a": "1"})
+    assert "run --pipeline pkg:make --set a=1 --from Trainer" in text(run).splitlines()[-1]
+    run.target = Asked(target=IrRun(ir=True))
+    assert "resume run-1" in text(run).splitlines()[-1]
+
+
+def test_failed_run_with_set_also_names_the_command_to_run_with_another_value():
+    origin = Origin("/work/churn/workload.yaml", ("train.batch_size=999999",), "dev")
+    target = Asked(origin=origin, end="Trainer", beam_args=("--a=1",))
+    run = record("failed", target=target, overrides={"accept_data": "seen"})
+    run.nodes[1].state = "failed"
+    again, resume = text(run).splitlines()[-2:]
+    assert resume == (
+        "hint: python local_runner.py resume run-1 --output /data/output   # keeps --set as it was"
+    )
+    assert again == (
+        "hint: python local_runner.py run /work/churn/workload.yaml --set train.batch_size=999999 "
+        "--profile dev --accept-data seen --to Trainer --beam --a=1 --output /data/output"
+        "   # to change a --set in it; what is finished is kept"
+    )
+    assert commands.show_text(run).splitlines()[-2:] == [again, resume]
+
+
+def test_resume_is_all_there_is_to_do_where_no_set_or_no_failure_was():
+    origin = Origin("/work/churn/workload.yaml")
+    failed = record("failed", target=Asked(origin=origin))
+    failed.nodes[1].state = "failed"
+    origin = replace(origin, sets=("train.epochs=3",))
+    interrupted = record("interrupted", target=Asked(origin=origin))
+    for run in (failed, interrupted):
+        hints = [line for line in text(run).splitlines() if line.startswith("hint: ")]
+        assert hints == ["hint: python local_runner.py resume run-1 --output /data/output"]
+
+
+def test_interrupted_run_says_what_is_kept():
+    assert text(record("interrupted")).startswith("Interrupted. 2 finished nodes are kept")
+
+
+def test_failed_node_shows_its_cause_on_its_line():
+    node = NodeRecord(
+        "Trainer", state="failed", wall_s=1.0, error={"message": "out of memory"}, why="first run"
+    )
+    assert node_line(node, width=7).endswith("out of memory")
+
+
+def test_log_holds_one_line_a_change_and_no_control_codes():
+    stream = io.StringIO()
+    display, run = LineDisplay(stream), record()
+    display.begins(run)
+    display.planned(run, {})
+    display.changed(run, run.nodes[1])
+    lines = stream.getvalue().splitlines()
+    assert lines[0] == "taxi: run run-1"
+    assert lines[1] == "= cached: Ingest"
+    assert lines[2].startswith("✓ Trainer")
+    assert "\x1b" not in stream.getvalue()
+
+
+def test_silence_in_a_log_is_broken_by_what_runs(monkeypatch):
+    stream = io.StringIO()
+    display, run = LineDisplay(stream), record()
+    run.nodes[1].state = "running"
+    display.tick(run, {})
+    assert stream.getvalue() == ""
+    monkeypatch.setattr("slipway.pipeline.screen.progress._LOG_SILENCE_S", -1.0)
+    display.tick(run, {"Trainer": "200 of 1,000, loss 0.31"})
+    assert stream.getvalue() == "  still running: Trainer (200 of 1,000, loss 0.31)\n"
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_table_is_drawn_on_a_terminal_and_never_in_ci(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("CI", raising=False)
+    assert isinstance(choose_display(Terminal()), TableDisplay)
+    assert isinstance(choose_display(io.StringIO()), LineDisplay)
+    monkeypatch.setenv("CI", "true")
+    assert isinstance(choose_display(Terminal()), LineDisplay)
+
+
+def test_control_codes_in_a_message_do_not_reach_the_terminal(monkeypatch):
+    run = record("failed")
+    run.nodes[1].state, run.nodes[1].error = "failed", {"message": "\x1b[2Jgone", "hint": "", "where": ""}
+    for stream in (io.StringIO(), Terminal()):
+        monkeypatch.setenv("TERM", "xterm")
+        display = choose_display(stream)
+        display.begins(run)
+        display.planned(run, {})
+        display.ends(run)
+        assert "\x1b[2J" not in stream.getvalue()
+        assert "\\x1b[2Jgone" in stream.getvalue()
+
+
+def test_cursor_is_given_back_when_a_run_ends_in_an_error(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("CI", raising=False)
+    stream = Terminal()
+    display = choose_display(stream)
+    display.begins(record())
+    display.close()
+    assert stream.getvalue().rindex("\x1b[?25h") > stream.getvalue().rindex("\x1b[?25l")
+
+
+def test_brackets_in_a_message_are_not_read_as_markup(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    stream = Terminal()
+    display, run = TableDisplay(stream), record()
+    run.nodes[1].why = "[red]data[/red] changed"
+    display.begins(run)
+    display.planned(run, {"Trainer": 8.0})
+    display.ends(run)
+    assert "[red]data[/red]" in stream.getvalue()
+
+
+def test_narrow_terminal_cuts_the_note_and_nothing_else(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.delenv("CI", raising=False)
+    stream = Terminal()
+    display, run = choose_display(stream), record()
+    run.nodes[1].why = "a reason that is much too long for sixty columns " * 3
+    display.begins(run)
+    display.planned(run, {})
+    display.ends(run)
+    shown = re.sub(r"\x1b\[[\d;?]*[a-zA-Z]", "", stream.getvalue())
+    lines = [line for line in shown.splitlines() if "a reason" in line]
+    assert lines
+    assert all(line.startswith("✓  Trainer  complete") and "8.0 s" in line for line in lines)
+
+
+def test_table_of_a_refused_model_keeps_within_the_terminal(monkeypatch, tmp_path):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.delenv("CI", raising=False)
+    check = {"metric": "auc", "slice": "company=" + "Affiliation " * 9, "required": "at least 0.94"}
+    checks = [{**check, "got": 0.71, "passed": False}]
+    (tmp_path / "verdict.json").write_text(json.dumps({"checks": checks}), encoding="utf-8")
+    run = record("stopped", blessed=False, blessing_reasons=["auc 0.71"])
+    blessing = {"uri": str(tmp_path), "type": "ModelBlessing", "properties": {"blessed": 0}}
+    run.nodes[1].outputs = {"blessing": [blessing]}
+    stream = Terminal()
+    display = choose_display(stream)
+    display.begins(run)
+    display.ends(run)
+    told = stream.getvalue().partition("Not pushed")[2].splitlines()[1:]
+    assert "".join(told).count("Affiliation") == 9
+    assert all(len(line) <= 80 for line in told if not line.startswith("hint"))
+    shown = commands.show_text(run, width=80).partition("blessed ")[2].splitlines()[1:]
+    assert "".join(shown).count("Affiliation") == 9
+    assert all(len(line) <= 80 for line in shown if not line.startswith("hint"))
+
+
+def test_resumed_run_counts_what_it_did_itself():
+    run = record()
+    run.nodes[0].state, run.nodes[0].why = "complete", DONE_BEFORE
+    assert "1 ran, 1 done before" in text(run)
+
+
+def test_refused_model_is_shown_as_a_table_with_the_command_that_blesses_it():
+    reasons = ["auc 0.71, needs at least 0.94", "auc 0.5 on pay=Cash, needs at least 0.8"]
+    run = record("stopped", blessed=False, blessing_reasons=reasons)
+    origin = Origin("/work/churn/workload.yaml")
+    run.target = Asked(target=WorkloadRun(config="{}"), origin=origin)
+    check = {"metric": "auc", "slice": "overall", "required": "at least 0.94", "got": 0.71, "passed": False}
+    passed = [{**check, "passed": True, "slice": f"pay={number}"} for number in range(60)]
+    said = list(summary(run, verdict={"checks": [*passed, check], "warnings": ["m 1, needs above 2"]}))
+    assert said[0] == "Not pushed: auc 0.71, needs at least 0.94; and 1 more."
+    assert said[1].split() == ["check", "slice", "required", "got", "baseline", "verdict"]
+    assert said[2].split() == ["auc", "overall", "at", "least", "0.94", "0.7100", "FAILED"]
+    assert "Warning: m 1, needs above 2." in said
+    assert any(f"--bless '{WHY}'" in line for line in said)
+    assert len(said) <= 24
+
+
+def test_evaluator_that_fails_beside_a_baseline_names_how_to_retire_it():
+    run = record("failed")
+    model = {"uri": "m", "type": "Model", "properties": {}}
+    run.nodes.append(NodeRecord("Baseline", type="Resolver", state="complete", outputs={"model": [model]}))
+    error = {"message": "InvalidArgumentError: Feature: company is required", "hint": "", "where": ""}
+    run.nodes.append(NodeRecord("Evaluator", type="Evaluator", state="failed", error=error))
+    assert "    hint: python local_runner.py baseline --clear --output /data/output" in summary(run)
+    run.target = Asked(again="python cloud_runner.py rehearse taxi")
+    assert "baseline --clear" not in text(run)  # a rehearsal has a baseline of its own
+    run.target = NOTHING
+    run.nodes[2].outputs = {}
+    assert "baseline --clear" not in text(run)
+
+
+def test_tuned_values_and_smaller_forms_are_told_one_a_line():
+    form = {"kind": "litert_int8", "size_bytes": 54321, "change": {"accuracy": -0.0012, "loss": 0.03}}
+    assert list(training_lines({"tuned": {"units": 32, "rate": 0.01}, "exports": [form]})) == [
+        "tuned     units 32, rate 0.01",
+        "export    litert_int8 54 kB, accuracy -0.0012, loss +0.03",
+    ]
+    assert list(training_lines({})) == []
+
+
+def test_first_run_in_a_folder_says_where_and_the_next_does_not(tmp_path):
+    said = io.StringIO()
+    run = record(output=tmp_path)
+    (tmp_path / "runs" / "run-1").mkdir(parents=True)
+    LineDisplay(said).begins(run)
+    (tmp_path / "runs" / "run-0").mkdir()
+    LineDisplay(said).begins(run)
+    assert said.getvalue().splitlines() == [f"taxi: run run-1 (the first in {tmp_path})", "taxi: run run-1"]

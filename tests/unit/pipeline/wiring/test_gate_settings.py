@@ -1,0 +1,39 @@
+"""What of the workload reaches the gates."""
+
+import json
+
+import pytest
+
+from slipway.pipeline.config.gates import DataGateConfig, reference_folder, span_of
+from slipway.pipeline.wiring.gate_settings import data_gate_settings, model_gate_settings
+
+
+@pytest.mark.parametrize(
+    ("reference", "span", "folder"),
+    [
+        ("last_blessed", None, ""),
+        ("last_passed", None, ""),
+        ("none", None, ""),
+        ("span 12", 12, ""),
+        ("span twelve", None, "span twelve"),
+        ("statistics/2016", None, "statistics/2016"),
+    ],
+)
+def test_reference_is_a_name_a_span_or_a_folder(reference, span, folder):
+    config = DataGateConfig(reference=reference)
+    assert (span_of(config.reference), reference_folder(config.reference)) == (span, folder)
+
+
+def test_gates_get_every_limit_of_the_workload_and_nothing_else(project):
+    from slipway.pipeline.config import load_workload
+
+    config = load_workload(project / "workloads/taxi/workload.yaml", root=project)
+    limits = json.loads(data_gate_settings(config)["limits"])
+    assert limits["max_label_score_drop"] == 0.1
+    assert limits["freshness"] == {
+        "column": "trip_start_timestamp", "max_behind_days": 1.0, "max_ahead_days": 31.0
+    }  # fmt: skip
+    assert "reference" not in limits
+    thresholds = model_gate_settings(config.evaluate)["thresholds"]
+    assert thresholds["overall"]["auc"] == {"min": 0.94, "max_drop": 0.01}
+    assert thresholds["payment_type"]["binary_accuracy"] == {"max_drop": 0.03, "confidence": 0.95}

@@ -1,0 +1,60 @@
+"""Which server holds ML Metadata, from the workload or the environment; passwords are never shown."""
+
+import pytest
+
+from slipway.pipeline.config import MetadataConfig
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.wiring.metadata_store import URL_VARIABLE, StoreServer, server_of
+
+CONFIG = MetadataConfig(
+    **{"type": "postgresql", "database": "mlmd", "user": "slipway", "password_env": "DB_PASSWORD"}
+)
+
+
+def test_without_settings_there_is_no_server():
+    assert server_of(None, {}) is None
+
+
+def test_the_workload_names_the_server_and_the_variable_of_its_password():
+    server = server_of(CONFIG, {"DB_PASSWORD": "geheim", URL_VARIABLE: "mysql://u@h/d"})
+    assert server == StoreServer("postgresql", "localhost", 5432, "mlmd", "slipway", "geheim")
+
+
+def test_a_password_that_is_not_set_is_told_by_its_variable():
+    with pytest.raises(UsageError, match="environment variable DB_PASSWORD is not set"):
+        server_of(CONFIG, {})
+
+
+def test_no_password_is_none():
+    config = MetadataConfig(type="mysql", database="mlmd", user="slipway")
+    assert server_of(config, {}) == StoreServer("mysql", "localhost", 3306, "mlmd", "slipway", "")
+
+
+def test_the_environment_names_the_server_of_other_pipelines():
+    url = "postgresql://ann%40x:a%2Fb@db.example:6000/ml%20md"
+    assert server_of(None, {URL_VARIABLE: url}) == StoreServer(
+        "postgresql", "db.example", 6000, "ml md", "ann@x", "a/b"
+    )
+    assert server_of(None, {URL_VARIABLE: "mysql://u@h/d"}) == StoreServer("mysql", "h", 3306, "d", "u")
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("sqlite:///geheim", "it begins with 'sqlite'"),
+        ("postgresql://u:geheim@h:port/d", "its host or port cannot be read"),
+        ("postgresql://u:geheim@h", "it names no database"),
+        ("postgresql://:geheim@h/d", "it names no user"),
+        ("postgresql://u:geheim@/d", "it names no host"),
+    ],
+)
+def test_a_wrong_url_is_refused_without_showing_it(url, message):
+    with pytest.raises(UsageError, match=message) as error:
+        server_of(None, {URL_VARIABLE: url})
+    assert "geheim" not in str(error.value)
+
+
+def test_a_server_is_shown_without_its_password():
+    server = StoreServer("mysql", "h", 1, "d", "u", "geheim")
+    assert str(server) == "mysql://u@h:1/d"
+    assert "geheim" not in repr(server)
