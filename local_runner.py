@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The command line for local runs: parse, call pipeline.local, exit code. Nothing else."""
+"""The command line for local runs: parse, call pipeline.commands, exit code. Nothing else."""
 
 if __name__ == "__main__":  # before what takes its time to import
     from slipway.pipeline.terminal.early_interrupt import answer_at_once

@@ -44,7 +44,8 @@ def start_module(
     may_fork: bool,
     interpreter: str | None = None,
 ) -> PythonProcess:
-    """Starts `python -m MODULE ARGUMENTS...`; what it prints comes through `stdout`, errors go where ours go.
+    """Starts `python -P -m MODULE ARGUMENTS...`; its output comes through `stdout`, its errors go where ours
+    go.
 
     Args:
         module: its `main(arguments: list[str]) -> int` is called. Where it is started afresh it also gets
@@ -58,7 +59,7 @@ def start_module(
     if may_fork and interpreter is None and fork_channel is not None:
         return ForkedProcess(fork_channel, module, arguments, environment)
     return subprocess.Popen(
-        [interpreter or sys.executable, "-m", module, *arguments, "--parent-pid", str(os.getpid())],
+        [interpreter or sys.executable, "-P", "-m", module, *arguments, "--parent-pid", str(os.getpid())],
         stdout=subprocess.PIPE,
         text=True,
         errors="replace",

@@ -3,6 +3,10 @@
 from importlib import import_module
 from typing import Any
 
+from slipway import refuse_other_name
+
+refuse_other_name(__name__)
+
 
 def __getattr__(name: str) -> Any:
     """The artifact types: not before they are asked for, because they import TFX."""

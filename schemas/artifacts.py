@@ -1,6 +1,7 @@
 """Artifact types of this project's own, beside TFX's standard ones. Imports TFX.
 
-Each TYPE_NAME is `schemas.` and the class's name: on Kubeflow and Vertex AI, TFX imports the class by it.
+Each TYPE_NAME is `schemas.` and the class's name, as metadata stores hold it. On Kubeflow and Vertex AI, TFX
+imports the class by it; what runs there (pipeline/cloud) puts `slipway.` before it.
 """
 
 from tfx.types.artifact import Artifact

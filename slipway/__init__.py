@@ -2,4 +2,55 @@
 
 A checkout links its folders here; a wheel holds them here. So each module has one name in both, and the names
 `pipeline`, `components` and `schemas` are left to users, whose projects have them since TFX's templates.
+
+`slipway.run(pipeline)` runs a pipeline from a notebook or a test (docs/embedding.md).
 """
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from slipway.pipeline.commands.embedding import RunFailedError, RunResult, run
+    from slipway.pipeline.engine.processes.warm import Warm
+
+__all__ = ["OtherNameError", "RunFailedError", "RunResult", "Warm", "refuse_other_name", "run"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is public when it is asked for: a command that only lists runs needs none of it."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name == "Warm":
+        from slipway.pipeline.engine.processes.warm import Warm
+
+        return Warm
+    from slipway.pipeline.commands import embedding
+
+    return getattr(embedding, name)
+
+
+class OtherNameError(ImportError):
+    """A package of ours was imported without `slipway`: its modules would be loaded a second time.
+
+    Args:
+        package: the name that it was imported by.
+    """
+
+    def __init__(self, package: str) -> None:
+        super().__init__(
+            f"{package} is Slipway's own here, and imported as slipway.{package}; a folder {package}/ of "
+            "yours needs an __init__.py, and comes first on the path",
+            name=package,
+        )
+
+
+def refuse_other_name(name: str) -> None:
+    """Ends the import of a package that lies in this one, but is imported from elsewhere.
+
+    Args:
+        name: the `__name__` of the package.
+
+    Raises:
+        OtherNameError: it does not begin with `slipway`.
+    """
+    if not name.startswith(f"{__name__}."):
+        raise OtherNameError(name)

@@ -25,7 +25,7 @@ class _NoPandas:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Entry point: `python -m slipway.components.ingest.worker DESCRIPTOR`, that of a socket to `side_by_side`."""
+    """Entry point: `python -m slipway.components.ingest.worker DESCRIPTOR`, of a socket to `side_by_side`."""
     sys.meta_path.insert(0, _NoPandas())
     importlib.import_module("slipway.components.ingest.here")
     [descriptor] = arguments

@@ -76,13 +76,14 @@ def ask(
     """
     if question.slice.generation and question.slice.devices % question.model_parallel:
         return Unanswered("its devices cannot be divided that way")
-    paths = dict.fromkeys([str(PROJECT_ROOT), *map(str, import_roots)])
+    paths = dict.fromkeys([*map(str, import_roots), str(PROJECT_ROOT)])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "TF_CPP_MIN_LOG_LEVEL": "2"}
     with tempfile.TemporaryDirectory(prefix="preflight-") as folder:
         file = Path(folder, "question.json")
         file.write_text(json.dumps(question.to_json()), encoding="utf-8")
         arguments = [
             str(PROJECT_ROOT / compiler),
+            "-P",
             "-m",
             "slipway.components.preflight.compile_step",
             str(file),

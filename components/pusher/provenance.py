@@ -18,7 +18,7 @@ from typing import Any
 RUN_VARIABLE = "SLIPWAY_RUN"
 
 _STACK = ("tfx", "tensorflow", "tensorflow-transform", "keras", "numpy")
-_SHARED_CODE = "components"
+_SHARED_CODE = "slipway.components"
 
 
 def provenance(

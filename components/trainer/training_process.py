@@ -134,10 +134,10 @@ def environment(
 
     Args:
         inherited: those of this process; its own settings of log levels are kept.
-        import_roots: folders that come first on PYTHONPATH, after the project's.
+        import_roots: folders that come first on PYTHONPATH; the project's comes last.
         backend: Keras backend.
     """
-    roots = [str(PROJECT_ROOT), *(str(root) for root in import_roots), inherited.get("PYTHONPATH", "")]
+    roots = [*map(str, import_roots), inherited.get("PYTHONPATH", ""), str(PROJECT_ROOT)]
     return {
         "TF_CPP_MIN_LOG_LEVEL": "2",  # errors only
         **inherited,

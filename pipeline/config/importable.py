@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec
 from pathlib import Path
 
+import slipway
 from slipway.pipeline.errors import ConfigError
 
 
@@ -118,6 +119,8 @@ class _Reader:
         """
         parts = module.split(".")
         found = self.modules(parts)
+        if _is_ours(parts[0], found):
+            raise _BrokenError(str(slipway.OtherNameError(parts[0])))
         if not found:
             _refuse_missing(parts[0], _names_in(self._root))
             return None
@@ -187,6 +190,14 @@ class _Reader:
                 raise _BrokenError(
                     f"{source.shown} has no {alias.name}; {words_for_unknown(alias.name, source.names)}"
                 )
+
+
+def _is_ours(name: str, found: list[_Module]) -> bool:
+    """Whether that top-level name leads into this project, whose modules have another name."""
+    spec = None if found else _installed(name)
+    file = found[0].file if found else Path(spec.origin) if spec and spec.origin else None
+    ours = Path(slipway.__file__).with_name(name) / "__init__.py"
+    return file is not None and ours.is_file() and file.resolve() == ours.resolve()
 
 
 def _module_in(folder: Path, part: str, name: str) -> _Module | None:

@@ -1,4 +1,4 @@
-"""The difference between two sets of fingerprint parts, in plain words (`slipway.pipeline.fingerprint.parts`)."""
+"""Explain the difference between two fingerprints in plain words."""
 
 import json
 from collections.abc import Iterator, Mapping

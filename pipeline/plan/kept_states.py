@@ -1,4 +1,4 @@
-"""What nodes that did not complete have kept to go on with (`slipway.components.kept_state`): a folder for each."""
+"""What nodes that did not complete have kept to go on with (`kept_state` of `components`): a folder each."""
 
 import shutil
 from collections.abc import Mapping

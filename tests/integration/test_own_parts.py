@@ -2,7 +2,7 @@
 
 import pytest
 
-import components
+from slipway import components
 from slipway.components.errors import ComponentError
 from slipway.pipeline.testing import (
     blessed_model,

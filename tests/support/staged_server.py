@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 _PROJECT = Path(__file__).resolve().parents[2]
-_OURS = frozenset({"pipeline", "components", "schemas", "slipway", "workloads"})
+_OURS = frozenset({"slipway", "workloads"})
 
 
 def import_from_copy() -> None:

@@ -11,7 +11,8 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-PACKAGES = ("pipeline", "components", "schemas", "workloads")
+IN_SLIPWAY = ("pipeline", "components", "schemas")
+PACKAGES = (*IN_SLIPWAY, "workloads")
 MOST_FILES = 40
 """So many take less than a minute; a change that touches more is one for `make test`."""
 _UNIT = Path("tests/unit")
@@ -103,6 +104,8 @@ def dotted(file: Path) -> str:
         file: relative to the root.
     """
     parts = file.with_suffix("").parts
+    if parts[0] in IN_SLIPWAY:
+        parts = ("slipway", *parts)
     return ".".join(parts[2:] if parts[:2] == ("tests", "support") else parts).removesuffix(".__init__")
 
 

@@ -1,12 +1,14 @@
 """What the container of a task runs: `python -m slipway.pipeline.cloud.container.task ARGUMENTS`. Imports
 TFX.
 
-It is TFX's own entry point, with four things added:
+It is TFX's own entry point, with five things added:
 
 - TFX names the model that a blessing is about only where its own Evaluator blesses. Here it is named for each
   blessing, or the next run would find no baseline.
 - TFX hands addresses on gs:// to function components of ours, which take files. Here they get files.
 - TFX hands lists and mappings to function components as text. Here they are what the function asks for.
+- TFX imports an artifact's class by its type's name. Those of ours begin with `schemas`, in stores that there
+  are; here they are imported from `slipway.schemas`.
 - What a user can act on ends in two lines and the exit code of the command line, not in a traceback.
 """
 
@@ -26,13 +28,15 @@ from slipway.components.errors import GateStopError, SlipwayError
 from slipway.pipeline.cloud.container.local_files import local_files
 from slipway.pipeline.runs.record import OVERRIDES, WHY
 from slipway.pipeline.terminal.printable import printable
+from slipway.schemas import artifacts as our_types
 
 GATE_STOPPED, TASK_FAILED = 3, 1
-_OURS = "components."
+_OURS = "slipway.components."
 
 _Outputs = Mapping[str, Sequence[Any]]
 _translate = entrypoint.translate_executor_output
 _parse = entrypoint.parse_execution_properties
+_class_path = entrypoint._retrieve_class_path
 _MODEL_IDS = ("current_model_id", "baseline_model_id")
 
 
@@ -85,6 +89,17 @@ def _passed_by(error: SlipwayError) -> str:
     return f'submitted with {OVERRIDES[name]} "{WHY}" it passes, on the record' if name else ""
 
 
+def class_path(kind: Any) -> str:
+    """The dotted path of an artifact's class.
+
+    Args:
+        kind: its type, as in a job of Kubeflow Pipelines.
+    """
+    path: str = _class_path(kind)
+    package, _, name = path.rpartition(".")
+    return f"slipway.{path}" if package == "schemas" and hasattr(our_types, name) else path
+
+
 def main(parsed: Any) -> None:
     """Runs one executor.
 
@@ -98,6 +113,7 @@ def main(parsed: Any) -> None:
     if hasattr(executor_class, "_FUNCTION") and executor_class.__module__.startswith(_OURS):
         executor_class.Do = _with_local_files(executor_class.Do)
     entrypoint.translate_executor_output = _with_names
+    entrypoint._retrieve_class_path = class_path
     entrypoint.parse_execution_properties = lambda *given: decode_parameters(_parse(*given), executor_class)
     try:
         executor.main(parsed)

@@ -97,7 +97,7 @@ class Server:
         self._has_nodes = False
         self._stopped_since: float | None = None
         given = dict(os.environ if environment is None else environment)
-        paths = [str(folder), *filter(None, given.get("PYTHONPATH", "").split(os.pathsep))]
+        paths = [*filter(None, given.get("PYTHONPATH", "").split(os.pathsep)), str(folder)]
         keras = keras_variables(given, is_ours=is_ours)
         if keras != KERAS_VARIABLES:
             warm = None  # it has imported the usual one

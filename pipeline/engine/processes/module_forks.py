@@ -1,4 +1,4 @@
-"""Forks Python modules for nodes that ask for it (`slipway.components.python_process`), from a warm process."""
+"""Forks Python modules for nodes that ask for it (by `python_process`), from a warm process."""
 
 import contextlib
 import gc
@@ -110,7 +110,7 @@ def _become_module(
         os.environ.update(environment)
         tempfile.tempdir = None  # what another process has found in its environment
         roots = environment.get("PYTHONPATH", "").split(os.pathsep)
-        sys.path[:0] = [root for root in roots if root and root not in sys.path]
+        sys.path[:] = dict.fromkeys([*filter(None, roots), *sys.path])
         arguments = [*map(str, descriptors[2:]), *request["arguments"]]
         sys.argv = [request["module"], *arguments]
         code = importlib.import_module(request["module"]).main(arguments)

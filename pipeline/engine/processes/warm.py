@@ -37,7 +37,7 @@ class Warm:
 
     def __init__(self) -> None:
         self._line, theirs = socket.socketpair()
-        path = os.pathsep.join(filter(None, [str(PROJECT_ROOT), os.environ.get("PYTHONPATH")]))
+        path = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(PROJECT_ROOT)]))
         with theirs:
             self._process = subprocess.Popen(
                 [

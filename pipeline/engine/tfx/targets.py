@@ -2,10 +2,11 @@
 
 import importlib.util
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from slipway import OtherNameError
 from slipway.pipeline.engine.tfx.arguments import arguments
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.root import PROJECT_ROOT
@@ -14,7 +15,7 @@ from slipway.pipeline.runs.target import IrRun, ModuleRun, Target, WorkloadRun
 if TYPE_CHECKING:
     from tfx.orchestration.pipeline import Pipeline
 
-OUR_NAMES = ("pipeline", "components", "schemas", "local_runner", "cloud_runner")
+OUR_NAMES = ("slipway", "local_runner", "cloud_runner")
 """Top-level names that are Slipway's own in the processes that build and run a pipeline."""
 
 
@@ -27,7 +28,7 @@ def check_target(target: Target) -> None:
     if isinstance(target, ModuleRun):
         find(target.pipeline, folder=target.folder)
     elif isinstance(target, IrRun):
-        sys.path += [folder for folder in target.import_from if folder not in sys.path]
+        _import_first(target.import_from)
 
 
 def load_pipeline(
@@ -99,7 +100,7 @@ def find(name: str, *, folder: str) -> Any:
 
     Args:
         name: the module's dotted path, a colon, the name in it.
-        folder: to import from, after all that Python looks through anyway.
+        folder: to import from, before all that Python looks through anyway.
 
     Raises:
         UsageError: there is no such module, or nothing of that name in it, or it is one of Slipway's own.
@@ -111,10 +112,11 @@ def find(name: str, *, folder: str) -> Any:
         )
     if _is_ours(module_name):
         raise _hidden(f"--pipeline {name}", module_name, folder)
-    if folder not in sys.path:
-        sys.path.append(folder)
+    _import_first([folder])
     try:
         module = importlib.import_module(module_name)
+    except OtherNameError as error:
+        raise UsageError(f"--pipeline {name}: {error}") from error
     except ImportError as error:
         if error.name is not None and _is_ours(error.name) and _yours(error.name, folder):
             raise _hidden(f"--pipeline {name}: it imports {error.name}", error.name, folder) from error
@@ -128,6 +130,11 @@ def find(name: str, *, folder: str) -> Any:
         return getattr(module, attribute)
     except AttributeError:
         raise UsageError(f"--pipeline {name}: {module_name} has no {attribute!r}") from None
+
+
+def _import_first(folders: Iterable[str]) -> None:
+    """Users' folders come before ours, which holds packages of names that theirs may have."""
+    sys.path[:] = dict.fromkeys([*folders, *sys.path])
 
 
 def _is_ours(module_name: str) -> bool:

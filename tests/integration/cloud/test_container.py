@@ -174,7 +174,8 @@ def test_gate_that_stops_names_what_lets_it_pass_there(container, monkeypatch, c
     assert capsys.readouterr().err == said
 
 
-def test_every_artifact_type_of_ours_is_found_by_its_name_as_tfx_looks_for_it_there():
+def test_every_artifact_type_of_ours_is_found_by_its_name_as_tfx_looks_for_it_there(container):
+    from kfp.pipeline_spec.pipeline_spec_pb2 import ArtifactTypeSchema
     from tfx.orchestration.kubeflow.v2 import compiler_utils
     from tfx.types.artifact import Artifact
     from tfx.utils import import_utils
@@ -189,12 +190,13 @@ def test_every_artifact_type_of_ours_is_found_by_its_name_as_tfx_looks_for_it_th
     assert ours
     for kind in ours:
         assert compiler_utils._SCHEMA_TITLE_RE.fullmatch(kind.TYPE_NAME), kind
-        assert import_utils.import_class_by_path(kind.TYPE_NAME) is kind
+        schema = ArtifactTypeSchema(instance_schema=compiler_utils.get_artifact_schema(kind))
+        assert import_utils.import_class_by_path(container.class_path(schema)) is kind
         assert json.dumps(compiler_utils.get_artifact_schema(kind))
 
 
 def test_artifact_types_do_not_import_tfx_with_their_package(project):
     import subprocess
 
-    code = "import sys, schemas; sys.exit('tfx' in sys.modules)"
+    code = "import sys, slipway.schemas; sys.exit('tfx' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=project, check=False).returncode == 0

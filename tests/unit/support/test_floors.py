@@ -17,24 +17,25 @@ def found(**files):
 
 def test_share_is_of_lines_and_branches_together():
     report = found(pipeline__dag=(8, 10, 1, 2), pipeline__errors=(4, 4, 0, 0))
-    assert floors.shares(report, {"pipeline": 50}) == {"pipeline": pytest.approx(100 * 13 / 16)}
+    told = floors.shares(report, {"slipway.pipeline": 50})
+    assert told == {"slipway.pipeline": pytest.approx(100 * 13 / 16)}
 
 
 def test_module_counts_for_the_longest_package_that_holds_it():
     report = found(components__ingest__options=(1, 2, 0, 0), components__errors=(3, 3, 0, 0))
-    told = floors.shares(report, {"components": 90, "slipway.components.ingest": 40})
-    assert told == {"components": 100, "slipway.components.ingest": 50}
+    told = floors.shares(report, {"slipway.components": 90, "slipway.components.ingest": 40})
+    assert told == {"slipway.components": 100, "slipway.components.ingest": 50}
 
 
 def test_module_without_a_floor_is_refused():
-    with pytest.raises(KeyError, match=r"schemas\.artifacts is in no package that has a floor"):
-        floors.shares(found(schemas__artifacts=(1, 1, 0, 0)), {"pipeline": 50})
+    with pytest.raises(KeyError, match=r"slipway\.schemas\.artifacts is in no package that has a floor"):
+        floors.shares(found(schemas__artifacts=(1, 1, 0, 0)), {"slipway.pipeline": 50})
 
 
 @pytest.mark.parametrize(("floor", "code", "word"), [(80, 0, ""), (82, 1, "BELOW ITS FLOOR")])
 def test_package_below_its_floor_fails_and_is_named(floor, code, word, tmp_path, monkeypatch, capsys):
     (tmp_path / "report.json").write_text(json.dumps(found(pipeline__dag=(8, 10, 1, 1))))
-    monkeypatch.setattr(floors, "FLOORS", {"pipeline": floor})
+    monkeypatch.setattr(floors, "FLOORS", {"slipway.pipeline": floor})
     monkeypatch.setattr("sys.argv", ["floors", str(tmp_path / "report.json")])
     assert floors.main() == code
     assert capsys.readouterr().out.rstrip().endswith(word or "pipeline")
@@ -42,6 +43,6 @@ def test_package_below_its_floor_fails_and_is_named(floor, code, word, tmp_path,
 
 def test_package_that_no_test_runs_has_missed_its_floor(tmp_path, monkeypatch):
     (tmp_path / "report.json").write_text('{"files": {}}')
-    monkeypatch.setattr(floors, "FLOORS", {"pipeline": 50})
+    monkeypatch.setattr(floors, "FLOORS", {"slipway.pipeline": 50})
     monkeypatch.setattr("sys.argv", ["floors", str(tmp_path / "report.json")])
     assert floors.main() == 1

@@ -10,13 +10,13 @@ from touched import MOST_FILES, changed, imported, main, touched
 UNIT = Path("tests/unit")
 TESTS = {
     UNIT / "pipeline/test_root.py": frozenset({"slipway.pipeline.root"}),
-    UNIT / "pipeline/local/test_lock.py": frozenset({"slipway.pipeline.runs.lock", "slipway.pipeline.root"}),
+    UNIT / "pipeline/runs/test_lock.py": frozenset({"slipway.pipeline.runs.lock", "slipway.pipeline.root"}),
     UNIT / "docs/test_site.py": frozenset(),
     UNIT / "workloads/test_taxi_model.py": frozenset({"workloads.taxi.model", "counted"}),
 }
 MODULES = {
-    Path("pipeline/local/run.py"): frozenset({"slipway.pipeline.runs.lock", "pipeline.local.untested"}),
-    Path("pipeline/runs/lock.py"): frozenset({"slipway.pipeline.root", "pipeline.local.untested"}),
+    Path("pipeline/runs/run.py"): frozenset({"slipway.pipeline.runs.lock", "slipway.pipeline.runs.untested"}),
+    Path("pipeline/runs/lock.py"): frozenset({"slipway.pipeline.root", "slipway.pipeline.runs.untested"}),
 }
 
 
@@ -32,8 +32,8 @@ def chosen_for(*files, named=None):
         ("pipeline/runs/lock.py", ["test_lock.py"]),
         ("pipeline/root.py", ["test_root.py", "test_lock.py"]),
         ("workloads/taxi/model.py", ["test_taxi_model.py"]),
-        ("pipeline/local/untested.py", ["test_lock.py"]),  # as lock.py imports it
-        ("tests/unit/pipeline/local/conftest.py", ["test_lock.py"]),
+        ("pipeline/runs/untested.py", ["test_lock.py"]),  # as lock.py imports it
+        ("tests/unit/pipeline/runs/conftest.py", ["test_lock.py"]),
         ("tests/unit/pipeline/conftest.py", ["test_root.py", "test_lock.py"]),
         ("tests/support/counted.py", ["test_taxi_model.py"]),
         ("docs/serving.md", ["test_site.py"]),

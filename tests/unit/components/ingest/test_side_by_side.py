@@ -65,7 +65,7 @@ def has_pandas(task, progress):
     return "pandas" in sys.modules if is_worker() else None
 """
 
-_PROJECT = Path(side_by_side.__file__).parents[2]
+_PROJECT = Path(side_by_side.__file__).resolve().parents[2]
 
 pytestmark = pytest.mark.slow
 

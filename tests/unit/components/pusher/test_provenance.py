@@ -16,7 +16,7 @@ def test_papers_leave_out_what_nobody_knows(monkeypatch):
     monkeypatch.delenv("SLIPWAY_RUN", raising=False)
     papers = provenance(about={}, verdict={}, data_verdict={}, data={}, schema={}, signatures={})
     assert set(papers) == {"pushed_at", "model", "code", "gate", "stack"}
-    assert set(papers["code"]) == {"components"}
+    assert set(papers["code"]) == {"slipway.components"}
 
 
 def papers_with(data_verdict):
@@ -93,7 +93,7 @@ def test_code_digest_changes_with_the_code_and_not_with_the_place(tmp_path, monk
 
 
 def test_code_that_cannot_be_found_is_left_out():
-    assert set(code_digests(["no_such_package.model.build", "", "plain"])) == {"components"}
+    assert set(code_digests(["no_such_package.model.build", "", "plain"])) == {"slipway.components"}
 
 
 def test_smaller_forms_are_read_from_beside_the_model(tmp_path):

@@ -10,8 +10,8 @@ from slipway.components.trainer.training_process import PROJECT_ROOT, TrainingPr
 
 
 def test_training_process_imports_the_project_the_user_code_and_what_was_there():
-    found = environment({"PYTHONPATH": "/there"}, import_roots=[PROJECT_ROOT, Path("/mine")], backend="jax")
-    assert found["PYTHONPATH"].split(":") == [str(PROJECT_ROOT), "/mine", "/there"]
+    found = environment({"PYTHONPATH": "/there"}, import_roots=[Path("/mine")], backend="jax")
+    assert found["PYTHONPATH"].split(":") == ["/mine", "/there", str(PROJECT_ROOT)]
 
 
 def test_training_process_runs_the_chosen_backend_and_keras_3():

@@ -26,8 +26,8 @@ def command(job):
 def test_driver_of_ingest_is_told_for_when_the_run_is_scheduled(job):
     followed = follow_schedule(job, ScheduleConfig(lag_days=1, time_zone="Europe/Berlin"))
     assert command(followed) == [
-        "python", "-m", "slipway.pipeline.cloud.container.span_driver", "--scheduled_at={{$.pipeline_job_schedule_time_utc}}",
-        "--lag_days=1", "--time_zone=Europe/Berlin",
+        "python", "-m", "slipway.pipeline.cloud.container.span_driver",
+        "--scheduled_at={{$.pipeline_job_schedule_time_utc}}", "--lag_days=1", "--time_zone=Europe/Berlin",
     ]  # fmt: skip
     assert command(job)[-1] == "tfx.orchestration.kubeflow.v2.file_based_example_gen.driver"
     now = fix_time(followed, datetime(2027, 1, 31, 3, tzinfo=UTC))

@@ -1,7 +1,10 @@
 """Dotted paths are checked by reading source files: what is found missing, and that nothing is executed."""
 
+from pathlib import Path
+
 import pytest
 
+from slipway.pipeline.config import importable
 from slipway.pipeline.config.importable import check_importable, find_import_problem
 from slipway.pipeline.errors import ConfigError
 
@@ -154,6 +157,36 @@ def test_modules_that_import_each_other_end(project):
 def test_invalid_escape_in_user_code_is_no_warning_here(project):
     (project / "workloads/taxi/columns.py").write_text("FEATURES = one = '\\d'\n")
     assert find_import_problem("workloads.taxi.model.build_model", root=project) == ""
+
+
+WORDS = (
+    "{0} is Slipway's own here, and imported as slipway.{0}; a folder {0}/ of yours needs an __init__.py, "
+    "and comes first on the path"
+)
+CNN = "components.trainer.models.cnn.build_model"
+
+
+def test_old_name_of_ours_is_told_with_the_new_one(project):
+    assert find_import_problem(CNN, root=project) == WORDS.format("components")
+    checkout = Path(importable.__file__).resolve().parents[2]
+    assert find_import_problem(CNN, root=checkout) == WORDS.format("components")
+    assert find_import_problem(f"slipway.{CNN}", root=checkout) == ""
+
+
+def test_package_of_the_user_that_has_such_a_name_is_the_users(project):
+    (project / "components").mkdir()
+    (project / "components/mine.py").write_text("def build_model(): ...\n")
+    assert find_import_problem("components.mine.build_model", root=project) == WORDS.format("components")
+    (project / "components/__init__.py").touch()
+    assert find_import_problem("components.mine.build_model", root=project) == ""
+
+
+def test_import_by_the_old_name_is_told_with_its_place(project):
+    (project / "workloads/taxi/columns.py").write_text(
+        "FEATURES = one = 1\nfrom pipeline.errors import ConfigError\n"
+    )
+    told = find_import_problem("workloads.taxi.model.build_model", root=project)
+    assert told == f"workloads/taxi/columns.py:2: {WORDS.format('pipeline')}"
 
 
 def test_check_raises_with_the_key(project):

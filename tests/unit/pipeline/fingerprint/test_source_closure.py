@@ -328,7 +328,7 @@ def test_modules_are_parsed_once_and_then_known_by_their_content(repo, monkeypat
 def test_this_repository_finds_the_modules_that_python_loads():
     import slipway.pipeline.fingerprint.parts  # noqa: F401
 
-    root = Path(__file__).parents[3]
+    root = Path(__file__).parents[4]
     ours = (
         "slipway.pipeline.fingerprint.parts",
         "slipway.pipeline.fingerprint.explanation",

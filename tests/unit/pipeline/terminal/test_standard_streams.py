@@ -93,8 +93,8 @@ def test_message_never_goes_where_results_go(in_shell):
 
 def test_closed_streams_numbers_are_not_given_to_other_files(project):
     program = (
-        "import os; from slipway.pipeline.terminal.standard_streams import prepare_streams; prepare_streams(); "
-        "print(os.open('/dev/null', os.O_RDONLY) > 2)"
+        "import os; from slipway.pipeline.terminal.standard_streams import prepare_streams; "
+        "prepare_streams(); print(os.open('/dev/null', os.O_RDONLY) > 2)"
     )
     done = subprocess.run(
         ["bash", "-c", f'{sys.executable} -c "{program}" <&- 2>&-'],

@@ -42,7 +42,7 @@ def test_a_library_that_the_users_module_lacks_is_its_own_error(module):
         find("users_broken:create", folder=module)
 
 
-@pytest.mark.parametrize("name", ["local_runner:run", "pipeline.configs:NAME", "components.mine:create"])
+@pytest.mark.parametrize("name", ["local_runner:run", "slipway.pipeline.dag:build_pipeline"])
 def test_module_that_is_slipways_own_is_refused_before_it_is_imported(name, tmp_path):
     with pytest.raises(
         UsageError, match=rf"^--pipeline {name}, but {name.split('.')[0].split(':')[0]} is Slipway"
@@ -51,22 +51,58 @@ def test_module_that_is_slipways_own_is_refused_before_it_is_imported(name, tmp_
 
 
 def test_module_of_the_user_that_ours_hides_is_named(tmp_path):
-    (tmp_path / "pipeline").mkdir()
-    with pytest.raises(UsageError, match=rf"is Slipway's own and hides {tmp_path}/pipeline") as refused:
-        find("pipeline.pipeline:create_pipeline", folder=str(tmp_path))
-    assert refused.value.hint.startswith("rename yours; taken are pipeline, components")
+    (tmp_path / "slipway").mkdir()
+    with pytest.raises(UsageError, match=rf"is Slipway's own and hides {tmp_path}/slipway") as refused:
+        find("slipway.mine:create_pipeline", folder=str(tmp_path))
+    assert refused.value.hint == "rename yours; taken are slipway, local_runner, cloud_runner"
 
 
-@pytest.mark.parametrize("statement", ["from pipeline import my_configs", "import components.mine"])
-def test_what_the_users_module_imports_and_ours_hides_is_named(module, statement):
-    for name in ("pipeline", "components"):
-        Path(module, name).mkdir()
-    Path(module, "users_template.py").write_text(f"{statement}\n")
-    with pytest.raises(UsageError, match=r"it imports (pipeline|components\.mine), but .* hides"):
+def test_what_the_users_module_imports_and_ours_hides_is_named(module):
+    Path(module, "slipway").mkdir()
+    Path(module, "users_template.py").write_text("import slipway.mine\n")
+    with pytest.raises(UsageError, match=r"it imports slipway\.mine, but .* hides"):
         find("users_template:create", folder=module)
 
 
+@pytest.fixture
+def template(module):
+    """A user's folder as TFX's templates have it, beside which nothing of these names was imported."""
+    names = ("pipeline", "components")
+    for name in names:
+        Path(module, name).mkdir()
+        Path(module, name, "__init__.py").touch()
+    Path(module, "pipeline", "configs.py").write_text("NAME = 'mine'\n")
+    Path(module, "components", "mine.py").write_text("from pipeline import configs\nfound = configs.NAME\n")
+    Path(module, "users_template.py").write_text("from components import mine\n\nfound = mine.found\n")
+    yield module
+    for name in [name for name in sys.modules if name.partition(".")[0] in (*names, "users_template")]:
+        del sys.modules[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [("pipeline.configs:NAME", "mine"), ("components.mine:found", "mine"), ("users_template:found", "mine")],
+)
+def test_users_own_pipeline_and_components_come_before_ours(template, name, found):
+    assert find(name, folder=template) == found
+
+
+@pytest.mark.parametrize("name", ["pipeline", "components"])
+def test_folder_that_is_no_package_for_python_is_named(template, name):
+    Path(template, name, "__init__.py").unlink()
+    with pytest.raises(UsageError, match=rf"{name}/ of yours needs an __init__\.py"):
+        find(f"{name}.mine:found", folder=template)
+
+
+@pytest.mark.parametrize("statement", ["import schemas", "from components import errors"])
+def test_old_name_of_ours_is_refused_with_the_new_one(module, statement):
+    Path(module, "users_old.py").write_text(f"{statement}\n")
+    name = statement.split()[1]
+    with pytest.raises(UsageError, match=rf"{name} is Slipway's own here, and imported as slipway\.{name};"):
+        find("users_old:create", folder=module)
+
+
 def test_library_of_ours_that_lacks_something_is_no_mistake_of_the_users(module):
-    Path(module, "users_other.py").write_text("from pipeline import nothing_of_that_name\n")
+    Path(module, "users_other.py").write_text("from slipway.pipeline import nothing_of_that_name\n")
     with pytest.raises(ImportError, match="nothing_of_that_name"):
         find("users_other:create", folder=module)

@@ -96,7 +96,7 @@ def test_the_code_needs_no_formatter(root, project, pictures, file_format):
         values = np.zeros((24, 70, 70), np.uint8 if file_format == "npz" else np.float32)
         np.savez(root / "a.npz", x_train=values, y_train=np.arange(24) % 2)
     _begin(root, data="pets" if file_format == "images" else "a.npz")
-    ours = 'lint.isort.known-first-party = ["pipeline", "components", "slipway", "workloads"]'
+    ours = 'lint.isort.known-first-party = ["slipway", "workloads"]'
     config = ["--config", str(project / "pyproject.toml"), "--config", ours]
     for command in (["check", *config, "--ignore", "INP001"], ["format", "--diff", *config]):
         done = subprocess.run(
