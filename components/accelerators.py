@@ -19,7 +19,7 @@ def share_gpus() -> None:
 
 def keep_to_cpu() -> None:
     """Keeps TensorFlow in this process, but in none that it starts, off every accelerator."""
-    # In a notebook the process may compute on them already: then they are shared.
+    # In a notebook the process may already be using them; then they are shared.
     with contextlib.suppress(RuntimeError):
         hide_accelerators()
 

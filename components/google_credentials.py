@@ -25,7 +25,7 @@ def find_credentials(what: str) -> Any:
 
     try:
         with warnings.catch_warnings():
-            # That a user's own credentials name no quota project is of no concern here.
+            # Ignore the warning that a user's own credentials have no quota project.
             warnings.simplefilter("ignore", UserWarning)
             credentials, _ = google.auth.default(scopes=[_SCOPE])
         credentials.refresh(Request())

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-# Set by the engine for each node's process, and inherited by what that starts.
+# Set by the engine for each node's process, and inherited by its children.
 STATE_VARIABLE = "SLIPWAY_STATE"
 
 PREEMPTED_EXIT_CODE = 138

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from slipway.components.whole_file import whole_file
 
-# Set by the engine for each node's process, and inherited by what that starts.
+# Set by the engine for each node's process, and inherited by its children.
 PROGRESS_VARIABLE = "SLIPWAY_PROGRESS"
 
 

@@ -42,14 +42,14 @@ def made_label(records: Sequence[bytes], *, preprocessing_fn: str, label: str, s
                 base_temp_dir=folder,
             )
             return _answers(graph, inputs, outputs[label], records, spec)
-    except Exception as error:  # whatever is wrong in the user's function, Transform tells it
+    except Exception as error:  # Transform reports any error in the user's function
         _log.warning("the label %s was not checked: %s", label, error)
         return None
 
 
 def _answers(graph: Any, inputs: Any, label: Any, records: Sequence[bytes], spec: Any) -> Column | None:
     needed = _ancestors(label.op)
-    # Until they are known, TF.Transform traces what analyzers find as constants of no meaning.
+    # Until analyzers have run, TF.Transform traces their results as meaningless constants.
     analyzed = {each.tensor.op for each in graph.get_collection(analyzer_nodes.TENSOR_REPLACEMENTS)}
     if analyzed & needed:
         return None

@@ -21,7 +21,7 @@ _SEVERITIES = {anomalies_pb2.AnomalyInfo.WARNING: "warning", anomalies_pb2.Anoma
 def split_statistics(data: bytes) -> SplitStatistics:
     """The statistics of one split, as StatisticsGen writes them to `FeatureStats.pb`."""
     datasets = statistics_pb2.DatasetFeatureStatisticsList.FromString(data).datasets
-    # Slices, where there are any, come after all examples.
+    # Slices, if any, come after the entry for all examples.
     whole = datasets[0]
     rows = int(whole.num_examples)
     features = (_feature(feature, rows) for feature in whole.features)
@@ -82,7 +82,7 @@ def _feature(feature: Any, rows: int) -> FeatureStatistics:
 
 
 def _distribution(histograms: Iterable[Any]) -> Distribution | None:
-    # TFDV gives one of equal widths and one of equal weights, which also shows where most values lie.
+    # TFDV gives one with bins of equal width and one of equal weight, which shows where most values are.
     found = [h for h in histograms if h.type == statistics_pb2.Histogram.QUANTILES] or list(histograms)
     buckets = [b for b in found[0].buckets if b.sample_count > 0] if found else []
     if not buckets:

@@ -18,10 +18,10 @@ from slipway.components.ingest.options import Options
 
 _log = logging.getLogger(__name__)
 
-# So many rows of each finding are shown; for rare ones this much of the files is searched, no more.
+# Rows to show for each finding, and the most bytes of the files to search for rare ones.
 MOST_ROWS = 5
 MOST_BYTES = 256 << 20
-# Two columns side by side tell little where the pairs are equal: so many rows are gone through for others.
+# Equal pairs of two columns say little: rows to search for different ones.
 _MOST_ALIKE = 2_000
 _SHOWN = 60
 
@@ -71,7 +71,7 @@ def with_rows(
     searches = {id(finding): _Search(finding.query) for finding in findings if finding.query}
     here = [path for path in map(Path, files) if path.is_file()] if searches else []
     left_bytes = MOST_BYTES
-    # As text: what a column holds need not be found out once more, and text is what is looked for.
+    # Read as text: types need not be inferred again, and the search is for text.
     known = dict.fromkeys(features, ColumnType.TEXT)
     for path in here:
         open_searches = [search for search in searches.values() if not search.is_done]
@@ -80,7 +80,7 @@ def with_rows(
         try:
             left_bytes -= _search_file(path, Options.from_json(options), known, open_searches, left_bytes)
         except (ComponentError, OSError) as error:
-            # The rows only help to find the cause; that it is there is known without them.
+            # The rows only help to find the cause; the finding stands without them.
             _log.warning("%s could not be searched for rows: %s", path, error)
     rows = {key: search.rows for key, search in searches.items()}
     return tuple(_shown([(finding, rows.get(id(finding), ())) for finding in findings], frozenset(splits)))

@@ -41,7 +41,7 @@ def find_reference(candidates: Sequence[tuple[str, str]], *, digest: str) -> Ref
         ComponentError: a folder that is called by its own name, as the user gave it, holds no statistics.
     """
     for name, folder in candidates:
-        # A blessing from elsewhere may have kept nothing; a folder of the user's has to be there.
+        # A blessing made elsewhere may have no data; a folder named by the user must exist.
         if folder and (name == folder or fileio.exists(folder)):
             profile = read_profile(folder)
             if profile.digest != digest:

@@ -25,7 +25,7 @@ class Distribution:
 
     def at_most(self, grid: Floats) -> Floats:
         """The share of the values that are at most each number of a grid: float64 [n] to float64 [n]."""
-        # Of a point that stands there twice, interp takes the latter: those that are equal count as below.
+        # If a point appears twice, interp takes the latter, so equal values count as below.
         return np.interp(grid, self.points, self.below, left=0.0, right=1.0)
 
     def quantiles(self, shares: Floats) -> Floats:

@@ -31,10 +31,10 @@ from slipway.components.data_profile.label_score import LabelScore, label_score
 from slipway.components.data_profile.rows import row_at
 from slipway.components.data_profile.single_scores import single_scores
 
-# How the data of the last blessed model is called: the next model will be compared with that model.
+# The name of the last blessed model's data; the next model will be compared with that model.
 BLESSED = "the data of the last blessed model"
 
-# The order in which findings are told: what makes the others follow comes first.
+# The order of the findings: causes before their consequences.
 _ORDER = (
     "bad rows", "rows", "read otherwise", "duplicates", "columns", "label", "schema", "missing", "domain",
     "scale", "leak", "drift", "skew", "serving", "freshness",
@@ -199,7 +199,7 @@ def _find(e: Evidence, scores: Mapping[str, float], explained: LabelScore | None
     is_blessed = e.reference_name == BLESSED
     changed = find_changed_columns(e.statistics, e.reference, skip=lost | {e.label}, is_blessed=is_blessed)
     yield from changed
-    # The label has a rule of its own, and time goes on: no later data is distributed as the earlier.
+    # The label has its own rule, and times always advance, so their distribution never repeats.
     skip = {e.label} | ({e.limits.freshness.column} if e.limits.freshness else set())
     yield from find_drift(e.statistics, e.reference, e.limits, skip=skip)
     yield from find_skew(e.statistics, e.limits, skip=skip)

@@ -78,7 +78,7 @@ def split_rows(folder: str, split: str) -> int:
     """The rows of a split, such as "Split-train", as its statistics in a folder count them."""
     with fileio.open(f"{folder}/{split}/{STATISTICS}", "rb") as file:
         datasets = statistics_pb2.DatasetFeatureStatisticsList.FromString(file.read()).datasets
-    # Slices, where there are any, come after all examples.
+    # Slices, if any, come after the entry for all examples.
     return int(datasets[0].num_examples)
 
 

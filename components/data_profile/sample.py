@@ -15,9 +15,9 @@ from slipway.components.data_profile.rows import within
 
 MOST_BYTES = 256 << 20
 """The most bytes that a sample's records may take; a few thousand images would take gigabytes."""
-_BATCH_ROWS = 32  # TensorFlow brings a batch at once: rows of some megabytes must fit in it
+_BATCH_ROWS = 32  # TensorFlow delivers a whole batch at once: rows of several megabytes must fit in it
 
-# Text longer than this on average is a document or an image: nothing is predicted from it as a category.
+# Text longer than this on average is a document or an image, useless as a category.
 _LONG_BYTES = 1_000
 # Each is shown with the row that it repeats.
 _SHOWN_REPEATED = 2

@@ -19,7 +19,7 @@ _BINS = 32
 # More rows make the score no truer; fewer cannot tell near-perfect from lucky.
 _MOST_ROWS, _LEAST_ROWS = 5_000, 100
 _MOST_VALUES = 1_200_000
-# So many rows of the rarer classes are needed, and as many again to be kept aside.
+# Rows of the rarer classes needed for learning, and as many again to hold out.
 _LEAST_RARE = 10
 
 

@@ -72,7 +72,7 @@ class GroupedSums:
         other.compact()
         theirs = {int(places[place]) for place in other.rounded_slices}
         self._round_slices(theirs)
-        # What is rounded there already is taken as it is.
+        # Values already rounded there are taken unchanged.
         slices = places[other.slices] if other.slices.size else other.slices
         whole = ~np.isin(slices, sorted(theirs))
         values = other.values.copy()

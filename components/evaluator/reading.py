@@ -88,7 +88,7 @@ class _Model:
             raise NotOursError("a model is one of Keras, which has metrics of its own")
         try:
             self._model = tf.saved_model.load(folder)  # kept: its functions end with it
-        except Exception as error:  # TensorFlow raises whatever its parts raise
+        except Exception as error:  # TensorFlow passes on any exception of its parts
             raise ComponentError(
                 f"{folder} cannot be loaded: {type(error).__name__}: {_first_line(error)}",
                 hint="run the training again",
@@ -127,7 +127,7 @@ class _Model:
         except (tf.errors.OpError, ValueError, TypeError) as error:
             raise ComponentError(
                 f"the {self._name} model refuses rows of the eval split: {in_words(_first_line(error))}",
-                # Of a baseline the engine tells the command that clears it.
+                # For a baseline, the engine adds the command that clears it.
                 hint=""
                 if self._is_baseline
                 else "check transform.preprocessing_fn, which reads these columns",

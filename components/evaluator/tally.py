@@ -148,7 +148,7 @@ class Tally:
 
     def __init__(self, request: Request) -> None:
         self._request = request
-        # By the key as text: one NaN is not another, and each batch would have a slice of its own.
+        # Keyed by text: NaN never equals NaN, so each batch would get its own slice.
         self._places: dict[str, int] = {}
         self.keys: list[SliceKey] = []
         self.total = 0

@@ -14,7 +14,7 @@ from slipway.components.ingest.options import Options
 from slipway.components.ingest.source import SourceError, shown
 from slipway.components.ingest.suffixes import SUFFIXES
 
-HEAD_BYTES = 256 * 1024  # far above any header; a file's rows are the ingest's business
+HEAD_BYTES = 256 * 1024  # far above any header; Ingest checks the rows
 _UTF8_BOM = codecs.BOM_UTF8
 _OTHER_SEPARATORS = (";", "\t", "|")
 

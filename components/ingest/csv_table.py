@@ -159,8 +159,8 @@ class _Table:
 
     def _blocks(self, records: Records) -> Iterator[Block]:
         for part in records.parts(_BLOCK_ROWS):
-            # Files that were put behind each other have each its header; but a cell may well be what its only
-            # column is called.
+            # Concatenated files repeat their header; but with one column, a cell may equal
+            # the column's name.
             again = part.equal_to(self._header_line) if len(self.names) > 1 else []
             rows = part.without(again)
             block = self._parse_with_arrow(rows) or self._parse_one_by_one(rows)
@@ -178,7 +178,7 @@ class _Table:
         if (records.ends - records.starts > self._options.limits.row_bytes).any():
             return None
         data = memoryview(records.data)[int(records.starts[0]) : int(records.ends[-1])]
-        # Arrow takes a lone "\r" for a line end, which none of the rules here does.
+        # Arrow treats a lone "\r" as a line end; the rules here do not.
         has_return = b"\r" in records.data and records.data.count(b"\r") != records.data.count(b"\r\n")
         if has_return or b"\0" in records.data or not _is_utf8(data):
             return None

@@ -44,7 +44,7 @@ _TYPES = {
     schema_pb2.FLOAT: ColumnType.FLOAT,
     schema_pb2.BYTES: ColumnType.TEXT,
 }
-# What goes wrong with the data is carried as a value: Beam would turn an exception into a traceback as text.
+# Errors in the data are passed as values: Beam would turn an exception into the text of a traceback.
 _Failure = dict[str, str]
 
 
@@ -93,7 +93,7 @@ class Executor(BaseBeamExecutor):
             is_on_disk
             and (args.view_as(StandardOptions).runner or StandardOptions.DEFAULT_RUNNER) == "FnApiRunner"
         ):
-            # Beam's own parallelism on one machine costs more than it gives.
+            # Beam's own parallelism on one machine costs more than it gains.
             at_most = args.view_as(DirectOptions).direct_num_workers
             return run_tasks(
                 tasks,

@@ -70,7 +70,9 @@ def find_problem(data: bytes, *, name: str, limits: Limits) -> tuple[str, str] |
     if len(data) > limits.decoded_bytes:
         return TOO_LARGE, f"{limits.exceeded('decoded_bytes')}"
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # what is too large is said below
+        warnings.simplefilter(
+            "ignore", Image.DecompressionBombWarning
+        )  # images that are too large are reported below
         try:
             with Image.open(io.BytesIO(data), formats=PILLOW_FORMATS) as image:
                 return _problem_of(image, data, name, limits)
@@ -80,7 +82,7 @@ def find_problem(data: bytes, *, name: str, limits: Limits) -> tuple[str, str] |
             return _UNREADABLE, f"{no_image(data)}, not an image" if no_image(data) else "of no known format"
         except MemoryError:
             raise
-        except Exception as error:  # of any kind, over bytes that somebody made up
+        except Exception as error:  # any kind, since the bytes are untrusted
             return _UNREADABLE, str(error)[:120] or type(error).__name__
 
 

@@ -18,7 +18,7 @@ from slipway.components.image_sizes import (
     gif_table,
 )
 
-# Where in a file and by which bytes other images are known.
+# Offset and bytes that identify other image formats.
 _OTHER_IMAGES: tuple[tuple[int, bytes, str], ...] = (
     (8, b"WEBP", "WebP"),
     (0, b"II*\0", "TIFF"),
@@ -42,7 +42,7 @@ _OTHER_IMAGES: tuple[tuple[int, bytes, str], ...] = (
     (0, b"\x0a\x05\x01", "PCX"),
     (0, b"SIMPLE  =", "FITS"),
 )
-# The same of what is found in place of an image.
+# The same for other files found in place of an image.
 _NO_IMAGES: tuple[tuple[int, bytes, str], ...] = (
     (0, b"%!ps", "PostScript"),
     (0, b"\xc5\xd0\xd3\xc6", "PostScript"),

@@ -24,7 +24,10 @@ from slipway.components.ingest.options import Options
 IMAGE = "image"
 _BLOCK_VALUES = 1 << 20
 _MOST_HEADER_BYTES = 64 * 1024  # numpy writes 128 for a plain array
-_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # what numpy writes; others may ask for much memory
+_METHODS = (
+    zipfile.ZIP_STORED,
+    zipfile.ZIP_DEFLATED,
+)  # the methods that numpy writes; others may need much memory
 # What zipfile and numpy raise over archives that are damaged, encrypted or of a kind that they do not know;
 # the tokenizer's errors over a header whose brackets are left open.
 _BROKEN = (

@@ -15,7 +15,7 @@ from slipway.components.errors import ComponentError
 
 PACKAGE_PREFIX = "package://"
 GS = "gs://"
-# What a folder stands for, by format; the first that matches any file.
+# The files that a folder means, by format; the first pattern that matches any file.
 FOLDER_PATTERNS: Mapping[str, tuple[str, ...]] = {
     "csv": ("*.csv", "*.csv.*"),
     "jsonl": ("*.jsonl", "*.jsonl.*"),

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 GS = "gs://"
 _GLOB = re.compile(r"[*?\[]")
-_TIMEOUT_S = 60.0  # of one request; the client retries those that fail for a passing reason
+_TIMEOUT_S = 60.0  # of one request; the client retries transient failures
 _RETRY_S = 300.0
 _QUIET = "run again once nothing is writing there"
 
@@ -83,7 +83,7 @@ def _fetched(file: StoredFile) -> Iterator[InputFile]:
     if not file.name.startswith(GS):
         _check_on_disk(file)
         yield InputFile(name=file.name, path=Path(file.name))
-        _check_on_disk(file)  # rows of before and after a change belong to no state that the file was in
+        _check_on_disk(file)  # rows from before and after a change never existed together
         return
     with tempfile.TemporaryDirectory(prefix="slipway-ingest-") as folder:
         # The name's end tells how it is compressed.

@@ -48,4 +48,4 @@ if __name__ == "__main__":
     code = main(sys.argv[1:])
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(code)  # Ingest waits for the end, and Python would first take all modules apart
+    os._exit(code)  # Ingest waits for the end, and Python would first tear down all modules

@@ -101,7 +101,7 @@ class Answers:
         if self.is_rounded or other.is_rounded:
             self._round()
         for answer, group in other.groups.items():
-            # What is rounded stays as it is: 0.00043 rounded again would be 0.000429.
+            # Already rounded numbers are kept: 0.00043 rounded again would be 0.000429.
             (self._put_there if other.is_rounded else self._put)(answer, group)
         for cell, rows in other.cells.items():
             self.cells[cell] = self.cells.get(cell, 0) + rows

@@ -56,7 +56,7 @@ class _CountAnswers(beam.CombineFn):
         return Answers()
 
     def add_input(self, answers: Answers, element: Any) -> Answers:
-        # TensorFlow Model Analysis' own way to the two takes ten times as long as all the counting.
+        # TensorFlow Model Analysis' own extraction of the two takes ten times as long as the counting.
         answers.add(self._numbers(element.labels), self._numbers(element.predictions))
         return answers
 

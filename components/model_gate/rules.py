@@ -165,7 +165,7 @@ def _against_baseline(metric: str, limits: Limits, name: str, at: Measured) -> l
     falls = limits.max_drop is not None
     got, baseline = at.metrics.get(metric), at.baseline.get(metric)
     if baseline is None:
-        # On a first run, or in a slice that was not there, nothing is known to have been lost.
+        # On a first run, or in a new slice, there is nothing to compare with.
         if got is not None and (not at.baseline or name != OVERALL):
             return []
         side = "below" if falls else "above"

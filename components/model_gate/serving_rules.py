@@ -9,7 +9,7 @@ from slipway.components.model_gate.check import Check
 from slipway.components.model_gate.metrics import METRICS
 
 _MIB = 2**20
-# How many of a kind are named in a reason; the report has them all.
+# The most of a kind to name in a reason; the report has them all.
 _NAMED = 3
 
 

@@ -136,11 +136,11 @@ class PredictFile(beam.DoFn):
             counts = self._predict(task, self._model)
             report = asdict(counts)
         except SlipwayError as error:
-            # Carried as a value: Beam would turn an exception into a traceback as text.
+            # Passed as a value: Beam would turn an exception into the text of a traceback.
             is_input = isinstance(error, InputError)
             report = {"error": error.message, "hint": error.hint, "is_input": is_input}
         except OSError as error:  # a full disk
-            for kind in _KINDS:  # nobody wants the begin of them, and the report needs room, too
+            for kind in _KINDS:  # partial files are useless, and the report needs room, too
                 task.path(self._folder, kind).unlink(missing_ok=True)
             words = f"{error.filename or self._folder} cannot be written: {error.strerror or error}"
             report = {

@@ -103,7 +103,7 @@ def _dearness(verdict: SliceVerdict) -> tuple[float, int]:
     if estimate is None or estimate.price_usd is None:
         return float("inf"), verdict.question.slice.devices
     each = estimate.price_usd * estimate.step_s / estimate.batch_size
-    # Two digits: of almost equal ones the smaller slice.
+    # Two digits, so that the smaller of almost equal slices wins.
     return float(f"{each:.1e}"), verdict.question.slice.devices
 
 

@@ -43,7 +43,7 @@ def largest_batch(
             break
         said = compiled(batch)
         if said.error and not said.is_out_of_memory:
-            break  # it fails for another reason, which says nothing about memory
+            break  # it failed for a reason other than memory
         if said.fits:
             fits.append(said)
         else:

@@ -138,7 +138,7 @@ class TrainingStep:
         self._model, self._features, self._question = model, features, question
         self._mesh = _mesh(question)
         batch = self._batch(max(question.batch_size, question.replicas))
-        # Makes the variables of the optimizer and of the metrics, as the first call of fit would.
+        # Create the variables of the optimizer and of the metrics, as the first call of fit would.
         model._symbolic_build(data_batch=batch)
 
     def traced(self, batch_size: int) -> Any:

@@ -23,7 +23,7 @@ def findings(case: Case) -> tuple[Finding, ...]:
 
 def _backend(case: Case) -> Iterator[Finding]:
     name, hosts = case.question.slice.name, case.question.slice.hosts
-    # What a run would refuse, too: Keras 3 trains on several hosts with JAX only.
+    # A run would refuse this, too: Keras 3 trains on several hosts with JAX only.
     if case.backend == "torch" or (case.backend == "tensorflow" and (not case.has_tensorflow or hosts > 1)):
         yield Finding(
             rule="backend",

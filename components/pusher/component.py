@@ -81,7 +81,7 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
             pushed_model.set_int_custom_property("pushed", 0)
             _log.warning("Not pushed: %s is not blessed (%s).", model.uri, answer.uri)
             return
-    # Who may not deploy is told before anything is pushed.
+    # Missing permission to deploy is reported before anything is pushed.
     deployment = deployment_at(EndpointSettings.from_json(endpoint) if endpoint else None)
     with contextlib.ExitStack() as stack:
 
@@ -111,7 +111,7 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
             signatures={name: each.to_json() for name, each in read_signatures(folder).items()},
             exports=read_exports(here(f"{model.uri}/exports")),
         )
-        # With it, what is copied is checked once more.
+        # With it, the copy is checked once more.
         papers["model"] = {**papers.get("model", {}), "digest": digest}
         published = push(folder, base=base, papers=papers)
     pushed_model.set_int_custom_property("pushed", 1)
@@ -144,5 +144,5 @@ def _check(blessing: ModelBlessing, folder: Path, model: Model) -> None:
 
 
 def _span(examples: Examples) -> str:
-    # Written as a text or a number, by the driver that resolved it.
+    # A text or a number, depending on the driver that resolved it.
     return examples.get_string_custom_property("span") or str(examples.get_int_custom_property("span") or "")

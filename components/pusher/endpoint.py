@@ -150,7 +150,7 @@ def traffic_split(shares: Mapping[str, int], new: int) -> dict[str, int]:
         return {NEW: ALL_TRAFFIC}
     rest, total = ALL_TRAFFIC - new, sum(others.values())
     split = {name: share * rest // total for name, share in others.items()}
-    # Largest remainder: who lost most by the rounding gets the percents that are left.
+    # Largest remainder method: the shares that lost most by rounding get the remaining percents.
     by_loss = sorted(others, key=lambda name: (-(others[name] * rest % total), name))
     for name in by_loss[: rest - sum(split.values())]:
         split[name] += 1

@@ -37,7 +37,7 @@ def run_hook(
     pushed = f"version {published.version} is pushed, but push.hook"
     again = "fix it, then resume the run"
     try:
-        # Nothing to read from: a command that asks something would wait for ever.
+        # No input: a command that prompts would wait forever.
         finished = subprocess.run(
             list(command),
             env={**os.environ, **told},

@@ -161,7 +161,7 @@ def holds(manifest: Manifest | None, folder: Path, sizes: Mapping[str, int]) -> 
     files = manifest.model_files if manifest else {}
     if sizes != {name: entry.bytes for name, entry in files.items()}:
         return False
-    # Small files first: another model is mostly told by the first few bytes that are read.
+    # Small files first: a different model usually shows in the first few bytes.
     return all(sha256(folder / name) == files[name].sha256 for name in sorted(sizes, key=sizes.__getitem__))
 
 

@@ -44,7 +44,7 @@ def model_locked(folder: Folder, digest: str, *, dead_after: timedelta) -> Itera
     try:
         yield
     finally:
-        # What cannot be removed now, the next publisher of the model breaks.
+        # The next publisher of the model breaks a lock that cannot be removed now.
         with contextlib.suppress(ComponentError):
             held = folder.find(name)
             if held is not None and folder.is_own(held, EMPTY_CRC32C):
@@ -64,7 +64,7 @@ def _take(folder: Folder, name: str, dead_after: timedelta) -> None:
     other = folder.find(name)
     while True:
         if other is None or _is_dead(other, dead_after) or time.monotonic() > until:
-            # Of several that find it free or its holder dead, the store lets one through.
+            # If several find it free or its holder dead, the store lets one through.
             with contextlib.suppress(TakenError):
                 labels = {PROCESS: this_process()}
                 folder.create(name, b"", crc32c=EMPTY_CRC32C, labels=labels, over=other)

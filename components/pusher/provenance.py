@@ -139,7 +139,7 @@ def stack_versions() -> dict[str, str]:
         try:
             found[package] = version(package)
         except PackageNotFoundError:
-            continue  # a deployment may do without one
+            continue  # a deployment may lack one
     return found
 
 

@@ -72,7 +72,7 @@ def publish(model_folder: Path, *, base: Path, papers: Mapping[str, Any] | None 
             _remove_leftovers(base)
             newest = _newest(base)
             if newest and _is_same(newest[1], model_folder, sizes):
-                # Whoever published it may have been killed between its rename and this.
+                # Its publisher may have been killed between the rename and this.
                 _sync(base)
                 return Published(newest[0], str(base), was_there=True)
             version = next_version([newest[0]] if newest else [], base=str(base))
@@ -88,7 +88,7 @@ def remove_version(base: Path, version: int) -> None:
     """
     with _errors_named(base), _turn(base):
         _remove_leftovers(base)
-        # Under a name of the leftovers: should this be where it ends, the next publisher goes on.
+        # Renamed like a leftover: if this process dies here, the next publisher finishes the removal.
         with contextlib.suppress(FileNotFoundError):
             (base / str(version)).rename(base / f"{_STAGING}{secrets.token_hex(8)}")
         _sync(base)
@@ -126,10 +126,10 @@ def _write(
         for name in reversed(folders):
             _sync(staging / name)
         _sync(staging)
-        # A folder takes the place of nothing but an empty folder; the version's name is new all the same.
+        # A rename only replaces an empty folder; the version's name is new anyway.
         staging.rename(path)
     except BaseException:
-        # What cannot be removed now, the next publisher removes; the first error is the one to tell.
+        # The next publisher removes what cannot be removed now; report the first error.
         shutil.rmtree(staging, ignore_errors=True)
         raise
     _sync(path.parent)
@@ -153,7 +153,7 @@ def _newest(base: Path) -> tuple[int, Path] | None:
     Raises:
         ComponentError: it is a link out of `base`.
     """
-    # A file with such a name is no version, but a new version must not collide with it either.
+    # A file with such a name is not a version, but a new version must not collide with it either.
     versions = [(number, path) for path in base.iterdir() if (number := version_number(path.name))]
     if not versions:
         return None

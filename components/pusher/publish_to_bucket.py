@@ -101,7 +101,7 @@ def _publish(
         files[name] = _File(content, crc32c_of(content))
     with model_locked(folder, Manifest(entries).model_digest, dead_after=DEAD_AFTER):
         seen = folder.list()
-        # Whoever was waited for has published it.
+        # The publisher that we waited for has published it.
         return _found(folder, seen, model, sizes) or _published(folder, seen, files)
 
 
@@ -119,7 +119,7 @@ def _published(folder: Folder, seen: Mapping[str, Stored], files: Mapping[str, _
     try:
         _write(folder, version, files)
     except BaseException:
-        # What cannot be removed now, the next publisher removes; the first error is the one to tell.
+        # The next publisher removes what cannot be removed now; report the first error.
         with contextlib.suppress(ComponentError):
             _remove(folder, version, folder.list())
         raise
@@ -250,7 +250,7 @@ def _remove(folder: Folder, version: int, seen: Mapping[str, Stored]) -> None:
     """Removes a version that is not complete, so that it never can be; of one that is, the staged file."""
     staged = seen.get(_staged(version))
     if f"{version}/{SAVED_MODEL}" not in seen:
-        with contextlib.suppress(TakenError):  # somebody else cleans up, or the publisher lives
+        with contextlib.suppress(TakenError):  # another process is cleaning up, or the publisher is alive
             if staged is None or _TOMBSTONE not in staged.labels:
                 labels = {_TOMBSTONE: "yes"}
                 folder.create(_staged(version), b"", crc32c=EMPTY_CRC32C, labels=labels, over=staged)

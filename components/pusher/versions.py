@@ -8,7 +8,7 @@ from pathlib import Path
 from slipway.components.errors import ComponentError
 
 GS = "gs://"
-# TF Serving keeps a version as a signed 64-bit integer and passes over longer names.
+# TF Serving stores a version as a signed 64-bit integer and ignores longer names.
 LARGEST_VERSION = 2**63 - 1
 
 
@@ -39,7 +39,7 @@ class Published:
 
 def version_number(name: str) -> int | None:
     """The version that a name stands for; None where a server would pass over it."""
-    # Longer than that it is too large, and Python would take its time to read it.
+    # A longer number is too large anyway, and slow for Python to parse.
     if not (name.isascii() and name.isdigit() and len(name) <= 19):
         return None
     number = int(name)

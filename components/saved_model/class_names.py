@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from slipway.components.saved_model.signatures import Signature
 
-# As Keras' and TFMA's binary accuracy have it: at one half exactly, it is the first class.
+# As in Keras' and TFMA's binary accuracy: exactly one half is the first class.
 _HALF = 0.5
 
 

@@ -35,10 +35,10 @@ class LoadedModel:
         tf = self._tensorflow = import_tensorflow()
         self.signatures: Mapping[str, Signature] = read_signatures(folder)
         try:
-            # Kept as a whole: the functions stop working when their model goes.
+            # Keep the whole model: its functions stop working when it is garbage-collected.
             with stderr_to_nowhere():  # the first load looks for GPUs
                 self._model = tf.saved_model.load(str(folder))
-        except Exception as error:  # TensorFlow raises whatever its parts raise
+        except Exception as error:  # TensorFlow passes on any exception of its parts
             raise ComponentError(
                 f"{folder} cannot be loaded: {type(error).__name__}: {_first_line(error)}",
                 hint="push the model again",

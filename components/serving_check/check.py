@@ -62,7 +62,7 @@ def check_served_model(
         def ask() -> None:
             report.update(ask_in_clean_process(model, folder, limit_s=limit_s))
 
-        # It mostly waits for TensorFlow's import; meanwhile training's answers are computed here.
+        # The client mostly waits for TensorFlow's import; compute training's answers meanwhile.
         asking = threading.Thread(target=ask)
         asking.start()
         try:

@@ -19,7 +19,7 @@ from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Any
 
-# What belongs to the pipeline; a model that needs one of these cannot be served.
+# The pipeline's packages; a model that needs one of these cannot be served.
 REFUSED = frozenset(
     {
         "apache_beam", "components", "pipeline", "slipway", "tensorflow_data_validation",
@@ -135,7 +135,7 @@ def _raw(tf: Any, signature: Any, inputs: dict[str, Any], rows: list[bytes]) -> 
             size *= dimension or 1
         filler = [empty.get(dtype, float("nan"))] * size
         values = [row.get(name) or filler for row in parsed]
-        # As components/saved_model/input_names.py: Python cannot call by each name that a column may have.
+        # As in components/saved_model/input_names.py: not every column name can be a Python parameter.
         traced = tensor.partition(":")[0].removeprefix("serve_raw_")
         parameter = traced if traced in signature.structured_input_signature[1] else name
         tensors[parameter] = tf.reshape(tf.constant(values, dtype), [-1, *shape[1:]])
@@ -232,7 +232,7 @@ def _words(error: Exception) -> str:
 
 
 def _peak_bytes() -> int:
-    # Not getrusage: there a process begins with the peak of the one that started it.
+    # Not getrusage: its peak starts with that of the parent process.
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
 

@@ -63,7 +63,7 @@ def ServingCheck(  # noqa: N802 (component constructors are nouns)
         raw_label=raw_label,
     )
     with tempfile.TemporaryDirectory(prefix="served-model-") as folder:
-        # The clean process has no credentials for a store, and its load time is not to measure the network.
+        # The clean process has no credentials for a store, and its load time must not measure the network.
         local = Path(folder, "model")
         io_utils.copy_dir(serving_model_path(model.uri), str(local))
         digest = model_digest(str(local))

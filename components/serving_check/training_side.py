@@ -73,7 +73,7 @@ class TrainingSide:
         answers = np.concatenate([np.asarray(each).reshape(len(rows), -1) for each in flat], axis=1)
         return TrainingAnswers(
             answers=answers.astype(np.float64),
-            # Raw images are bytes, not numbers that could be apart.
+            # Raw images are bytes, not numbers to compare.
             features={
                 name: np.asarray(transformed[name])
                 for name, feature in job.inputs.items()

@@ -7,7 +7,7 @@ LOCAL_RUNNER = "FnApiRunner"
 """Beam's runner inside the process."""
 _EXAMPLES = "FORMAT_TF_EXAMPLE"
 _FILES = "tfrecords_gzip"
-# What a Transform can be given, by TFX 1.21. A parameter that is not here is one of a later TFX.
+# The parameters of Transform in TFX 1.21. Any other parameter belongs to a later TFX.
 _KNOWN = frozenset(
     ("preprocessing_fn", "custom_config", "splits_config", "disable_statistics", "force_tf_compat_v1")
 )

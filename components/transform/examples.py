@@ -56,7 +56,7 @@ def read(files: Sequence[str], most_rows: int = BATCH_ROWS) -> Iterator[list[byt
     records: list[bytes] = []
     size = 0
     data = tf.data.TFRecordDataset(list(files), "GZIP", _READ_BYTES)
-    # What is read ahead of large ones, such as images, is to be a few only.
+    # Read only a few large ones, such as images, ahead.
     first = sum(map(len, data.take(1).as_numpy_iterator()))
     together = max(1, min(_READ_ROWS, most_rows, BATCH_BYTES // max(first, 1)))
     for some in data.batch(together).prefetch(4).as_numpy_iterator():

@@ -59,7 +59,7 @@ class Preprocessing:
         visitor = graph_tools.SourcedTensorsVisitor()
         for sink in self.concrete.graph.get_collection(analyzer_nodes.TENSOR_REPLACEMENTS):
             nodes.Traverser(visitor).visit_value_node(sink.future)
-        # What runs before anything else runs before the analyzers, too.
+        # Initialisers run before everything else, so before the analyzers, too.
         _, first = tf2_utils.strip_and_get_tensors_and_control_dependencies(
             tf.nest.flatten(self.concrete.structured_outputs, expand_composites=True)
         )
@@ -102,7 +102,7 @@ class Preprocessing:
             fetches={name: graph.get_tensor_by_name(tensor) for name, tensor in tensors.items()},
             input_signature=self.concrete.structured_input_signature,
         )
-        # Tables that only the outputs need are still fed, and nothing takes them.
+        # Tables that only the outputs need are still fed, but unused.
         results = itertools.chain.from_iterable(each.outputs for each in part.graph.get_operations())
         of_use = [one for one in results if one.op.type != "Placeholder" or one.consumers()]
         captured = {id(one) for one in part.graph.internal_captures}

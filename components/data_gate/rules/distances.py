@@ -8,12 +8,12 @@ import numpy as np
 from slipway.components.data_gate.statistics import Distribution
 from slipway.components.data_profile.columns import Floats
 
-# Standard errors that chance is allowed: 4 are exceeded by one comparison in 16,000.
+# Standard errors allowed for chance: one comparison in 16,000 exceeds 4.
 _SIGMAS = 4.0
 # Of a Jensen-Shannon divergence.
 _CELLS = 20
 _CUTS = np.linspace(0, 1, _CELLS + 1)[1:-1]
-# A factor shows in this many different deciles at least, and in none of them off by more than this.
+# A factor needs at least this many distinct deciles, none of them off by more than this.
 _LEAST_DECILES = 5
 _SPREAD = 0.05
 _DECILES = np.linspace(0.1, 0.9, 9)
@@ -68,7 +68,7 @@ def jensen_shannon(first: Distribution, second: Distribution) -> tuple[float, in
     """
     _, cells = _cells(first, second)
     ratio = cells / ((cells[0] + cells[1]) / 2)
-    # Where a cell is empty in one of them it adds nothing: x log x goes to 0.
+    # An empty cell adds nothing: x log x goes to 0.
     terms = cells * np.log2(np.where(ratio > 0, ratio, 1.0))
     return float(terms.sum() / 2), cells.shape[1]
 

@@ -90,7 +90,7 @@ def _moved(newest_s: float, before_s: float, wanted: Freshness, elapsed_s: float
         )
     if elapsed_s is None:
         return
-    # What comes later is later by as much as time went by, unless the source had fallen behind.
+    # New data is later by the time that has passed, unless the source had fallen behind.
     ahead_days = (newest_s - before_s - max(elapsed_s, 0.0)) / _DAY_S
     if ahead_days > wanted.max_ahead_days:
         yield _finding(

@@ -37,7 +37,7 @@ def find_label_faults(
     constant = {split: feature for split, feature in found.items() if _is_constant(feature)}
     if constant:
         yield _constant(label, constant)
-        return  # a shift is only another word for it
+        return  # a shift would say the same again
     if TRAIN not in found:
         return
     if TRAIN in reference and label in reference[TRAIN].features:

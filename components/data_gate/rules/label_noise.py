@@ -10,7 +10,7 @@ from slipway.components.data_profile.columns import Column
 from slipway.components.data_profile.label_score import LabelScore, least_explained
 from slipway.components.data_profile.rows import row_at
 
-# As for the other comparisons: what chance alone reaches once in 30,000 times.
+# As in the other comparisons: chance alone reaches it once in 30,000 times.
 _STANDARD_ERRORS = 4.0
 
 

@@ -16,13 +16,13 @@ _TEXTS = "ENUM_TYPE_UNEXPECTED_STRING_VALUES"
 _RANGES = ("INT_TYPE_SMALL_INT", "INT_TYPE_BIG_INT", "FLOAT_TYPE_SMALL_FLOAT", "FLOAT_TYPE_BIG_FLOAT")
 _LOST = "SCHEMA_MISSING_COLUMN"
 _NEW = "SCHEMA_NEW_COLUMN"
-# The rule about missing values tells these with their numbers.
+# The rule about missing values reports these, with numbers.
 _ABOUT_PRESENCE = (
     "FEATURE_TYPE_LOW_FRACTION_PRESENT", "FEATURE_TYPE_LOW_NUMBER_PRESENT", "FEATURE_TYPE_LOW_NUMBER_VALUES",
     "FEATURE_TYPE_NOT_PRESENT", "FEATURE_TYPE_NO_VALUES", "INVALID_FEATURE_SHAPE",
 )  # fmt: skip
 _RANK = {"warning": 1, "error": 2}
-# More new values than this are not a few forgotten ones: the domain itself is too narrow.
+# With more new values than this, the domain itself is too narrow.
 _MOST_VALUES = 20
 
 
@@ -99,7 +99,7 @@ def _outside_domain(group: Sequence[Anomaly], context: Context) -> Finding | Non
     values = sorted(outside, key=lambda value: -outside[value])
     own = context.limits.of(name, "max_out_of_domain_share")
     if not values:
-        # Rarer than the texts that the statistics list; then only TFDV knows them.
+        # Rarer than the texts in the statistics, so only TFDV knows them.
         return None if own else _other(group, context)
     part, whole = sum(outside.values()), sum(feature.values for feature in found)
     measured = part / whole
@@ -132,7 +132,7 @@ def _outside_domain(group: Sequence[Anomaly], context: Context) -> Finding | Non
 def _outside_range(group: Sequence[Anomaly], context: Context) -> Finding | None:
     name = group[0].feature
     allowed = context.schema.get(name)
-    # Where all cells are empty, TFDV takes the least and the largest value for 0.
+    # If all cells are empty, TFDV reports 0 as the least and the largest value.
     found = [feature for feature in _of_splits(group, context) if feature.present]
     if allowed is None or not found:
         return None if allowed is not None else _other(group, context)
@@ -189,7 +189,7 @@ def _other(group: Sequence[Anomaly], context: Context) -> Finding:
     what = f"{anomaly.short[:1].lower()}{anomaly.short[1:]}: {anomaly.description.strip()}"
     remedy = "correct the data, or the schema"
     edits: tuple[Edit, ...] = ()
-    # Of a column that is lost there are no rows, and what the data set lacks as a whole has no column.
+    # A lost column has no rows to show, and a fault of the whole data set has no column.
     query = RowQuery(name) if name and kind != _LOST else None
     if kind == _LOST:
         what = "the schema has this column, the data does not"

@@ -103,7 +103,7 @@ def _lay(forest: Forest, number: int, tree: Any, known: Sequence[npt.NDArray[np.
         ranks = np.arange(len(codes))
         goes_left = (bits[ranks // 32] >> (ranks % 32).astype(np.uint32)) & 1 == 1
         words = forest.left_codes.shape[2]
-        # A code that no row had goes where scikit-learn sends empty cells.
+        # An unseen code goes where scikit-learn sends empty cells.
         is_left = np.full(words * WORD_BITS, bool(node["missing_go_to_left"]))
         is_left[codes] = goes_left
         weights = 1 << np.arange(WORD_BITS, dtype=np.int64)

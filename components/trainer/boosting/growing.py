@@ -319,7 +319,7 @@ def _linear(hot: Matrix, labels: npt.NDArray[Any], growth: Growth) -> tuple[Scor
     scale[scale < 1e-12] = 1.0
     model = Ridge(_RIDGE_WEIGHT) if growth.classes is None else LogisticRegression(max_iter=1000)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # what it came to is judged by rows held out
+        warnings.simplefilter("ignore", ConvergenceWarning)  # held-out rows judge the result
         warnings.simplefilter("ignore", DeprecationWarning)  # scikit-learn's own call of SciPy
         model.fit((hot - mean) / scale, labels)
     weights = np.atleast_2d(model.coef_)

@@ -28,7 +28,7 @@ class Trees(keras.layers.Layer):  # type: ignore[misc]
     def __init__(
         self, *, outputs: int, coded: int, max_trees: int, max_leaves: int, words: int, **kwargs: Any
     ) -> None:
-        super().__init__(**{**kwargs, "trainable": False})  # a copy's settings say it as well
+        super().__init__(**{**kwargs, "trainable": False})  # a copy's settings include it as well
         self.outputs, self.coded, self.max_leaves, self.words = outputs, coded, max_leaves, words
         self.max_trees = max_trees
 

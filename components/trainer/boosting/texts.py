@@ -188,7 +188,7 @@ def scaled_others(columns: Columns, values: Mapping[str, npt.NDArray[Any]], rows
     deviation = matrix[:, coded:].std(axis=0, dtype=np.float64)
     least, greatest = matrix[:, coded:].min(axis=0), matrix[:, coded:].max(axis=0)
     is_flag = ((matrix[:, coded:] == least) | (matrix[:, coded:] == greatest)).all(axis=0)
-    # A rare flag by its deviation would be huge where it is set.
+    # A rare flag divided by its deviation would be huge where it is set.
     deviation = np.where(is_flag, greatest - least, deviation)
     deviation[deviation < 1e-12] = 1.0
     hot = [_hot(matrix[:, place], count) for place, count in enumerate(columns.categories)]
@@ -216,7 +216,7 @@ def _fitted(table: Any, labels: npt.NDArray[Any], growth: Growth, strength: floa
     from sklearn.linear_model import LogisticRegression, Ridge
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # what it came to is judged by rows held out
+        warnings.simplefilter("ignore", ConvergenceWarning)  # held-out rows judge the result
         warnings.simplefilter("ignore", DeprecationWarning)  # scikit-learn's own call of SciPy
         if growth.classes is None:
             ridge = Ridge(1 / strength, solver="sparse_cg", tol=1e-4).fit(table, labels)

@@ -75,7 +75,7 @@ def _open(kind: Kind, evidence: tuple[Evidence, ...], hosts: Hosts, settings: Co
             hint="set train.device to auto or cpu, or run where there is one",
         )
     if kind == "tpu" and settings.backend != "torch":
-        # Outside of this process, because a TPU that does not answer holds up whoever asks.
+        # In another process, because a TPU that does not answer blocks its caller.
         count_tpu_cores(settings.backend, signs[0].address)
     _require_no_model_parallelism(settings)
     return _opened(kind, signs, hosts, settings)

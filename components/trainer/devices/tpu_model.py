@@ -27,7 +27,7 @@ def require_tpu_model(model: Any, *, batch_size: int) -> None:
     for layer in layers:
         _require_known_shapes(layer)
     if not getattr(model, "inputs", None):
-        return  # a subclassed model shows its shapes to no one before its first batch
+        return  # a subclassed model has no shapes before its first batch
     compile_call = _compile_with_jax if keras.backend.backend() == "jax" else _compile_with_tensorflow
     failure = _failure(compile_call, model, model.input, batch_size)
     if failure is None:
@@ -74,7 +74,7 @@ def _compile_with_tensorflow(layer: Any, inputs: Any, batch_size: int) -> None:
     def call(*values: Any) -> Any:
         return layer(keras.tree.pack_sequence_as(inputs, values))
 
-    # Specifications are taken one by one only, not as a structure.
+    # Specifications must be passed one by one, not as a structure.
     tf.function(call, jit_compile=True).experimental_get_compiler_ir(*specs)(stage="hlo")
 
 

@@ -40,7 +40,7 @@ def open_devices(kind: Kind, hosts: Hosts, settings: ComputeSettings) -> Devices
         import jax
     except ImportError as error:
         raise ComponentError(f"JAX cannot be imported: {error}") from error
-    # It has read the variable already where it was imported before: "auto" tried another device.
+    # If it was imported before, because "auto" tried another device, it has already read the variable.
     jax.config.update("jax_platforms", os.environ["JAX_PLATFORMS"])
     import keras
 

@@ -183,7 +183,7 @@ class StreamedExamples:
             steps_per_epoch=steps_per_epoch,
             first_step=first_step,
         )
-        # Larger blocks would gain nothing here: what takes its time is parsing.
+        # Larger blocks would gain nothing here: parsing takes the time.
         return batches.batch(1, drop_remainder=True) if in_one_call else batches
 
     def evaluation(self) -> Any:
@@ -195,7 +195,7 @@ class StreamedExamples:
             batch_size=self._window.batch_size,
             static=self._is_static,
         )
-        # Where a host has fewer, none may wait for it.
+        # If a host has fewer, no other may wait for it.
         return batches.take(self.full_batches) if self._devices.hosts.count > 1 else batches
 
 

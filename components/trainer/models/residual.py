@@ -64,7 +64,7 @@ def build_model(features: Mapping[str, Feature], hyperparameters: Mapping[str, A
 def _block(before: Any, *, filters: int, strides: int) -> Any:
     """Two convolutions, added to what came in."""
     hidden = _normalised(before)
-    # The first block of a stage changes the shape, so what it is added to must change too.
+    # The first block of a stage changes the shape, so the shortcut must change too.
     changes = strides > 1 or before.shape[-1] != filters
     shortcut = keras.layers.Conv2D(filters, 1, strides=strides, use_bias=False)(hidden) if changes else before
     hidden = keras.layers.Conv2D(filters, 3, strides=strides, padding="same", use_bias=False)(hidden)

@@ -97,7 +97,7 @@ class VertexTraining:
         from google.api_core.retry import Retry
 
         state = ""
-        patient = Retry(timeout=PATIENCE_S)  # after errors that pass; by default the client gives up at once
+        patient = Retry(timeout=PATIENCE_S)  # after transient errors; by default the client gives up at once
         while not state.endswith(_ENDED):
             if state:
                 time.sleep(self._poll_s)
@@ -135,11 +135,11 @@ class VertexTraining:
         try:
             return method(**arguments)
         except (GoogleAPIError, GoogleAuthError, RequestException) as error:
-            cause = getattr(error, "cause", None) or error  # what was tried again until patience ended
+            cause = getattr(error, "cause", None) or error  # retried until the time limit
             code = int(getattr(cause, "code", None) or 0)
             said = type(cause).__name__ if isinstance(cause, RequestException) else str(cause)
             told = _ADDRESS.sub("", getattr(cause, "message", "") or said)
-            # Who gets no clear answer may have started, or not ended, what costs by the hour.
+            # Without a clear answer, a job that costs by the hour may have been started, or not ended.
             is_clear = 400 <= code < 500 or isinstance(cause, GoogleAuthError)
             raise ComponentError(
                 f"Vertex AI did not {what} the training job: {f'{code} ' if code else ''}{told}",

@@ -45,7 +45,7 @@ class ComputeSettings(SettingsGroup):
         super().__post_init__()
         if not isinstance(self.layout, dict):
             raise ComponentError(f"train.layout must map patterns to axes, not {self.layout!r}")
-        # From JSON the axes come as lists; frozen as they are, that is the one way in.
+        # JSON gives the axes as lists; in a frozen class this is the only way to replace them.
         layout = {pattern: _axes(pattern, axes) for pattern, axes in self.layout.items()}
         object.__setattr__(self, "layout", layout)
         if self.model_parallel > 1 and not any("model" in axes for axes in layout.values()):
