@@ -59,7 +59,7 @@ class Preprocessing:
         visitor = graph_tools.SourcedTensorsVisitor()
         for sink in self.concrete.graph.get_collection(analyzer_nodes.TENSOR_REPLACEMENTS):
             nodes.Traverser(visitor).visit_value_node(sink.future)
-        # Initialisers run before everything else, so before the analyzers, too.
+        # Operations that must run first also run before the analyzers.
         _, first = tf2_utils.strip_and_get_tensors_and_control_dependencies(
             tf.nest.flatten(self.concrete.structured_outputs, expand_composites=True)
         )
