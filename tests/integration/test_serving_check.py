@@ -1,10 +1,15 @@
 """Bad models in the clean process: each is stopped with the right reason."""
 
+import sys
+
 import numpy as np
 import pytest
 
+from slipway.components.event_lines import read_event
 from slipway.components.model_gate.check import conclude
 from slipway.components.model_gate.serving_rules import ServingLimits, serving_checks
+from slipway.components.serving_check import check, client
+from slipway.components.serving_check.clean_process import report_of
 from slipway.components.serving_check.perturbations import Column
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
@@ -82,9 +87,7 @@ def served(tmp_path_factory):
 
 
 def reasons(model, rows, **limits):
-    from slipway.components.serving_check.check import check_served_model
-
-    report = check_served_model(model, rows, Training(), limit_s=60)
+    report = check.check_served_model(model, rows, Training(), limit_s=60)
     checks = serving_checks(report, ServingLimits(**limits), metrics=["auc", "sparse_categorical_accuracy"])
     verdict = conclude(checks, metrics={}, baseline_metrics={"auc": 1})
     return report, ([] if verdict.blessed else list(verdict.reasons))
@@ -134,7 +137,16 @@ def test_model_that_ends_its_server_is_stopped_with_what_it_was_doing(served, ro
     )
 
 
-def test_folder_without_a_model_is_stopped(tmp_path, rows):
+def test_folder_without_a_model_is_stopped(tmp_path, rows, monkeypatch, capsys):
+    """The client is called here: that it runs in a process of its own is seen above."""
+
+    def called(model, folder, *, limit_s):
+        assert client.main(str(model), str(folder)) == 0
+        told = capsys.readouterr().out.splitlines()
+        return report_of([event for line in told if (event := read_event(line))], ending="")
+
+    monkeypatch.setattr(check, "ask_in_clean_process", called)
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))  # the client refuses what no server has
     _, found = reasons(tmp_path, rows)
     assert len(found) == 1
     assert "cannot be loaded: OSError" in found[0]

@@ -84,7 +84,9 @@ def test_pattern_that_matches_no_variable_is_refused(train, jax_python):
         train(interpreter=jax_python, compute=compute)
 
 
+@pytest.mark.external  # left to CI: a process of eight devices for a rule that a unit test holds
 def test_uneven_batch_is_refused_before_anything_is_read(train):
+    """The rule: tests/unit/components/trainer/test_global_batch.py."""
     with pytest.raises(ComponentError, match=r"batch_size \(50\) must be a multiple of the 8") as caught:
         train(compute=ComputeSettings(cpu_devices=8), batch_size=50, train_files=("absent",))
     assert caught.value.hint == "use 48 or 56"

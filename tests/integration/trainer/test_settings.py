@@ -54,7 +54,7 @@ def test_training_process_imports_keras_its_backend_and_numpy_but_nothing_of_the
             "names = Path(__file__).with_name('imported')\n"
             "atexit.register(lambda: names.write_text('\\n'.join(sys.modules)))\n"
         )
-    train()
+    train(epochs=1)
     imported = (tmp_path / "imported").read_text().splitlines()
     assert {"keras", "numpy", "tensorflow"} <= set(imported)
     below = tuple(f"{name}." for name in NOT_NEEDED)
@@ -112,6 +112,7 @@ def test_mixed_precision_keeps_float32_weights_and_a_slow_device_is_told(train):
     assert notes(mixed) == ([] if cpu_has_bfloat16() else [told])
 
 
+@pytest.mark.external  # left to CI: a process of eight devices for a rule that a unit test holds
 def test_eval_split_that_the_devices_cannot_divide_is_refused_before_training(train, job, tmp_path):
     """How many they need where: tests/unit/components/trainer/input/test_examples.py."""
     import tensorflow as tf
