@@ -1,6 +1,5 @@
 """JAX devices through keras.distribution: one, data parallel, or model parallel, on one host or several."""
 
-import atexit
 import math
 import os
 import re
@@ -49,10 +48,6 @@ def open_devices(kind: Kind, hosts: Hosts, settings: ComputeSettings) -> Devices
         if hosts.count > 1:
             jax.distributed.initialize(hosts.coordinator, hosts.count, hosts.index)
         names = keras.distribution.list_devices(_JAX_KINDS[kind])
-        if hosts.count > 1:
-            # At its own exit JAX closes the devices, and with them the lines to the other hosts, before it
-            # waits for those; a host that is still at its last sum would lose it. So wait first.
-            atexit.register(jax.distributed.shutdown)
     except Exception as error:
         raise ComponentError(f"JAX cannot use the {kind.upper()}: {str(error).splitlines()[0]}") from error
     shared = settings.model_parallel
