@@ -1,5 +1,6 @@
-"""The folders that a process imports the user's own modules from."""
+"""The folders that the user's own modules are imported from."""
 
+import os
 import sys
 import sysconfig
 from pathlib import Path
@@ -8,13 +9,14 @@ _INSTALLED = frozenset({"site-packages", "dist-packages"})
 
 
 def import_folders() -> list[Path]:
-    """All that this process imports from, but for Python's own folders and installed packages.
+    """What this process and those that it starts import from, but for Python's and installed packages.
 
-    With the sources of packages that are installed editable, whether their folder is on `sys.path` or their
-    modules are found by the finder that setuptools adds.
+    A folder that PYTHONPATH has come to name since this process began, as in a cell of a notebook, is one of
+    those that the nodes of a run import from. With the sources of packages that are installed editable,
+    whether their folder is on `sys.path` or their modules are found by the finder that setuptools adds.
     """
     own = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib"))
-    named = [Path(entry or ".").absolute() for entry in sys.path] + _editable()
+    named = [Path(entry or ".").absolute() for entry in sys.path] + _named_since() + _editable()
     return [
         folder
         for folder in dict.fromkeys(named)
@@ -22,6 +24,10 @@ def import_folders() -> list[Path]:
         and _INSTALLED.isdisjoint(folder.parts)
         and not any(folder.is_relative_to(each) for each in own)
     ]
+
+
+def _named_since() -> list[Path]:
+    return [Path(entry).absolute() for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
 
 
 def _editable() -> list[Path]:
