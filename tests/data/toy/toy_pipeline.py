@@ -306,9 +306,9 @@ def fill():
     return pipeline("fill", full, Push(value=full.outputs["made"]).with_id("Push"))
 
 
-def hundred():
-    """A hundred nodes that do next to nothing."""
-    return pipeline("hundred", *(Make(text="a", number=i).with_id(f"Node{i}") for i in range(100)))
+def forty():
+    """Forty nodes that do next to nothing."""
+    return pipeline("forty", *(Make(text="a", number=i).with_id(f"Node{i}") for i in range(40)))
 
 
 def fail_fast():

@@ -128,13 +128,13 @@ def test_what_the_store_lost_is_not_reused_nor_what_follows(in_process, watcher)
         assert server.published(["later"], tick=lambda: None) == {}, "what was reused was not run"
 
 
-def test_the_engine_stays_small_over_a_hundred_nodes(in_process, watcher):
+def test_the_engine_stays_small_over_forty_nodes(in_process, watcher):
     sizes: list[int] = []
 
     def measure(node) -> None:
         sizes.append(int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize())
 
     watcher.on_change = measure
-    record = execute(request_for("hundred", in_process, jobs=4), display=watcher)
-    assert [node.state for node in record.nodes] == ["complete"] * 100
-    assert sizes[-1] - sizes[20] < 4 * 2**20
+    record = execute(request_for("forty", in_process, jobs=4), display=watcher)
+    assert [node.state for node in record.nodes] == ["complete"] * 40
+    assert sizes[-1] - sizes[20] < 2**20

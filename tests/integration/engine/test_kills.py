@@ -1,6 +1,6 @@
 """Ctrl-C, and kill -9 of the engine, of the fork server and of both; then the run is gone on with.
 
-Servers that a kill is about have imported TFX by themselves, as a user's have.
+A command that is killed has a server that imported TFX by itself, as a user's have.
 """
 
 import json
@@ -47,6 +47,19 @@ def test_a_run_survives_every_kill(toy, monkeypatch):
         patch.setattr(toy, "warm", None)
         survive_kills(toy)
 
+    # The fork server: the run fails with the cause, and says how to go on.
+    engine = start_and_hang(toy, "resume")
+    [server] = children(toy.warm.pid)
+    os.kill(server, signal.SIGKILL)
+    told = engine.communicate(timeout=120)[1]
+    assert engine.returncode == 1
+    assert "Hang: The process that starts the nodes was ended by SIGKILL." in told
+    assert told.splitlines()[-1].startswith("hint: python local_runner.py resume ")
+    assert toy.left() == []
+    assert (toy.node("Make").state, toy.node("Hang").state, toy.node("Push").state) == (
+        "complete", "failed", "skipped",
+    )  # fmt: skip
+
     # Ctrl-C: what runs may save, nothing is left, the run can be gone on with.
     engine = start_and_hang(toy, "resume")
     engine.send_signal(signal.SIGINT)
@@ -71,7 +84,7 @@ def test_a_run_survives_every_kill(toy, monkeypatch):
 
 
 def survive_kills(toy):
-    """What a command and its server leave when one of them, or both, are killed."""
+    """What a command leaves when it is killed, alone and with its server, which must not outlive it."""
     # The engine: everything ends with it, and the run says so.
     engine = start_and_hang(toy, "run", "--pipeline", "toy_pipeline:hang")
     run_id = toy.record().run_id
@@ -85,19 +98,7 @@ def survive_kills(toy):
     assert run["state"] == "killed"
     assert run["wall_s"] == lasted_s > before_s  # until its last note, not until somebody asked
 
-    # The fork server: the run fails with the cause, and says how to go on.
-    engine = start_and_hang(toy, "resume")
-    os.kill(fork_server_of(engine.pid), signal.SIGKILL)
-    told = engine.communicate(timeout=120)[1]
-    assert engine.returncode == 1
-    assert "Hang: The process that starts the nodes was ended by SIGKILL." in told
-    assert told.splitlines()[-1].startswith("hint: python local_runner.py resume ")
-    assert toy.left() == []
-    assert (toy.node("Make").state, toy.node("Hang").state, toy.node("Push").state) == (
-        "complete", "failed", "skipped",
-    )  # fmt: skip
-
-    # Both at once.
+    # With its fork server at once.
     engine = start_and_hang(toy, "resume")
     server = fork_server_of(engine.pid)
     engine.kill()
