@@ -9,7 +9,7 @@ refuse_other_name(__name__)
 
 
 def __getattr__(name: str) -> Any:
-    """The artifact types: not before they are asked for, because they import TFX."""
+    """Import the artifact types on first use, because they import TFX."""
     if name.startswith("_") or name == "artifacts":  # the module itself is asked for before it is imported
         raise AttributeError(name)
     return getattr(import_module("slipway.schemas.artifacts"), name)

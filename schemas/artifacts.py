@@ -20,13 +20,13 @@ class Quarantine(Artifact):
 
 
 class ServingReport(Artifact):
-    """How the exported model does where only TensorFlow is: `report.json`, see components/serving_check."""
+    """The exported model measured with TensorFlow alone: `report.json`, see components/serving_check."""
 
     TYPE_NAME = "schemas.ServingReport"
 
 
 class DataVerdict(Artifact):
-    """The data gate's answer about one set of data that it let pass.
+    """The data gate's verdict on a data set that it let pass.
 
     The folder holds `verdict.json`, the same for people in `verdict.txt`, and copies of the statistics it is
     about (`statistics/Split-*/FeatureStats.pb`) and of those it compared them with (`reference/...`): what

@@ -12,7 +12,7 @@ from slipway.components.trainer.learning_rate import inner_optimizer
 from slipway.components.trainer.settings.step import StepSettings
 
 _FLOPS_PER_SECOND = {"cpu": 5e9, "gpu": 2e12, "tpu": 5e12}
-"""What a training surely reaches; only the order of magnitude matters for `estimate_step_s`."""
+"""A speed that any training reaches; only the order of magnitude matters for `estimate_step_s`."""
 _FLOPS_PER_WEIGHT = 6  # multiply and add, once forward and twice backward
 
 

@@ -1,4 +1,4 @@
-"""What a model is told about its inputs: one `Feature` for each transformed column."""
+"""Describes a model's inputs: one `Feature` for each transformed column."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -47,7 +47,7 @@ _JSON_VALUES: dict[str, tuple[Any, str]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingJob:
-    """What to train, on what, and where the results go.
+    """The model to train, the data to train on, and where the results go.
 
     Attributes:
         train_files: TFRecord files of transformed tf.Examples; a name ending in .gz is gzip.

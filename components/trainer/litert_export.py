@@ -38,7 +38,7 @@ Predict = Callable[[Rows], npt.NDArray[Any]]
 
 @dataclass(frozen=True, kw_only=True)
 class Trained:
-    """What is exported, and what it is measured on.
+    """The model to export, and the examples to measure it on.
 
     Attributes:
         model: compiled, trained, on the TensorFlow backend.
@@ -181,7 +181,7 @@ def _require_finite(model: Any, name: str) -> None:
 
 
 def _why_not(told: str) -> str:
-    """What of a model LiteRT has no form of, from the converter's error; else the first line of that."""
+    """Name the operations that LiteRT lacks, from the converter's error; else return its first line."""
     lacking = dict.fromkeys(_LACKING.findall(told))
     return f"it has no {', '.join(lacking)}" if lacking else told.strip().splitlines()[0]
 

@@ -17,7 +17,7 @@ _COLOURS = 3
 
 
 def decoded_images(files: Any, shape: Sequence[int]) -> tf.Tensor:
-    """What the images in a column of files show, all of one size: for `data.format: images`.
+    """Decode a column of image files and scale all to one size: for `data.format: images`.
 
     An image of another size is scaled to this one, whatever its proportions; colours become grey, and grey
     three equal colours, as `shape` asks for. Of an animation the first picture is taken. What has no image
@@ -56,7 +56,7 @@ def decoded_images(files: Any, shape: Sequence[int]) -> tf.Tensor:
 
 
 def raw_pixels(images: tf.Tensor) -> tf.Tensor:
-    """What a preprocessing_fn returns for an image, to be named in `train.images`.
+    """Turn images into the bytes that a preprocessing_fn returns for a column of `train.images`.
 
     Args:
         images: whole numbers, [rows, ...]; what is below 0 or above 255, as in some request, becomes that.

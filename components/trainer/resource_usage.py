@@ -1,4 +1,4 @@
-"""What this process uses of the machine: processor, memory, disk, and the device's memory.
+"""Measures what this process uses: processor, memory, disk, and the device's memory.
 
 From the kernel's own accounts, which cost nothing to keep, so that the interpreter that trains needs no
 further package. Linux only.
@@ -32,7 +32,7 @@ class Usage:
 
 
 def usage() -> Usage:
-    """What this process has used until now."""
+    """Return what this process has used so far."""
     accounts = resource.getrusage(resource.RUSAGE_SELF)
     files = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
     resident_pages = int(Path("/proc/self/statm").read_text().split()[1])

@@ -1,4 +1,4 @@
-"""What a training came to: its metrics, its speed, what it used of the machine, and the verdict."""
+"""The result of a training: its metrics, its speed, its use of the machine, and the verdict."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""What the stock TFX Trainer calls: `run_fn='slipway.components.trainer.run_fn.run_fn'`.
+"""Entry point of the stock TFX Trainer: `run_fn='slipway.components.trainer.run_fn.run_fn'`.
 
 Lays out the training job, has a process of its own carry it out, and exports the SavedModel from the weights
 that come back.

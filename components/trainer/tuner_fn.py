@@ -1,4 +1,4 @@
-"""What the stock TFX Tuner calls: `tuner_fn='slipway.components.trainer.tuner_fn.tuner_fn'`.
+"""Entry point of the stock TFX Tuner: `tuner_fn='slipway.components.trainer.tuner_fn.tuner_fn'`.
 
 Each trial is a training job like the Trainer's, in a process of its own: same devices, input and rules.
 """

@@ -1,4 +1,4 @@
-"""What a training's measurements mean, in one line. Pure."""
+"""Interprets a training's measurements in one line. Pure."""
 
 from dataclasses import dataclass
 

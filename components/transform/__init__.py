@@ -1,1 +1,1 @@
-"""Raw examples to features: TFT's analysis without a pipeline, its finished graph over large batches."""
+"""Turns raw examples into features: TFT's analysis without Beam, then its graph over large batches."""

@@ -48,7 +48,7 @@ def analyze(preprocessing: Preprocessing, batches: Batches, columns: Sequence[st
 
 @dataclass
 class _Later:
-    """A collection that is evaluated when it is asked for, and once."""
+    """A collection that is evaluated on demand, once."""
 
     evaluate: Callable[[], Values]
 
@@ -124,7 +124,7 @@ class _Evaluate(nodes.Visitor):  # type: ignore[misc]
         return tuple(_Later(lambda i=i: outputs.values[i]) for i in range(operation.num_outputs))  # type: ignore[misc]
 
     def validate_value(self, value: Any) -> None:
-        """TFT asks for it; there is nothing to be said."""
+        """Required by TFT; nothing to validate."""
 
     def _run(self, one: _Pass) -> None:
         tensors = {name: tensor.name for name, tensor in one.graph.tensors.items()}

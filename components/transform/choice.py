@@ -1,4 +1,4 @@
-"""Whether our executor can do what a Transform node is asked for, or TFX's own has to."""
+"""Decides whether our executor supports a Transform node, or TFX's own has to run it."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -21,7 +21,7 @@ def why_stock(
     outputs: Collection[str],
     parameters: Mapping[str, Any],
 ) -> str | None:
-    """Why TFX's own executor runs; None where ours does the same.
+    """Return why TFX's own executor must run; None if ours does the same.
 
     Args:
         runner: Beam's, by its name.

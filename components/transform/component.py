@@ -7,7 +7,7 @@ from slipway.components.transform.executor import Executor
 
 
 class Transform(TfxTransform):  # type: ignore[misc]
-    """As TFX's Transform, whose inputs, outputs and parameters it has.
+    """TFX's Transform, with the same inputs, outputs and parameters.
 
     What it does not know, such as statistics or another engine than Beam's inside the process, it has done
     by TFX's executor; its log says why.

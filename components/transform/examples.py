@@ -1,4 +1,4 @@
-"""Serialised examples in and out: files to batches of columns, transformed batches to files."""
+"""Reads files of examples into batches of columns, and writes transformed batches to files."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The executor of Transform: ours where it does the same as TFX's, else TFX's own."""
+"""The executor of Transform: ours if it does the same as TFX's, otherwise TFX's own."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Rows that a preprocessing_fn fails at: what TensorFlow says, as a sentence with the place in the code."""
+"""Rewords TensorFlow's error about rows that a preprocessing_fn fails at, with the place in the code."""
 
 import contextlib
 import re
@@ -15,7 +15,7 @@ _MOST_CHARACTERS = 300
 
 @contextlib.contextmanager
 def told_in_words(errors: type[Exception]) -> Iterator[None]:
-    """Tells an error of TensorFlow's in words.
+    """Rewords an error of TensorFlow.
 
     Args:
         errors: the class of them, `tf.errors.OpError`.

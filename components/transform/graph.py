@@ -55,7 +55,7 @@ class Preprocessing:
     fingerprint: Mapping[str, Any]
 
     def analyzed_columns(self) -> list[str]:
-        """The columns that analyzers need. To be asked before TFT's analysis graph is built."""
+        """Return the columns that analyzers need. Call it before building TFT's analysis graph."""
         visitor = graph_tools.SourcedTensorsVisitor()
         for sink in self.concrete.graph.get_collection(analyzer_nodes.TENSOR_REPLACEMENTS):
             nodes.Traverser(visitor).visit_value_node(sink.future)

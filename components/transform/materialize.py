@@ -1,4 +1,4 @@
-"""The finished graph over files of examples, in large batches."""
+"""Applies the finished graph to files of examples, in large batches."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence

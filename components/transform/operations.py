@@ -23,14 +23,14 @@ Values = list[Any]
 
 
 class UnknownOperationError(Exception):
-    """An operation that is not here, such as a Beam transform of the user's own."""
+    """An operation not implemented here, such as a user's Beam transform."""
 
 
 class Accumulator(Protocol):
     """The state accumulated over the batches of a pass."""
 
     def add(self, batch: Any) -> None:
-        """Takes what an analyzer wants of one batch: arrays, in a tuple; of packed ones, by name."""
+        """Add an analyzer's arrays for one batch: a tuple; for packed ones, by name."""
 
     def result(self) -> Values:
         """Return the result."""
@@ -82,7 +82,7 @@ class _CombinedPerKey:
 
 
 class _Counted:
-    """How often each token is there."""
+    """Counts each token."""
 
     def __init__(self) -> None:
         self._counts: Counter[Any] = Counter()
@@ -96,7 +96,7 @@ class _Counted:
 
 
 class _Weighed:
-    """The sum of each token's weights."""
+    """Sums each token's weights."""
 
     def __init__(self) -> None:
         self._sums: dict[Any, float] = {}

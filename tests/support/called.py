@@ -39,7 +39,7 @@ def program(name: str) -> ModuleType:
 def called(
     name: str, *words: str, cwd: Path = PROJECT_ROOT, environment: Mapping[str, str] | None = None
 ) -> Finished:
-    """Gives a command to `local_runner` or `cloud_runner`; what that says, and the code it ends with.
+    """Call `local_runner` or `cloud_runner`; return its output and its exit code.
 
     Args:
         name: of the program.
@@ -67,7 +67,7 @@ def called(
 
 @contextlib.contextmanager
 def forked_servers(warm: Callable[[], Warm]) -> Iterator[None]:
-    """The fork servers of runs that this process begins meanwhile are forked: none imports TFX.
+    """Fork the servers of the runs that this process starts in the block, so that none imports TFX.
 
     Args:
         warm: gives the process that they are forked from; asked where there is something to fork.

@@ -1,4 +1,4 @@
-"""Commands given to a copy of the project: all in one process there, whose runs are forked from the warm one.
+"""Runs commands in a copy of the project: all in one process, whose runs are forked from the warm one.
 
 `python copied.py FD PID` reads them as lines from its standard input.
 """

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def lines_run(work: Callable[[], Any]) -> int:
-    """How many lines of Python this thread runs for some work; each pass of a loop counts anew.
+    """Count the lines of Python that this thread runs for some work; each pass of a loop counts again.
 
     Stands for the time of work that Python does itself. What a function written in C does counts as the line
     that calls it: hold that down by its memory (`peak_bytes`) or by what it is handed.
@@ -30,7 +30,7 @@ def lines_run(work: Callable[[], Any]) -> int:
 
 
 def peak_bytes(work: Callable[[], Any]) -> int:
-    """How much Python and NumPy hold at most for some work, beyond what they held before."""
+    """Return the peak memory of Python and NumPy for some work, beyond what they held before."""
     tracemalloc.start()
     try:
         before = tracemalloc.get_traced_memory()[0]
@@ -41,7 +41,7 @@ def peak_bytes(work: Callable[[], Any]) -> int:
 
 
 def commands_run(work: Callable[[], Any]) -> list[list[str]]:
-    """The commands that this process starts for some work."""
+    """Return the commands that this process starts for some work."""
     found: list[list[str]] = []
     _watched.append(found)
     try:

@@ -1,4 +1,4 @@
-"""Which share of each package the tests run, held to its floor: `python -m floors REPORT`, for `make floors`.
+"""Compares each package's coverage with its floor: `python -m floors REPORT`, for `make floors`.
 
 The report is what `coverage json` writes. Counted are lines and branches together, as coverage.py counts
 them, in all processes that the tests start, but for those that a test kills.
@@ -65,7 +65,7 @@ def package_of(module: str, floors: Mapping[str, float]) -> str:
 
 
 def shares(report: Mapping[str, Any], floors: Mapping[str, float]) -> dict[str, float]:
-    """The share of each package in percent, 0 to 100.
+    """Return the coverage of each package in percent, 0 to 100.
 
     Args:
         report: as `coverage json` writes it, with branches.

@@ -41,7 +41,7 @@ class Shared:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Until the end of the block no other worker is in such a block: for who adds to what was made."""
+        """Hold other workers out of such a block: for tests that add to what was made."""
         with self._locked("alone"):
             yield
 

@@ -9,7 +9,7 @@ _OURS = frozenset({"slipway", "workloads"})
 
 
 def import_from_copy() -> None:
-    """Goes to the copy of the project, the first folder of PYTHONPATH, and imports from there alone."""
+    """Change to the copy of the project, the first folder of PYTHONPATH, and import only from there."""
     staged = os.environ["PYTHONPATH"].partition(os.pathsep)[0]
     os.chdir(staged)
     for name in [name for name in sys.modules if name.partition(".")[0] in _OURS]:

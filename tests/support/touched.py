@@ -1,4 +1,4 @@
-"""Which unit tests a change touches: `python -m touched` prints their files, for `make check`.
+"""Finds the unit tests that a change touches: `python -m touched` prints their files, for `make check`.
 
 Changed is what differs from where the branch left its upstream, or `main`, and what is not committed. A
 module's tests are its mirror (components/x/y.py -> tests/unit/components/x/test_y.py) and those that import
@@ -14,7 +14,7 @@ from pathlib import Path
 IN_SLIPWAY = ("pipeline", "components", "schemas")
 PACKAGES = (*IN_SLIPWAY, "workloads")
 MOST_FILES = 40
-"""So many take less than a minute; a change that touches more is one for `make test`."""
+"""This many take less than a minute; a change that touches more needs `make test`."""
 _UNIT = Path("tests/unit")
 
 

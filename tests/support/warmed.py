@@ -1,4 +1,4 @@
-"""A command line as a process of its own whose fork servers come from a warm process: it waits for no import.
+"""Runs a command line as a real process whose fork servers come from a warm one: no import to wait for.
 
 As `python warmed.py FD PID ARGS...` it is `python local_runner.py ARGS...`, but for that. Its own start, its
 signals and its end are those of any command; its servers are children of the warm process, and end because
@@ -68,7 +68,7 @@ def lent(line: int, pid: int) -> "Warm":
 
 
 def fork_servers(line: int, pid: int) -> None:
-    """From now on the servers of this process's runs are forked from the warm one; see `lent`."""
+    """From now on, fork the servers of this process's runs from the warm one; see `lent`."""
     from slipway.pipeline.engine.processes.client import Server
 
     original, warm = Server.__init__, lent(line, pid)

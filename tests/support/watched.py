@@ -134,7 +134,7 @@ def _tcp_listeners(family: socket.AddressFamily) -> dict[int, str]:
 
 
 def is_private(address: str) -> bool:
-    """Whether an address is of loopback, or a Unix socket in a folder of this user's alone."""
+    """Whether an address is on loopback, or a Unix socket in a folder private to this user."""
     if not address.startswith("/"):
         return address.startswith(_LOOPBACK)
     try:

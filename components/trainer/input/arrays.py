@@ -1,7 +1,7 @@
-"""All rows at hand, in memory or in one mapped file: an epoch is a random permutation of their numbers.
+"""All rows in memory or in one mapped file: an epoch is a random permutation of their numbers.
 
 The shuffle is over the whole set, costs 0.3 microseconds a row, and the batches of epoch n depend on the seed
-and n alone: a training goes on within an epoch without reading what came before.
+and n alone: a training resumes within an epoch without reading the batches before.
 """
 
 import math
@@ -32,7 +32,7 @@ MAX_TAKEN_TOGETHER = 16
 
 
 class Rows(Protocol):
-    """Rows that can be had by number.
+    """Rows with random access by number.
 
     Attributes:
         count: how many.

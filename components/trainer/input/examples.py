@@ -1,4 +1,4 @@
-"""The examples of one split: in memory where they fit, else in a file or as a stream."""
+"""The examples of one split: in memory if they fit, otherwise in a file or as a stream."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -40,14 +40,14 @@ class Examples(Protocol):
     def training(
         self, *, steps_per_epoch: int, first_step: int, seed: int, in_one_call: int | None = None
     ) -> tf.data.Dataset:
-        """Shuffled batches without end, from a step on; in blocks where so many are taken in one call."""
+        """Endless shuffled batches, starting at a step; in blocks if one call takes several."""
 
     def evaluation(self) -> tf.data.Dataset:
         """Batches of one pass, in order."""
 
 
 def open_examples(files: Sequence[str], job: TrainingJob, devices: Devices, *, split: str) -> Examples:
-    """Loads a split, or finds out how much of it there is to stream.
+    """Loads a split, or counts it to be streamed.
 
     Args:
         files: of all hosts, names ending in .gz are gzip.
@@ -77,7 +77,7 @@ def open_examples(files: Sequence[str], job: TrainingJob, devices: Devices, *, s
 
 
 class HeldExamples:
-    """Rows that can be had by number; every host has all of them and takes its part of each batch."""
+    """Rows with random access; every host has all of them and takes its part of each batch."""
 
     def __init__(self, rows: arrays.Rows, job: TrainingJob, devices: Devices) -> None:
         self._rows, self._job, self._devices = rows, job, devices
@@ -111,7 +111,7 @@ class HeldExamples:
         return train, held
 
     def evaluation(self) -> tf.data.Dataset:
-        """All rows, but for the few that the devices cannot divide among them."""
+        """All rows, except the few that cannot be divided among the devices."""
         job, devices = self._job, self._devices
         static = devices.has_static_shapes_only and self.full_batches > 0
         return arrays.eval_batches(
@@ -149,7 +149,7 @@ def open_splits(job: TrainingJob, devices: Devices) -> tuple[Examples, Examples 
 
 
 class StreamedExamples:
-    """Examples that are read anew in every pass; every host reads its own files."""
+    """Examples that are read again in every pass; every host reads its own files."""
 
     def __init__(self, files: Sequence[str], job: TrainingJob, devices: Devices) -> None:
         hosts = devices.hosts

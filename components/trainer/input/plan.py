@@ -9,14 +9,14 @@ from slipway.components.errors import ComponentError
 from slipway.components.trainer.features import Feature
 
 MEMORY_SHARE = 0.25
-"""Of the available memory that parsed examples may take. Joining the parsed batches needs it twice."""
+"""The share of available memory that parsed examples may take. Joining parsed batches needs it twice."""
 PARSED_TOGETHER_ROWS = 256
 """Rows of one call of the parser in a stream: single records cost 13 times as much, and larger portions mix
 less."""
 MAX_WINDOW_BYTES = 2**28
-"""Two or three windows are in memory at a time. Not by what is free: the order must not depend on that."""
+"""Two or three windows are in memory at a time. A constant, so the order does not depend on free memory."""
 MAX_BLOCK_BYTES = 2**24
-"""Of the batches that are handed over together: so large that it costs nothing, small against memory."""
+"""The size of batches passed together: large enough to cost nothing, small compared with memory."""
 _BYTES = {"float32": 4, "int64": 4, "uint8": 1}  # as in memory: int64 becomes int32
 
 
@@ -26,7 +26,7 @@ def row_bytes(features: Sequence[Feature]) -> int:
 
 
 def block_steps(steps: int, *, batch_bytes: int) -> int:
-    """How many batches are handed over together: the largest divisor of `steps` within `MAX_BLOCK_BYTES`.
+    """How many batches are passed together: the largest divisor of `steps` within `MAX_BLOCK_BYTES`.
 
     Args:
         steps: of one call of the compiled function, >= 1.
@@ -37,7 +37,7 @@ def block_steps(steps: int, *, batch_bytes: int) -> int:
 
 
 def available_memory_bytes(*, root: Path = Path("/")) -> int:
-    """Memory that this process can still have: the machine's, or its control group's where that is less."""
+    """Memory still available to this process: the machine's, or its control group's if less."""
     lines = (root / "proc/meminfo").read_text().splitlines()
     free = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
     try:

@@ -109,7 +109,7 @@ def eval_batches(
 
 
 def require_examples(files: Sequence[str], features: Sequence[Feature]) -> None:
-    """Parses the first portion, to say what is wrong before training does.
+    """Parses the first portion, to report errors before the training starts.
 
     Raises:
         ComponentError: there is no example, or one lacks a feature.

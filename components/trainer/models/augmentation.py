@@ -1,4 +1,4 @@
-"""Images that are a little different each time they are trained on, computed on the device within the step.
+"""Augments images each time they are trained on, on the device, within the training step.
 
 Each layer does nothing outside of training, so none of it is served. Keras' own layers that move an image do
 not compile under XLA with TensorFlow (3.15), so not for a TPU; moving is two matrix products here, which is
@@ -117,7 +117,7 @@ class RandomMove(keras.layers.Layer):  # type: ignore[misc]
 
 
 def _sampling(size: int, scale: Any, shift: Any) -> Any:
-    """How much of each old place goes into each new one, [rows, size, size].
+    """Interpolation weights from each old position to each new one, [rows, size, size].
 
     Args:
         size: places along this side.

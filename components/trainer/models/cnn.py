@@ -1,4 +1,4 @@
-"""A small convolutional network for images: handwriting, icons, anything up to some 64 pixels wide."""
+"""A small convolutional network for images: handwriting, icons, anything up to about 64 pixels wide."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -28,7 +28,7 @@ def finish(inputs: Any, hidden: Any, *, classes: int | None, learning_rate: floa
 
 
 def finish_scores(inputs: Any, scores: Any, *, classes: int | None) -> keras.Model:
-    """Makes answers of scores [rows, `outputs_of(classes)`], for a model that no optimizer trains.
+    """Turns scores [rows, `outputs_of(classes)`] into answers, for a model that no optimizer trains.
 
     Args and errors as of `finish`.
     """
@@ -39,7 +39,7 @@ def finish_scores(inputs: Any, scores: Any, *, classes: int | None) -> keras.Mod
 
 
 def outputs_of(classes: int | None) -> int:
-    """Numbers that a row is answered with.
+    """How many numbers the answer to a row has.
 
     Raises:
         ComponentError: `classes` is neither None nor a whole number >= 2.

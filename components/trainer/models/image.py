@@ -1,4 +1,4 @@
-"""How an image model takes its image: which feature it is, its shape, and pixels as numbers near 0 .. 1."""
+"""The input of an image model: the image feature, its shape, and its pixels scaled to about 0 .. 1."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""A residual network for images, where the small CNN is not enough.
+"""A residual network for images, for tasks where the small CNN is not enough.
 
 Source of the block: He, Zhang, Ren, Sun, "Identity Mappings in Deep Residual Networks", 2016 (figure 4e:
 normalisation and activation before each convolution).

@@ -1,1 +1,1 @@
-"""Training on other machines than the pipeline's: what asks for them, and what runs there."""
+"""Training on machines other than the pipeline's: requesting them, and the process they run."""

@@ -1,4 +1,4 @@
-"""Has a training job carried out by Vertex AI: a CustomJob whose machines run `remote.worker`.
+"""Runs a training job on Vertex AI: a CustomJob whose machines run `remote.worker`.
 
 The request was laid out when the pipeline was compiled (slipway.pipeline.cloud.training_job); here it gets
 the address of the job file, is sent, and waited for.
@@ -21,7 +21,7 @@ from slipway.components.trainer.training_process import TrainingPreemptedError
 
 POLL_S = 15.0
 PATIENCE_S = 900.0
-"""How long the service may be out of reach before a training is given up."""
+"""How long the service may be unreachable before a training is given up."""
 _CONSOLE = "https://console.cloud.google.com/vertex-ai/training"
 _REMEDY = (
     "the task's service account needs roles/aiplatform.user, may act as cloud.vertex.service_account, and "

@@ -1,4 +1,4 @@
-"""What a training does when its loss is no longer a number, or far too high."""
+"""Settings for a training whose loss becomes NaN or far too high."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,7 +9,7 @@ from slipway.components.trainer.settings.group import SettingsGroup
 
 @dataclass(frozen=True, kw_only=True)
 class BlowUpSettings(SettingsGroup):
-    """What is done when the loss is no number any more, or too high.
+    """The reaction to a loss that is NaN or too high.
 
     Source of the rule: TensorFlow Model Garden's `TrainerConfig`, `loss_upper_bound` and
     `recovery_max_trials`. Each trial takes the examples in another order.

@@ -1,4 +1,4 @@
-"""When a training keeps its state, how many states stay, and which is the best."""
+"""Settings for checkpoints: when to save, how many to keep, and which is the best."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -11,7 +11,7 @@ Goal = Literal["min", "max"]
 
 @dataclass(frozen=True, kw_only=True)
 class CheckpointSettings(SettingsGroup):
-    """When a training keeps its state; at the end of an epoch it always does.
+    """When a training saves its state, in addition to the end of every epoch.
 
     A metric of the eval split begins with "val_"; a training without `best_metric` has no best epoch.
     """
@@ -38,7 +38,7 @@ class CheckpointSettings(SettingsGroup):
     )
 
     def is_better(self, value: float, best: float | None) -> bool:
-        """Whether a metric's value beats the best one so far; not a number never does."""
+        """Whether a metric's value beats the best one so far; NaN never does."""
         if value != value:
             return False
         if best is None:
