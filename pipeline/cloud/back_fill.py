@@ -18,9 +18,9 @@ from slipway.pipeline.cloud.services.service import JobState, Service, Submitted
 from slipway.pipeline.cloud.submit import check, say, service_of, target_of
 from slipway.pipeline.cloud.target import Target
 from slipway.pipeline.cloud.workload_choice import WorkloadChoice
-from slipway.pipeline.engine.run_end import INTERRUPTED
 from slipway.pipeline.engine.signals import answered_by, raise_interrupt
 from slipway.pipeline.errors import PipelineError, UsageError
+from slipway.pipeline.runs.outcome import INTERRUPTED
 from slipway.pipeline.runs.record import WHY, RunRecord
 from slipway.pipeline.wiring.ingest_options import source_patterns
 

@@ -7,12 +7,11 @@ from typing import Any
 from slipway.pipeline.cloud.job import Job, executor_of, producers_of, tasks_of
 from slipway.pipeline.cloud.services.service import JobState, TaskState
 from slipway.pipeline.runs.documents import typed
-from slipway.pipeline.runs.outcome import GATE_STOPPED, NODE_FAILED, complete_outcome, exit_code
+from slipway.pipeline.runs.outcome import DONE, GATE_STOPPED, NODE_FAILED, conclude
 from slipway.pipeline.runs.record import Artifact, NodeRecord, RunRecord
 from slipway.pipeline.screen.wording import metrics_line
 from slipway.pipeline.terminal.durations import seconds
 
-DONE = 0
 # How services tell the exit code of a container: Vertex AI, Kubernetes, and Kubeflow's launcher in Go.
 _EXIT_CODE = re.compile(
     r"(?:non-zero status of|exit code:?|exit status|exited with code) (\d+)", re.IGNORECASE
@@ -58,16 +57,13 @@ def finish(record: RunRecord, state: JobState, *, wall_s: float) -> int:
     0: done; 1: a task failed, or the run was cancelled; 3: a gate stopped it, or did not bless the model.
     """
     record.wall_s = wall_s
-    complete_outcome(record)
-    code = exit_code(record)
-    if state.phase != "complete" and code == DONE:
-        code = NODE_FAILED
-    record.exit_code = code
-    record.state = {DONE: "complete", GATE_STOPPED: "stopped"}.get(code, "failed")  # type: ignore[assignment]
+    conclude(record)
+    if state.phase != "complete" and record.exit_code == DONE:
+        record.exit_code, record.state = NODE_FAILED, "failed"
     for node in record.nodes:
         if node.state in ("waiting", "running"):
             node.state = "skipped"
-    return code
+    return record.exit_code or DONE
 
 
 def ending(record: RunRecord, state: JobState, *, link: str, bless: str) -> Iterator[str]:

@@ -10,10 +10,10 @@ from slipway.pipeline.cloud.services.service import JobState, Service, Submitted
 from slipway.pipeline.cloud.target import Target
 from slipway.pipeline.cloud.workload_choice import WorkloadChoice
 from slipway.pipeline.config import WorkloadConfig
-from slipway.pipeline.engine.run_end import INTERRUPTED
 from slipway.pipeline.engine.signals import answered_by, raise_interrupt
 from slipway.pipeline.errors import PipelineError
 from slipway.pipeline.runs.history import new_run_id
+from slipway.pipeline.runs.outcome import INTERRUPTED
 from slipway.pipeline.runs.record import WHY, RunRecord
 from slipway.pipeline.screen.display import RunDisplay
 from slipway.pipeline.screen.progress import stderr_display

@@ -126,11 +126,12 @@ def _tell(*lines: str) -> None:
 def begin(asked: "Request", *, airflow: str) -> str:
     """Begins a run whose nodes another program runs, such as Airflow by that command; returns its id."""
     from slipway.pipeline.engine.steps import begin as begin_run
+    from slipway.pipeline.local.end_listeners import END_LISTENERS
     from slipway.pipeline.screen.progress import stderr_display
 
     display = stderr_display()
     try:
-        return begin_run(asked, display=display, airflow=airflow).run_id
+        return begin_run(asked, display=display, airflow=airflow, listeners=END_LISTENERS).run_id
     finally:
         display.close()
 
@@ -148,9 +149,12 @@ def run_node(run_id: str, node_id: str, *, output: Path) -> int:
 def finish(run_id: str, *, output: Path) -> int:
     """Closes such a run, says what it achieved, and returns the exit code."""
     from slipway.pipeline.engine.steps import finish as finish_run
+    from slipway.pipeline.local.end_listeners import END_LISTENERS
     from slipway.pipeline.screen.progress import LineDisplay
 
-    return finish_run(run_id, output=output.absolute(), display=LineDisplay(sys.stderr)).exit_code or 0
+    display = LineDisplay(sys.stderr)
+    record = finish_run(run_id, output=output.absolute(), display=display, listeners=END_LISTENERS)
+    return record.exit_code or 0
 
 
 def doctor(output: Path, *, deep: bool) -> "Diagnosis":
@@ -162,11 +166,12 @@ def doctor(output: Path, *, deep: bool) -> "Diagnosis":
 
 def _execute(asked: "Request", resumed: RunRecord | None = None) -> int:
     from slipway.pipeline.engine.execution import execute
+    from slipway.pipeline.local.end_listeners import END_LISTENERS
     from slipway.pipeline.screen.progress import stderr_display
 
     display = stderr_display()
     try:
-        record = execute(asked, display=display, resumed=resumed)
+        record = execute(asked, display=display, resumed=resumed, listeners=END_LISTENERS)
         display.ends(record)
     finally:
         display.close()

@@ -11,7 +11,7 @@ from slipway.pipeline.engine.processes.warm import Warm
 from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.plan.request import Options, Request, pipeline_request, workload_request
 from slipway.pipeline.runs.outcome import read_stops, read_verdict
-from slipway.pipeline.runs.record import NodeRecord, RunRecord, RunState, file_name
+from slipway.pipeline.runs.record import NodeRecord, Pushed, RunRecord, RunState, file_name
 from slipway.pipeline.screen.wording import summary
 from slipway.pipeline.terminal.durations import seconds
 
@@ -93,7 +93,7 @@ class RunResult:
         return self.record.blessed
 
     @property
-    def pushed(self) -> Mapping[str, Any] | None:
+    def pushed(self) -> Pushed | None:
         """`{version, path}` of the served version; None where nothing was pushed."""
         return self.record.pushed
 
@@ -186,6 +186,7 @@ def run(
         PipelineError: the engine itself could not go on.
     """
     from slipway.pipeline.engine.execution import execute
+    from slipway.pipeline.local.end_listeners import END_LISTENERS
     from slipway.pipeline.runs.history import History
     from slipway.pipeline.screen.progress import SilentDisplay, stderr_display
 
@@ -193,7 +194,7 @@ def run(
     request = _request(pipeline, folder, dict(parameters or {}), beam_args, options)
     display = SilentDisplay() if quiet else stderr_display()
     try:
-        record = execute(request, display=display, warm=warm)
+        record = execute(request, display=display, warm=warm, listeners=END_LISTENERS)
         display.ends(record)
     finally:
         display.close()

@@ -2,17 +2,15 @@
 
 import functools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from slipway.pipeline.engine.graphs import check_nodes, compile_graph, known_graph
 from slipway.pipeline.engine.processes.client import Server
 from slipway.pipeline.engine.processes.linux import default_jobs, end_leftovers
 from slipway.pipeline.engine.processes.temporary import remove_left, temporary_folder
 from slipway.pipeline.engine.processes.warm import Warm
-from slipway.pipeline.engine.run_end import close, end, give_up
+from slipway.pipeline.engine.run_end import Listener, carry_out
 from slipway.pipeline.engine.scheduler import Engine
-from slipway.pipeline.engine.signals import answered_by, raise_interrupt
-from slipway.pipeline.errors import PipelineError, of_the_machine
 from slipway.pipeline.plan.make import Plan, is_current, make_plan
 from slipway.pipeline.plan.request import Request
 from slipway.pipeline.runs.history import History, result_of
@@ -28,7 +26,12 @@ _RUNS_FOR_EXPECTATION = 50
 
 
 def execute(
-    request: Request, *, display: RunDisplay, resumed: RunRecord | None = None, warm: Warm | None = None
+    request: Request,
+    *,
+    display: RunDisplay,
+    resumed: RunRecord | None = None,
+    warm: Warm | None = None,
+    listeners: Sequence[Listener] = (),
 ) -> RunRecord:
     """Runs a pipeline, or goes on with a run.
 
@@ -37,6 +40,7 @@ def execute(
         display: gets told.
         resumed: the record of a run that did not complete; its finished nodes are kept.
         warm: forks the processes; None: TFX is imported anew.
+        listeners: hear of the run's end.
 
     Returns:
         The run's record, finished, as `run.json` holds it.
@@ -63,22 +67,8 @@ def execute(
             (history.folder(record.run_id) / IR_NAME).write_bytes(request.ir)
         history.save(record)
         display.begins(record)
-        try:
-            with answered_by(raise_interrupt):
-                interrupted = _run(request, history, record, display, warm, began)
-        except KeyboardInterrupt:
-            interrupted = True
-        except PipelineError as error:
-            give_up(history, record, error, began=began)
-            raise
-        except (OSError, MemoryError) as error:
-            refused = of_the_machine(error)
-            give_up(history, record, refused, began=began)
-            raise refused from error
-        except Exception:  # a fault of ours: the traceback tells it, and the run is over all the same
-            end(history, record, began, state="failed", code=1)
-            raise
-        close(history, record, began=began, interrupted=interrupted)
+        run = functools.partial(_run, request, history, record, display, warm, began)
+        carry_out(run, history=history, record=record, began=began, listeners=listeners)
     return record
 
 

@@ -2,73 +2,113 @@
 
 import sys
 import time
-from typing import Any
+from collections.abc import Callable, Sequence
 
-from slipway.pipeline.engine.notify import notify
 from slipway.pipeline.engine.processes.client import RefusedError
-from slipway.pipeline.errors import PipelineError, UsageError
+from slipway.pipeline.engine.signals import answered_by, raise_interrupt
+from slipway.pipeline.errors import PipelineError, UsageError, of_the_machine
 from slipway.pipeline.runs.history import History
-from slipway.pipeline.runs.outcome import complete_outcome, exit_code
+from slipway.pipeline.runs.outcome import conclude
 from slipway.pipeline.runs.record import RunRecord
 from slipway.pipeline.screen.wording import resume_command
 from slipway.pipeline.terminal.invocation import command
 from slipway.pipeline.terminal.printable import printable
 
-INTERRUPTED = 130  # what shells report after Ctrl-C: 128 + SIGINT
+Listener = Callable[[RunRecord], None]
+"""Hears of a run that is over; it raises nothing, for the run has ended as it has."""
 
 
-def give_up(history: History, record: RunRecord, error: PipelineError, *, began: float) -> None:
+def carry_out(
+    run: Callable[[], bool],
+    *,
+    history: History,
+    record: RunRecord,
+    began: float,
+    listeners: Sequence[Listener] = (),
+) -> None:
+    """Carries out a run and closes it, however it ends.
+
+    Args:
+        run: does it; says whether the user interrupted.
+        history: keeps the record.
+        record: the run's.
+        began: when the run began, in seconds of `time.monotonic()`.
+        listeners: hear of its end.
+
+    Raises:
+        PipelineError: the engine could not go on, or the machine, for want of room or memory.
+    """
+    try:
+        with answered_by(raise_interrupt):
+            interrupted = run()
+    except KeyboardInterrupt:
+        interrupted = True
+    except PipelineError as error:
+        give_up(history, record, error, began=began, listeners=listeners)
+        raise
+    except (OSError, MemoryError) as error:
+        refused = of_the_machine(error)
+        give_up(history, record, refused, began=began, listeners=listeners)
+        raise refused from error
+    except Exception:  # a fault of ours: the traceback tells it, and the run is over all the same
+        record.state, record.exit_code = "failed", 1
+        _end(history, record, began, listeners)
+        raise
+    close(history, record, began=began, interrupted=interrupted, listeners=listeners)
+
+
+def give_up(
+    history: History,
+    record: RunRecord,
+    error: PipelineError,
+    *,
+    began: float,
+    listeners: Sequence[Listener] = (),
+) -> None:
     """Closes a run that an error ended; one that was refused before anything ran is forgotten.
 
     The error's hint then is the command that goes on.
     """
-    if is_refused(error) and not record.resumed:
+    is_refused = isinstance(error, UsageError) and not isinstance(error, RefusedError)
+    if is_refused and not record.resumed:
         history.discard(record)  # there is nothing to resume or to look at
         return
-    end(history, record, began, state="failed", code=error.exit_code)
+    record.state, record.exit_code = "failed", error.exit_code
+    _end(history, record, began, listeners)
     if not record.in_steps:
-        error.hint = way_on(record, error)
+        on = resume_command(record)
+        error.hint = f"{on}   # {error.hint}" if error.hint and on not in error.hint else error.hint or on
 
 
-def is_refused(error: PipelineError) -> bool:
-    """Whether it says that nothing could run, other than by the fault of the pipeline's own code."""
-    return isinstance(error, UsageError) and not isinstance(error, RefusedError)
-
-
-def way_on(record: RunRecord, error: PipelineError) -> str:
-    """The command that goes on with a run that an error ended, and what the error says of it."""
-    on = resume_command(record)
-    return f"{on}   # {error.hint}" if error.hint and on not in error.hint else error.hint or on
-
-
-def close(history: History, record: RunRecord, *, began: float, interrupted: bool) -> None:
+def close(
+    history: History,
+    record: RunRecord,
+    *,
+    began: float,
+    interrupted: bool,
+    listeners: Sequence[Listener] = (),
+) -> None:
     """Closes a run whose nodes are done: what it achieved, its state and exit code."""
-    complete_outcome(record)
-    code = INTERRUPTED if interrupted else exit_code(record)
-    states = {0: "complete", 1: "failed", 3: "stopped", INTERRUPTED: "interrupted"}
-    end(history, record, began, state=states[code], code=code)
+    conclude(record, interrupted=interrupted)
+    _end(history, record, began, listeners)
 
 
-def end(history: History, record: RunRecord, began: float, *, state: Any, code: int) -> None:
-    """Writes the record and the page of a run that is over, and tells who wants to know.
-
-    Raises:
-        PipelineError: the record cannot be written.
-    """
-    record.state, record.exit_code = state, code
+def _end(history: History, record: RunRecord, began: float, listeners: Sequence[Listener]) -> None:
+    """Writes the record of a run that is over, and tells who wants to know."""
     record.wall_s = round(time.monotonic() - began, 3)
     try:
         history.save(record)
         history.forget_alive(record.run_id)
-        history.append_event(record.run_id, {"run": record.run_id, "state": state, "exit_code": code})
+        told = {"run": record.run_id, "state": record.state, "exit_code": record.exit_code}
+        history.append_event(record.run_id, told)
     except OSError as error:
         folder = history.folder(record.run_id)
         raise PipelineError(
             f"{folder} cannot be written: {error.strerror}. What is finished is kept.",
             hint=f"make room, then {command('resume', record.run_id, output=history.output)}",
         ) from error
-    _write_page(history, record)
-    _notify(record)
+    for listener in listeners:
+        listener(record)
     warn_of_damage(history)
 
 
@@ -76,23 +116,3 @@ def warn_of_damage(history: History) -> None:
     """Tells of the runs that were looked for and whose records cannot be read."""
     for error in history.damaged.values():
         print(printable(f"warning: {error.message}; it counts as no run."), file=sys.stderr)
-
-
-def _notify(record: RunRecord) -> None:
-    try:
-        for problem in notify(record):
-            print(printable(f"warning: {problem}."), file=sys.stderr)
-    except Exception as error:
-        print(printable(f"warning: nobody was told: {type(error).__name__}: {error}"), file=sys.stderr)
-
-
-def _write_page(history: History, record: RunRecord) -> None:
-    """The run's page. Whatever goes wrong with it, the run has ended as it has."""
-    try:
-        from slipway.pipeline.report.page import write_page
-
-        write_page(record, history.output)
-    except Exception as error:
-        again = command("report", record.run_id, output=history.output)
-        message = f"warning: no report was written: {type(error).__name__}: {error}; again: {again}"
-        print(printable(" ".join(message.split())), file=sys.stderr)

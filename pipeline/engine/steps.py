@@ -7,6 +7,7 @@ limits, records and logs.
 
 import functools
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +18,7 @@ from slipway.pipeline.engine.processes.client import Server
 from slipway.pipeline.engine.processes.linux import end_leftovers
 from slipway.pipeline.engine.processes.temporary import temporary_folder
 from slipway.pipeline.engine.processes.warm import Warm
-from slipway.pipeline.engine.run_end import INTERRUPTED, close, give_up
+from slipway.pipeline.engine.run_end import Listener, close, give_up
 from slipway.pipeline.engine.scheduler import Engine
 from slipway.pipeline.engine.signals import answered_by, raise_interrupt
 from slipway.pipeline.errors import PipelineError, UsageError
@@ -29,13 +30,12 @@ from slipway.pipeline.runs.documents import DocumentError, read_document
 from slipway.pipeline.runs.graph import Graph
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.lock import check_store, locked, working
-from slipway.pipeline.runs.outcome import GATE_STOPPED, NODE_FAILED, withhold
+from slipway.pipeline.runs.outcome import DONE, GATE_STOPPED, INTERRUPTED, NODE_FAILED, withhold
 from slipway.pipeline.runs.record import Failure, NodeRecord, RunRecord, file_name, write_json
 from slipway.pipeline.runs.shared_history import SharedHistory
 from slipway.pipeline.screen.display import RunDisplay
 from slipway.pipeline.terminal.invocation import command
 
-DONE = 0
 # In the folder of a run: its graph, as `finish` needs it.
 _GRAPH = "graph.json"
 _NOT_TAKEN = "its step was not taken"
@@ -43,7 +43,14 @@ _NOT_TAKEN = "its step was not taken"
 _LOST = Failure(message="its step was ended from outside", hint="", where="")
 
 
-def begin(request: Request, *, display: RunDisplay, airflow: str = "", warm: Warm | None = None) -> RunRecord:
+def begin(
+    request: Request,
+    *,
+    display: RunDisplay,
+    airflow: str = "",
+    warm: Warm | None = None,
+    listeners: Sequence[Listener] = (),
+) -> RunRecord:
     """Makes a run and plans it; what the cache answers is done then.
 
     Args:
@@ -51,6 +58,7 @@ def begin(request: Request, *, display: RunDisplay, airflow: str = "", warm: War
         display: gets told.
         airflow: as in `RunRecord`, for hints.
         warm: forks the processes; None: TFX is imported anew.
+        listeners: hear of the run's end, where it cannot be planned.
 
     Raises:
         UsageError: the request does not fit; there is no run.
@@ -77,7 +85,7 @@ def begin(request: Request, *, display: RunDisplay, airflow: str = "", warm: War
                     plan = prepare(request, history, record, display, server)
                 write_json(folder / _GRAPH, plan.graph.to_json())
         except PipelineError as error:
-            give_up(history, record, error, began=began)
+            give_up(history, record, error, began=began, listeners=listeners)
             raise
         except KeyboardInterrupt:
             history.discard(record)
@@ -179,7 +187,9 @@ def _run(
     ).run()
 
 
-def finish(run_id: str, *, output: Path, display: RunDisplay) -> RunRecord:
+def finish(
+    run_id: str, *, output: Path, display: RunDisplay, listeners: Sequence[Listener] = ()
+) -> RunRecord:
     """Closes a run: what it achieved, and how it ended. A step that is taken afterwards opens it again.
 
     Raises:
@@ -197,7 +207,8 @@ def finish(run_id: str, *, output: Path, display: RunDisplay) -> RunRecord:
             withhold(record, graph)
         has_failed = any(node.state == "failed" for node in record.nodes)
         is_partial = not has_failed and any(node.why == _NOT_TAKEN for node in record.nodes)
-        close(History(output), record, began=_began(record), interrupted=is_partial)
+        began = _began(record)
+        close(History(output), record, began=began, interrupted=is_partial, listeners=listeners)
     display.ends(record)
     return record
 

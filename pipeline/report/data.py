@@ -15,7 +15,7 @@ from slipway.pipeline.report.artifacts import first_json, folders, read_bytes
 from slipway.pipeline.report.drift import Drift, drifts
 from slipway.pipeline.report.features import Feature, InSplit, features
 from slipway.pipeline.runs.outcome import read_stops, read_verdicts
-from slipway.pipeline.runs.record import RunRecord
+from slipway.pipeline.runs.record import Finding, RunRecord, Verdict
 
 REFERENCE = "reference"
 """What the training data is compared with stands under this name beside the splits."""
@@ -40,7 +40,7 @@ class Gate:
 
     passed: bool
     message: str
-    findings: tuple[Mapping[str, Any], ...]
+    findings: tuple[Finding, ...]
     left_out: int
 
 
@@ -119,7 +119,7 @@ def data(record: RunRecord) -> Data | None:
     )
 
 
-def _gate(verdict: Mapping[str, Any]) -> Gate:
+def _gate(verdict: Verdict) -> Gate:
     findings = tuple(verdict["findings"])
     shown = findings[:_SHOWN_FINDINGS]
     return Gate(

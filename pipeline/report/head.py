@@ -3,11 +3,10 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from slipway.components.model_gate.metrics import METRICS
 from slipway.pipeline.runs.outcome import read_stops, read_verdict
-from slipway.pipeline.runs.record import OVERRIDES, RunRecord
+from slipway.pipeline.runs.record import OVERRIDES, RunRecord, Training, Verdict
 from slipway.pipeline.screen.wording import metrics_line, rollback_line, summary
 from slipway.pipeline.terminal.durations import seconds
 
@@ -90,7 +89,7 @@ def head(record: RunRecord, *, cost: Fact | None = None) -> Head:
     )
 
 
-def _lines(record: RunRecord, verdict: Mapping[str, Any]) -> list[str]:
+def _lines(record: RunRecord, verdict: Verdict) -> list[str]:
     if record.rollback:
         return [rollback_line(record)]
     if record.state == "running":
@@ -153,7 +152,7 @@ def _run_facts(record: RunRecord) -> list[Fact]:
     return facts
 
 
-def _goodput(training: Mapping[str, Any]) -> float | None:
+def _goodput(training: Training) -> float | None:
     value = (training.get("time") or {}).get("goodput")
     return float(value) if isinstance(value, int | float) else None
 

@@ -8,7 +8,7 @@ from slipway.pipeline.report.answers import Answers, answers
 from slipway.pipeline.report.artifacts import first_json
 from slipway.pipeline.report.head import COUNT
 from slipway.pipeline.runs.outcome import read_verdict
-from slipway.pipeline.runs.record import RunRecord
+from slipway.pipeline.runs.record import Export, RunRecord, VerdictCheck
 from slipway.pipeline.screen.verdict_table import worst_first
 
 _SHOWN_SLICES = 300
@@ -120,13 +120,13 @@ def model(record: RunRecord, names: Sequence[str] = ()) -> Model | None:
     )
 
 
-def _gravity(check: Mapping[str, Any]) -> int:
+def _gravity(check: VerdictCheck) -> int:
     if check["passed"]:
         return 2
     return 0 if check.get("stops", True) else 1
 
 
-def _check(check: Mapping[str, Any]) -> Check:
+def _check(check: VerdictCheck) -> Check:
     got = (
         check.get("found", "") if check["got"] is None else f"{number(check['got'])} {check.get('unit', '')}"
     )
@@ -194,7 +194,7 @@ def serving(report: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     return tuple(rows)
 
 
-def _export(form: Mapping[str, Any]) -> tuple[str, str, str]:
+def _export(form: Export) -> tuple[str, str, str]:
     change = ", ".join(f"{name} {value:+.2g}" for name, value in form["change"].items())
     return form["kind"], f"{form['size_bytes'] / 1000:,.0f} kB", change
 

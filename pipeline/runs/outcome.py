@@ -1,16 +1,37 @@
 """What a run achieved, read from the outputs of its nodes: metrics, blessing, pushed version."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from slipway.pipeline.runs.documents import DocumentError, read_document
 from slipway.pipeline.runs.graph import Graph
-from slipway.pipeline.runs.record import Artifact, NodeRecord, RunRecord, verdict_path
+from slipway.pipeline.runs.record import (
+    Artifact,
+    NodeRecord,
+    RunRecord,
+    RunState,
+    Training,
+    Verdict,
+    verdict_path,
+)
 
+DONE = 0
 GATE_STOPPED = 3
 NODE_FAILED = 1
+INTERRUPTED = 130  # what shells report after Ctrl-C: 128 + SIGINT
+_STATES: Mapping[int, RunState] = {
+    DONE: "complete", NODE_FAILED: "failed", GATE_STOPPED: "stopped", INTERRUPTED: "interrupted",
+}  # fmt: skip
 _BLESSINGS = ("ModelBlessing", "InfraBlessing")
 TRAINING_FACTS = ("verdict", "speed", "time", "tuned", "exports")
+
+
+def conclude(record: RunRecord, *, interrupted: bool = False) -> None:
+    """Fills in what a run whose nodes are done achieved, its state and exit code."""
+    complete_outcome(record)
+    record.exit_code = INTERRUPTED if interrupted else exit_code(record)
+    record.state = _STATES[record.exit_code]
 
 
 def complete_outcome(record: RunRecord) -> None:
@@ -74,34 +95,38 @@ def live_beside(path: str) -> str:
     return str(numbers[-1]) if numbers else ""
 
 
-def read_verdict(record: RunRecord) -> dict[str, Any]:
+def read_verdict(record: RunRecord) -> Verdict:
     """The whole verdict of the run's gate: every check, and the metrics of each slice; empty without one."""
     verdicts = (_verdict_in(Path(blessing["uri"])) for _, blessing in record.outputs_of("ModelBlessing"))
-    return next(filter(None, verdicts), {})
+    return next(filter(None, verdicts), Verdict())
 
 
-def read_stops(record: RunRecord) -> dict[str, dict[str, Any]]:
+def read_stops(record: RunRecord) -> dict[str, Verdict]:
     """The verdict of each node that is a gate and stopped the run, by node id; empty where one is lost."""
     stops = {}
     for node in record.nodes:
         if node.is_stop:
-            stops[node.id] = _read(verdict_path(record.folder, node.id))
+            stops[node.id] = _verdict(verdict_path(record.folder, node.id))
     return stops
 
 
-def read_verdicts(record: RunRecord) -> list[dict[str, Any]]:
+def read_verdicts(record: RunRecord) -> list[Verdict]:
     """The verdicts of the run's data gates that let the data pass."""
     return [_verdict_in(Path(found["uri"])) for _, found in record.outputs_of("schemas.DataVerdict")]
 
 
-def _training_in(folder: Path) -> dict[str, Any]:
+def _training_in(folder: Path) -> Training:
     """What our Trainer says about its speed, its exports and what was tuned; empty for another one's run."""
     result = _read(folder / "result.json")
-    return {name: result[name] for name in TRAINING_FACTS if result.get(name)}
+    return cast(Training, {name: result[name] for name in TRAINING_FACTS if result.get(name)})
 
 
-def _verdict_in(folder: Path) -> dict[str, Any]:
-    return _read(folder / "verdict.json")  # another pipeline's blessing is without our reasons
+def _verdict_in(folder: Path) -> Verdict:
+    return _verdict(folder / "verdict.json")  # another pipeline's blessing is without our reasons
+
+
+def _verdict(path: Path) -> Verdict:
+    return cast(Verdict, _read(path))
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -136,4 +161,4 @@ def exit_code(record: RunRecord) -> int:
     failed = [node for node in record.nodes if node.state == "failed"]
     if any(not node.is_stop for node in failed):
         return NODE_FAILED
-    return GATE_STOPPED if failed or record.blessed is False else 0
+    return GATE_STOPPED if failed or record.blessed is False else DONE

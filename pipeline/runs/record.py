@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, NotRequired, Self, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, Self, TypedDict
 
 from slipway.pipeline.runs.documents import plain, typed
 from slipway.pipeline.runs.target import NOTHING, Asked
@@ -38,6 +38,69 @@ def artifacts_in(outputs: Outputs, type_name: str = "") -> Iterator[Artifact]:
     """The artifacts of a type; all where none is named."""
     found = itertools.chain.from_iterable(outputs.values())
     return (each for each in found if type_name in ("", each["type"]))
+
+
+class Finding(TypedDict, total=False):
+    """What a data gate found, as far as it is shown again."""
+
+    feature: str
+    what: str
+    edits: list[dict[str, Any]]
+
+
+class VerdictCheck(TypedDict):
+    """One thing that a model gate asked for; `found`: in words, where there is no number."""
+
+    metric: str
+    required: str
+    got: float | None
+    passed: bool
+    slice: NotRequired[str]
+    baseline: NotRequired[float | None]
+    found: NotRequired[str]
+    unit: NotRequired[str]
+    note: NotRequired[str]
+    stops: NotRequired[bool]
+
+
+class Verdict(TypedDict, total=False):
+    """What a gate wrote of its judgement, as far as it is shown again; another one's may hold none of it."""
+
+    passed: bool
+    message: str
+    lines: list[str]
+    override: str
+    findings: list[Finding]
+    reference_folder: str
+    preflight: dict[str, Any]
+    reasons: list[str]
+    warnings: list[str]
+    notes: list[str]
+    checks: list[VerdictCheck]
+    metrics: dict[str, float]
+    baseline_metrics: dict[str, float]
+    slices: dict[str, dict[str, float]]
+    min_slice_rows: int
+    reference_models: dict[str, dict[str, float]]
+    answers: dict[str, dict[str, Any]]
+
+
+class Export(TypedDict):
+    """A smaller form of a model, and what it costs in each metric."""
+
+    kind: str
+    size_bytes: int
+    change: dict[str, float]
+
+
+class Training(TypedDict, total=False):
+    """What our Trainer says of its speed, its exports and what was tuned."""
+
+    verdict: str
+    speed: dict[str, float]
+    time: dict[str, float]
+    tuned: dict[str, float | str]
+    exports: list[Export]
 
 
 class Failure(TypedDict):
@@ -191,7 +254,7 @@ class RunRecord:
     blessed: bool | None = None
     blessing_reasons: list[str] = field(default_factory=list)
     pushed: Pushed | None = None
-    training: dict[str, Any] = field(default_factory=dict)
+    training: Annotated[Training, dict[str, Any]] = field(default_factory=lambda: Training())
     overrides: dict[str, str] = field(default_factory=dict)
     reference: str = ""
     baseline: str = ""

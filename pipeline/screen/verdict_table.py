@@ -3,9 +3,9 @@
 import io
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from slipway.components.model_gate.metrics import METRICS
+from slipway.pipeline.runs.record import Verdict, VerdictCheck
 from slipway.pipeline.terminal.printable import printable
 
 # What fits a screen together with the nodes.
@@ -16,7 +16,7 @@ _UNFOLDED = 12
 _GAP = "  "
 
 
-def verdict_lines(verdict: Mapping[str, Any], *, width: int | None = None) -> Iterator[str]:
+def verdict_lines(verdict: Verdict, *, width: int | None = None) -> Iterator[str]:
     """A gate's verdict: every check, what could not be judged, then the metrics of the worst slices.
 
     Args:
@@ -38,7 +38,7 @@ def verdict_lines(verdict: Mapping[str, Any], *, width: int | None = None) -> It
 
 
 def check_table(
-    checks: Sequence[Mapping[str, Any]], *, limit: int | None = None, width: int | None = None
+    checks: Sequence[VerdictCheck], *, limit: int | None = None, width: int | None = None
 ) -> Iterator[str]:
     """Each check: what, where, required, got, the baseline's, the verdict. Failed ones first.
 
@@ -69,13 +69,13 @@ def check_table(
         yield f"and {len(ordered) - len(shown)} more, {passed} of them passed"
 
 
-def _got(check: Mapping[str, Any]) -> str:
+def _got(check: VerdictCheck) -> str:
     if check["got"] is None:
         return str(check.get("found", ""))
     return " ".join(filter(None, (_number(check["got"]), check.get("unit", ""))))
 
 
-def _gravity(check: Mapping[str, Any]) -> int:
+def _gravity(check: VerdictCheck) -> int:
     if check["passed"]:
         return 2
     return 0 if check.get("stops", True) else 1

@@ -5,10 +5,9 @@ import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from slipway.components.counting import counted
-from slipway.pipeline.runs.record import OVERRIDES, WHY, NodeRecord, RunRecord
+from slipway.pipeline.runs.record import OVERRIDES, WHY, NodeRecord, Pushed, RunRecord, Training, Verdict
 from slipway.pipeline.runs.target import IrRun, ModuleRun, OfWorkload
 from slipway.pipeline.screen.verdict_table import SHOWN_CHECKS, check_table
 from slipway.pipeline.terminal.durations import seconds
@@ -55,9 +54,9 @@ def node_line(node: NodeRecord, *, width: int) -> str:
 def summary(
     record: RunRecord,
     *,
-    stops: Mapping[str, Mapping[str, Any]] | None = None,
-    verdict: Mapping[str, Any] | None = None,
-    passed: Sequence[Mapping[str, Any]] = (),
+    stops: Mapping[str, Verdict] | None = None,
+    verdict: Verdict | None = None,
+    passed: Sequence[Verdict] = (),
     width: int | None = None,
 ) -> Iterator[str]:
     """The last lines of a run: outcome first, then the numbers, then what to do next.
@@ -92,7 +91,7 @@ def summary(
     if record.state == "stopped":
         if record.pushed:  # another model than the one that was refused
             yield _pushed_line(record, record.pushed)
-        yield from _not_blessed(record, verdict or {}, width)
+        yield from _not_blessed(record, verdict or Verdict(), width)
     elif record.pushed:
         yield _pushed_line(record, record.pushed)
     else:
@@ -114,7 +113,7 @@ def summary(
     yield f"hint: {_next_step(record)}"
 
 
-def _data_lines(passed: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _data_lines(passed: Sequence[Verdict]) -> Iterator[str]:
     """What a data gate found and let pass."""
     found = [finding for verdict in passed for finding in verdict.get("findings", ())]
     for finding in found[:_SHOWN_FINDINGS]:
@@ -124,7 +123,7 @@ def _data_lines(passed: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield f"Data: and {counted(len(found) - _SHOWN_FINDINGS, 'more finding')}, in the report"
 
 
-def _pushed_line(record: RunRecord, pushed: Mapping[str, Any]) -> str:
+def _pushed_line(record: RunRecord, pushed: Pushed) -> str:
     line = f"Pushed: {record.workload} version {pushed['version']} -> {pushed['path']}"
     if "live" not in pushed:
         return line
@@ -134,7 +133,7 @@ def _pushed_line(record: RunRecord, pushed: Mapping[str, Any]) -> str:
     return f"{line} ({before}version {pushed['live']} is live)"
 
 
-def training_lines(training: Mapping[str, Any]) -> Iterator[str]:
+def training_lines(training: Training) -> Iterator[str]:
     """What the Tuner found, and the smaller forms with what each costs; `training` is the run record's."""
     if tuned := training.get("tuned"):
         yield f"tuned     {', '.join(f'{name} {value}' for name, value in tuned.items())}"
@@ -169,7 +168,7 @@ def _failed_node(record: RunRecord, node: NodeRecord) -> Iterator[str]:
     yield f"    log: {record.folder / node.log}"
 
 
-def step_lines(record: RunRecord, node_id: str, *, stops: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+def step_lines(record: RunRecord, node_id: str, *, stops: Mapping[str, Verdict]) -> Iterator[str]:
     """Why one node failed, or what it found as a gate, for who takes the steps of a run; else nothing.
 
     Args:
@@ -181,7 +180,7 @@ def step_lines(record: RunRecord, node_id: str, *, stops: Mapping[str, Mapping[s
     if node.is_stop:
         yield f"Stopped: {node_id}"
         yield f"  {node_id}: {node.failure['message']}"
-        yield from stop_lines(stops.get(node_id, {}))
+        yield from stop_lines(stops.get(node_id, Verdict()))
         yield from stop_hints(record, stops)
     elif node.state == "failed":
         yield f"Failed: {node_id}"
@@ -189,21 +188,21 @@ def step_lines(record: RunRecord, node_id: str, *, stops: Mapping[str, Mapping[s
         yield f"hint: {steps_go_on(record, node_id)}"
 
 
-def _stop(record: RunRecord, stops: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+def _stop(record: RunRecord, stops: Mapping[str, Verdict]) -> Iterator[str]:
     gates = [node for node in record.nodes if node.is_stop]
     done = _count(record, "complete", "cached")
     names = ", ".join(node.id for node in gates)
     yield f"Stopped: {names}, after {done} of {len(record.nodes)} nodes. What is finished is kept."
     for node in gates:
         yield f"  {node.id}: {node.failure['message']}"
-        lines = list(stop_lines(stops.get(node.id, {})))
+        lines = list(stop_lines(stops.get(node.id, Verdict())))
         yield from lines[:_SHOWN_STOP_LINES]
         if len(lines) > _SHOWN_STOP_LINES:
             yield f"    the rest: {_command(record, 'show')}"
     yield from stop_hints(record, stops)
 
 
-def _not_blessed(record: RunRecord, verdict: Mapping[str, Any], width: int | None) -> Iterator[str]:
+def _not_blessed(record: RunRecord, verdict: Verdict, width: int | None) -> Iterator[str]:
     reasons = record.blessing_reasons or ["the model was not blessed"]
     more = f"; and {len(reasons) - 1} more" if len(reasons) > 1 else ""
     yield f"{'Not blessed' if record.pushed else 'Not pushed'}: {reasons[0]}{more}."
@@ -214,12 +213,12 @@ def _not_blessed(record: RunRecord, verdict: Mapping[str, Any], width: int | Non
         yield f"hint: {again_command(record, bless=WHY)}   # blesses it, on the record"
 
 
-def stop_lines(verdict: Mapping[str, Any]) -> Iterator[str]:
+def stop_lines(verdict: Verdict) -> Iterator[str]:
     """What a gate that stopped the run has to say, in its own words, indented below its name."""
     return (f"    {line}" for line in verdict.get("lines", ()))
 
 
-def stop_hints(record: RunRecord, stops: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+def stop_hints(record: RunRecord, stops: Mapping[str, Verdict]) -> Iterator[str]:
     """The commands that go on from a gate that stopped the run."""
     for verdict in stops.values():
         has_edits = any(finding.get("edits") for finding in verdict.get("findings", ()))

@@ -21,16 +21,14 @@ from slipway.pipeline.engine.processes.client import Server
 from slipway.pipeline.engine.processes.linux import default_jobs, end_leftovers
 from slipway.pipeline.engine.processes.temporary import remove_left, temporary_folder
 from slipway.pipeline.engine.processes.warm import KERAS_VARIABLES
-from slipway.pipeline.engine.run_end import INTERRUPTED, is_refused, way_on
+from slipway.pipeline.engine.run_end import carry_out
 from slipway.pipeline.engine.scheduler import Engine
-from slipway.pipeline.errors import PipelineError
 from slipway.pipeline.fingerprint.parts import Fingerprint
 from slipway.pipeline.plan.decide import Decision
 from slipway.pipeline.plan.request import Request
 from slipway.pipeline.runs.graph import Graph
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.lock import locked
-from slipway.pipeline.runs.outcome import complete_outcome, exit_code
 from slipway.pipeline.runs.record import NodeRecord, RunRecord, write_json
 from slipway.pipeline.runs.target import Asked, ImageModuleRun, ImageRun, Order
 from slipway.pipeline.screen.display import RunDisplay
@@ -88,28 +86,14 @@ def rehearse(
         record.overrides = dict(request.overrides)
         history.save(record)
         display.begins(record)
-        try:
+
+        def run() -> bool:
             # In one place, not in the run's folder: its path is in parameters, which the cache compares.
             shutil.rmtree(staged, ignore_errors=True)
             image.stage(staged)
-            interrupted = _run(target, history, record, display, jobs or default_jobs())
-        except KeyboardInterrupt:
-            interrupted = True
-        except PipelineError as error:
-            if is_refused(error):
-                history.discard(record)
-            else:
-                record.state, record.exit_code = "failed", error.exit_code
-                record.wall_s = round(time.monotonic() - began, 3)
-                history.save(record)
-                error.hint = way_on(record, error)
-            raise
-        complete_outcome(record)
-        record.exit_code = INTERRUPTED if interrupted else exit_code(record)
-        states = {0: "complete", 1: "failed", 3: "stopped", INTERRUPTED: "interrupted"}
-        record.state = states[record.exit_code]  # type: ignore[assignment]
-        record.wall_s = round(time.monotonic() - began, 3)
-        history.save(record)
+            return _run(target, history, record, display, jobs or default_jobs())
+
+        carry_out(run, history=history, record=record, began=began)
     return record
 
 

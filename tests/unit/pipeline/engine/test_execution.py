@@ -9,35 +9,7 @@ import pytest
 from slipway.pipeline.engine import execution, steps
 from slipway.pipeline.errors import ConfigError, PipelineError
 from slipway.pipeline.plan.request import workload_request
-from slipway.pipeline.report import page
 from slipway.pipeline.runs.history import History
-
-
-def test_a_page_that_cannot_be_written_is_one_line_and_the_run_ends_as_it_has(tmp_path, capsys, monkeypatch):
-    def fails(*_):
-        raise RuntimeError("first line\nsecond line")
-
-    monkeypatch.setattr(page, "write_page", fails)
-    history = History(tmp_path)
-    record = history.new_run("taxi")
-
-    execution.close(history, record, began=0.0, interrupted=False)
-
-    told = capsys.readouterr().err
-    assert (record.state, record.exit_code) == ("complete", 0)
-    assert told.count("\n") == 1
-    assert "no report was written: RuntimeError: first line second line" in told
-
-
-@pytest.mark.parametrize("interrupted", [True, False])
-def test_a_run_leaves_its_page(tmp_path, capsys, interrupted):
-    history = History(tmp_path)
-    record = history.new_run("taxi")
-
-    execution.close(history, record, began=0.0, interrupted=interrupted)
-
-    assert (history.folder(record.run_id) / "report.html").is_file()
-    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("begin", [execution.execute, partial(steps.begin, airflow="")])

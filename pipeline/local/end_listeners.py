@@ -1,0 +1,32 @@
+"""Who hears of the end of a run: its page is written, and whom its workload names is told."""
+
+import sys
+
+from slipway.pipeline.engine.notify import notify
+from slipway.pipeline.runs.record import RunRecord
+from slipway.pipeline.terminal.invocation import command
+from slipway.pipeline.terminal.printable import printable
+
+
+def write_page(record: RunRecord) -> None:
+    """Writes the run's page; what goes wrong with it is told."""
+    try:
+        from slipway.pipeline.report import page
+
+        page.write_page(record, record.output)
+    except Exception as error:
+        again = command("report", record.run_id, output=record.output)
+        message = f"warning: no report was written: {type(error).__name__}: {error}; again: {again}"
+        print(printable(" ".join(message.split())), file=sys.stderr)
+
+
+def tell(record: RunRecord) -> None:
+    """Tells whom the run's workload names; what goes wrong with it is told here."""
+    try:
+        for problem in notify(record):
+            print(printable(f"warning: {problem}."), file=sys.stderr)
+    except Exception as error:
+        print(printable(f"warning: nobody was told: {type(error).__name__}: {error}"), file=sys.stderr)
+
+
+END_LISTENERS = (write_page, tell)

@@ -1,0 +1,53 @@
+"""Who hears of a run's end: the page, and whom the workload names."""
+
+import pytest
+
+from slipway.pipeline.engine.run_end import close
+from slipway.pipeline.local import end_listeners
+from slipway.pipeline.local.end_listeners import END_LISTENERS
+from slipway.pipeline.report import page
+from slipway.pipeline.runs.history import History
+
+
+def test_a_page_that_cannot_be_written_is_one_line_and_the_run_ends_as_it_has(tmp_path, capsys, monkeypatch):
+    def fails(*_):
+        raise RuntimeError("first line\nsecond line")
+
+    monkeypatch.setattr(page, "write_page", fails)
+    history = History(tmp_path)
+    record = history.new_run("taxi")
+
+    close(history, record, began=0.0, listeners=END_LISTENERS, interrupted=False)
+
+    told = capsys.readouterr().err
+    assert (record.state, record.exit_code) == ("complete", 0)
+    assert told.count("\n") == 1
+    assert "no report was written: RuntimeError: first line second line" in told
+
+
+@pytest.mark.parametrize("interrupted", [True, False])
+def test_a_run_leaves_its_page(tmp_path, capsys, interrupted):
+    history = History(tmp_path)
+    record = history.new_run("taxi")
+
+    close(history, record, began=0.0, listeners=END_LISTENERS, interrupted=interrupted)
+
+    assert (history.folder(record.run_id) / "report.html").is_file()
+    assert capsys.readouterr().err == ""
+
+
+def test_whom_nobody_can_reach_is_one_line_and_the_run_ends_as_it_has(tmp_path, capsys, monkeypatch):
+    def fails(_record):
+        yield "the address did not answer"
+        raise RuntimeError("no line")
+
+    monkeypatch.setattr(end_listeners, "notify", fails)
+    history = History(tmp_path)
+    record = history.new_run("taxi")
+
+    close(history, record, began=0.0, listeners=END_LISTENERS, interrupted=False)
+
+    assert record.state == "complete"
+    assert capsys.readouterr().err.splitlines() == [
+        "warning: the address did not answer.", "warning: nobody was told: RuntimeError: no line",
+    ]  # fmt: skip
