@@ -125,8 +125,8 @@ def _tell(*lines: str) -> None:
 
 def begin(asked: "Request", *, airflow: str) -> str:
     """Begins a run whose nodes another program runs, such as Airflow by that command; returns its id."""
+    from slipway.pipeline.commands.end_listeners import END_LISTENERS
     from slipway.pipeline.engine.steps import begin as begin_run
-    from slipway.pipeline.local.end_listeners import END_LISTENERS
     from slipway.pipeline.screen.progress import stderr_display
 
     display = stderr_display()
@@ -148,8 +148,8 @@ def run_node(run_id: str, node_id: str, *, output: Path) -> int:
 
 def finish(run_id: str, *, output: Path) -> int:
     """Closes such a run, says what it achieved, and returns the exit code."""
+    from slipway.pipeline.commands.end_listeners import END_LISTENERS
     from slipway.pipeline.engine.steps import finish as finish_run
-    from slipway.pipeline.local.end_listeners import END_LISTENERS
     from slipway.pipeline.screen.progress import LineDisplay
 
     display = LineDisplay(sys.stderr)
@@ -165,8 +165,8 @@ def doctor(output: Path, *, deep: bool) -> "Diagnosis":
 
 
 def _execute(asked: "Request", resumed: RunRecord | None = None) -> int:
+    from slipway.pipeline.commands.end_listeners import END_LISTENERS
     from slipway.pipeline.engine.execution import execute
-    from slipway.pipeline.local.end_listeners import END_LISTENERS
     from slipway.pipeline.screen.progress import stderr_display
 
     display = stderr_display()

@@ -185,8 +185,8 @@ def run(
         UsageError: there is no such pipeline or workload, or it cannot be run; nothing was run.
         PipelineError: the engine itself could not go on.
     """
+    from slipway.pipeline.commands.end_listeners import END_LISTENERS
     from slipway.pipeline.engine.execution import execute
-    from slipway.pipeline.local.end_listeners import END_LISTENERS
     from slipway.pipeline.runs.history import History
     from slipway.pipeline.screen.progress import SilentDisplay, stderr_display
 

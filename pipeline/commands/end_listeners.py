@@ -2,7 +2,7 @@
 
 import sys
 
-from slipway.pipeline.engine.notify import notify
+from slipway.pipeline.commands.notify import notify
 from slipway.pipeline.runs.record import RunRecord
 from slipway.pipeline.terminal.invocation import command
 from slipway.pipeline.terminal.printable import printable

@@ -2,9 +2,9 @@
 
 import pytest
 
+from slipway.pipeline.commands import end_listeners
+from slipway.pipeline.commands.end_listeners import END_LISTENERS
 from slipway.pipeline.engine.run_end import close
-from slipway.pipeline.local import end_listeners
-from slipway.pipeline.local.end_listeners import END_LISTENERS
 from slipway.pipeline.report import page
 from slipway.pipeline.runs.history import History
 

@@ -9,8 +9,8 @@ from typing import ClassVar
 
 import pytest
 
-from slipway.pipeline.engine import notify as module
-from slipway.pipeline.engine.notify import message, notify
+from slipway.pipeline.commands import notify as module
+from slipway.pipeline.commands.notify import message, notify
 from slipway.pipeline.runs.record import RunRecord
 from slipway.pipeline.runs.target import Asked, ModuleRun, WorkloadRun
 
