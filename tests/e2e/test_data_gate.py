@@ -72,10 +72,22 @@ def test_new_category_stops_the_run_with_rows_and_remedy(stopped, place, local_r
     assert 'hold "Voucher", not in its domain' in shown
 
 
-def test_accepted_once_it_passes_with_all_before_the_gate_cached(stopped, record, place, warm_runner):
+@pytest.fixture(scope="module")
+def accepted(stopped, place, warm_runner, record):
+    """The run in which the same data was accepted, and how the next one ended."""
     passed = warm_runner("run", *place.options, "--accept-data", "the city told us", *place.output)
-    assert passed.returncode == 0, passed.stderr
-    run = record()
+    shown = warm_runner("show", *place.output).stdout
+    return SimpleNamespace(
+        finished=passed,
+        record=record(),
+        shown=shown,
+        following=warm_runner("run", *place.options, *place.output),
+    )
+
+
+def test_accepted_once_it_passes_with_all_before_the_gate_cached(accepted):
+    assert accepted.finished.returncode == 0, accepted.finished.stderr
+    run = accepted.record
     assert run["overrides"] == {"accept_data": "the city told us"}
     assert states(run) == {
         **dict.fromkeys(("Ingest", "Reference", "SchemaGen", "StatisticsGen", "ExampleValidator"), "cached"),
@@ -83,35 +95,38 @@ def test_accepted_once_it_passes_with_all_before_the_gate_cached(stopped, record
     }
     [verdict] = next(node for node in run["nodes"] if node["id"] == "DataGate")["outputs"]["verdict"]
     assert verdict["properties"]["accepted"] == "the city told us"
-    assert "accepted  --accept-data: the city told us" in warm_runner("show", *place.output).stdout
-    # The next run is judged as if nothing had been accepted.
-    assert warm_runner("run", *place.options, *place.output).returncode == 3
+    assert "accepted  --accept-data: the city told us" in accepted.shown
 
 
-@pytest.fixture
-def before(place):
-    """The schema's text, as it is for the other tests, too."""
-    text = place.schema.read_text()
-    yield text
-    place.schema.write_text(text)
+def test_next_run_is_judged_as_if_nothing_had_been_accepted(accepted):
+    assert accepted.following.returncode == 3
 
 
-def test_schema_that_took_the_edit_over_lets_the_data_pass(
-    stopped, before, place, warm_runner, local_runner, record
-):
-    # Edits are those of the latest run: the first, or one that was judged since.
-    assert record()["state"] == "stopped"
+@pytest.fixture(scope="module")
+def edited(accepted, place, warm_runner, local_runner, record):
+    """The edit of the schema that the latest run names: refused, taken over, and the two runs that follow."""
+    before = place.schema.read_text()
     refused = warm_runner("accept-schema", *place.output)
-    assert refused.returncode == 2
-    assert "add --yes" in refused.stderr
     assert place.schema.read_text() == before
-    accepted = local_runner("accept-schema", "--yes", *place.output)
-    assert accepted.returncode == 0, accepted.stderr
-    assert '+  value: "Voucher"' in accepted.stdout
-    added = [line for line in place.schema.read_text().splitlines() if line not in before.splitlines()]
-    assert added == ['  value: "Voucher"']
+    taken_over = local_runner("accept-schema", "--yes", *place.output)
     passed = warm_runner("run", *place.options, *place.output)
-    assert passed.returncode == 0, passed.stderr
     again = warm_runner("run", *place.options, *place.output)
-    assert again.returncode == 0
-    assert set(states(record()).values()) == {"cached"}
+    return SimpleNamespace(
+        refused=refused,
+        taken_over=taken_over,
+        added=[line for line in place.schema.read_text().splitlines() if line not in before.splitlines()],
+        passed=passed,
+        again=again,
+        record=record(),
+    )
+
+
+def test_schema_that_took_the_edit_over_lets_the_data_pass(edited):
+    assert edited.refused.returncode == 2
+    assert "add --yes" in edited.refused.stderr
+    assert edited.taken_over.returncode == 0, edited.taken_over.stderr
+    assert '+  value: "Voucher"' in edited.taken_over.stdout
+    assert edited.added == ['  value: "Voucher"']
+    assert edited.passed.returncode == 0, edited.passed.stderr
+    assert edited.again.returncode == 0
+    assert set(states(edited.record).values()) == {"cached"}

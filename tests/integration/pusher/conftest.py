@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 import urllib.request
+import uuid
 from pathlib import Path
 
 import pytest
@@ -64,9 +65,9 @@ def cloud(store, monkeypatch):
 
 
 @pytest.fixture
-def base(cloud, request):
-    """gs:// address of the versions, in a bucket of the test's own."""
-    name = f"b{abs(hash(request.node.nodeid)):x}"
+def base(cloud):
+    """gs:// address of the versions, in a bucket of the test's own, each time."""
+    name = f"b{uuid.uuid4().hex}"
     cloud.make_bucket(name)
     return f"gs://{name}/serving/taxi"
 
