@@ -6,26 +6,24 @@ A checkout links its folders here; a wheel holds them here. So each module has o
 `slipway.run(pipeline)` runs a pipeline from a notebook or a test (docs/embedding.md).
 """
 
-from typing import TYPE_CHECKING, Any
+import pkgutil
+from typing import Any
 
-if TYPE_CHECKING:
-    from slipway.pipeline.commands.embedding import RunFailedError, RunResult, run
-    from slipway.pipeline.engine.processes.warm import Warm
-
+_PUBLIC = {
+    "RunFailedError": "commands.embedding",
+    "RunResult": "commands.embedding",
+    "Warm": "engine.processes.warm",
+    "run": "commands.embedding",
+}
 __all__ = ["OtherNameError", "RunFailedError", "RunResult", "Warm", "refuse_other_name", "run"]
 
 
 def __getattr__(name: str) -> Any:
     """Import what is public when it is asked for: a command that only lists runs needs none of it."""
-    if name not in __all__:
+    if name not in _PUBLIC:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name == "Warm":
-        from slipway.pipeline.engine.processes.warm import Warm
-
-        return Warm
-    from slipway.pipeline.commands import embedding
-
-    return getattr(embedding, name)
+    # No import statement: every node imports this module, and would depend on all that it imports.
+    return pkgutil.resolve_name(f"{__name__}.pipeline.{_PUBLIC[name]}:{name}")
 
 
 class OtherNameError(ImportError):

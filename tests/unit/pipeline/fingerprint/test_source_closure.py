@@ -338,6 +338,15 @@ def test_this_repository_finds_the_modules_that_python_loads():
     assert loaded <= set(source_closure(["slipway.pipeline.fingerprint.parts.explain"], root=root))
 
 
+@pytest.mark.parametrize(
+    "part", ["ingest.executor", "transform.executor", "trainer.run_fn", "pusher.component"]
+)
+def test_node_depends_on_no_module_that_only_plans_runs_or_reports(part, project):
+    found = source_closure([f"slipway.components.{part}"], root=project)
+    assert "slipway/__init__.py" in found
+    assert [file for file in found if file.startswith("slipway/pipeline/") or "/" not in file] == []
+
+
 def test_import_leads_from_one_folder_to_another(tmp_path):
     for name, text in {
         "project/main.py": "import helpers.deep\n",
