@@ -26,6 +26,8 @@ _BACKOFF_FACTOR = 2.0
 _MAX_BACKOFF = "600s"
 # Between SIGTERM and SIGKILL for a task that exceeds its time limit, as in the local engine.
 _GRACE_S = 10
+DRIVER = ("python", "-m", "slipway.pipeline.cloud.container.span_driver")
+"""In place of TFX's own, which would not find artifact types of ours."""
 _TITLE = re.compile(r"^title: (\S+)", re.MULTILINE)
 # What TFX looks for where an artifact type is not one of its own: no artifact has it.
 _NO_TITLE = 'schema_title="tfx.Artifact"'
@@ -55,6 +57,8 @@ def complete(job: Job, config: WorkloadConfig, *, root: str) -> Job:
         task["cachingOptions"] = {"enableCache": config.cloud.cache and not is_exit_handler(task)}
         if name in config.nodes:
             _limit(task, container, config.nodes[name])
+    for driver in drivers(spec):
+        driver["command"] = list(DRIVER)
     return mend(job, root=root)
 
 
@@ -109,6 +113,12 @@ def container_tasks(spec: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, An
         executor = executor_of(spec, name)
         if "container" in executor:
             yield name, executor["container"]
+
+
+def drivers(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What runs before a task to resolve which files it reads: for Ingest, and for example gens of TFX's."""
+    containers = (container for _, container in container_tasks(spec))
+    return [each["lifecycle"]["preCacheCheck"] for each in containers if "lifecycle" in each]
 
 
 def title_of(artifact_type: Mapping[str, Any]) -> str:

@@ -5,11 +5,10 @@ The service writes that day into the command of Ingest's driver, which resolves 
 
 import copy
 from datetime import datetime, timedelta
-from typing import Any
 from zoneinfo import ZoneInfo
 
 from slipway.components.ingest.spans import Kind, span_kind, span_number
-from slipway.pipeline.cloud.job import Job, container_tasks
+from slipway.pipeline.cloud.job import DRIVER, Job, drivers
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.config.cloud_services import ScheduleConfig
 from slipway.pipeline.errors import ConfigError
@@ -17,7 +16,6 @@ from slipway.pipeline.wiring.ingest_options import source_patterns
 
 # kfp.dsl.PIPELINE_JOB_SCHEDULE_TIME_UTC_PLACEHOLDER
 _SCHEDULED_AT = "{{$.pipeline_job_schedule_time_utc}}"
-_DRIVER = ["python", "-m", "slipway.pipeline.cloud.container.span_driver"]
 
 
 def follow_schedule(job: Job, when: ScheduleConfig) -> Job:
@@ -30,13 +28,13 @@ def follow_schedule(job: Job, when: ScheduleConfig) -> Job:
     if when.lag_days is None:
         return job
     job = copy.deepcopy(job)
-    for driver in _drivers(job):
+    for driver in drivers(job["pipelineSpec"]):
         own = [
             f"--scheduled_at={_SCHEDULED_AT}",
             f"--lag_days={when.lag_days}",
             f"--time_zone={when.time_zone}",
         ]
-        driver["command"] = [*_DRIVER, *own]
+        driver["command"] = [*DRIVER, *own]
     return job
 
 
@@ -48,7 +46,7 @@ def fix_time(job: Job, moment: datetime) -> Job:
         moment: for which it is taken to be scheduled.
     """
     job = copy.deepcopy(job)
-    for driver in _drivers(job):
+    for driver in drivers(job["pipelineSpec"]):
         driver["command"] = [word.replace(_SCHEDULED_AT, moment.isoformat()) for word in driver["command"]]
     return job
 
@@ -95,8 +93,3 @@ def scheduled_kind(config: WorkloadConfig) -> Kind | None:
             hint="leave one of the two out",
         )
     return kind
-
-
-def _drivers(job: Job) -> list[dict[str, Any]]:
-    containers = (container for _, container in container_tasks(job["pipelineSpec"]))
-    return [each["lifecycle"]["preCacheCheck"] for each in containers if "lifecycle" in each]

@@ -1,7 +1,7 @@
-"""Ingest's driver in a scheduled run: TFX's own, told which span to take. Imports TFX.
+"""Ingest's driver: TFX's own, which finds our artifact types and, if scheduled, its span. Imports TFX.
 
-python -m slipway.pipeline.cloud.container.span_driver --scheduled_at=MOMENT --lag_days=N --time_zone=ZONE
-ARGUMENTS
+python -m slipway.pipeline.cloud.container.span_driver ARGUMENTS
+    [--scheduled_at=MOMENT --lag_days=N --time_zone=ZONE]
 """
 
 import argparse
@@ -14,12 +14,12 @@ from tfx.orchestration.kubeflow.v2.file_based_example_gen import driver
 from tfx.types.standard_component_specs import RANGE_CONFIG_KEY
 
 from slipway.components.errors import ComponentError
-from slipway.pipeline.cloud.container.task import TASK_FAILED
+from slipway.pipeline.cloud.container.task import TASK_FAILED, find_our_types
 from slipway.pipeline.cloud.scheduled_span import span_of
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
-    """The arguments of TFX's driver, with the span among the parameters of Ingest.
+    """The arguments of TFX's driver; in a scheduled run with the span among the parameters of Ingest.
 
     Args:
         argv: the command line, the program's name first.
@@ -28,10 +28,13 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         ComponentError: the service did not say for when the run is scheduled.
     """
     parser = argparse.ArgumentParser()
-    parser.add_argument("--scheduled_at", required=True)
-    parser.add_argument("--lag_days", type=int, required=True)
-    parser.add_argument("--time_zone", required=True)
+    parser.add_argument("--scheduled_at")
+    parser.add_argument("--lag_days", type=int)
+    parser.add_argument("--time_zone")
     own, rest = parser.parse_known_args(argv[1:])
+    parsed: argparse.Namespace = driver._parse_flags([argv[0], *rest])
+    if own.scheduled_at is None:
+        return parsed
     try:
         span = span_of(own.scheduled_at, lag_days=own.lag_days, time_zone=own.time_zone)
     except ValueError as error:
@@ -39,7 +42,6 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
             f"the service did not say for when this run is scheduled: {own.scheduled_at!r}",
             hint="leave cloud.schedule.lag_days out: runs then take the latest span",
         ) from error
-    parsed: argparse.Namespace = driver._parse_flags([argv[0], *rest])
     given = json.loads(parsed.json_serialized_invocation_args)
     only = {"start_span_number": span, "end_span_number": span}
     given["inputs"].setdefault("parameterValues", {})[RANGE_CONFIG_KEY] = json.dumps({"static_range": only})
@@ -57,4 +59,5 @@ def parse_or_exit(argv: Sequence[str]) -> argparse.Namespace:
 
 
 if __name__ == "__main__":
+    find_our_types()
     app.run(driver.main, flags_parser=parse_or_exit)

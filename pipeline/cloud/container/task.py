@@ -100,6 +100,11 @@ def class_path(kind: Any) -> str:
     return f"slipway.{path}" if package == "schemas" and hasattr(our_types, name) else path
 
 
+def find_our_types() -> None:
+    """Has TFX import the classes of our artifacts from where `class_path` says."""
+    entrypoint._retrieve_class_path = class_path
+
+
 def main(parsed: Any) -> None:
     """Runs one executor.
 
@@ -113,7 +118,7 @@ def main(parsed: Any) -> None:
     if hasattr(executor_class, "_FUNCTION") and executor_class.__module__.startswith(_OURS):
         executor_class.Do = _with_local_files(executor_class.Do)
     entrypoint.translate_executor_output = _with_names
-    entrypoint._retrieve_class_path = class_path
+    find_our_types()
     entrypoint.parse_execution_properties = lambda *given: decode_parameters(_parse(*given), executor_class)
     try:
         executor.main(parsed)

@@ -39,6 +39,7 @@ class TaskServer(ForkServer):
     def load(self, order: Order) -> Any:
         """Compiles the job, as `cloud_runner.py compile` does, and makes it one for this machine."""
         from slipway.pipeline.cloud.compile import compile_job, compile_other
+        from slipway.pipeline.cloud.container.task import find_our_types
         from slipway.pipeline.cloud.image import on_this_machine
         from slipway.pipeline.cloud.job import to_text
         from slipway.pipeline.cloud.rehearsal.execution import check_wiring
@@ -67,6 +68,7 @@ class TaskServer(ForkServer):
         keep_beams_answers()
         bind_to_loopback()
         run_in_process_by_default()
+        find_our_types()  # also for a pipeline of the user's own, whose tasks TFX's entry point runs
         return Rehearsed(job=job, run_id=order.run_id, runs=order.folder.parent, files=TfxFiles())
 
 

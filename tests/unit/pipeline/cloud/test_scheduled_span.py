@@ -29,7 +29,7 @@ def test_driver_of_ingest_is_told_for_when_the_run_is_scheduled(job):
         "python", "-m", "slipway.pipeline.cloud.container.span_driver",
         "--scheduled_at={{$.pipeline_job_schedule_time_utc}}", "--lag_days=1", "--time_zone=Europe/Berlin",
     ]  # fmt: skip
-    assert command(job)[-1] == "tfx.orchestration.kubeflow.v2.file_based_example_gen.driver"
+    assert command(job) == ["python", "-m", "slipway.pipeline.cloud.container.span_driver"]
     now = fix_time(followed, datetime(2027, 1, 31, 3, tzinfo=UTC))
     assert command(now)[3] == "--scheduled_at=2027-01-31T03:00:00+00:00"
 
