@@ -5,6 +5,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+UNFINISHED = "unfinished."
+"""Begins the other name; a process that is killed may leave such a file behind."""
+
 
 @contextmanager
 def whole_file(path: Path, *, survives_power_loss: bool = False) -> Iterator[Path]:
@@ -17,7 +20,8 @@ def whole_file(path: Path, *, survives_power_loss: bool = False) -> Iterator[Pat
     Raises:
         OSError: the file cannot be put in its place.
     """
-    partial = path.with_name(f".{os.getpid()}.{path.name}")  # with its suffix, which Keras insists on
+    # With its suffix, which Keras insists on.
+    partial = path.with_name(f"{UNFINISHED}{os.getpid()}.{path.name}")
     try:
         yield partial
         if survives_power_loss:

@@ -1,7 +1,6 @@
 """Where checkpoints lie: a folder on disk, or one in an object store. A file is there whole or not at all."""
 
 import io
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,8 +8,7 @@ from typing import Any, BinaryIO, Protocol
 
 from slipway.components import kept_state
 from slipway.components.trainer.job import TrainingJob
-
-_UNFINISHED = "unfinished."
+from slipway.components.whole_file import UNFINISHED, whole_file
 
 Write = Callable[[BinaryIO], object]
 
@@ -72,7 +70,7 @@ class DiskStorage:
 
     def names(self) -> list[str]:
         """The files that are there; those that are not finished are left out."""
-        return [name for name in self._all_names() if not name.startswith(_UNFINISHED)]
+        return [name for name in self._all_names() if not name.startswith(UNFINISHED)]
 
     def read(self, name: str) -> bytes:
         """The content of a file; an OSError where there is none."""
@@ -80,17 +78,9 @@ class DiskStorage:
 
     def write(self, name: str, write: Write) -> None:
         """Writes a file under another name, and renames it when it is on the disk."""
-        unfinished = self._folder / f"{_UNFINISHED}{name}"
-        with unfinished.open("wb") as file:
+        path = self._folder / name
+        with whole_file(path, survives_power_loss=True) as partial, partial.open("wb") as file:
             write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(self._folder / name)
-        descriptor = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)  # the new name
-        finally:
-            os.close(descriptor)
 
     def remove(self, name: str) -> None:
         """Removes a file; nothing where there is none."""
@@ -99,7 +89,7 @@ class DiskStorage:
     def remove_unfinished(self) -> None:
         """Removes what a process that was killed has left half written."""
         for name in self._all_names():
-            if name.startswith(_UNFINISHED):
+            if name.startswith(UNFINISHED):
                 self.remove(name)
 
     def _all_names(self) -> list[str]:
