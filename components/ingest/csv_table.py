@@ -32,15 +32,6 @@ _BLOCK_ROWS = 40_000
 _HEADER_AGAIN = "the line of column names again"
 
 
-def columns_of(file: InputFile, options: Options) -> tuple[str, ...]:
-    """The names of a file's columns.
-
-    Raises:
-        FileError: it has no header, or one that names a column twice or not at all.
-    """
-    return _Table(file, options).names
-
-
 def infer(file: InputFile, options: Options, known: Columns) -> dict[str, ColumnType]:
     """The type of each column of a file by its rows, all or the first; `known` ones are taken from there."""
     table = _Table(file, options)
