@@ -12,6 +12,7 @@ import subprocess
 import sys
 import urllib.request
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -281,14 +282,18 @@ def test_changed_batch_size_reruns_the_trainer_and_says_so(first_run, fewer, war
     assert why["Pusher"][0] == "run"
 
 
-def test_model_below_its_threshold_is_not_pushed_and_ends_with_code_3(
-    first_run, fewer, warm_runner, output, latest
-):
+@pytest.fixture(scope="module")
+def below(first_run, fewer, warm_runner, output, latest):
+    """The run of a model below its threshold: how it ended, its record, and the versions before and after."""
     serving = output / "serving" / "taxi"
     before = sorted(serving.iterdir())
-    finished = warm_runner(
-        "run", *fewer, "--set", "evaluate.thresholds.auc.min=0.999", "--output", str(output)
-    )
+    threshold = "evaluate.thresholds.auc.min=0.999"
+    finished = warm_runner("run", *fewer, "--set", threshold, "--output", str(output))
+    return SimpleNamespace(finished=finished, record=latest(), before=before, after=sorted(serving.iterdir()))
+
+
+def test_model_below_its_threshold_is_not_pushed_and_ends_with_code_3(below, warm_runner):
+    finished, record = below.finished, below.record
     assert finished.returncode == 3
     assert "Not pushed: auc 0.9" in finished.stderr
     assert "needs at least 0.999" in finished.stderr
@@ -303,12 +308,11 @@ def test_model_below_its_threshold_is_not_pushed_and_ends_with_code_3(
     pasted = warm_runner(*arguments)
     assert pasted.returncode == 2
     assert "is no reason yet" in pasted.stderr
-    record = latest()
     assert record["state"] == "stopped"
     assert record["blessed"] is False
     assert record["pushed"] is None
     assert record["blessing_reasons"]
-    assert sorted(serving.iterdir()) == before
+    assert below.after == below.before
     assert {node["id"] for node in record["nodes"] if node["state"] == "complete"} == {"ModelGate", "Pusher"}
 
 
