@@ -99,7 +99,7 @@ def run_one(which: str, pattern: str, out: str, options: str, beam_args: list[st
         "output_config": proto_utils.proto_to_json(utils.make_default_output_config(inputs)),
         "output_data_format": example_gen_pb2.FORMAT_TF_EXAMPLE,
         "output_file_format": example_gen_pb2.FORMAT_TFRECORDS_GZIP,
-        "ingest": Options(**json.loads(options)).to_json(),
+        "ingest": json.dumps(Options(**json.loads(options)).to_json()),
     }
     outputs = {"examples": [examples]} | ({} if which == "stock" else {"quarantine": [quarantine]})
     return measured(lambda: executor.Do({}, outputs, properties))

@@ -125,7 +125,7 @@ def run_stage(stage: str, folder: Path, *, together: bool) -> dict[str, float]:
             "output_config": proto_utils.proto_to_json(utils.make_default_output_config(inputs)),
             "output_data_format": example_gen_pb2.FORMAT_TF_EXAMPLE,
             "output_file_format": example_gen_pb2.FORMAT_TFRECORDS_GZIP,
-            "ingest": Options().to_json(),
+            "ingest": json.dumps(Options().to_json()),
         }
         outputs = {"examples": examples, "quarantine": artifact(Quarantine, "quarantine")}
         return measured(lambda: Executor(context).Do({}, outputs, properties))

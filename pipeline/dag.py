@@ -6,6 +6,7 @@ files -> Ingest -> StatisticsGen -> SchemaGen -> ExampleValidator -> DataGate (+
 """
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -185,7 +186,7 @@ def build_pipeline(
         base=serving_base(config, output),
         keep=config.push.keep or 0,
         hook=list(config.push.hook),
-        **({"endpoint": endpoint.to_json()} if endpoint else {}),
+        **({"endpoint": asdict(endpoint)} if endpoint else {}),
         about=about_model(config),
     )
 

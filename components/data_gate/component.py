@@ -37,8 +37,9 @@ def DataGate(  # noqa: N802 (component constructors are nouns)
     anomalies: InputArtifact[ExampleAnomalies],
     verdict: OutputArtifact[DataVerdict],
     label: Parameter[str],
-    limits: Parameter[str],
-    options: Parameter[str],
+    limits: Parameter[dict[str, Any]],
+    options: Parameter[dict[str, Any]],
+    sample_rows: Parameter[int],
     quarantine: InputArtifact[Quarantine] = None,
     reference: InputArtifact[DataVerdict] = None,
     blessing: InputArtifact[ModelBlessing] = None,
@@ -48,7 +49,6 @@ def DataGate(  # noqa: N802 (component constructors are nouns)
     preprocessing_fn: Parameter[str] = "",
     label_feature: Parameter[str] = "",
     schema_file: Parameter[str] = "",
-    sample_rows: Parameter[int] = 50_000,
     accept_data: Parameter[str] = "",
     day: Parameter[str] = "",
 ) -> None:
@@ -61,8 +61,8 @@ def DataGate(  # noqa: N802 (component constructors are nouns)
         anomalies: ExampleValidator's.
         verdict: gets the verdict, and copies of the statistics for comparing later data.
         label: the raw column that the label comes from.
-        limits: JSON of `limits.Limits`.
-        options: JSON of Ingest's `Options`, to find rows in the raw files again.
+        limits: fields of `limits.Limits`.
+        options: Ingest's `Options` as plain values, to find rows in the raw files again.
         quarantine: Ingest's; None if another component makes the examples.
         reference: the verdict about earlier data that is to be compared with; None where there is none.
         blessing: the ModelGate's of a model whose data is to be compared with; None where there is none.

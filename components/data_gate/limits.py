@@ -1,77 +1,100 @@
 """The limits that the rules hold their numbers against. Pure."""
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass
 from typing import Any, Literal, Self
 
+from slipway.components.settings import setting
+
+Severity = Literal["error", "warning", "none"]
 # Where the user finds them in the workload file.
 SECTION = "data_gate"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Freshness:
-    """What the values of a time column must be.
+    """What the values of a time column must be; the newest may never lie in the future."""
 
-    Attributes:
-        column: holds seconds since 1970, or ISO 8601 dates.
-        max_age_days: how old the newest may be; None: any age.
-        max_behind_days: how much older than the reference's newest it may be, and the median than its median.
-        max_ahead_days: how much further than the clock it may have moved on since the reference was judged.
-    """
+    column: str = setting(
+        MISSING,
+        "A column of seconds since 1970 or of ISO 8601 dates; it is not compared for drift.",
+        min_length=1,
+        examples=["trip_start_timestamp"],
+    )
+    max_age_days: float | None = setting(
+        None, "How many days old the newest value may be; null: any age.", gt=0
+    )
+    max_behind_days: float = setting(
+        1.0, "How many days older than in the reference the newest value may be, and the median.", ge=0
+    )
+    max_ahead_days: float = setting(
+        31.0,
+        "How many days further it may have moved on from the reference's than have passed since that was "
+        "judged.",
+        ge=0,
+    )
 
-    column: str
-    max_age_days: float | None = None
-    max_behind_days: float = 1.0
-    max_ahead_days: float = 31.0
+
+def _share(default: float, description: str) -> Any:
+    return setting(default, description, ge=0, le=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Every limit, with the default that the workload file documents; shares and distances are 0 to 1.
+    """Every limit. Shares and distances go from 0 to 1; 1 switches such a limit off."""
 
-    Attributes:
-        anomalies: the least severity of a schema anomaly that stops.
-        max_missing_share: rows without a value, of all.
-        max_missing_rise: how much larger that share may be than the reference's.
-        max_out_of_domain_share: values outside their domain or range, beyond what the schema lets pass.
-        max_drift_l_infinity: between the shares of texts now and in the reference.
-        max_drift_jensen_shannon: between the distributions of numbers now and in the reference.
-        max_scale: factor by which all numbers of a feature may have been multiplied, > 1.
-        max_skew_l_infinity: as for drift, between the splits.
-        max_skew_jensen_shannon: as for drift, between the splits.
-        min_rows: of all splits.
-        max_row_change: more or fewer rows than the reference, as a share of its.
-        max_duplicate_share: rows that repeat an earlier one.
-        max_label_missing_share: rows without a label.
-        max_label_shift: between the label now and in the reference, and between the splits.
-        max_label_score: how well one feature alone may predict the label.
-        max_label_score_drop: how much less of the label all other columns together may explain than in the
-            reference, as a share of what they explain there.
-        max_bad_share: rows in quarantine, of all.
-        freshness: None: no column is looked at.
-        features: limits of single features, by name and by the limit's name.
-    """
-
-    anomalies: Literal["error", "warning", "none"] = "error"
-    max_missing_share: float = 1.0
-    max_missing_rise: float = 0.05
-    max_out_of_domain_share: float = 0.0
-    max_drift_l_infinity: float = 0.1
-    max_drift_jensen_shannon: float = 0.05
-    max_scale: float = 1.25
-    max_skew_l_infinity: float = 0.1
-    max_skew_jensen_shannon: float = 0.05
-    min_rows: int = 20
-    max_row_change: float = 0.5
-    max_duplicate_share: float = 0.1
-    max_label_missing_share: float = 0.0
-    max_label_shift: float = 0.05
-    max_label_score: float = 0.98
-    max_label_score_drop: float = 0.1
-    max_bad_share: float = 0.001
-    freshness: Freshness | None = None
-    features: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    anomalies: Severity = setting("error", "Severity from which an anomaly of the schema stops the run.")
+    max_missing_share: float = _share(
+        1.0, "Share of the rows that may lack a feature; the schema's min_fraction holds in any case."
+    )
+    max_missing_rise: float = _share(0.05, "How much larger that share may be than in the reference.")
+    max_out_of_domain_share: float = _share(
+        0.0,
+        "Share of the values that may lie outside the schema's domain or range, beyond what the schema "
+        "itself lets pass.",
+    )
+    max_drift_l_infinity: float = _share(
+        0.1, "By how much the share of any text may differ from the reference."
+    )
+    max_drift_jensen_shannon: float = _share(
+        0.05, "Jensen-Shannon divergence (base 2) of numbers from the reference."
+    )
+    max_scale: float = setting(
+        1.25,
+        "Factor by which all numbers of a feature may have grown or shrunk together, as after a change of "
+        "units.",
+        gt=1,
+    )
+    max_skew_l_infinity: float = _share(
+        0.1, "By how much the share of any text may differ between train and other splits or serving."
+    )
+    max_skew_jensen_shannon: float = _share(
+        0.05, "Jensen-Shannon divergence (base 2) between train and other splits or serving."
+    )
+    min_rows: int = setting(20, "Rows that all splits hold together, at least.", ge=0)
+    max_row_change: float = setting(
+        0.5, "More or fewer rows than the reference has, as a share of its rows.", ge=0
+    )
+    max_duplicate_share: float = _share(0.1, "Share of the rows that may repeat another one in every column.")
+    max_label_missing_share: float = _share(0.0, "Share of the rows that may lack the label.")
+    max_label_shift: float = _share(
+        0.05,
+        "How far the label may have moved from the reference or between splits: the share of any class, or "
+        "the Jensen-Shannon divergence of numbers.",
+    )
+    max_label_score: float = _share(0.98, "How well one feature alone may predict the label; 1 is perfect.")
+    max_label_score_drop: float = _share(
+        0.1,
+        "How much less of the label the other columns together may explain than in the reference, as a share "
+        "of that: wrong labels break the connection.",
+    )
+    max_bad_share: float = _share(1.0, "Share of the rows that may be in quarantine.")
+    freshness: Freshness | None = setting(
+        None, "The time column whose newest value is looked at; null: none."
+    )
+    features: Mapping[str, Mapping[str, float]] = setting(
+        {}, "Limits of single features by name, for example {company: {max_drift_l_infinity: 0.3}}."
+    )
 
     def of(self, feature: str, name: str) -> float:
         """A limit for one feature."""
@@ -83,14 +106,10 @@ class Limits:
         return f"{SECTION}.features.{feature}.{name}" if name in self.features.get(feature, {}) else key(name)
 
     @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Reads the limits from JSON; keys that are no limit, e.g. of the gate itself, are left out."""
-        data: dict[str, Any] = json.loads(text)
-        known = {each.name for each in fields(cls)}
-        chosen = {name: value for name, value in data.items() if name in known}
-        if chosen.get("freshness"):
-            chosen["freshness"] = Freshness(**chosen["freshness"])
-        return cls(**chosen)
+    def from_json(cls, values: Mapping[str, Any]) -> Self:
+        """Reads the limits from plain values; one that is left out has its default."""
+        freshness = values.get("freshness")
+        return cls(**{**values, "freshness": Freshness(**freshness) if freshness else None})
 
 
 def key(name: str) -> str:

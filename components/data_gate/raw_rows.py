@@ -53,7 +53,7 @@ def with_rows(
     *,
     files: Sequence[str],
     features: Iterable[str],
-    options: str,
+    options: Mapping[str, Any],
     splits: Collection[str],
 ) -> tuple[Finding, ...]:
     """Return the findings with up to five rows that show each, for those that have a query.
@@ -65,7 +65,7 @@ def with_rows(
         findings: in any order; the order is kept.
         files: paths of the raw files; those that are not on this machine are left out.
         features: the columns that became features.
-        options: how Ingest read them, JSON of its `Options`.
+        options: how Ingest read them, its `Options` as plain values.
         splits: the names of all splits.
     """
     searches = {id(finding): _Search(finding.query) for finding in findings if finding.query}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from slipway.components.errors import ComponentError
-from slipway.components.ingest.limits import Limits
+from slipway.components.ingest.limits import SourceLimits
 
 # Reasons that more than one format gives.
 BEYOND_64_BITS = "a whole number beyond 64 bits"
@@ -91,7 +91,7 @@ class Block:
     position: int = 0
 
 
-def check_columns(names: Sized, limits: Limits, *, of: str) -> None:
+def check_columns(names: Sized, limits: SourceLimits, *, of: str) -> None:
     """Refuses more columns than the limit.
 
     Args:

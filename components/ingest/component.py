@@ -3,6 +3,8 @@
 It stays a FileBasedExampleGen, so that spans, versions and the driver of Kubeflow work as for the stock ones.
 """
 
+import json
+
 from tfx.components.example_gen import utils
 from tfx.components.example_gen.component import FileBasedExampleGen
 from tfx.dsl.components.base import base_beam_component, executor_spec
@@ -71,7 +73,10 @@ class Ingest(FileBasedExampleGen):
             output_file_format=example_gen_pb2.FORMAT_TFRECORDS_GZIP,
             examples=channel_utils.as_channel([standard_artifacts.Examples()]),
             quarantine=channel_utils.as_channel([Quarantine()]),
-            **{OPTIONS_KEY: (options or Options()).to_json(), SCHEMA_FILE_KEY: schema_file},
+            **{
+                OPTIONS_KEY: json.dumps((options or Options()).to_json(), sort_keys=True),
+                SCHEMA_FILE_KEY: schema_file,
+            },
         )
         # Past the base's own constructor, which knows one output only.
         base_beam_component.BaseBeamComponent.__init__(self, spec=spec)

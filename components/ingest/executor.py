@@ -69,7 +69,9 @@ class Executor(BaseBeamExecutor):
         outputs = _proto(
             exec_properties, standard_component_specs.OUTPUT_CONFIG_KEY, example_gen_pb2.Output()
         )
-        options = _with_splits(Options.from_json(exec_properties[OPTIONS_KEY]), outputs.split_config)
+        options = _with_splits(
+            Options.from_json(json.loads(exec_properties[OPTIONS_KEY])), outputs.split_config
+        )
         names = utils.generate_output_split_names(inputs, outputs)
         examples.split_names = artifact_utils.encode_split_names(names)
         splits = {name: artifact_utils.get_split_uri([examples], name) for name in names}

@@ -20,7 +20,7 @@ from slipway.components.ingest.image_structure import (
     odd_kind,
     other_image,
 )
-from slipway.components.ingest.limits import TOO_LARGE, Limits
+from slipway.components.ingest.limits import TOO_LARGE, SourceLimits
 from slipway.components.ingest.options import Options
 
 IMAGE = "image"
@@ -56,7 +56,7 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
     yield Block(rows=1, columns={IMAGE: image, options.label: name}, find=lambda _: place, position=len(data))
 
 
-def find_problem(data: bytes, *, name: str, limits: Limits) -> tuple[str, str] | None:
+def find_problem(data: bytes, *, name: str, limits: SourceLimits) -> tuple[str, str] | None:
     """Describe why TensorFlow's decoder would not decode the bytes completely and correctly.
 
     Args:
@@ -86,7 +86,7 @@ def find_problem(data: bytes, *, name: str, limits: Limits) -> tuple[str, str] |
             return _UNREADABLE, str(error)[:120] or type(error).__name__
 
 
-def _problem_of(image: ImageFile, data: bytes, name: str, limits: Limits) -> tuple[str, str] | None:
+def _problem_of(image: ImageFile, data: bytes, name: str, limits: SourceLimits) -> tuple[str, str] | None:
     """Describe what is wrong with an image whose header can be read."""
     kind = str(image.format)
     width, height = image.size

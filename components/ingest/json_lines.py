@@ -16,7 +16,7 @@ from slipway.components.ingest.column_types import Columns, ColumnType
 from slipway.components.ingest.compression import open_stream
 from slipway.components.ingest.csv_records import Records, scan_records
 from slipway.components.ingest.json_objects import INT64, Row, as_written, parse_object
-from slipway.components.ingest.limits import TOO_LONG, Limits
+from slipway.components.ingest.limits import TOO_LONG, SourceLimits
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.quarantine import describe
 from slipway.components.ingest.written_values import WrittenValues
@@ -113,7 +113,7 @@ def _columns_of(rows: list[Row], columns: Columns) -> dict[str, pa.Array]:
     }
 
 
-def _too_many_keys(file: InputFile, row: Row, limits: Limits) -> FileError:
+def _too_many_keys(file: InputFile, row: Row, limits: SourceLimits) -> FileError:
     return FileError(
         f"{file.name} has {limits.exceeded('columns')} different keys, such as {next(reversed(row))!r}",
         hint='a key is a column, so write what varies as a value: {"id": "a7", "value": 1}, not {"a7": 1}; '

@@ -2,26 +2,38 @@
 
 from dataclasses import dataclass
 
+from slipway.components.settings import setting
+
 TOO_LARGE = "larger than the limit"
 TOO_LONG = "longer than the limit"
+_INT32_MAX = 2**31 - 1  # what a length in Arrow's and TensorFlow's files can be
+_PILLOWS_MOST_PIXELS = 178_956_970  # twice PIL.Image.MAX_IMAGE_PIXELS; it refuses more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """Numbers above which something is refused; each has a default that is far above what is usual.
+class SourceLimits:
+    """What the source may become at most while it is read; docs/limits.md says what each is for."""
 
-    Attributes:
-        columns: columns or keys that become features, of all files together.
-        row_bytes: length of a line of CSV or JSON Lines, or of a record of a TFRecord.
-        image_pixels: of an image: height x width, of a GIF those of all frames; of an array x channels.
-        decoded_bytes: what a row, an image or a value takes unpacked, and what of a Parquet file is unpacked
-            at a time where it is packed more than a hundredfold.
-    """
-
-    columns: int = 5_000
-    row_bytes: int = 8 << 20
-    image_pixels: int = 50_000_000
-    decoded_bytes: int = 128 << 20
+    columns: int = setting(5_000, "Columns or keys that become features, of all files together.", ge=1)
+    row_bytes: int = setting(
+        8 << 20,
+        "Bytes of a line of CSV or JSON Lines, or of a record of a TFRecord.",
+        ge=1024,
+        le=_INT32_MAX,
+    )
+    image_pixels: int = setting(
+        50_000_000,
+        "Height x width of an image: of a GIF all frames together, of an array x channels.",
+        ge=1,
+        le=_PILLOWS_MOST_PIXELS,
+    )
+    decoded_bytes: int = setting(
+        128 << 20,
+        "Bytes that a row, an image or a value takes unpacked, and that a column of a part of a Parquet file "
+        "takes where it is packed more than a hundredfold.",
+        ge=1 << 20,
+        le=_INT32_MAX,
+    )
 
     def exceeded(self, name: str) -> str:
         """The end of a message about something too large: the limit's key and value."""

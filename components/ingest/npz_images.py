@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from slipway.components.ingest.blocks import Block, FileError, InputFile, Place
 from slipway.components.ingest.column_types import Columns, ColumnType
-from slipway.components.ingest.limits import Limits
+from slipway.components.ingest.limits import SourceLimits
 from slipway.components.ingest.options import Options
 
 IMAGE = "image"
@@ -81,7 +81,7 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
                 raise _damaged(file, error) from error
 
 
-def image_shapes(file: InputFile, limits: Limits) -> dict[str, tuple[int, ...]]:
+def image_shapes(file: InputFile, limits: SourceLimits) -> dict[str, tuple[int, ...]]:
     """The shape of the array of images of each part, such as {"train": (60000, 28, 28)}.
 
     Raises:
@@ -139,7 +139,9 @@ def _parts(file: InputFile, archive: zipfile.ZipFile) -> list[str]:
     return parts
 
 
-def _pair(file: InputFile, archive: zipfile.ZipFile, part: str, limits: Limits) -> tuple[_Array, _Array]:
+def _pair(
+    file: InputFile, archive: zipfile.ZipFile, part: str, limits: SourceLimits
+) -> tuple[_Array, _Array]:
     images, labels = (_described(file, archive, f"{letter}_{part}") for letter in "xy")
     if len(images.shape) < 2 or images.shape[:1] != labels.shape[:1] or len(labels.shape) != 1:
         raise FileError(

@@ -1,16 +1,40 @@
-"""How a source is to be read, split and written: plain values that travel to every worker as JSON."""
+"""How a source is to be read, split and written: plain values that travel to every worker."""
 
-import json
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from slipway.components.errors import ComponentError
-from slipway.components.ingest.column_types import Columns, ColumnType
 from slipway.components.ingest.header_names import INDEX
-from slipway.components.ingest.limits import Limits
+from slipway.components.ingest.limits import SourceLimits
+from slipway.components.settings import setting
+
+if TYPE_CHECKING:
+    from slipway.components.ingest.column_types import Columns, ColumnType
 
 MEBIBYTE = 1 << 20
+
+
+FormatName = Literal["csv", "jsonl", "parquet", "tfrecord", "npz", "images"]
+Type = Literal["int", "float", "text"]
+UnlabelledRows = Literal["keep", "leave_out"]
+Compression = Literal["gzip", "zstd", "none"]
+SHARD_MB = 100
+
+
+@dataclass(frozen=True, slots=True)
+class NumberFormat:
+    """How the numbers of a column are written.
+
+    Whatever the format, a number in parentheses is negative, as accountants write it, and U+2212 is a minus.
+    """
+
+    decimal: str = setting(".", "The sign before the fraction.")
+    thousands: str = setting("", "Between groups of three digits; a space is a no-break space, too.")
+    unit: str = setting("", "In front of the number or behind it, as $ or %; it is taken away.")
+    clock: bool = setting(
+        False, "Hours, minutes and seconds instead, as 1:02:33 or 2:33; they are read as seconds."
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,69 +42,96 @@ class Options:
     """Settings of an ingest; each has a default that works.
 
     Attributes:
-        format: a key of `formats.FORMATS`.
-        delimiter: of CSV, one ASCII character.
-        quote: of CSV, one ASCII character; None: quotes have no meaning.
-        encoding: of CSV and JSON Lines, a name of Python's codecs.
-        column_names: of a CSV without a header.
-        columns: which columns become features; empty: all but the rows' index.
-        types: the type of columns that are not to be guessed, "int", "float" or "text"; over the schema's.
-        null_values: texts of CSV cells that mean a missing value, beside the empty one; elsewhere of the
-            columns of `numbers` and `dates`.
-        numbers: how a column's numbers are written, where otherwise than Python does: fields of
-            `written_values.NumberFormat`, by column.
-        dates: the format of a column's dates, as `strptime` has it, by column; they become YYYY-MM-DD.
+        numbers: fields of `NumberFormat`, by column.
         label: name of the feature that gets the class of an image.
-        split: hash buckets of each split, by name, in the order of the splits; with "time" and "parts" only
-            the names count.
+        split: in the order of the splits; with "time" and "parts" only the names count.
         split_by: {} for a hash of the record, or one of {"key": column}, {"time": column, "starts": {split:
             first moment, None for the earliest}}, {"row": True}, {"parts": {split: part}}.
-        unlabelled_rows: "keep", or "leave_out": rows without a value in `label` become no examples.
-        max_bad_share: share of the rows above which bad rows stop the run, 0 to 1.
         target_shard_bytes: size of an output file.
-        min_shards: output files of each split, at least.
-        compression: of the output: "gzip", "zstd" or "none".
-        gzip_level: 1 to 9.
         limits: what the source may become.
         block_bytes: how much is read at a time.
         inferred_blocks: how many blocks of a CSV its types are inferred from; 0: all.
     """
 
-    format: str = "csv"
-    delimiter: str = ","
-    quote: str | None = '"'
-    encoding: str = "utf-8"
-    column_names: tuple[str, ...] = ()
-    columns: tuple[str, ...] = ()
-    types: Mapping[str, str] = field(default_factory=dict)
-    null_values: tuple[str, ...] = ()
-    numbers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    dates: Mapping[str, str] = field(default_factory=dict)
+    format: str = setting(
+        "csv",
+        "How the source's files are encoded; files named .gz, .bz2 and .zst are unpacked. images: a folder "
+        "of images for each class. bigquery: no files, but a query.",
+    )
+    delimiter: str = setting(",", "CSV: the character between two fields.")
+    quote: str | None = setting('"', "CSV: the character around fields; null where it has no meaning.")
+    encoding: str = setting("utf-8", "CSV and JSON Lines: the encoding of the text.")
+    column_names: tuple[str, ...] = setting((), "CSV: names of the columns of files that have no header.")
+    columns: tuple[str, ...] = setting(
+        (), "The columns that are read; none named: all. Not for tfrecord and images."
+    )
+    types: Mapping[str, Type] = setting(
+        {},
+        "CSV, JSON Lines and Parquet: types of columns that are not to be guessed, int, float or text, over "
+        "the schema's. text keeps numbers as they are written: {phone: text}.",
+        examples=[{"phone": "text"}],
+    )
+    null_values: tuple[str, ...] = setting(
+        (),
+        "CSV: texts that mean a missing value, beside the empty one. JSON Lines, Parquet: the same in the "
+        "columns of numbers and dates.",
+    )
+    numbers: Mapping[str, Mapping[str, Any]] = setting(
+        {},
+        "Columns whose numbers are not written as 1234.5, for example {price: {thousands: ',', unit: $}}, "
+        "{share: {unit: '%'}}, {weight: {decimal: ',', thousands: .}}, {time: {clock: true}}; {} for numbers "
+        "in quotes in JSON Lines.",
+    )
+    dates: Mapping[str, str] = setting(
+        {},
+        "Columns of dates that are not written as 2027-01-31, with their format as Python's strptime has it, "
+        "for example {day: '%d.%m.%Y'}; they are read as 2027-01-31.",
+    )
     label: str = "label"
-    split: Mapping[str, int] = field(default_factory=lambda: {"train": 2, "eval": 1})
+    split: Mapping[str, int] = setting(
+        {"train": 2, "eval": 1},
+        "Hash buckets per split: {train: 2, eval: 1} trains on two thirds of the rows.",
+    )
     split_by: Mapping[str, Any] = field(default_factory=dict)
-    unlabelled_rows: str = "keep"
-    max_bad_share: float = 0.001
-    target_shard_bytes: int = 100 * MEBIBYTE
-    min_shards: int = 1
-    compression: str = "gzip"
-    gzip_level: int = 1
-    limits: Limits = field(default_factory=Limits)
+    unlabelled_rows: UnlabelledRows = setting(
+        "keep",
+        "Rows without a label: the data gate judges them, or they are left out of training and evaluation, "
+        "and counted. For csv, jsonl and parquet.",
+    )
+    max_bad_share: float = setting(
+        0.001,
+        "Share of the rows that may be unreadable; they go to the quarantine. More stop the run.",
+        ge=0,
+        le=1,
+    )
+    target_shard_bytes: int = SHARD_MB * MEBIBYTE
+    min_shards: int = setting(
+        1,
+        "Files of examples per split, at least; as many as there are hosts to read them.",
+        ge=1,
+        le=4096,
+    )
+    compression: Compression = setting(
+        "gzip", "How the examples are stored. zstd is read by TFX's Beam components, never by tf.data."
+    )
+    gzip_level: int = setting(1, "gzip: 1 is fast, 9 is small.", ge=1, le=9)
+    limits: SourceLimits = field(default_factory=SourceLimits)
     block_bytes: int = 4 * MEBIBYTE
     inferred_blocks: int = 0
 
-    def to_json(self) -> str:
-        """Stable text; equal options give equal text."""
-        return json.dumps(asdict(self), sort_keys=True)
+    def to_json(self) -> dict[str, Any]:
+        """Returns the options as plain values; `from_json` reads them back."""
+        return {
+            key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()
+        }
 
     @classmethod
-    def from_json(cls, text: str) -> Self:
+    def from_json(cls, plain: Mapping[str, Any]) -> Self:
         """Reads what `to_json` wrote."""
-        plain: dict[str, Any] = json.loads(text)
         values: dict[str, Any] = {
             key: tuple(value) if isinstance(value, list) else value for key, value in plain.items()
         }
-        return cls(**{**values, "limits": Limits(**plain["limits"])})
+        return cls(**{**values, "limits": SourceLimits(**plain["limits"])})
 
     @property
     def decider(self) -> str | None:
@@ -91,12 +142,15 @@ class Options:
         """Whether a column that is read becomes a feature: the rows' index does where it is named only."""
         return column in self.columns if self.columns else column != INDEX
 
-    def known(self, schema: Columns) -> dict[str, ColumnType]:
+    def known(self, schema: "Columns") -> "dict[str, ColumnType]":
         """The types of the columns that are not guessed.
 
         Args:
             schema: those that a schema gives.
         """
+        # Here: the workload file is made of options, and needs no Arrow.
+        from slipway.components.ingest.column_types import ColumnType
+
         return {**schema, **{name: ColumnType[kind.upper()] for name, kind in self.types.items()}}
 
     def check_types(self, columns: Collection[str]) -> None:

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from slipway.components.ingest.blocks import FileError
-from slipway.components.ingest.limits import Limits
+from slipway.components.ingest.limits import SourceLimits
 from slipway.components.ingest.options import MEBIBYTE
 
 _MOST_ROWS = 32_768
@@ -79,7 +79,7 @@ class Batch:
 
 
 def batches(
-    path: Path, names: Sequence[str], *, name: str, block_bytes: int, limits: Limits
+    path: Path, names: Sequence[str], *, name: str, block_bytes: int, limits: SourceLimits
 ) -> Iterator[Batch]:
     """The rows of columns of a file, in order.
 
@@ -143,7 +143,7 @@ def _is_in(path: str, names: Collection[str]) -> bool:
     return any(".".join(steps[: end + 1]) in names for end in range(len(steps)))
 
 
-def _check(chunk: _Chunk, limits: Limits, name: str) -> None:
+def _check(chunk: _Chunk, limits: SourceLimits, name: str) -> None:
     fold = _PACKED_FOLD * max(chunk.packed, 1)
     if chunk.at_once > max(limits.decoded_bytes, fold) or chunk.value_bytes > limits.decoded_bytes:
         raise FileError(
@@ -159,7 +159,7 @@ def _as_dictionaries(chunks: Sequence[_Chunk]) -> list[str]:
     return sorted(texts - {chunk.path for chunk in chunks if _PREFIXES in chunk.encodings})
 
 
-def _batch_rows(chunks: Sequence[_Chunk], block_bytes: int, limits: Limits) -> int:
+def _batch_rows(chunks: Sequence[_Chunk], block_bytes: int, limits: SourceLimits) -> int:
     """How many rows fit, by each row group's mean and at worst; >= 1."""
     unpacked: dict[int, int] = {}
     width: dict[int, int] = {}
@@ -175,7 +175,7 @@ def _batch_rows(chunks: Sequence[_Chunk], block_bytes: int, limits: Limits) -> i
     return int(max(min(fitting), 1))
 
 
-def _parts(batch: pa.RecordBatch, first: int, block_bytes: int, limits: Limits) -> Iterator[Batch]:
+def _parts(batch: pa.RecordBatch, first: int, block_bytes: int, limits: SourceLimits) -> Iterator[Batch]:
     """A batch in pieces that take few bytes unpacked, and without the rows that take too many."""
     sizes = np.zeros(batch.num_rows, dtype=np.int64)
     for column in batch.columns:

@@ -23,7 +23,7 @@ from slipway.components.ingest.blocks import (
     check_columns,
 )
 from slipway.components.ingest.column_types import Columns, ColumnType, type_of_arrow
-from slipway.components.ingest.limits import TOO_LARGE, Limits
+from slipway.components.ingest.limits import TOO_LARGE, SourceLimits
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.parquet_batches import Batch, batches
 from slipway.components.ingest.written_values import WrittenValues
@@ -93,7 +93,7 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
         raise _damaged(file, error, after=read_rows) from error
 
 
-def _block(batch: Batch, limits: Limits, written: WrittenValues) -> Block:
+def _block(batch: Batch, limits: SourceLimits, written: WrittenValues) -> Block:
     def place(row: int) -> Place:
         names = batch.rows.schema.names[:_RAW_VALUES]
         raw = {name: str(batch.rows[name][row].as_py())[:200] for name in names}

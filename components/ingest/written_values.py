@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slipway.components.ingest.options import Options
+from slipway.components.ingest.options import NumberFormat, Options
 
 # No-break spaces stand between thousands, too.
 _SPACES = "[ \u00a0\u202f]"
@@ -26,26 +26,6 @@ _CLOCK = (
 )
 _OF_TIME = re.compile(r"%[HIMSp]")
 _NAMED_MONTH = re.compile(r"%[bB]")
-
-
-@dataclass(frozen=True, slots=True)
-class NumberFormat:
-    """How the numbers of a column are written.
-
-    Whatever the format, a number in parentheses is negative, as accountants write it, and U+2212 is a minus.
-
-    Attributes:
-        decimal: the sign before the fraction.
-        thousands: between groups of three digits; empty: nothing is. A space is a no-break space, too.
-        unit: in front of the number or behind it, as `$` or `%`; it is taken away. Empty: none.
-        clock: whether it is hours, minutes and seconds instead, as `1:02:33`; `2:33` are minutes and seconds.
-            It is read as seconds.
-    """
-
-    decimal: str = "."
-    thousands: str = ""
-    unit: str = ""
-    clock: bool = False
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from slipway.components.data_profile.single_scores import single_scores
 from slipway.components.model_gate.check import OVERALL, conclude
 from slipway.components.model_gate.evaluation import read_evaluation
 from slipway.components.model_gate.reference_rules import reference_checks
-from slipway.components.model_gate.rules import Limits, Measured, threshold_checks
+from slipway.components.model_gate.rules import Measured, Threshold, threshold_checks
 from slipway.components.model_gate.serving_rules import ServingLimits, serving_checks
 from slipway.components.model_gate.trivial_rules import trivial_checks, trivial_document
 from slipway.components.saved_model.digest import PROPERTY, require_unchanged
@@ -33,8 +33,9 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
     blessing: OutputArtifact[ModelBlessing],
     metrics: Parameter[list[str]],
     thresholds: Parameter[dict[str, dict[str, dict[str, float]]]],
-    min_slice_rows: Parameter[int] = 100,
-    beat_trivial: Parameter[str] = "one",
+    min_slice_rows: Parameter[int],
+    beat_trivial: Parameter[str],
+    sample_rows: Parameter[int],
     bless: Parameter[str] = "",
     classes: Parameter[list[str]] = None,
     serving: InputArtifact[ServingReport] = None,
@@ -44,7 +45,6 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
     examples: InputArtifact[Examples] = None,
     quarantine: InputArtifact[Quarantine] = None,
     raw_label: Parameter[str] = "",
-    sample_rows: Parameter[int] = 50_000,
 ) -> None:
     """Judges the candidate by its evaluation and writes the blessing, with the reasons in `verdict.json`.
 
@@ -55,7 +55,7 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
             by which the resolver finds the latest blessed model, the digest of the model's files, and
             `verdict.json`; with BLESSED, also what the DataGate compares later data with.
         metrics: the names that were asked for.
-        thresholds: slices (`overall`, `all`, a column's, one) -> metric -> fields of `rules.Limits`.
+        thresholds: slices (`overall`, `all`, a column's, one) -> metric -> fields of `rules.Threshold`.
         min_slice_rows: slices with fewer rows are not judged.
         beat_trivial: `one`, `all` or `none`, see `trivial_rules.trivial_checks`.
         bless: the reason for blessing the model despite all checks; empty: it is judged.
@@ -77,7 +77,7 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
     slices = evaluated.slices()
     overall = slices.get(OVERALL, Measured({}, {}, None))
     limits = {
-        name: {metric: Limits(**fields) for metric, fields in group.items()}
+        name: {metric: Threshold(**fields) for metric, fields in group.items()}
         for name, group in thresholds.items()
     }
     checks, notes = threshold_checks(limits, slices, min_slice_rows=min_slice_rows)

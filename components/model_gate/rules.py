@@ -7,30 +7,38 @@ from slipway.components.model_gate.check import OVERALL, Check
 from slipway.components.model_gate.intervals import auc_bounds, least_difference, proportion_bounds
 from slipway.components.model_gate.metrics import METRICS
 from slipway.components.model_gate.trivial import LabelStatistics, slice_columns
+from slipway.components.settings import setting
 
 EVERY_SLICE = "all"
 """The key of `evaluate.slice_thresholds` that stands for every slice."""
 
 
 @dataclass(frozen=True)
-class Limits:
-    """The bounds of one metric, in the metric's own unit; None for no bound.
+class Threshold:
+    """Bounds of one metric; a model outside them is not blessed.
 
-    Attributes:
-        min: the least value allowed.
-        max: the largest value allowed.
-        max_drop: how far the value may lie below the baseline model's, >= 0; where higher is better.
-        max_rise: how far it may lie above the baseline model's, >= 0; where lower is better.
-        confidence: 0.5 to 1; None compares the measured values as they are. Else `min` and `max` must be met
-            by the bound of the value, so that the model surely meets them; and a drop or a rise counts only
-            as far as chance does not explain it, so that the model is surely worse.
+    Each is in the metric's own unit.
     """
 
-    min: float | None = None
-    max: float | None = None
-    max_drop: float | None = None
-    max_rise: float | None = None
-    confidence: float | None = None
+    min: float | None = setting(None, "The lowest value that is blessed.")
+    max: float | None = setting(None, "The highest value that is blessed.")
+    max_drop: float | None = setting(
+        None,
+        "How far below the last blessed model's value it may lie, where higher is better.",
+        ge=0,
+    )
+    max_rise: float | None = setting(
+        None,
+        "How far above the last blessed model's value it may lie, where lower is better.",
+        ge=0,
+    )
+    confidence: float | None = setting(
+        None,
+        "How sure it must be, for example 0.95: min and max are then met by the bound of the value, and a "
+        "drop counts as far as chance does not explain it. For accuracies and AUC.",
+        gt=0.5,
+        lt=1,
+    )
 
 
 @dataclass(frozen=True)
@@ -59,7 +67,7 @@ class Measured:
 
 
 def threshold_checks(
-    thresholds: Mapping[str, Mapping[str, Limits]],
+    thresholds: Mapping[str, Mapping[str, Threshold]],
     slices: Mapping[str, Measured],
     *,
     min_slice_rows: int,
@@ -124,12 +132,14 @@ def _is_undefined(metric: str, at: Measured) -> bool:
     return METRICS[metric].trivial in ("chance", "positive_share") or metric in ("recall", "f1_score")
 
 
-def _not_there(thresholds: Mapping[str, Mapping[str, Limits]], slices: Mapping[str, Measured]) -> list[str]:
+def _not_there(
+    thresholds: Mapping[str, Mapping[str, Threshold]], slices: Mapping[str, Measured]
+) -> list[str]:
     known = {key for name in slices for key in _keys_of(name)} | {EVERY_SLICE, OVERALL}
     return [f"no row of the eval split is in the slice {name}" for name in thresholds if name not in known]
 
 
-def _checks(metric: str, limits: Limits, name: str, at: Measured) -> list[Check]:
+def _checks(metric: str, limits: Threshold, name: str, at: Measured) -> list[Check]:
     got = at.metrics.get(metric)
     sure = "" if limits.confidence is None else f" with {100 * limits.confidence:g} % confidence"
     low, high = (got, got)
@@ -158,7 +168,7 @@ def _checks(metric: str, limits: Limits, name: str, at: Measured) -> list[Check]
     ]
 
 
-def _against_baseline(metric: str, limits: Limits, name: str, at: Measured) -> list[tuple[str, bool, str]]:
+def _against_baseline(metric: str, limits: Threshold, name: str, at: Measured) -> list[tuple[str, bool, str]]:
     allowed = limits.max_drop if limits.max_drop is not None else limits.max_rise
     if allowed is None:
         return []

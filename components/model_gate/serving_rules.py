@@ -7,6 +7,7 @@ from typing import Any
 
 from slipway.components.model_gate.check import Check
 from slipway.components.model_gate.metrics import METRICS
+from slipway.components.settings import setting
 
 _MIB = 2**20
 # The most of a kind to name in a reason; the report has them all.
@@ -15,25 +16,27 @@ _NAMED = 3
 
 @dataclass(frozen=True)
 class ServingLimits:
-    """The limits of the exported model in a process with TensorFlow alone; None for no limit.
+    """What the exported model must keep, in a process with TensorFlow alone; None for no limit."""
 
-    Attributes:
-        tolerance: how far an answer may lie from training's, |a - b| / max(1, |b|), >= 0.
-        max_p99_ms: 99 of 100 requests of one row are answered within.
-        max_batch_p99_ms: the same for requests of 128 rows.
-        min_rows_per_s: throughput of one client with requests of 128 rows.
-        max_load_s: to load the SavedModel, TensorFlow imported.
-        max_size_mb: of its files, in MiB.
-        max_memory_mb: the process at its peak, TensorFlow included, in MiB.
-    """
-
-    tolerance: float = 1e-4
-    max_p99_ms: float | None = 500.0
-    max_batch_p99_ms: float | None = 2000.0
-    min_rows_per_s: float | None = None
-    max_load_s: float | None = 60.0
-    max_size_mb: float | None = 2048.0
-    max_memory_mb: float | None = 8192.0
+    tolerance: float = setting(
+        1e-4, "How far an answer may lie from training's: absolute, above 1 relative.", ge=0
+    )
+    max_p99_ms: float | None = setting(
+        500.0, "99 of 100 requests of one row are answered within; null: any.", gt=0
+    )
+    max_batch_p99_ms: float | None = setting(
+        2000.0, "99 of 100 requests of 128 rows are answered within; null: any.", gt=0
+    )
+    min_rows_per_s: float | None = setting(
+        None, "Throughput of one client with requests of 128 rows; null: any.", gt=0
+    )
+    max_load_s: float | None = setting(
+        60.0, "Time to load the SavedModel, TensorFlow imported; null: any.", gt=0
+    )
+    max_size_mb: float | None = setting(2048.0, "Size of the SavedModel in MiB; null: any.", gt=0)
+    max_memory_mb: float | None = setting(
+        8192.0, "The process at its peak in MiB, TensorFlow included; null: any.", gt=0
+    )
 
 
 def serving_checks(

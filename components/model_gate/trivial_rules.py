@@ -8,7 +8,7 @@ from typing import Any, Literal
 from slipway.components.model_gate.check import OVERALL, Check
 from slipway.components.model_gate.intervals import auc_of_chance
 from slipway.components.model_gate.metrics import METRICS
-from slipway.components.model_gate.rules import Limits, Measured, bounds
+from slipway.components.model_gate.rules import Measured, Threshold, bounds
 from slipway.components.model_gate.trivial import (
     LabelStatistics,
     class_name,
@@ -28,7 +28,7 @@ BeatTrivial = Literal["one", "all", "none"]
 
 def trivial_checks(
     metrics: Sequence[str],
-    thresholds: Mapping[str, Limits],
+    thresholds: Mapping[str, Threshold],
     overall: Measured,
     *,
     beat: BeatTrivial,
@@ -128,7 +128,7 @@ def _beats(name: str, at: Measured, labels: LabelStatistics, classes: Sequence[s
 
 
 def _means_something(
-    name: str, limits: Limits, labels: LabelStatistics, classes: Sequence[str]
+    name: str, limits: Threshold, labels: LabelStatistics, classes: Sequence[str]
 ) -> list[Check]:
     """Return a finding for each threshold that a constant answer would meet."""
     value = trivial_value(name, labels)

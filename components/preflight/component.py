@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 from tfx.dsl.component.experimental.annotations import InputArtifact, OutputArtifact, Parameter
 from tfx.dsl.component.experimental.decorators import component
@@ -30,12 +31,12 @@ def Preflight(  # noqa: N802 (component constructors are nouns)
     report: OutputArtifact[PreflightReport],
     workload: Parameter[str],
     model: Parameter[str],
-    step: Parameter[str],
-    tpu_slice: Parameter[str],
-    training: Parameter[str],
-    images: Parameter[str],
+    step: Parameter[dict[str, Any]],
+    tpu_slice: Parameter[dict[str, Any]],
+    training: Parameter[dict[str, Any]],
+    images: Parameter[dict[str, list[int]]],
     limit_s: Parameter[float],
-    compiler: Parameter[str] = "",
+    compiler: Parameter[dict[str, str]] = None,
 ) -> None:
     """Writes what `local_runner.py preflight` would say, and stops the pipeline where no training can go on.
 
@@ -46,10 +47,10 @@ def Preflight(  # noqa: N802 (component constructors are nouns)
         report: gets `preflight.json`, see `result.Preflight.to_json`.
         workload: its name.
         model: dotted path of `build_model`.
-        step: JSON of the other fields of `request.Question`, but for features and slice.
-        tpu_slice: JSON of `request.Slice`.
-        training: JSON of `judge.Training`, but for what is counted here.
-        images: JSON of `train.images`.
+        step: the other fields of `request.Question`, but for features and slice.
+        tpu_slice: fields of `request.Slice`.
+        training: fields of `judge.Training`, but for what is counted here.
+        images: `train.images`.
         limit_s: how long the compilation may take.
         compiler: not read; makes the cache miss if the compiler changes.
 
@@ -60,13 +61,11 @@ def Preflight(  # noqa: N802 (component constructors are nouns)
     del compiler
     require_steps(model)
     with fileio.open(f"{transform_graph.uri}/{SCHEMA}") as file:
-        features = features_in(str(file.read()), images=json.loads(images))
+        features = features_in(str(file.read()), images=images)
     files = [path for path in fileio.glob(f"{transformed_examples.uri}/{SPLIT}/*") if not fileio.isdir(path)]
-    question = Question.from_json(
-        {"slice": json.loads(tpu_slice), "features": features, "model": model, **json.loads(step)}
-    )
+    question = Question.from_json({"slice": tpu_slice, "features": features, "model": model, **step})
     known = replace(
-        Training.from_json(json.loads(training)),
+        Training.from_json(training),
         train_files=len(files),
         train_bytes=sum(map(_size_bytes, files)),
         train_rows=split_rows(statistics.uri, SPLIT),

@@ -3,6 +3,7 @@
 import contextlib
 import logging
 from pathlib import Path
+from typing import Any
 
 from tfx.dsl.component.experimental.annotations import InputArtifact, OutputArtifact, Parameter
 from tfx.dsl.component.experimental.decorators import component
@@ -45,13 +46,13 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
     schema: InputArtifact[Schema],
     pushed_model: OutputArtifact[PushedModel],
     base: Parameter[str],
-    about: Parameter[dict[str, str]],
+    about: Parameter[dict[str, Any]],
     quarantine: InputArtifact[Quarantine] = None,
     data_verdict: InputArtifact[DataVerdict] = None,
     infra_blessing: InputArtifact[InfraBlessing] = None,
     keep: Parameter[int] = 0,
     hook: Parameter[list[str]] = None,
-    endpoint: Parameter[str] = "",
+    endpoint: Parameter[dict[str, Any]] = None,
 ) -> None:
     """Publishes the model with its papers if it is blessed; otherwise pushes nothing and says so.
 
@@ -70,7 +71,7 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
         infra_blessing: an InfraValidator's answer about this model; None where none was asked.
         keep: how many versions stay; 0: all.
         hook: a command to run after the push, see `run_hook`; None: none.
-        endpoint: JSON of `EndpointSettings`, where the version is deployed after the push; empty: nowhere.
+        endpoint: fields of `EndpointSettings`, where the version is deployed after the push; None: nowhere.
 
     Raises:
         ComponentError: the blessing is about another model, or says yes but its file is gone; there is no
@@ -82,7 +83,7 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
             _log.warning("Not pushed: %s is not blessed (%s).", model.uri, answer.uri)
             return
     # Missing permission to deploy is reported before anything is pushed.
-    deployment = deployment_at(EndpointSettings.from_json(endpoint) if endpoint else None)
+    deployment = deployment_at(EndpointSettings(**endpoint) if endpoint else None)
     with contextlib.ExitStack() as stack:
 
         def here(uri: str) -> Path:

@@ -1,10 +1,9 @@
 """Names and traffic shares for deploying a version to a Vertex AI endpoint. Pure."""
 
-import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any
 
 from slipway.components.pusher.versions import Published
 
@@ -58,15 +57,6 @@ class EndpointSettings:
     def url(self) -> str:
         """Where the API is."""
         return self.address or f"https://{self.region}-aiplatform.googleapis.com"
-
-    def to_json(self) -> str:
-        """As text, for a component's parameter."""
-        return json.dumps(asdict(self), sort_keys=True)
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Reads what `to_json` wrote."""
-        return cls(**json.loads(text))
 
 
 def model_id(workload: str, version: int) -> str:

@@ -23,7 +23,7 @@ _SHARED_CODE = "slipway.components"
 
 def provenance(
     *,
-    about: Mapping[str, str],
+    about: Mapping[str, Any],
     verdict: Mapping[str, Any],
     data_verdict: Mapping[str, Any],
     data: Mapping[str, Any],
@@ -35,7 +35,7 @@ def provenance(
 
     Args:
         about: what the workload says of itself: `workload`, `description`, `source`, `label`, the dotted
-            paths `model` and `preprocessing_fn`, and `classes`, a JSON list of names in the order of the
+            paths `model` and `preprocessing_fn`, and `classes`, a list of names in the order of the
             label's codes. Any may be missing.
         verdict: the model gate's `verdict.json`.
         data_verdict: the data gate's.
@@ -49,7 +49,7 @@ def provenance(
         "workload": about.get("workload", ""),
         "description": about.get("description", ""),
         "label": about.get("label", ""),
-        "classes": json.loads(about.get("classes", "[]")),
+        "classes": list(about.get("classes", ())),
         "run": os.environ.get(RUN_VARIABLE, ""),
         "pushed_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "model": {"signatures": dict(signatures)},

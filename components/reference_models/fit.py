@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from slipway.components.reference_models import ReferenceModel
+
 Task = Literal["classes", "numbers"]
 MAX_TREE_CATEGORIES = 255
 """More categories than this HistGradientBoosting takes as a number, in their order."""
@@ -26,7 +28,7 @@ class Table:
     labels: np.ndarray
 
 
-def answers_of(name: str, task: Task, train: Table, rows: Table, *, seed: int) -> np.ndarray:
+def answers_of(name: ReferenceModel, task: Task, train: Table, rows: Table, *, seed: int) -> np.ndarray:
     """Fits a model on `train` and answers `rows`.
 
     Args:

@@ -30,8 +30,8 @@ def ServingCheck(  # noqa: N802 (component constructors are nouns)
     schema: InputArtifact[Schema],
     report: OutputArtifact[ServingReport],
     raw_label: Parameter[str],
-    rows: Parameter[int] = 256,
-    limit_s: Parameter[float] = 120.0,
+    rows: Parameter[int],
+    limit_s: Parameter[float],
 ) -> None:
     """Loads the model with nothing but TensorFlow, queries it with real and strange rows, and times it.
 

@@ -5,7 +5,16 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from slipway.components.ingest.limits import Limits
+from slipway.components.ingest.limits import SourceLimits
+from slipway.components.ingest.options import (
+    SHARD_MB,
+    Compression,
+    FormatName,
+    NumberFormat,
+    Options,
+    Type,
+    UnlabelledRows,
+)
 from slipway.components.ingest.spans import span_kind, span_number
 from slipway.pipeline.config.problems import KeyRuleError
 from slipway.pipeline.config.section import (
@@ -15,9 +24,11 @@ from slipway.pipeline.config.section import (
     Moment,
     PathText,
     Section,
+    SettingsOf,
     SnakeName,
     Text,
     Texts,
+    setting_of,
 )
 
 # A year, a month and a day, and no directive but these and those of a time.
@@ -27,12 +38,6 @@ _OF_FILES = (
     "source", "span", "max_bad_share", "delimiter", "quote", "encoding", "column_names", "columns", "types",
     "null_values", "numbers", "dates", "shard_mb", "min_shards", "compression", "gzip_level", "limits",
 )  # fmt: skip
-
-
-_LIMITS = Limits()
-_MEBIBYTE = 1 << 20
-_INT32_MAX = 2**31 - 1  # what a length in Arrow's and TensorFlow's files can be
-_PILLOWS_MOST_PIXELS = 178_956_970  # twice PIL.Image.MAX_IMAGE_PIXELS; it refuses more
 
 
 class SplitByConfig(Section):
@@ -86,18 +91,10 @@ class SplitByConfig(Section):
 class NumberFormatConfig(Section):
     """How the numbers of a column are written."""
 
-    decimal: Letter = Field(default=".", description="The sign before the fraction.")
-    thousands: Letter | None = Field(
-        default=None, description="Between groups of three digits; a space is a no-break space, too."
-    )
-    unit: Text | None = Field(
-        default=None, description="In front of the number or behind it, as $ or %; it is taken away."
-    )
-
-    clock: bool = Field(
-        default=False,
-        description="Hours, minutes and seconds instead, as 1:02:33 or 2:33; they are read as seconds.",
-    )
+    decimal: Letter = setting_of(NumberFormat, "decimal")
+    thousands: Letter | None = setting_of(NumberFormat, "thousands", default=None)
+    unit: Text | None = setting_of(NumberFormat, "unit", default=None)
+    clock: bool = setting_of(NumberFormat, "clock")
 
     @model_validator(mode="after")
     def _tell_apart(self) -> Self:
@@ -106,35 +103,6 @@ class NumberFormatConfig(Section):
         if self.decimal == self.thousands:
             raise KeyRuleError(f"is {self.decimal!r}, as decimal is; they must differ", "thousands")
         return self
-
-
-class LimitsConfig(Section):
-    """What the source may become at most while it is read; docs/limits.md says what each is for."""
-
-    columns: int = Field(
-        default=_LIMITS.columns,
-        ge=1,
-        description="Columns or keys that become features, of all files together.",
-    )
-    row_bytes: int = Field(
-        default=_LIMITS.row_bytes,
-        ge=1024,
-        le=_INT32_MAX,
-        description="Bytes of a line of CSV or JSON Lines, or of a record of a TFRecord.",
-    )
-    image_pixels: int = Field(
-        default=_LIMITS.image_pixels,
-        ge=1,
-        le=_PILLOWS_MOST_PIXELS,
-        description="Height x width of an image: of a GIF all frames together, of an array x channels.",
-    )
-    decoded_bytes: int = Field(
-        default=_LIMITS.decoded_bytes,
-        ge=_MEBIBYTE,
-        le=_INT32_MAX,
-        description="Bytes that a row, an image or a value takes unpacked, and that a column of a part of a "
-        "Parquet file takes where it is packed more than a hundredfold.",
-    )
 
 
 class DataConfig(Section):
@@ -157,82 +125,34 @@ class DataConfig(Section):
         description="For bigquery: the SQL query whose rows are the examples.",
         examples=["SELECT * FROM `project.dataset.trips`"],
     )
-    format: Literal["csv", "jsonl", "parquet", "tfrecord", "npz", "images", "bigquery"] = Field(
-        default="csv",
-        description="How the source's files are encoded; files named .gz, .bz2 and .zst are unpacked. "
-        "images: a folder of images for each class. bigquery: no files, but a query.",
-    )
+    format: Literal[FormatName, "bigquery"] = setting_of(Options, "format")
     label: Column = Field(
         description="The raw column that the label comes from; it is never a feature when serving.",
         examples=["tips"],
     )
-    split: dict[SnakeName, Annotated[int, Field(ge=1, le=1_000_000)]] = Field(
-        default={"train": 2, "eval": 1},
-        description="Hash buckets per split: {train: 2, eval: 1} trains on two thirds of the rows.",
-    )
+    split: dict[SnakeName, Annotated[int, Field(ge=1, le=1_000_000)]] = setting_of(Options, "split")
     split_by: SplitByConfig | None = Field(
         default=None,
         description="What decides over a row's split instead of a hash of the whole row; null: that hash, "
         "with which equal rows fall into the same split.",
     )
-    unlabelled_rows: Literal["keep", "leave_out"] = Field(
-        default="keep",
-        description="Rows without a label: the data gate judges them, or they are left out of training and "
-        "evaluation, and counted. For csv, jsonl and parquet.",
-    )
-    max_bad_share: float = Field(
-        default=0.001,
-        ge=0,
-        le=1,
-        description="Share of the rows that may be unreadable; they go to the quarantine. More stop the run.",
-    )
-    delimiter: Letter = Field(default=",", description="CSV: the character between two fields.")
-    quote: Letter | None = Field(
-        default='"', description="CSV: the character around fields; null where it has no meaning."
-    )
-    encoding: Text = Field(default="utf-8", description="CSV and JSON Lines: the encoding of the text.")
-    column_names: Columns = Field(
-        default=(), description="CSV: names of the columns of files that have no header."
-    )
-    columns: Columns = Field(
-        default=(), description="The columns that are read; none named: all. Not for tfrecord and images."
-    )
-    types: dict[Column, Literal["int", "float", "text"]] = Field(
-        default={},
-        description="CSV, JSON Lines and Parquet: types of columns that are not to be guessed, int, float or "
-        "text, over the schema's. text keeps numbers as they are written: {phone: text}.",
-        examples=[{"phone": "text"}],
-    )
-    null_values: Texts = Field(
-        default=(),
-        description="CSV: texts that mean a missing value, beside the empty one. JSON Lines, Parquet: the "
-        "same in the columns of numbers and dates.",
-    )
-    numbers: dict[Column, NumberFormatConfig] = Field(
-        default={},
-        description="Columns whose numbers are not written as 1234.5, for example {price: {thousands: ',', "
-        "unit: $}}, {share: {unit: '%'}}, {weight: {decimal: ',', thousands: .}}, {time: {clock: true}}; {} "
-        "for numbers in quotes in JSON Lines.",
-    )
-    dates: dict[Column, Text] = Field(
-        default={},
-        description="Columns of dates that are not written as 2027-01-31, with their format as Python's "
-        "strptime has it, for example {day: '%d.%m.%Y'}; they are read as 2027-01-31.",
-    )
-    shard_mb: int = Field(default=100, ge=1, description="Megabytes of a file of examples, about.")
-    min_shards: int = Field(
-        default=1,
-        ge=1,
-        le=4096,
-        description="Files of examples per split, at least; as many as there are hosts to read them.",
-    )
-    compression: Literal["gzip", "zstd", "none"] = Field(
-        default="gzip",
-        description="How the examples are stored. zstd is read by TFX's Beam components, never by tf.data.",
-    )
-    gzip_level: int = Field(default=1, ge=1, le=9, description="gzip: 1 is fast, 9 is small.")
-    limits: LimitsConfig = Field(
-        default=LimitsConfig(), description="What the source may become at most while it is read."
+    unlabelled_rows: UnlabelledRows = setting_of(Options, "unlabelled_rows")
+    max_bad_share: float = setting_of(Options, "max_bad_share")
+    delimiter: Letter = setting_of(Options, "delimiter")
+    quote: Letter | None = setting_of(Options, "quote")
+    encoding: Text = setting_of(Options, "encoding")
+    column_names: Columns = setting_of(Options, "column_names")
+    columns: Columns = setting_of(Options, "columns")
+    types: dict[Column, Type] = setting_of(Options, "types")
+    null_values: Texts = setting_of(Options, "null_values")
+    numbers: dict[Column, NumberFormatConfig] = setting_of(Options, "numbers")
+    dates: dict[Column, Text] = setting_of(Options, "dates")
+    shard_mb: int = Field(default=SHARD_MB, ge=1, description="Megabytes of a file of examples, about.")
+    min_shards: int = setting_of(Options, "min_shards")
+    compression: Compression = setting_of(Options, "compression")
+    gzip_level: int = setting_of(Options, "gzip_level")
+    limits: SettingsOf[SourceLimits] = Field(
+        default=SourceLimits(), description="What the source may become at most while it is read."
     )
 
     @field_validator("encoding")

@@ -1,48 +1,19 @@
 """The workload file's `evaluate`: how a trained model is judged."""
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Literal, Self
+from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
 from slipway.components.model_gate.metrics import METRICS
-from slipway.components.model_gate.rules import EVERY_SLICE
+from slipway.components.model_gate.rules import EVERY_SLICE, Threshold
+from slipway.components.model_gate.serving_rules import ServingLimits
+from slipway.components.model_gate.trivial_rules import BeatTrivial
+from slipway.components.reference_models import ReferenceModel
 from slipway.pipeline.config.problems import KeyRuleError, nearest
-from slipway.pipeline.config.section import Metrics, Section, Slices, SnakeName, Text
+from slipway.pipeline.config.section import Metrics, Section, SettingsOf, Slices, SnakeName, Text, setting_of
 
-References = Annotated[tuple[Literal["logistic", "boosted_trees"], ...], Field(strict=False)]
-
-
-class Threshold(Section):
-    """Bounds of one metric; a model outside them is not blessed."""
-
-    min: float | None = Field(default=None, description="The lowest value that is blessed.")
-    max: float | None = Field(default=None, description="The highest value that is blessed.")
-    max_drop: float | None = Field(
-        default=None,
-        ge=0,
-        description="How far below the last blessed model's value it may lie, where higher is better.",
-    )
-    max_rise: float | None = Field(
-        default=None,
-        ge=0,
-        description="How far above the last blessed model's value it may lie, where lower is better.",
-    )
-    confidence: float | None = Field(
-        default=None,
-        gt=0.5,
-        lt=1,
-        description="How sure it must be, for example 0.95: min and max are then met by the bound of the "
-        "value, and a drop counts as far as chance does not explain it. For accuracies and AUC.",
-    )
-
-    @model_validator(mode="after")
-    def _bounds(self) -> Self:
-        if self.min is not None and self.max is not None and self.min > self.max:
-            raise KeyRuleError(f"min ({self.min}) is above max ({self.max}); no value can pass")
-        if self.min is None and self.max is None and self.max_drop is None and self.max_rise is None:
-            raise KeyRuleError("holds no bound; give min, max, max_drop or max_rise")
-        return self
+References = Annotated[tuple[ReferenceModel, ...], Field(strict=False)]
 
 
 class ServingConfig(Section):
@@ -51,29 +22,13 @@ class ServingConfig(Section):
     rows: int = Field(
         default=256, ge=1, le=10_000, description="Real rows of the eval split that it is asked."
     )
-    tolerance: float = Field(
-        default=1e-4,
-        ge=0,
-        description="How far an answer may lie from training's: absolute, above 1 relative.",
-    )
-    max_p99_ms: float | None = Field(
-        default=500.0, gt=0, description="99 of 100 requests of one row are answered within; null: any."
-    )
-    max_batch_p99_ms: float | None = Field(
-        default=2000.0, gt=0, description="99 of 100 requests of 128 rows are answered within; null: any."
-    )
-    min_rows_per_s: float | None = Field(
-        default=None, gt=0, description="Throughput of one client with requests of 128 rows; null: any."
-    )
-    max_load_s: float | None = Field(
-        default=60.0, gt=0, description="Time to load the SavedModel, TensorFlow imported; null: any."
-    )
-    max_size_mb: float | None = Field(
-        default=2048.0, gt=0, description="Size of the SavedModel in MiB; null: any."
-    )
-    max_memory_mb: float | None = Field(
-        default=8192.0, gt=0, description="The process at its peak in MiB, TensorFlow included; null: any."
-    )
+    tolerance: float = setting_of(ServingLimits, "tolerance")
+    max_p99_ms: float | None = setting_of(ServingLimits, "max_p99_ms")
+    max_batch_p99_ms: float | None = setting_of(ServingLimits, "max_batch_p99_ms")
+    min_rows_per_s: float | None = setting_of(ServingLimits, "min_rows_per_s")
+    max_load_s: float | None = setting_of(ServingLimits, "max_load_s")
+    max_size_mb: float | None = setting_of(ServingLimits, "max_size_mb")
+    max_memory_mb: float | None = setting_of(ServingLimits, "max_memory_mb")
     limit_s: float = Field(
         default=120.0, gt=0, description="Seconds after which the whole check is ended and has failed."
     )
@@ -89,10 +44,10 @@ class EvaluateConfig(Section):
         default=(),
         description="Lists of raw columns; the metrics are also computed for each of their values.",
     )
-    thresholds: dict[SnakeName, Threshold] = Field(
+    thresholds: dict[SnakeName, SettingsOf[Threshold]] = Field(
         default={}, description="Bounds per metric that the model must keep to be blessed and pushed."
     )
-    slice_thresholds: dict[Text, dict[SnakeName, Threshold]] = Field(
+    slice_thresholds: dict[Text, dict[SnakeName, SettingsOf[Threshold]]] = Field(
         default={},
         description="The same for slices: 'all' of them, those of a column (payment_type) or a single one "
         "(payment_type=Cash).",
@@ -100,7 +55,7 @@ class EvaluateConfig(Section):
     min_slice_rows: int = Field(
         default=100, ge=1, description="Slices with fewer rows in the eval split are not judged."
     )
-    beat_trivial: Literal["one", "all", "none"] = Field(
+    beat_trivial: BeatTrivial = Field(
         default="one",
         description="In how many of the metrics a model must surely beat the best constant answer (always "
         "the majority, always the mean); with one it may be worse in no other. none: it is only told.",
@@ -148,6 +103,11 @@ class EvaluateConfig(Section):
                 yield (*path, metric), metric, threshold
 
     def _check_threshold(self, path: tuple[str, ...], metric: str, threshold: Threshold) -> None:
+        low, high = threshold.min, threshold.max
+        if low is not None and high is not None and low > high:
+            raise KeyRuleError(f"min ({low}) is above max ({high}); no value can pass", *path)
+        if (low, high, threshold.max_drop, threshold.max_rise) == (None, None, None, None):
+            raise KeyRuleError("holds no bound; give min, max, max_drop or max_rise", *path)
         if metric not in self.metrics:
             listed = ", ".join(self.metrics)
             raise KeyRuleError(f"not one of evaluate.metrics ({listed}); add it there", *path)

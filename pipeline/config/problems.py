@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from types import UnionType
-from typing import TYPE_CHECKING, Any, TypeGuard, Union, cast, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, TypeGuard, Union, cast, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
@@ -268,6 +268,8 @@ def _annotation_at(model: type[BaseModel], path: KeyPath) -> Any:
             return None
         if get_origin(annotation) in (Union, UnionType):  # "X or null": what it is when it is there
             annotation = next(each for each in get_args(annotation) if each is not type(None))
+        if get_origin(annotation) is Annotated:
+            annotation = get_args(annotation)[0]
     return annotation
 
 

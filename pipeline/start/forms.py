@@ -12,7 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slipway.components.ingest.written_values import NumberFormat, plain_dates, written_numbers
+from slipway.components.ingest.options import NumberFormat
+from slipway.components.ingest.written_values import plain_dates, written_numbers
 
 # What people and programs write into a cell without a value.
 _MISSING_WORDS = frozenset(

@@ -1,11 +1,12 @@
 """From the workload's `data_gate` and `evaluate` to what the gates are given."""
 
-import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from slipway.components.model_gate.check import OVERALL
 from slipway.components.model_gate.metrics import METRICS
+from slipway.components.model_gate.rules import Threshold
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.config.evaluate import EvaluateConfig
 from slipway.pipeline.config.gates import reference_folder, span_of
@@ -25,7 +26,7 @@ def data_gate_settings(config: WorkloadConfig) -> dict[str, Any]:
     limits = gate.model_dump(mode="json", exclude_none=True, exclude=_NOT_LIMITS)
     return {
         "label": config.data.label,
-        "limits": json.dumps({"max_bad_share": config.data.max_bad_share, **limits}, sort_keys=True),
+        "limits": {"max_bad_share": config.data.max_bad_share, **limits},
         "options": ingest_options(config.data).to_json(),
         "reference_folder": reference_folder(gate.reference),
         **({} if (span := span_of(gate.reference)) is None else {"reference_span": span}),
@@ -47,7 +48,7 @@ def model_gate_settings(evaluate: EvaluateConfig) -> dict[str, Any]:
     return {
         "metrics": list(evaluate.metrics),
         "thresholds": {
-            name: {metric: limits.model_dump(exclude_none=True) for metric, limits in group.items()}
+            name: {metric: _given(threshold) for metric, threshold in group.items()}
             for name, group in groups.items()
         },
         "min_slice_rows": evaluate.min_slice_rows,
@@ -70,6 +71,10 @@ def judges_age(config: WorkloadConfig) -> bool:
     """Whether what the gate says today need not hold tomorrow."""
     freshness = config.data_gate.freshness
     return freshness is not None and freshness.max_age_days is not None
+
+
+def _given(threshold: Threshold) -> dict[str, float]:
+    return {name: bound for name, bound in asdict(threshold).items() if bound is not None}
 
 
 def _shown(schema: str | None) -> str:

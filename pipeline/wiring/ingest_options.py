@@ -1,6 +1,5 @@
 """From the workload's `data` to what Ingest is given: how files are read, and which are which split's."""
 
-from slipway.components.ingest.limits import Limits
 from slipway.components.ingest.options import MEBIBYTE, Options
 from slipway.pipeline.config import DataConfig
 
@@ -37,7 +36,7 @@ def ingest_options(data: DataConfig) -> Options:
         min_shards=data.min_shards,
         compression=data.compression,
         gzip_level=data.gzip_level,
-        limits=Limits(**data.limits.model_dump()),
+        limits=data.limits,
     )
 
 

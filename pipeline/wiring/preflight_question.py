@@ -1,6 +1,5 @@
 """What of a workload the preflight is asked about: the slice, and the settings of the step."""
 
-import json
 from dataclasses import asdict
 from typing import Any
 
@@ -47,8 +46,8 @@ def own_prices(config: WorkloadConfig) -> dict[str, Price]:
     return {name: Price(usd=usd, month=known.prices_of or "") for name, usd in known.prices.items()}
 
 
-def node_settings(config: WorkloadConfig) -> dict[str, str | float]:
-    """The settings of the node before the Trainer; structures travel as JSON.
+def node_settings(config: WorkloadConfig) -> dict[str, Any]:
+    """The settings of the node before the Trainer, as plain values.
 
     Raises:
         ConfigError: there is no slice of that name, or the backend does not train on it.
@@ -65,14 +64,10 @@ def node_settings(config: WorkloadConfig) -> dict[str, str | float]:
     return {
         "workload": config.name,
         "model": step.pop("model"),
-        "step": _json(step),
-        "tpu_slice": _json(asdict(wanted)),
-        "training": _json(training),
-        "images": _json(config.train.images),
+        "step": {**step, "layout": {pattern: list(axes) for pattern, axes in config.train.layout.items()}},
+        "tpu_slice": asdict(wanted),
+        "training": training,
+        "images": {name: list(shape) for name, shape in config.train.images.items()},
         "limit_s": config.preflight.limit_s,
-        "compiler": _json(package_versions(PROJECT_ROOT / compiler) if compiler else {}),
+        "compiler": dict(package_versions(PROJECT_ROOT / compiler)) if compiler else {},
     }
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, sort_keys=True)

@@ -1,7 +1,7 @@
 """Where a workload's versions are, and what their papers say of it."""
 
-import json
 from pathlib import Path
+from typing import Any
 
 from slipway.components.pusher.endpoint import EndpointSettings
 from slipway.pipeline.config import WorkloadConfig
@@ -31,7 +31,7 @@ def endpoint_settings(config: WorkloadConfig) -> EndpointSettings | None:
     )
 
 
-def about_model(config: WorkloadConfig) -> dict[str, str]:
+def about_model(config: WorkloadConfig) -> dict[str, Any]:
     """What the manifest and the model card of a version say of the workload that made it."""
     classes = config.transform.classes
     return {
@@ -41,5 +41,5 @@ def about_model(config: WorkloadConfig) -> dict[str, str]:
         "label": config.data.label,
         "model": config.train.model,
         "preprocessing_fn": config.transform.preprocessing_fn,
-        **({"classes": json.dumps(classes)} if classes else {}),
+        **({"classes": list(classes)} if classes else {}),
     }

@@ -77,6 +77,8 @@ def judged(tmp_path_factory):
             metrics=list(metrics),
             thresholds={"overall": thresholds},
             beat_trivial=beat_trivial,
+            min_slice_rows=100,
+            sample_rows=50_000,
             **(data or {}),
         )
         return blessing

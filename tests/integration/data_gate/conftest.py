@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,7 +80,7 @@ def ingest(libraries, project):
             "input_base": str(folder),
             "input_config": proto_utils.proto_to_json(inputs),
             "output_config": proto_utils.proto_to_json(outputs),
-            "ingest": Options(label="tips", max_bad_share=1.0).to_json(),
+            "ingest": json.dumps(Options(label="tips", max_bad_share=1.0).to_json()),
             "schema_file": str(schema_file),
         }
         Executor(context).Do({}, {"examples": [examples], "quarantine": [quarantine]}, properties)

@@ -53,7 +53,7 @@ def gate(libraries, tmp_path_factory):
         def judged():
             try:
                 function(
-                    **inputs, verdict=verdict, reference=reference, label="tips", limits=json.dumps(limits),
+                    **inputs, verdict=verdict, reference=reference, label="tips", limits=limits,
                     options=Options(label="tips").to_json(), blessing=None, **settings,
                     preprocessing_fn="workloads.taxi.preprocessing.preprocessing_fn", label_feature="big_tip",
                     reference_span=span, schema_file="schemas/taxi.pbtxt", sample_rows=50_000,

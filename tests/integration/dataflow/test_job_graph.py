@@ -1,6 +1,7 @@
 """What would be submitted to Dataflow for each Beam node: the job, and what is staged for it on gs://."""
 
 import importlib.util
+import json
 import subprocess
 import sys
 import urllib.request
@@ -110,7 +111,7 @@ def ingest(folder, context):
         "input_base": str(folder),
         "input_config": proto_utils.proto_to_json(inputs),
         "output_config": proto_utils.proto_to_json(utils.make_default_output_config(inputs)),
-        "ingest": Options().to_json(),
+        "ingest": json.dumps(Options().to_json()),
     }
     Executor(context).Do({}, {"examples": examples_in(folder), "quarantine": [quarantine]}, properties)
 

@@ -85,7 +85,7 @@ def run(tfx, tmp_path_factory):
                 "output_config": tfx.proto_utils.proto_to_json(outputs),
                 "output_data_format": proto.FORMAT_TF_EXAMPLE,
                 "output_file_format": proto.FORMAT_TFRECORDS_GZIP,
-                "ingest": Options(**options).to_json(),
+                "ingest": json.dumps(Options(**options).to_json()),
                 "schema_file": schema_file,
             },
         )

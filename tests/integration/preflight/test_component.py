@@ -43,10 +43,10 @@ def preflight(project, tmp_path, monkeypatch, jax_python):
             report=SimpleNamespace(uri=str(tmp_path / "report")),
             workload="tests",
             model=f"preflight_models.{model}",
-            step=json.dumps({"hyperparameters": {}, "label": "y", "batch_size": 512}),
-            tpu_slice=json.dumps(wanted),
-            training=json.dumps({"backend": "jax", "epochs": 3, "prices": {"v5e": OWN_PRICE}}),
-            images="{}",
+            step={"hyperparameters": {}, "label": "y", "batch_size": 512},
+            tpu_slice=wanted,
+            training={"backend": "jax", "epochs": 3, "prices": {"v5e": OWN_PRICE}},
+            images={},
             limit_s=limit_s,
         )
         return json.loads((tmp_path / "report/preflight.json").read_text(encoding="utf-8"))

@@ -2,6 +2,7 @@
 
 import json
 import logging
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -221,5 +222,5 @@ def test_who_may_not_deploy_is_told_before_anything_is_pushed(push, tmp_path, mo
         traffic=100,
     )
     with pytest.raises(ComponentError, match=r"no credentials for push\.endpoint"):
-        push(blessed=1, endpoint=settings.to_json())
+        push(blessed=1, endpoint=asdict(settings))
     assert not (tmp_path / "serving").exists()

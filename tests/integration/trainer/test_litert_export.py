@@ -1,12 +1,14 @@
 """Smaller forms of a model answer as it does, and say what they cost."""
 
 import json
+from typing import get_args
 
 import numpy as np
 import pytest
 
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.features import Feature
+from slipway.components.trainer.settings.export import ExportKind
 
 pytestmark = [
     pytest.mark.slow,
@@ -18,7 +20,7 @@ pytestmark = [
 FEATURES = {
     "image": Feature(name="image", dtype="int64", shape=(8, 8)),
 }
-KINDS = ["litert", "litert_dynamic", "litert_int8", "keras_int8"]
+KINDS = list(get_args(ExportKind))
 
 
 def trained(build_model, features, hyperparameters, rows, labels):

@@ -41,10 +41,12 @@ def test_clean_data_passes_without_a_reference_and_says_so(split, verdict):
 
 
 def test_findings_stop_and_what_is_only_worth_knowing_does_not(split, verdict):
-    answer = verdict(trips(split), bad=BadRows(10_000, {"not a number": 1}, ("line 7",)))
+    limits = Limits(max_bad_share=0.001)
+    answer = verdict(trips(split), bad=BadRows(10_000, {"not a number": 1}, ("line 7",)), limits=limits)
     assert answer.passed
     assert [finding.stops for finding in answer.findings] == [False]
-    assert not verdict(trips(split), bad=BadRows(100, {"not a number": 1}, ("line 7",))).passed
+    some = BadRows(100, {"not a number": 1}, ("line 7",))
+    assert not verdict(trips(split), bad=some, limits=limits).passed
 
 
 def test_accepted_data_passes_with_its_findings_and_the_reason_on_record(split, verdict):
@@ -220,9 +222,10 @@ def test_edit_survives_json():
     assert Edit.from_json(again) == edit
 
 
-def test_limits_are_read_from_json_and_other_keys_left_out():
-    text = '{"max_row_change": 0.9, "freshness": {"column": "t"}, "sample_rows": 5}'
-    limits = Limits.from_json(text)
+def test_limits_are_read_from_plain_values_and_no_others():
+    limits = Limits.from_json({"max_row_change": 0.9, "freshness": {"column": "t"}})
+    with pytest.raises(TypeError, match="sample_rows"):
+        Limits.from_json({"sample_rows": 5})
     assert limits.max_row_change == 0.9
     assert limits.freshness == Freshness(column="t")
 

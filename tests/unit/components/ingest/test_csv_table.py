@@ -16,7 +16,7 @@ from slipway.components.ingest import csv_records
 from slipway.components.ingest.blocks import FileError
 from slipway.components.ingest.column_types import ColumnType
 from slipway.components.ingest.header_names import INDEX
-from slipway.components.ingest.limits import Limits
+from slipway.components.ingest.limits import SourceLimits
 from slipway.components.ingest.quarantine import Tally
 
 
@@ -158,7 +158,7 @@ def test_bad_row_is_quarantined_with_its_place_and_no_other(ingest, write, line,
     lines = [b"%d,good" % i for i in range(40)]
     lines[where] = line
     path = write(b"a,b\n" + b"\n".join(lines) + b"\n")
-    found = ingest(path, split={"all": 1}, limits=Limits(row_bytes=4000), block_bytes=1000)
+    found = ingest(path, split={"all": 1}, limits=SourceLimits(row_bytes=4000), block_bytes=1000)
     assert sorted(row["a"][0] for row in found.rows) == [i for i in range(40) if i != where]
     [reject] = found.rejects
     assert (reject["file"], reject["line"], reject["reason"], reject["detail"]) == (
@@ -326,7 +326,7 @@ def test_progress_tells_rows_and_bytes(ingest, write):
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
 def test_any_bytes_are_rows_or_quarantined_or_refused(ingest, write, content, block_bytes):
     try:
-        found = ingest(write(b"a,b\n" + content), block_bytes=block_bytes, limits=Limits(row_bytes=100))
+        found = ingest(write(b"a,b\n" + content), block_bytes=block_bytes, limits=SourceLimits(row_bytes=100))
     except FileError:
         return
     lines = [line for line in content.split(b"\n") if line.rstrip(b"\r")]
@@ -373,7 +373,7 @@ def test_a_bad_row_in_each_block_does_not_lose_another(ingest, write):
 def test_row_above_the_limit_is_one_wherever_it_stands(ingest, write, before, block_bytes):
     rows = "1,2\n" * before
     path = write(f"a,b\n{rows}3,{'x' * 1999}\n4,{'y' * 1998}\n5,6\n")
-    found = ingest(path, block_bytes=block_bytes, limits=Limits(row_bytes=2000), split={"all": 1})
+    found = ingest(path, block_bytes=block_bytes, limits=SourceLimits(row_bytes=2000), split={"all": 1})
     assert [row["a"] for row in found.rows] == [[1]] * before + [[4], [5]]
     assert [(each["line"], each["reason"], each["detail"]) for each in found.rejects] == [
         (before + 2, "longer than the limit", "more than data.limits.row_bytes (2,000)")
@@ -384,6 +384,6 @@ def test_row_above_the_limit_is_one_wherever_it_stands(ingest, write, before, bl
 def test_quote_that_closes_behind_the_limit_loses_no_line(ingest, write, block_bytes):
     lines = "".join(f"{number},2\n" for number in range(1000))
     path = write(f'a,b\n7,"x\n{lines}8,y"\n9,9\n')
-    found = ingest(path, block_bytes=block_bytes, limits=Limits(row_bytes=2000), split={"all": 1})
+    found = ingest(path, block_bytes=block_bytes, limits=SourceLimits(row_bytes=2000), split={"all": 1})
     assert found.rows[-1]["a"] == [9]
     assert len(found.rows) + len(found.rejects) == 1003

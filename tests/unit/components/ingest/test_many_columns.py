@@ -8,7 +8,7 @@ from slipway.components.errors import ComponentError
 from slipway.components.ingest import json_lines
 from slipway.components.ingest.blocks import FileError, InputFile
 from slipway.components.ingest.csv_heads import check_csv
-from slipway.components.ingest.limits import Limits
+from slipway.components.ingest.limits import SourceLimits
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.typed_rows import example_rows
 
@@ -31,9 +31,11 @@ def test_csv_of_more_columns_than_the_limit_is_refused_with_the_key_that_raises_
     with pytest.raises(
         FileError, match=r"in\.csv has 4 columns, more than data\.limits\.columns \(3\)"
     ) as caught:
-        ingest(path, limits=Limits(columns=3), **ALL)
+        ingest(path, limits=SourceLimits(columns=3), **ALL)
     assert "data.limits.columns" in caught.value.hint
-    assert ingest(path, limits=Limits(columns=3), columns=("a", "d"), **ALL).rows == [{"a": [1], "d": [4]}]
+    assert ingest(path, limits=SourceLimits(columns=3), columns=("a", "d"), **ALL).rows == [
+        {"a": [1], "d": [4]}
+    ]
 
 
 def test_key_in_each_line_that_no_other_has_is_refused_at_the_limit(ingest, write):
@@ -41,8 +43,8 @@ def test_key_in_each_line_that_no_other_has_is_refused_at_the_limit(ingest, writ
     with pytest.raises(
         FileError, match=r"more than data\.limits\.columns \(50\) different keys, such as 'k50'"
     ):
-        ingest(path, format="jsonl", limits=Limits(columns=50), **ALL)
-    found = ingest(path, format="jsonl", limits=Limits(columns=50), columns=("k7",), **ALL)
+        ingest(path, format="jsonl", limits=SourceLimits(columns=50), **ALL)
+    found = ingest(path, format="jsonl", limits=SourceLimits(columns=50), columns=("k7",), **ALL)
     assert [row["k7"] for row in found.rows if row["k7"]] == [[1]]
 
 
@@ -50,7 +52,7 @@ def test_keys_of_all_files_count_together(ingest, write):
     write('{"a": 1, "b": 2}\n', "1.jsonl")
     path = write('{"c": 1, "d": 2}\n', "2.jsonl")
     file = InputFile("2.jsonl", path)
-    assert len(json_lines.infer(file, Options(format="jsonl", limits=Limits(columns=3)), {})) == 2
+    assert len(json_lines.infer(file, Options(format="jsonl", limits=SourceLimits(columns=3)), {})) == 2
     from slipway.components.ingest.here import infer_columns
     from slipway.components.ingest.planning import plan_tasks
     from slipway.components.ingest.storage import list_files
@@ -61,7 +63,7 @@ def test_keys_of_all_files_count_together(ingest, write):
     with pytest.raises(
         ComponentError, match=r"the source up to .*2\.jsonl has 4 columns, more than data\.limits"
     ):
-        infer_columns(task, options=Options(format="jsonl", limits=Limits(columns=3)), known={})
+        infer_columns(task, options=Options(format="jsonl", limits=SourceLimits(columns=3)), known={})
 
 
 def test_many_keys_are_read_some_rows_at_a_time_and_rows_keep_their_numbers(write, monkeypatch):

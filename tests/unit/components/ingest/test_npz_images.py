@@ -13,7 +13,7 @@ from slipway.components.ingest.blocks import FileError, InputFile
 from slipway.components.ingest.column_types import ColumnType
 from slipway.components.ingest.example_encoding import ExampleEncoder
 from slipway.components.ingest.example_message import parse_example
-from slipway.components.ingest.limits import Limits
+from slipway.components.ingest.limits import SourceLimits
 from slipway.components.ingest.options import Options
 
 ALL = {"format": "npz", "split": {"all": 1}}
@@ -80,9 +80,9 @@ def test_archive_that_is_packed_otherwise_than_numpy_packs_is_refused(ingest, np
 def test_image_above_a_limit_is_refused_with_the_key_that_raises_it(ingest, npz, limits, message):
     path = npz(x_train=np.zeros((2, 4, 4, 3), np.uint8), y_train=np.zeros(2, np.uint8))
     with pytest.raises(FileError, match=message) as caught:
-        ingest(path, limits=Limits(**limits), **ALL)
+        ingest(path, limits=SourceLimits(**limits), **ALL)
     assert "raise data.limits." in caught.value.hint
-    assert len(ingest(path, limits=Limits(**dict.fromkeys(limits, 48)), **ALL).rows) == 2
+    assert len(ingest(path, limits=SourceLimits(**dict.fromkeys(limits, 48)), **ALL).rows) == 2
 
 
 def test_whole_number_beyond_64_bits_is_quarantined_and_none_becomes_negative(ingest, npz):

@@ -19,7 +19,7 @@ from PIL import Image
 from slipway.components.ingest.blocks import FileError
 from slipway.components.ingest.column_types import ColumnType
 from slipway.components.ingest.example_encoding import ExampleEncoder
-from slipway.components.ingest.limits import Limits
+from slipway.components.ingest.limits import SourceLimits
 from slipway.components.ingest.tfrecord import frame
 
 ALL = {"split": {"all": 1}}
@@ -65,7 +65,11 @@ def test_json_column_of_text_and_numbers_is_text(ingest, write):
 def test_line_that_is_no_row_is_quarantined(ingest, write, line, reason):
     content = b'{"a": 1}\n' + (line.encode() if isinstance(line, str) else line) + b'\n{"a": 3}\n'
     found = ingest(
-        write(content, "in.jsonl"), format="jsonl", limits=Limits(row_bytes=1000), block_bytes=500, **ALL
+        write(content, "in.jsonl"),
+        format="jsonl",
+        limits=SourceLimits(row_bytes=1000),
+        block_bytes=500,
+        **ALL,
     )
     assert [row["a"] for row in found.rows] == [[1], [3]]
     assert [(r["line"], r["offset"], r["reason"]) for r in found.rejects] == [(2, 9, reason)]
@@ -261,14 +265,14 @@ def test_record_above_the_limit_is_quarantined_and_the_next_is_read(ingest, reco
     path, content = records(3)
     long = frame([bytes(1_000_000)])
     path.write_bytes(frame(content[:2]) + long + frame(content[2:]))
-    found = ingest(path, format="tfrecord", limits=Limits(row_bytes=1000), **ALL)
+    found = ingest(path, format="tfrecord", limits=SourceLimits(row_bytes=1000), **ALL)
     assert [row["n"] for row in found.rows] == [[0], [1], [2]]
     [reject] = found.rejects
     assert (reject["offset"], reject["reason"]) == (len(frame(content[:2])), "longer than the limit")
     assert reject["detail"] == "more than data.limits.row_bytes (1,000)"
     path.write_bytes(frame(content[:2]) + long[:-1])
     with pytest.raises(FileError, match=r"from byte \d+ on: the file ends within a record"):
-        ingest(path, format="tfrecord", limits=Limits(row_bytes=1000), **ALL)
+        ingest(path, format="tfrecord", limits=SourceLimits(row_bytes=1000), **ALL)
 
 
 @pytest.mark.parametrize("cut", [-1, -7, 5])
@@ -477,7 +481,7 @@ def test_line_above_the_limit_is_one_wherever_it_stands(ingest, write, block_byt
         write("\n".join(lines) + "\n", "in.jsonl"),
         format="jsonl",
         block_bytes=block_bytes,
-        limits=Limits(row_bytes=2000),
+        limits=SourceLimits(row_bytes=2000),
         **ALL,
     )
     assert len(found.rows) == 2

@@ -7,12 +7,12 @@ import pytest
 
 from slipway.components.ingest import parquet_table
 from slipway.components.ingest.blocks import FileError, InputFile
-from slipway.components.ingest.limits import Limits
+from slipway.components.ingest.limits import SourceLimits
 from slipway.components.ingest.options import Options
 
 MEBIBYTE = 1 << 20
 ALL = {"format": "parquet", "split": {"all": 1}}
-SMALL = Limits(decoded_bytes=MEBIBYTE)
+SMALL = SourceLimits(decoded_bytes=MEBIBYTE)
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_text_that_each_row_shares_the_begin_of_is_unpacked_for_a_few_rows_at_a_
         {"t": ["x" * MEBIBYTE] * 40}, use_dictionary=False, column_encoding={"t": "DELTA_BYTE_ARRAY"}
     )
     assert path.stat().st_size < 5_000
-    found = list(blocks(path, limits=Limits(decoded_bytes=8 * MEBIBYTE)))
+    found = list(blocks(path, limits=SourceLimits(decoded_bytes=8 * MEBIBYTE)))
     assert sum(block.rows for block in found) == 40
     assert max(block.columns["t"].nbytes for block in found) <= 9 * MEBIBYTE
 
@@ -72,7 +72,7 @@ def test_column_that_takes_more_than_the_limit_unpacked_is_refused_by_name(inges
         ingest(path, limits=SMALL, **ALL)
     assert "more than data.limits.decoded_bytes (1,048,576)" in caught.value.message
     assert "raise data.limits.decoded_bytes" in caught.value.hint
-    assert len(ingest(path, limits=Limits(decoded_bytes=64 * MEBIBYTE), **ALL).rows) > 0
+    assert len(ingest(path, limits=SourceLimits(decoded_bytes=64 * MEBIBYTE), **ALL).rows) > 0
 
 
 def test_row_group_that_is_large_and_hardly_packed_is_read(ingest, parquet):
@@ -121,8 +121,10 @@ def test_page_with_a_wrong_checksum_is_refused(ingest, parquet):
 def test_more_columns_than_the_limit_are_refused(ingest, parquet):
     path = parquet({name: [1] for name in "abcd"})
     with pytest.raises(FileError, match=r"has 4 columns, more than data\.limits\.columns \(3\)"):
-        ingest(path, limits=Limits(columns=3), **ALL)
-    assert ingest(path, limits=Limits(columns=3), columns=("a", "b"), **ALL).rows == [{"a": [1], "b": [1]}]
+        ingest(path, limits=SourceLimits(columns=3), **ALL)
+    assert ingest(path, limits=SourceLimits(columns=3), columns=("a", "b"), **ALL).rows == [
+        {"a": [1], "b": [1]}
+    ]
 
 
 def test_want_of_memory_is_told_as_such(ingest, parquet, monkeypatch):

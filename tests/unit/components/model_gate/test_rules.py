@@ -8,7 +8,7 @@ import pytest
 
 from slipway.components.model_gate.check import Check, conclude
 from slipway.components.model_gate.intervals import auc_bounds, proportion_bounds
-from slipway.components.model_gate.rules import Limits, Measured, bounds, threshold_checks
+from slipway.components.model_gate.rules import Measured, Threshold, bounds, threshold_checks
 from slipway.components.model_gate.trivial import LabelStatistics
 
 LABELS = LabelStatistics.of_counts({0: 800, 1: 200})
@@ -30,25 +30,25 @@ VALUES = [-1.0, 0.0, 0.2, 0.5, 0.94, 1.0, 7.5]
 
 @pytest.mark.parametrize(("limit", "value"), [*itertools.product(VALUES, VALUES)])
 def test_value_is_held_against_min_and_max(limit, value):
-    assert judge({"m": Limits(min=limit)}, {"m": value}).blessed is (value >= limit)
-    assert judge({"m": Limits(max=limit)}, {"m": value}).blessed is (value <= limit)
+    assert judge({"m": Threshold(min=limit)}, {"m": value}).blessed is (value >= limit)
+    assert judge({"m": Threshold(max=limit)}, {"m": value}).blessed is (value <= limit)
 
 
 @pytest.mark.parametrize(
-    "limits", [Limits(min=0.0), Limits(max=1.0), Limits(max_drop=9.0), Limits(max_rise=9.0)]
+    "limits", [Threshold(min=0.0), Threshold(max=1.0), Threshold(max_drop=9.0), Threshold(max_rise=9.0)]
 )
 @pytest.mark.parametrize("confidence", [None, 0.95])
 @pytest.mark.parametrize("value", [math.nan, None])
 def test_what_is_no_number_never_passes(limits, confidence, value):
-    sure = Limits(**{**vars(limits), "confidence": confidence})
+    sure = Threshold(**{**vars(limits), "confidence": confidence})
     got = {} if value is None else {"auc": value}
     assert not judge({"auc": sure}, got, {"auc": 0.5}).blessed
 
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf])
 def test_infinity_is_outside_the_bound_it_exceeds(value):
-    assert judge({"m": Limits(min=0.0)}, {"m": value}).blessed is (value > 0)
-    assert judge({"m": Limits(max=0.0)}, {"m": value}).blessed is (value < 0)
+    assert judge({"m": Threshold(min=0.0)}, {"m": value}).blessed is (value > 0)
+    assert judge({"m": Threshold(max=0.0)}, {"m": value}).blessed is (value < 0)
 
 
 @pytest.mark.parametrize(
@@ -56,52 +56,52 @@ def test_infinity_is_outside_the_bound_it_exceeds(value):
 )
 def test_candidate_may_drop_or_rise_so_far_against_the_baseline(baseline, change):
     value = baseline + change
-    assert judge({"m": Limits(max_drop=0.05)}, {"m": value}, {"m": baseline}).blessed is (change > -0.05)
-    assert judge({"m": Limits(max_rise=0.05)}, {"m": value}, {"m": baseline}).blessed is (change < 0.05)
+    assert judge({"m": Threshold(max_drop=0.05)}, {"m": value}, {"m": baseline}).blessed is (change > -0.05)
+    assert judge({"m": Threshold(max_rise=0.05)}, {"m": value}, {"m": baseline}).blessed is (change < 0.05)
 
 
 def test_change_as_large_as_allowed_is_allowed():
-    assert judge({"m": Limits(max_drop=0.25)}, {"m": 0.5}, {"m": 0.75}).blessed
-    assert judge({"m": Limits(max_rise=0.25)}, {"m": 0.75}, {"m": 0.5}).blessed
-    assert judge({"m": Limits(max_rise=0.25, confidence=0.95)}, {"m": 0.75}, {"m": 0.5}).blessed
+    assert judge({"m": Threshold(max_drop=0.25)}, {"m": 0.5}, {"m": 0.75}).blessed
+    assert judge({"m": Threshold(max_rise=0.25)}, {"m": 0.75}, {"m": 0.5}).blessed
+    assert judge({"m": Threshold(max_rise=0.25, confidence=0.95)}, {"m": 0.75}, {"m": 0.5}).blessed
 
 
 def test_evaluation_without_the_overall_slice_passes_nothing():
-    limits = Limits(min=0.5, max=0.9, max_drop=0.1)
+    limits = Threshold(min=0.5, max=0.9, max_drop=0.1)
     checks, _ = threshold_checks({"overall": {"auc": limits}}, {}, min_slice_rows=1)
     assert [check.passed for check in checks] == [False, False, False]
 
 
 def test_first_model_says_that_there_was_nothing_to_compare_with():
-    found = judge({"m": Limits(max_drop=0.0)}, {"m": 0.1})
+    found = judge({"m": Threshold(max_drop=0.0)}, {"m": 0.1})
     assert found.blessed
     assert found.reasons[-1] == "no earlier blessed model to compare with"
 
 
 def test_metric_limited_by_its_drop_alone_must_be_there_too():
-    assert not judge({"m": Limits(max_drop=0.1)}, {}).blessed
+    assert not judge({"m": Threshold(max_drop=0.1)}, {}).blessed
 
 
 def test_baseline_that_lacks_the_metric_cannot_pass_the_candidate():
-    [reason] = judge({"m": Limits(max_drop=0.01)}, {"m": 0.99}, {"other": 0.9}).reasons
+    [reason] = judge({"m": Threshold(max_drop=0.01)}, {"m": 0.99}, {"other": 0.9}).reasons
     assert reason == "m 0.99, needs at most 0.01 below the baseline, whose value is unknown"
-    [reason] = judge({"m": Limits(max_rise=0.01)}, {"m": 0.99}, {"other": 0.9}).reasons
+    [reason] = judge({"m": Threshold(max_rise=0.01)}, {"m": 0.99}, {"other": 0.9}).reasons
     assert reason == "m 0.99, needs at most 0.01 above the baseline, whose value is unknown"
 
 
 def test_refusal_names_metric_value_and_requirement():
-    assert judge({"auc": Limits(min=0.94)}, {"auc": 0.71}).reasons == ("auc 0.71, needs at least 0.94",)
+    assert judge({"auc": Threshold(min=0.94)}, {"auc": 0.71}).reasons == ("auc 0.71, needs at least 0.94",)
 
 
 def test_refusal_against_the_baseline_shows_the_baseline():
-    [reason] = judge({"auc": Limits(max_drop=0.01)}, {"auc": 0.95}, {"auc": 0.98}).reasons
+    [reason] = judge({"auc": Threshold(max_drop=0.01)}, {"auc": 0.95}, {"auc": 0.98}).reasons
     assert reason == "auc 0.95, needs at least 0.97 (baseline 0.98 less 0.01)"
-    [reason] = judge({"mae": Limits(max_rise=0.5)}, {"mae": 3.0}, {"mae": 2.0}).reasons
+    [reason] = judge({"mae": Threshold(max_rise=0.5)}, {"mae": 3.0}, {"mae": 2.0}).reasons
     assert reason == "mae 3, needs at most 2.5 (baseline 2 plus 0.5)"
 
 
 def test_every_failed_check_is_told():
-    limits = {"auc": Limits(min=0.9), "loss": Limits(max=0.3)}
+    limits = {"auc": Threshold(min=0.9), "loss": Threshold(max=0.3)}
     assert len(judge(limits, {"auc": 0.8, "loss": 0.4}).reasons) == 2
 
 
@@ -116,14 +116,14 @@ def test_every_failed_check_is_told():
     ],
 )
 def test_with_confidence_the_bound_must_meet_the_threshold(metric, value, floor, blessed):
-    found = judge({metric: Limits(min=floor, confidence=0.95)}, {metric: value})
+    found = judge({metric: Threshold(min=floor, confidence=0.95)}, {metric: value})
     assert found.blessed is blessed
     assert blessed or "lower bound 0.8" in found.reasons[0]
 
 
 @pytest.mark.parametrize(("drop", "blessed"), [(0.01, True), (0.03, True), (0.05, False), (0.2, False)])
 def test_with_confidence_a_drop_counts_as_far_as_chance_does_not_explain_it(drop, blessed):
-    limits = {"binary_accuracy": Limits(max_drop=0.01, confidence=0.95)}
+    limits = {"binary_accuracy": Threshold(max_drop=0.01, confidence=0.95)}
     found = judge(limits, {"binary_accuracy": 0.9 - drop}, {"binary_accuracy": 0.9})
     assert found.blessed is blessed
 
@@ -131,29 +131,29 @@ def test_with_confidence_a_drop_counts_as_far_as_chance_does_not_explain_it(drop
 @pytest.mark.parametrize(
     ("limits", "got", "required", "passed", "note"),
     [
-        (Limits(min=0.875), 0.9, "at least 0.875", True, ""),
-        (Limits(max=0.875), 0.9, "at most 0.875", False, ""),
+        (Threshold(min=0.875), 0.9, "at least 0.875", True, ""),
+        (Threshold(max=0.875), 0.9, "at most 0.875", False, ""),
         (
-            Limits(min=0.875, confidence=0.9),
+            Threshold(min=0.875, confidence=0.9),
             0.9,
             "at least 0.875 with 90 % confidence",
             True,
             "lower bound 0.8872",
         ),
         (
-            Limits(max=0.95, confidence=0.9),
+            Threshold(max=0.95, confidence=0.9),
             0.9,
             "at most 0.95 with 90 % confidence",
             True,
             "upper bound 0.9115",
         ),
-        (Limits(min=0.5, confidence=0.9), None, "at least 0.5 with 90 % confidence", False, ""),
-        (Limits(max=0.5, confidence=0.9), None, "at most 0.5 with 90 % confidence", False, ""),
-        (Limits(max_drop=0.25), 0.9, "at least 0.5 (baseline 0.75 less 0.25)", True, ""),
-        (Limits(max_rise=0.25), 1.0, "at most 1 (baseline 0.75 plus 0.25)", True, ""),
-        (Limits(max_drop=0.25), None, "at least 0.5 (baseline 0.75 less 0.25)", False, ""),
+        (Threshold(min=0.5, confidence=0.9), None, "at least 0.5 with 90 % confidence", False, ""),
+        (Threshold(max=0.5, confidence=0.9), None, "at most 0.5 with 90 % confidence", False, ""),
+        (Threshold(max_drop=0.25), 0.9, "at least 0.5 (baseline 0.75 less 0.25)", True, ""),
+        (Threshold(max_rise=0.25), 1.0, "at most 1 (baseline 0.75 plus 0.25)", True, ""),
+        (Threshold(max_drop=0.25), None, "at least 0.5 (baseline 0.75 less 0.25)", False, ""),
         (
-            Limits(max_drop=0.25, confidence=0.9),
+            Threshold(max_drop=0.25, confidence=0.9),
             0.4,
             "at least 0.5 (baseline 0.75 less 0.25), allowing for chance, 90 %",
             False,
@@ -169,7 +169,7 @@ def test_check_has_all_that_was_compared(limits, got, required, passed, note):
 
 
 def test_rise_that_chance_cannot_explain_is_told_whole_where_no_formula_is_known():
-    limits = {"mean_absolute_error": Limits(max_rise=0.25, confidence=0.95)}
+    limits = {"mean_absolute_error": Threshold(max_rise=0.25, confidence=0.95)}
     [reason] = judge(limits, {"mean_absolute_error": 1.0}, {"mean_absolute_error": 0.5}).reasons
     assert reason == (
         "mean_absolute_error 1, needs at most 0.75 (baseline 0.5 plus 0.25), allowing for chance, 95 % "
@@ -212,13 +212,13 @@ SLICES = {
 @pytest.mark.parametrize(
     ("key", "limits", "failed"),
     [
-        ("all", Limits(min=0.5), []),
-        ("all", Limits(min=0.8), ["pay=Cash"]),
-        ("all", Limits(max_drop=0.05), ["pay=Cash"]),
-        ("pay", Limits(min=0.99), ["pay=Card", "pay=Cash"]),
-        ("pay=Card", Limits(min=0.99), ["pay=Card"]),
-        ("hour", Limits(min=0.99), []),
-        ("overall", Limits(min=0.99), ["overall"]),
+        ("all", Threshold(min=0.5), []),
+        ("all", Threshold(min=0.8), ["pay=Cash"]),
+        ("all", Threshold(max_drop=0.05), ["pay=Cash"]),
+        ("pay", Threshold(min=0.99), ["pay=Card", "pay=Cash"]),
+        ("pay=Card", Threshold(min=0.99), ["pay=Card"]),
+        ("hour", Threshold(min=0.99), []),
+        ("overall", Threshold(min=0.99), ["overall"]),
     ],
 )
 def test_limits_hold_for_the_slices_they_name(key, limits, failed):
@@ -227,29 +227,29 @@ def test_limits_hold_for_the_slices_they_name(key, limits, failed):
 
 
 def test_slice_with_few_rows_is_not_judged_and_that_is_told():
-    _, notes = threshold_checks({"all": {"auc": Limits(min=0.5)}}, SLICES, min_slice_rows=100)
+    _, notes = threshold_checks({"all": {"auc": Threshold(min=0.5)}}, SLICES, min_slice_rows=100)
     assert notes == ["1 slice is not judged: fewer than 100 rows (evaluate.min_slice_rows)"]
-    checks, _ = threshold_checks({"all": {"auc": Limits(min=0.5)}}, SLICES, min_slice_rows=99)
+    checks, _ = threshold_checks({"all": {"auc": Threshold(min=0.5)}}, SLICES, min_slice_rows=99)
     assert [check.slice for check in checks if not check.passed] == ["hour=3"]
-    _, notes = threshold_checks({"all": {"auc": Limits(min=0.5)}}, SLICES, min_slice_rows=1001)
+    _, notes = threshold_checks({"all": {"auc": Threshold(min=0.5)}}, SLICES, min_slice_rows=1001)
     assert notes == ["3 slices are not judged: fewer than 1001 rows (evaluate.min_slice_rows)"]
 
 
 def test_model_worse_on_one_slice_only_is_refused_with_that_slice():
-    checks, _ = threshold_checks({"all": {"auc": Limits(max_drop=0.05)}}, SLICES, min_slice_rows=100)
+    checks, _ = threshold_checks({"all": {"auc": Threshold(max_drop=0.05)}}, SLICES, min_slice_rows=100)
     [reason] = conclude(checks, metrics={}, baseline_metrics={"auc": 1}).reasons
     assert reason == "auc 0.7 on pay=Cash, needs at least 0.88 (baseline 0.93 less 0.05)"
 
 
 def test_slice_that_the_baseline_did_not_have_is_not_compared():
     slices = {"overall": SLICES["overall"], "pay=New": measured({"auc": 0.2})}
-    assert threshold_checks({"all": {"auc": Limits(max_drop=0.0)}}, slices, min_slice_rows=1)[0] == []
+    assert threshold_checks({"all": {"auc": Threshold(max_drop=0.0)}}, slices, min_slice_rows=1)[0] == []
 
 
 @pytest.mark.parametrize("metric", ["auc", "precision", "recall", "f1_score"])
 def test_what_tells_classes_apart_is_not_judged_where_all_labels_are_equal(metric):
     one = measured({}, labels=LabelStatistics.of_counts({0: 500}))
-    limits = {metric: Limits(min=0.5)}
+    limits = {metric: Threshold(min=0.5)}
     checks, notes = threshold_checks({"all": limits}, {"pay=No": one}, min_slice_rows=1)
     assert checks == []
     assert notes == [f"{metric} is not judged on pay=No: all its labels are equal"]
@@ -265,14 +265,14 @@ def test_area_over_labels_of_one_class_is_not_told():
 
 def test_slice_without_a_row_is_told():
     keys = ["overall", "all", "pay", "pay=Cash", "pay=Gold"]
-    limits = {key: {"auc": Limits(min=0.5)} for key in keys}
+    limits = {key: {"auc": Threshold(min=0.5)} for key in keys}
     _, notes = threshold_checks(limits, {"pay=Cash": SLICES["pay=Cash"]}, min_slice_rows=1)
     assert notes == ["no row of the eval split is in the slice pay=Gold"]
 
 
 def test_hand_blesses_on_the_record_what_the_gate_refuses():
     slices = {"overall": measured({"auc": 0.5})}
-    checks, _ = threshold_checks({"overall": {"auc": Limits(min=0.9)}}, slices, min_slice_rows=1)
+    checks, _ = threshold_checks({"overall": {"auc": Threshold(min=0.9)}}, slices, min_slice_rows=1)
     found = conclude(checks, metrics={}, baseline_metrics={}, bless="the old one is broken")
     assert found.blessed
     assert found.overrides == (
@@ -288,7 +288,9 @@ def test_hand_that_was_not_needed_overrides_nothing():
 
 
 def test_verdict_is_plain_json():
-    document = json.loads(json.dumps(judge({"auc": Limits(min=0.9)}, {"auc": 0.95}, {"auc": 0.94}).to_json()))
+    document = json.loads(
+        json.dumps(judge({"auc": Threshold(min=0.9)}, {"auc": 0.95}, {"auc": 0.94}).to_json())
+    )
     assert document["metrics"] == {"auc": 0.95}
     assert document["checks"][0]["required"] == "at least 0.9"
     assert {"blessed", "reasons", "warnings", "notes", "overrides", "baseline_metrics"} <= document.keys()

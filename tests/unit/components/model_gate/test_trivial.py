@@ -9,7 +9,7 @@ import pytest
 from slipway.components.model_gate.check import Check
 from slipway.components.model_gate.intervals import auc_of_chance
 from slipway.components.model_gate.metrics import METRICS
-from slipway.components.model_gate.rules import Limits, Measured
+from slipway.components.model_gate.rules import Measured, Threshold
 from slipway.components.model_gate.trivial import (
     LabelStatistics,
     majority_per_slice,
@@ -254,21 +254,25 @@ def test_error_must_lie_below_that_of_the_mean(error, passes):
 @pytest.mark.parametrize(
     ("metric", "limits", "found"),
     [
-        ("binary_accuracy", Limits(min=0.6), ("min", 0.6, "above 0.775", "always answering stays")),
-        ("binary_accuracy", Limits(min=0.775), ("min", 0.775, "above 0.775", "always answering stays")),
-        ("binary_accuracy", Limits(min=0.78), None),
-        ("binary_accuracy", Limits(max_drop=0.1), None),
-        ("auc", Limits(min=0.5), ("min", 0.5, "above 0.5", "answers drawn at random")),
-        ("auc", Limits(min=0.7), None),
-        ("mean_absolute_error", Limits(max=0.3), ("max", 0.3, "below 0.225", "always answering the median")),
+        ("binary_accuracy", Threshold(min=0.6), ("min", 0.6, "above 0.775", "always answering stays")),
+        ("binary_accuracy", Threshold(min=0.775), ("min", 0.775, "above 0.775", "always answering stays")),
+        ("binary_accuracy", Threshold(min=0.78), None),
+        ("binary_accuracy", Threshold(max_drop=0.1), None),
+        ("auc", Threshold(min=0.5), ("min", 0.5, "above 0.5", "answers drawn at random")),
+        ("auc", Threshold(min=0.7), None),
         (
             "mean_absolute_error",
-            Limits(max=0.225),
+            Threshold(max=0.3),
+            ("max", 0.3, "below 0.225", "always answering the median"),
+        ),
+        (
+            "mean_absolute_error",
+            Threshold(max=0.225),
             ("max", 0.225, "below 0.225", "always answering the median"),
         ),
-        ("mean_absolute_error", Limits(max=0.2), None),
-        ("mean_absolute_error", Limits(max_rise=0.2), None),
-        ("hinge", Limits(max=9.0), None),
+        ("mean_absolute_error", Threshold(max=0.2), None),
+        ("mean_absolute_error", Threshold(max_rise=0.2), None),
+        ("hinge", Threshold(max=9.0), None),
     ],
 )
 def test_threshold_that_a_constant_answer_meets_is_a_finding(metric, limits, found):

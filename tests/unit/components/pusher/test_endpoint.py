@@ -84,7 +84,3 @@ def test_requests_name_the_version_its_folder_and_its_share():
 def test_version_too_long_for_an_id_leaves_it_to_the_service():
     version = Published(99999999999, "gs://b/taxi", was_there=False)
     assert "id" not in deploy_request(SETTINGS, version, workload="t", model="m", shares={})["deployed_model"]
-
-
-def test_settings_travel_as_text():
-    assert EndpointSettings.from_json(SETTINGS.to_json()) == SETTINGS

@@ -137,7 +137,7 @@ def test_each_kind_of_image_that_ingest_accepts_shows_the_same_pixels():
     import tensorflow as tf
 
     from slipway.components.ingest.image_files import find_problem
-    from slipway.components.ingest.limits import Limits
+    from slipway.components.ingest.limits import SourceLimits
     from slipway.components.trainer.pixels import decoded_images
 
     picture = Image.fromarray(np.random.default_rng(1).integers(0, 256, (12, 10, 3), dtype=np.uint8))
@@ -157,7 +157,9 @@ def test_each_kind_of_image_that_ingest_accepts_shows_the_same_pixels():
     files["JPEG", "progressive"] = _saved(picture, "JPEG", progressive=True)
     files["JPEG", "two pictures"] = _saved(picture, "MPO", save_all=True, append_images=turned)
     files["GIF", "animated"] = _saved(picture, "GIF", save_all=True, append_images=turned)
-    accepted = {key: data for key, data in files.items() if not find_problem(data, name="", limits=Limits())}
+    accepted = {
+        key: data for key, data in files.items() if not find_problem(data, name="", limits=SourceLimits())
+    }
     assert set(files) - set(accepted) == {
         ("BMP", "1"), ("BMP", "P"), ("WEBP", "RGB"), ("TIFF", "RGB")
     }  # fmt: skip

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from slipway.components.model_gate.rules import Threshold
 from slipway.pipeline.config import WorkloadConfig, load_workload, problems
 from slipway.pipeline.config.json_schema import SCHEMA_PATH, schema_text, workload_schema
 from slipway.pipeline.errors import ConfigError
@@ -108,11 +109,7 @@ metadata: {type: mysql, database: mlmd, user: me, password_env: DB_PASSWORD}
     assert config.schema_path == str(root / "trips.pbtxt")
     assert config.push.destination == str(root / "out/models")
     assert config.evaluate.slices == (("hour",), ("hour", "day"))
-    assert config.evaluate.thresholds["auc"].model_dump(exclude_none=True) == {
-        "min": 0.0,
-        "max": 1.0,
-        "max_drop": 0.5,
-    }
+    assert config.evaluate.thresholds["auc"] == Threshold(min=0.0, max=1.0, max_drop=0.5)
     assert config.nodes["Trainer"].model_dump() == {"retries": 2, "timeout_s": 60.0, "backoff_s": 0.5}
     assert config.nodes["Pusher"].model_dump() == {"retries": 0, "timeout_s": None, "backoff_s": 1.0}
     assert (config.metadata.host, config.metadata.port) == ("localhost", 3306)

@@ -1,7 +1,5 @@
 """What of the workload reaches the gates."""
 
-import json
-
 import pytest
 
 from slipway.pipeline.config.gates import DataGateConfig, reference_folder, span_of
@@ -28,7 +26,7 @@ def test_gates_get_every_limit_of_the_workload_and_nothing_else(project):
     from slipway.pipeline.config import load_workload
 
     config = load_workload(project / "workloads/taxi/workload.yaml", root=project)
-    limits = json.loads(data_gate_settings(config)["limits"])
+    limits = data_gate_settings(config)["limits"]
     assert limits["max_label_score_drop"] == 0.1
     assert limits["freshness"] == {
         "column": "trip_start_timestamp", "max_behind_days": 1.0, "max_ahead_days": 31.0

@@ -50,7 +50,7 @@ def test_repeated_rows_are_held_against_their_limit(repeated, is_found):
 @pytest.mark.parametrize(("rejected", "stops"), [(1, False), (2, True)])
 def test_bad_rows_are_told_and_stop_above_their_limit(rejected, stops):
     bad = BadRows(1000, {"not a number": rejected}, ("trips.csv line 7: not a number",))
-    [finding] = find_bad_rows(bad, Limits())
+    [finding] = find_bad_rows(bad, Limits(max_bad_share=0.001))
     assert finding.stops == stops
     assert "trips.csv line 7" in finding.what
     assert f"{rejected} not a number" in finding.what
@@ -144,7 +144,7 @@ def test_repeated_rows_are_told_whole():
 
 def test_bad_rows_are_told_whole():
     bad = BadRows(1000, {"not a number": 1, "too long": 2}, ("trips.csv line 7: a", "line 8: b"))
-    assert list(find_bad_rows(bad, Limits())) == [
+    assert list(find_bad_rows(bad, Limits(max_bad_share=0.001))) == [
         Finding(
             "bad rows",
             "",
