@@ -6,7 +6,7 @@ import sysconfig
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 from slipway.components.errors import ComponentError, GateStopError, SlipwayError
 from slipway.components.missing_key import missing_key
@@ -32,6 +32,14 @@ class Cause(TypedDict):
     where: str
     verdict: NotRequired[dict[str, Any]]
     start: NotRequired[str]
+
+
+class Failed(Cause):
+    """The same, as the node's process tells it; `lacks_inputs`: it could not start for want of them."""
+
+    state: Literal["failed"]
+    lacks_inputs: NotRequired[bool]
+    is_preempted: NotRequired[bool]
 
 
 PREEMPTED = Cause(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from slipway.pipeline.engine.attempt import Attempt, backoff_s
-from slipway.pipeline.engine.failure import describe_exit
+from slipway.pipeline.engine.failure import Failed, describe_exit
 from slipway.pipeline.engine.processes.client import Server, ServerLostError
 from slipway.pipeline.engine.processes.linux import is_stopped
 from slipway.pipeline.engine.signals import answered_by
@@ -269,7 +269,7 @@ class Engine:
         with self._keeps_record():
             self.history.save_fingerprints(self.record.run_id, self.prints)
 
-    def _fail(self, entry: NodeRecord, node: Node, attempt: Attempt, result: Mapping[str, Any]) -> None:
+    def _fail(self, entry: NodeRecord, node: Node, attempt: Attempt, result: Failed) -> None:
         absent = [up for up in node.upstream if up in self._unmet]
         if self.interrupted or not attempt.is_at_fault:
             entry.state, entry.why = "skipped", attempt.reason or "interrupted"
@@ -360,7 +360,7 @@ class Engine:
             ) from error
 
 
-def _failure(result: Mapping[str, Any]) -> Failure:
+def _failure(result: Failed) -> Failure:
     found = Failure(message=result["message"], hint=result["hint"], where=result["where"])
     if start := result.get("start"):
         found["start"] = start

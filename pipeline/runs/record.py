@@ -145,6 +145,16 @@ class Result(TypedDict):
     made_s: NotRequired[float]
 
 
+class Made(TypedDict):
+    """What a node that did not fail has made, as its process tells it; `execution_id`: None for nothing."""
+
+    state: Literal["complete", "cached", "skipped"]
+    execution_id: int | None
+    outputs: dict[str, list[Artifact]]
+    why: NotRequired[str]
+    files: NotRequired[Files]
+
+
 @dataclass
 class NodeRecord:
     """One node of one run.

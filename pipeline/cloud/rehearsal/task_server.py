@@ -17,17 +17,18 @@ from slipway.components.pusher.provenance import RUN_VARIABLE
 from slipway.pipeline.engine.processes import fork_server
 from slipway.pipeline.engine.processes.fork_server import ForkServer
 from slipway.pipeline.engine.processes.node_process import NodeProcess
+from slipway.pipeline.runs.record import Made
 from slipway.pipeline.runs.target import ImageModuleRun, ImageRun, Order
 
 
 class TaskProcess(NodeProcess):
     """The process of one task."""
 
-    def launch(self, compiled: Any) -> dict[str, Any]:
+    def launch(self, compiled: Any) -> Made:
         """Runs the task as its container would: without the folders and the name that the engine gives."""
         for variable in (STATE_VARIABLE, LEFT_VARIABLE, RUN_VARIABLE):
             del os.environ[variable]
-        result: dict[str, Any] = compiled.run_task(self.node, attempt=self.attempt)
+        result: Made = compiled.run_task(self.node, attempt=self.attempt)
         return result
 
 

@@ -20,6 +20,7 @@ from slipway.pipeline.cloud.job import TFX_DAG, component_of, executor_of, is_ex
 from slipway.pipeline.cloud.rehearsal.condition import holds
 from slipway.pipeline.cloud.rehearsal.done_tasks import DoneTasks, cache_key
 from slipway.pipeline.cloud.rehearsal.execution import Artifact, command_of, executor_input, filled, fold
+from slipway.pipeline.runs import record
 from slipway.pipeline.runs.graph import Graph, Node
 
 _EXECUTOR_FLAG = "--executor_class_path"
@@ -114,7 +115,7 @@ class Rehearsed:
                 if _EXECUTOR_FLAG in words:
                     yield words[words.index(_EXECUTOR_FLAG) + 1].rpartition(".")[0]
 
-    def run_task(self, name: str, *, attempt: int) -> dict[str, Any]:
+    def run_task(self, name: str, *, attempt: int) -> record.Made:
         """Runs one task to its end, in this process.
 
         Args:
@@ -154,7 +155,7 @@ class Rehearsed:
 
     def _resolve(
         self, name: str, resolver: Mapping[str, Any], given: dict[str, Any], tasks: DoneTasks
-    ) -> dict[str, Any]:
+    ) -> record.Made:
         found = {}
         for key, query in resolver["outputArtifactQueries"].items():
             inputs = given["inputs"]["artifacts"].values()
@@ -166,7 +167,7 @@ class Rehearsed:
 
     def _import(
         self, name: str, importer: Mapping[str, Any], given: dict[str, Any], tasks: DoneTasks
-    ) -> dict[str, Any]:
+    ) -> record.Made:
         address = importer["artifactUri"]
         uri = address.get("constant") or given["inputs"]["parameterValues"][address["runtimeParameter"]]
         made = {key: entry["artifacts"] for key, entry in given["outputs"]["artifacts"].items()}
@@ -178,7 +179,7 @@ class Rehearsed:
 
     def _execute(
         self, name: str, container: Mapping[str, Any], given: dict[str, Any], tasks: DoneTasks
-    ) -> dict[str, Any]:
+    ) -> record.Made:
         output_file: str = given["outputs"]["outputFile"]
         if not _is_remote(output_file):
             Path(output_file).parent.mkdir(parents=True, exist_ok=True)
@@ -204,17 +205,15 @@ class Rehearsed:
         tasks.keep(name, artifacts=made, parameters=parameters, key=key)
         return self._result(name, made)
 
-    def _result(
-        self, name: str, made: Mapping[str, list[Artifact]], *, is_new: bool = True
-    ) -> dict[str, Any]:
+    def _result(self, name: str, made: Mapping[str, list[Artifact]], *, is_new: bool = True) -> record.Made:
         """What the engine is told; artifacts that lie elsewhere as copies here, which can be looked at."""
         outputs = {
             key: [
-                {
-                    "uri": self._here(artifact["uri"], f"{name}/{key}/{number}"),
-                    "type": title_of(artifact["type"]).removeprefix("tfx."),
-                    "properties": artifact["metadata"],
-                }
+                record.Artifact(
+                    uri=self._here(artifact["uri"], f"{name}/{key}/{number}"),
+                    type=title_of(artifact["type"]).removeprefix("tfx."),
+                    properties=artifact["metadata"],
+                )
                 for number, artifact in enumerate(artifacts)
             ]
             for key, artifacts in made.items()

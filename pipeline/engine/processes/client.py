@@ -21,6 +21,7 @@ from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.root import PROJECT_ROOT
 from slipway.pipeline.runs.documents import plain
 from slipway.pipeline.runs.graph import Graph
+from slipway.pipeline.runs.record import Made, Result
 from slipway.pipeline.runs.target import Order
 
 # Importing TFX takes 6 s on an idle machine of 2 cores; a hundredfold is no longer slow but stuck.
@@ -192,18 +193,18 @@ class Server:
         self.send("settle", runs=runs)
         self._wait_for("settled", tick)
 
-    def reuse(self, sources: Mapping[str, Mapping[str, Any]], *, tick: Callable[[], None]) -> dict[str, Any]:
+    def reuse(self, sources: Mapping[str, Result], *, tick: Callable[[], None]) -> dict[str, Made]:
         """Has remembered executions registered as this run's; see `launch.reuse`. Results by node id."""
         if not sources:
             return {}
-        self.send("reuse", sources={node_id: dict(source) for node_id, source in sources.items()})
-        results: dict[str, Any] = self._wait_for("reused", tick)["results"]
+        self.send("reuse", sources=dict(sources))
+        results: dict[str, Made] = self._wait_for("reused", tick)["results"]
         return results
 
-    def published(self, run_ids: Sequence[str], *, tick: Callable[[], None]) -> dict[str, Any]:
+    def published(self, run_ids: Sequence[str], *, tick: Callable[[], None]) -> dict[str, Made]:
         """What nodes completed under those ids in the metadata store; see `launch.published`."""
         self.send("published", run_ids=list(run_ids))
-        results: dict[str, Any] = self._wait_for("published", tick)["results"]
+        results: dict[str, Made] = self._wait_for("published", tick)["results"]
         return results
 
     def _wait_for(self, event: str, tick: Callable[[], None]) -> dict[str, Any]:

@@ -8,17 +8,18 @@ import sys
 import traceback
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from slipway.components import python_process
 from slipway.components.kept_state import PREEMPTED_EXIT_CODE, STATE_VARIABLE
 from slipway.components.left_behind import LEFT_VARIABLE
 from slipway.components.progress import PROGRESS_VARIABLE, report
 from slipway.components.pusher.provenance import RUN_VARIABLE
-from slipway.pipeline.engine.failure import PREEMPTED, describe_exception
+from slipway.pipeline.engine.failure import PREEMPTED, Failed, describe_exception
 from slipway.pipeline.engine.processes.linux import adopt_orphans, die_with_parent
 from slipway.pipeline.engine.tfx.beam_stages import report_stages
 from slipway.pipeline.runs.kept_files import kept_files
+from slipway.pipeline.runs.record import Made
 
 
 def _result_file() -> int:
@@ -49,12 +50,12 @@ class NodeProcess:
     result: int = field(default_factory=_result_file)
     was_told_to_end: bool = False
 
-    def take_result(self) -> dict[str, Any] | None:
+    def take_result(self) -> Made | Failed | None:
         """What the process left, once; None where it died before."""
         with os.fdopen(self.result, "rb") as stream:
             stream.seek(0)
             try:
-                told: dict[str, Any] = json.loads(stream.read())
+                told: Made | Failed = json.loads(stream.read())
             except ValueError:  # nothing, or the half of it
                 return None
         return told
@@ -86,7 +87,7 @@ class NodeProcess:
             _flush()
             os._exit(code)
 
-    def _run(self, compiled: Any) -> dict[str, Any]:
+    def _run(self, compiled: Any) -> Made | Failed:
         try:
             _redirect_output(Path(self.log))
             os.environ[PROGRESS_VARIABLE] = self.progress
@@ -103,10 +104,10 @@ class NodeProcess:
             cause = describe_exception(error, root=Path.cwd())
             _print_traceback()
             if isinstance(error, SystemExit) and error.code == PREEMPTED_EXIT_CODE:
-                return {"state": "failed", **PREEMPTED, "is_preempted": True}
-            return {"state": "failed", **cause}
+                return cast(Failed, {"state": "failed", **PREEMPTED, "is_preempted": True})
+            return cast(Failed, {"state": "failed", **cause})
 
-    def launch(self, compiled: Any) -> dict[str, Any]:
+    def launch(self, compiled: Any) -> Made | Failed:
         """Runs the node; see `slipway.pipeline.engine.tfx.launch.launch`. With the files of what it made."""
         from slipway.pipeline.engine.tfx.launch import launch
 

@@ -15,8 +15,10 @@ from tfx.orchestration.portable import launcher, outputs_utils
 from tfx.orchestration.portable.mlmd import context_lib, execution_lib
 from tfx.types.value_artifact import ValueArtifact
 
+from slipway.pipeline.engine.failure import Failed
 from slipway.pipeline.engine.processes.listeners import watch_no_executions
 from slipway.pipeline.engine.tfx.compile import RESOLVER, Compiled
+from slipway.pipeline.runs.record import Artifact, Made, Outputs, Result
 
 _Execution, _Event = metadata_store_pb2.Execution, metadata_store_pb2.Event
 _SUCCESSFUL = (_Execution.COMPLETE, _Execution.CACHED)
@@ -27,7 +29,7 @@ _ERROR_CLASS = re.compile(r"^[\w.]+(Error|Exception): ")
 _OBJECT = re.compile(r"<(?:\w+\.)*(\w+) object at 0x\w+>")
 
 
-def launch(compiled: Compiled, node_id: str, *, attempt: int) -> dict[str, Any]:
+def launch(compiled: Compiled, node_id: str, *, attempt: int) -> Made | Failed:
     """Runs one node through TFX's launcher.
 
     Args:
@@ -67,13 +69,8 @@ def launch(compiled: Compiled, node_id: str, *, attempt: int) -> dict[str, Any]:
     if compiled.graph[node_id].is_resolver and cause.endswith("returned None."):
         # As TFX's own runner: what can do without goes on, what cannot says so.
         return {"state": "complete", "execution_id": None, "outputs": {}}
-    return {
-        "state": "failed",
-        "lacks_inputs": True,
-        "message": f"could not start: {cause}",
-        "hint": "",
-        "where": "",
-    }
+    message = f"could not start: {cause}"
+    return Failed(state="failed", lacks_inputs=True, message=message, hint="", where="")
 
 
 def _clear_outputs(compiled: Compiled, node_id: str) -> None:
@@ -105,7 +102,7 @@ def _remove(artifact: Any) -> None:
         fileio.rmtree(artifact.uri)
 
 
-def reuse(compiled: Compiled, sources: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+def reuse(compiled: Compiled, sources: Mapping[str, Result]) -> dict[str, Made]:
     """Registers the outputs of earlier executions as those of this run's nodes, as TFX does for its cache.
 
     Args:
@@ -119,7 +116,7 @@ def reuse(compiled: Compiled, sources: Mapping[str, Mapping[str, Any]]) -> dict[
         store that counts from 1 again, and every node that depends on such a one: they have to run, and
         nothing of theirs is registered.
     """
-    results: dict[str, dict[str, Any]] = {}
+    results: dict[str, Made] = {}
     lost: set[str] = set()
     with metadata.Metadata(compiled.connection) as handle:
         for node in compiled.graph.nodes:
@@ -128,7 +125,7 @@ def reuse(compiled: Compiled, sources: Mapping[str, Mapping[str, Any]]) -> dict[
             source = sources[node.id]
             execution = _successful(handle.store, source["execution_id"], compiled.node(node.id))
             result = _result(handle.store, execution.id) if execution else None
-            if result is None or _uris(result) != _uris(source):
+            if result is None or _uris(result["outputs"]) != _uris(source["outputs"]):
                 lost = compiled.graph.downstream_of(lost | {node.id})
             if node.id not in lost and execution and result:
                 _register_copy(handle, compiled.node(node.id), execution)
@@ -138,16 +135,18 @@ def reuse(compiled: Compiled, sources: Mapping[str, Mapping[str, Any]]) -> dict[
 
 
 def _successful(
-    store: mlmd.MetadataStore, execution_id: int, node: Any
+    store: mlmd.MetadataStore, execution_id: int | None, node: Any
 ) -> metadata_store_pb2.Execution | None:
+    if execution_id is None:
+        return None
     for execution in store.get_executions_by_id([execution_id]):
         if execution.last_known_state in _SUCCESSFUL and execution.type == node.node_info.type.name:
             return execution
     return None
 
 
-def _uris(result: Mapping[str, Any]) -> dict[str, list[str]]:
-    return {key: sorted(artifact["uri"] for artifact in made) for key, made in result["outputs"].items()}
+def _uris(outputs: Outputs) -> dict[str, list[str]]:
+    return {key: sorted(artifact["uri"] for artifact in made) for key, made in outputs.items()}
 
 
 def _register_copy(handle: metadata.Metadata, node: Any, execution: metadata_store_pb2.Execution) -> None:
@@ -173,7 +172,7 @@ def _register_copy(handle: metadata.Metadata, node: Any, execution: metadata_sto
     )
 
 
-def published(compiled: Compiled, run_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+def published(compiled: Compiled, run_ids: Sequence[str]) -> dict[str, Made]:
     """What nodes completed under those pipeline runs, also where the engine died before it could note it.
 
     Args:
@@ -183,7 +182,7 @@ def published(compiled: Compiled, run_ids: Sequence[str]) -> dict[str, dict[str,
     Returns:
         Node id -> result as `launch` gives it; of several, that of the latest run id.
     """
-    results: dict[str, dict[str, Any]] = {}
+    results: dict[str, Made] = {}
     with metadata.Metadata(compiled.connection) as handle:
         for run_id in run_ids:
             run = handle.store.get_context_by_type_and_name(constants.PIPELINE_RUN_CONTEXT_TYPE_NAME, run_id)
@@ -208,14 +207,14 @@ def _node_of(store: mlmd.MetadataStore, execution_id: int, compiled: Compiled) -
     )
 
 
-def _result(store: mlmd.MetadataStore, execution_id: int) -> dict[str, Any]:
+def _result(store: mlmd.MetadataStore, execution_id: int) -> Made:
     events = [
         event
         for event in store.get_events_by_execution_ids([execution_id])
         if event.type in (metadata_store_pb2.Event.OUTPUT, metadata_store_pb2.Event.INTERNAL_OUTPUT)
     ]
     artifacts = {a.id: a for a in store.get_artifacts_by_id([event.artifact_id for event in events])}
-    outputs: dict[str, list[dict[str, Any]]] = {}
+    outputs: dict[str, list[Artifact]] = {}
     for event in events:
         key = next((step.key for step in event.path.steps if step.WhichOneof("value") == "key"), "")
         artifact = artifacts[event.artifact_id]
