@@ -19,7 +19,7 @@ from slipway.pipeline.cloud.services.service import Schedule
 from slipway.pipeline.cloud.workload_choice import WorkloadChoice
 from slipway.pipeline.commands import options as o
 from slipway.pipeline.commands.command_line import Profile, Sets, Verbose, Workload, call
-from slipway.pipeline.commands.commands import request
+from slipway.pipeline.commands.run import request
 from slipway.pipeline.root import PROJECT_ROOT
 from slipway.pipeline.terminal.invocation import DEFAULT_OUTPUT, DEFAULT_WORKLOAD, same_command
 from slipway.pipeline.terminal.printable import printable

@@ -7,17 +7,19 @@ if __name__ == "__main__":  # before what takes its time to import
     answer_at_once()
 
 import json
+import os
 import shutil
 import sys
 
 import typer
 
-from slipway.pipeline.commands import commands
 from slipway.pipeline.commands import options as o
+from slipway.pipeline.commands import run as running
+from slipway.pipeline.commands import show as showing
 from slipway.pipeline.commands.command_line import Profile, Sets, Verbose, Workload, call
 from slipway.pipeline.root import PROJECT_ROOT
 from slipway.pipeline.terminal import asking
-from slipway.pipeline.terminal.invocation import DEFAULT_KEEP, DEFAULT_OUTPUT, DEFAULT_WORKLOAD
+from slipway.pipeline.terminal.invocation import DEFAULT_KEEP, DEFAULT_OUTPUT, DEFAULT_WORKLOAD, command
 from slipway.pipeline.terminal.printable import printable
 
 app = typer.Typer(
@@ -35,7 +37,7 @@ app = typer.Typer(
 def default(context: typer.Context) -> None:
     """Runs the default workload when no command is given."""
     if context.invoked_subcommand is None:
-        raise typer.Exit(commands.run(commands.request(DEFAULT_WORKLOAD, output=DEFAULT_OUTPUT)))
+        raise typer.Exit(running.run(running.request(DEFAULT_WORKLOAD, output=DEFAULT_OUTPUT)))
 
 
 @app.command()
@@ -58,7 +60,7 @@ def run(
 ) -> None:
     """Run the pipeline, with live progress."""
     profiled = [f"train.profile_steps={profile_steps}"] if profile_steps is not None else []
-    asked = commands.request(
+    asked = running.request(
         workload,
         sets=[*(sets or []), *profiled],
         profile=profile,
@@ -72,7 +74,7 @@ def run(
         fail_fast=fail_fast,
         overrides=o.overrides(accept_data, bless),
     )
-    raise typer.Exit(commands.run(asked))
+    raise typer.Exit(running.run(asked))
 
 
 @app.command()
@@ -92,7 +94,7 @@ def plan(
     verbose: Verbose = False,
 ) -> None:
     """Show what would run and why. Nothing is executed."""
-    asked = commands.request(
+    asked = running.request(
         workload,
         sets=sets or [],
         profile=profile,
@@ -104,7 +106,7 @@ def plan(
         no_cache=no_cache,
         overrides=o.overrides(accept_data, bless),
     )
-    decided = commands.plan(asked)
+    decided = running.plan(asked)
     _print(decided.to_json() if as_json else decided.text())
 
 
@@ -116,7 +118,7 @@ def resume(
     verbose: Verbose = False,
 ) -> None:
     """Go on with a failed, interrupted or killed run from the first node that did not complete."""
-    raise typer.Exit(commands.resume(run, output=output, jobs=jobs))
+    raise typer.Exit(running.resume(run, output=output, jobs=jobs))
 
 
 step = typer.Typer(
@@ -140,7 +142,7 @@ def step_begin(
     verbose: Verbose = False,
 ) -> None:
     """Make a run and plan it; print its id. What is cached is done then."""
-    asked = commands.request(
+    asked = running.request(
         workload,
         sets=sets or [],
         profile=profile,
@@ -149,7 +151,7 @@ def step_begin(
         no_cache=no_cache,
         overrides=o.overrides(accept_data, bless),
     )
-    _print(commands.begin(asked, airflow=airflow))
+    _print(running.begin(asked, airflow=airflow))
 
 
 @step.command("node")
@@ -160,20 +162,20 @@ def step_node(
     verbose: Verbose = False,
 ) -> None:
     """Run one node of a run, once; nodes that it needs must be done."""
-    raise typer.Exit(commands.run_node(run, node, output=output))
+    raise typer.Exit(running.run_node(run, node, output=output))
 
 
 @step.command("finish")
 def step_finish(run: o.StepRun, output: o.Output = DEFAULT_OUTPUT, verbose: Verbose = False) -> None:
     """Close a run and say what it achieved."""
-    raise typer.Exit(commands.finish(run, output=output))
+    raise typer.Exit(running.finish(run, output=output))
 
 
 @app.command()
 def runs(output: o.Output = DEFAULT_OUTPUT, as_json: o.Json = False, verbose: Verbose = False) -> None:
     """List the runs, the newest first."""
-    listed = commands.runs(output)
-    _print([record.to_json() for record in listed] if as_json else commands.runs_text(listed, output))
+    listed = showing.runs(output)
+    _print([record.to_json() for record in listed] if as_json else showing.runs_text(listed, output))
 
 
 @app.command()
@@ -181,8 +183,8 @@ def show(
     run: o.Run = None, output: o.Output = DEFAULT_OUTPUT, as_json: o.Json = False, verbose: Verbose = False
 ) -> None:
     """Show one run: nodes, times, metrics, blessing, pushed version."""
-    record = commands.find(run, output)
-    _print(record.to_json() if as_json else commands.show_text(record, width=_screen_width()))
+    record = showing.find(run, output)
+    _print(record.to_json() if as_json else showing.show_text(record, width=_screen_width()))
 
 
 @app.command(name="accept-schema")
@@ -193,12 +195,13 @@ def accept_schema(
     verbose: Verbose = False,
 ) -> None:
     """Take over into the schema what a run's data gate proposed, after showing the change."""
+    from slipway.pipeline.commands import accept_schema as schema_edits
 
     def agrees(change: str) -> bool:
         _print(change)
         return asking.agrees("Write this?", yes=yes)
 
-    _print(commands.accept_schema(run, output, agrees=agrees))
+    _print(schema_edits.accept_schema(run, output, agrees=agrees))
 
 
 @app.command()
@@ -211,7 +214,9 @@ def report(
     verbose: Verbose = False,
 ) -> None:
     """Write a run as one HTML page that opens from disk, and print its path."""
-    written = commands.report(run, output, index=index, path=to)
+    from slipway.pipeline.commands import report as pages
+
+    written = pages.report(run, output, index=index, path=to)
     _print({"page": str(written)} if as_json else str(written))
 
 
@@ -225,11 +230,13 @@ def diff(
     verbose: Verbose = False,
 ) -> None:
     """Show what changed from one run to another: settings, code, data, metrics, times."""
+    from slipway.pipeline.commands import report as pages
+
     if to is not None:
-        written = commands.diff_page(old, new, output, to)
+        written = pages.diff_page(old, new, output, to)
         _print({"page": str(written)} if as_json else str(written))
         return
-    found = commands.diff(old, new, output)
+    found = pages.diff(old, new, output)
     _print(found.to_json() if as_json else found.text())
 
 
@@ -244,7 +251,9 @@ def baseline(
     verbose: Verbose = False,
 ) -> None:
     """Show which blessed model the next one is compared with, or change it."""
-    found = commands.baseline(workload, output, new=new, clear=clear, reason=reason)
+    from slipway.pipeline.commands import baseline as baselines
+
+    found = baselines.baseline(workload, output, new=new, clear=clear, reason=reason)
     _print(found.to_json() if as_json else found.text())
 
 
@@ -257,8 +266,11 @@ def gc(
     verbose: Verbose = False,
 ) -> None:
     """Remove artifacts that no kept run, pushed version or baseline needs."""
-    sweep = commands.gc(output, keep=keep, dry_run=dry_run)
-    _print(sweep.to_json() if as_json else commands.gc_text(sweep, output, keep=keep))
+    from slipway.pipeline.commands.gc.gc import collect
+
+    sweep = collect(output, keep=keep, dry_run=dry_run)
+    again = command("gc", "--keep", str(keep), output=output)
+    _print(sweep.to_json() if as_json else sweep.text(command=again))
 
 
 @app.command()
@@ -269,7 +281,9 @@ def doctor(
     verbose: Verbose = False,
 ) -> None:
     """Show what this machine has: accelerators, interpreters, versions, credentials, programs."""
-    diagnosis = commands.doctor(output, deep=deep)
+    from slipway.pipeline.commands.doctor import examine
+
+    diagnosis = examine(output, os.environ, deep=deep)
     _print(diagnosis.to_json() if as_json else diagnosis.text())
     raise typer.Exit(0 if diagnosis.is_ready else 1)
 

@@ -11,10 +11,12 @@ from slipway.components.data_gate.finding import Edit
 from slipway.components.data_gate.schema import FeatureSchema
 from slipway.components.data_gate.schema_edits import apply_edits
 from slipway.components.errors import ComponentError
+from slipway.pipeline.commands.show import find
 from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.root import PROJECT_ROOT
 from slipway.pipeline.runs.outcome import read_stops, read_verdicts
 from slipway.pipeline.runs.record import RunRecord
+from slipway.pipeline.screen.wording import again_command
 
 
 @dataclass(frozen=True)
@@ -147,3 +149,22 @@ def _holds(edit: Edit, allowed: Mapping[str, FeatureSchema], earlier: Mapping[st
     if edit.kind == "set_mass":
         return now.min_domain_mass == edit.number
     return edit.kind != "add_feature" or now.type == edit.text
+
+
+def accept_schema(name: str | None, output: Path, *, agrees: Callable[[str], bool]) -> str:
+    """Takes a run's proposed edits over into its schema file, if `agrees` says yes to the diff.
+
+    Returns:
+        What was done, and what to do next.
+
+    Raises:
+        UsageError: there is nothing to take over, or it does not fit the file as it is now.
+        PipelineError: the file could not be written.
+    """
+    record = find(name, output)
+    proposal = propose(record)
+    if proposal.before == proposal.after:
+        return f"{proposal.path} holds these edits already.\nhint: {again_command(record)}"
+    if not accept(proposal, agrees=agrees):
+        return f"{proposal.path} is as it was."
+    return f"{proposal.path} was changed.\nhint: {again_command(record)}"

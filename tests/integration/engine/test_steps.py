@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from slipway.pipeline.commands import commands
-from slipway.pipeline.commands.commands import request, resume
+from slipway.pipeline.commands import run as running
+from slipway.pipeline.commands.run import request, resume
 from slipway.pipeline.engine.steps import begin, finish, run_node
 from slipway.pipeline.errors import PipelineError, UsageError
 
@@ -129,10 +129,10 @@ def test_condition_that_is_not_met_is_no_failure(steps, in_process):
 def test_gate_of_a_run_that_airflow_has_begun_names_airflow_s_command(steps, in_process, capsys):
     run = steps("gate", airflow="airflow dags trigger toys --conf")
     run.node("Make")
-    assert commands.run_node(run.run_id, "Gate", output=in_process.output) == 3
+    assert running.run_node(run.run_id, "Gate", output=in_process.output) == 3
     passes = """airflow dags trigger toys --conf '{"accept_data": "why it is right"}'"""
     assert f"hint: {passes}   # lets it pass once" in capsys.readouterr().err
-    assert commands.finish(run.run_id, output=in_process.output) == 3
+    assert running.finish(run.run_id, output=in_process.output) == 3
     assert passes in capsys.readouterr().err
 
 

@@ -54,6 +54,7 @@ REASONS = {
         "slipway.pipeline.cloud.workload_choice",
         "slipway.pipeline.cloud.commands",
         "slipway.pipeline.terminal.asking",
+        "slipway.pipeline.commands.baseline",
         "slipway.pipeline.commands.options",
         "slipway.pipeline.commands.serve",
         "local_runner",

@@ -108,7 +108,7 @@ def test_an_error_ends_with_its_code_and_a_hint(local_runner, runner, monkeypatc
     def fail(output):
         raise error
 
-    monkeypatch.setattr(runner.commands, "runs", fail)
+    monkeypatch.setattr(runner.showing, "runs", fail)
     ended, _, err = local_runner("runs")
     assert ended == code
     assert err.splitlines()[0] == "error: no"
@@ -118,7 +118,7 @@ def test_an_error_ends_with_its_code_and_a_hint(local_runner, runner, monkeypatc
 
 @pytest.mark.parametrize("code", [0, 1, 2, 3, 130])
 def test_the_exit_code_is_that_of_the_run(local_runner, runner, monkeypatch, code):
-    monkeypatch.setattr(runner.commands, "resume", lambda *_, **__: code)
+    monkeypatch.setattr(runner.running, "resume", lambda *_, **__: code)
     assert local_runner("resume")[0] == code
 
 
@@ -152,7 +152,7 @@ def test_ctrl_c_ends_with_130(local_runner, runner, monkeypatch):
     def interrupt(output):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(runner.commands, "runs", interrupt)
+    monkeypatch.setattr(runner.showing, "runs", interrupt)
     assert local_runner("runs")[0] == 130
 
 

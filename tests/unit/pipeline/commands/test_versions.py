@@ -12,7 +12,7 @@ from slipway.components.pusher import publish as publishing
 from slipway.components.pusher.manifest import verify as problem_of
 from slipway.components.pusher.publish import publish
 from slipway.components.pusher.shelf import shelf_at, thin_out
-from slipway.pipeline.commands import commands
+from slipway.pipeline.commands import show
 from slipway.pipeline.commands.gc.retention import kept_runs
 from slipway.pipeline.commands.versions import rollback, verify, verify_all, versions, versions_text
 from slipway.pipeline.config import WorkloadConfig
@@ -115,19 +115,19 @@ def test_rollback_is_on_record_with_who_when_and_why(config, output, base, pushe
     monkeypatch.setenv("LOGNAME", "ann")
     first, second = pushed("a", "b")
     done = rollback(config, output, to=None, reason="wrong fares")
-    [line] = commands.runs_text(commands.runs(output), output).splitlines()
+    [line] = show.runs_text(show.runs(output), output).splitlines()
     assert line.startswith(datetime.now(UTC).strftime("%Y%m%d-"))
     assert f"rolled back from {second} to {first} by ann: wrong fares" in line
     assert f"pushed {done.published.version}" in line
     assert f"version {first} again by ann, 20" in versions_text(versions(config, output), config, output)
     assert versions_text(versions(config, output), config, output).splitlines()[0].endswith(": wrong fares")
-    [record] = commands.runs(output)
-    assert "by ann: wrong fares" in commands.show_text(record)
-    assert commands.show_text(record).endswith(f"\nlive      version {done.published.version}")
+    [record] = show.runs(output)
+    assert "by ann: wrong fares" in show.show_text(record)
+    assert show.show_text(record).endswith(f"\nlive      version {done.published.version}")
     pushed("c")
     newest = versions(config, output)[0].version
     assert newest != done.published.version
-    assert commands.show_text(record).endswith(f"\nlive      version {newest}")
+    assert show.show_text(record).endswith(f"\nlive      version {newest}")
     card = (done.published.path / "MODEL_CARD.md").read_text(encoding="utf-8")
     assert "by ann, reason wrong fares" in card
 
@@ -154,9 +154,9 @@ def test_rollback_is_never_the_latest_run_and_gc_keeps_it(config, output, base, 
     pushed("a", "b")
     rollback(config, output, to=None)
     with pytest.raises(UsageError, match="holds no run yet"):
-        commands.find(None, output)
-    [record] = commands.runs(output)
-    assert commands.find(record.run_id, output) == record
+        show.find(None, output)
+    [record] = show.runs(output)
+    assert show.find(record.run_id, output) == record
     assert kept_runs([record], keep=0, exists=lambda _: False) == {record.run_id: "a rollback"}
 
 

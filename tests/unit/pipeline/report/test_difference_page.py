@@ -2,7 +2,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from slipway.pipeline.commands import commands
+from slipway.pipeline.commands import report as pages
 from slipway.pipeline.errors import PipelineError
 from slipway.pipeline.fingerprint.parts import Fingerprint
 from slipway.pipeline.report.difference_page import difference_page
@@ -70,7 +70,7 @@ def test_the_command_writes_a_page_in_which_text_of_others_stays_text(runs, tmp_
     written = []
     for text in ("plain", HOSTILE):
         old, new = runs(text)
-        path = commands.diff_page(old.run_id, new.run_id, tmp_path, tmp_path / "diff.html")
+        path = pages.diff_page(old.run_id, new.run_id, tmp_path, tmp_path / "diff.html")
         written.append(path.read_text(encoding="utf-8"))
 
     assert tags(written[0]) == tags(written[1])
@@ -81,7 +81,7 @@ def test_the_command_writes_a_page_in_which_text_of_others_stays_text(runs, tmp_
 
 def test_runs_that_are_alike_say_so(runs, tmp_path):
     old, _ = runs()
-    path = commands.diff_page(old.run_id, old.run_id, tmp_path, tmp_path / "diff.html")
+    path = pages.diff_page(old.run_id, old.run_id, tmp_path, tmp_path / "diff.html")
 
     assert "<h1>No difference</h1>" in path.read_text(encoding="utf-8")
 
@@ -91,7 +91,7 @@ def test_a_place_that_cannot_be_written_is_named(runs, tmp_path):
 
     path = tmp_path / "gone" / "diff.html"
     with pytest.raises(PipelineError) as refused:
-        commands.diff_page(old.run_id, new.run_id, tmp_path, path)
+        pages.diff_page(old.run_id, new.run_id, tmp_path, path)
 
     assert refused.value.message == f"The page cannot be written: {path}: No such file or directory"
     assert refused.value.hint == "another file: -o FILE"

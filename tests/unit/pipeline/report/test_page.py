@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from slipway.pipeline.commands import commands
+from slipway.pipeline.commands import report as pages
 from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.report.page import write_page
 from slipway.pipeline.runs.record import RunRecord
@@ -175,8 +175,8 @@ def test_a_log_outside_the_run_is_not_shown(report_run, tmp_path):
 def test_the_command_writes_the_page_without_importing_tfx_or_tensorflow(report_run, tmp_path, project):
     record = report_run("plain", "complete")
     code = (
-        "import sys; from pathlib import Path; from slipway.pipeline.commands import commands;"
-        "print(commands.report(None, Path(sys.argv[1]), index=False, path=None));"
+        "import sys; from pathlib import Path; from slipway.pipeline.commands import report as pages;"
+        "print(pages.report(None, Path(sys.argv[1]), index=False, path=None));"
         "print([m for m in ('tfx', 'tensorflow', 'apache_beam', 'tensorflow_data_validation', 'pandas')"
         " if m in sys.modules])"
     )
@@ -212,15 +212,15 @@ def test_a_place_that_cannot_be_written_is_named_with_a_remedy(report_run, tmp_p
     report_run()
 
     with pytest.raises(PipelineError, match=r"gone/.*x\.html.*\n?.*-o FILE"):
-        commands.report(None, tmp_path, index=False, path=tmp_path / "gone" / "x.html")
+        pages.report(None, tmp_path, index=False, path=tmp_path / "gone" / "x.html")
 
 
 def test_the_index_is_of_all_runs_and_takes_no_name(report_run, tmp_path):
     record = report_run()
 
     with pytest.raises(UsageError, match="name none"):
-        commands.report(record.run_id, tmp_path, index=True, path=None)
-    assert commands.report(None, tmp_path, index=True, path=None) == tmp_path / "report.html"
+        pages.report(record.run_id, tmp_path, index=True, path=None)
+    assert pages.report(None, tmp_path, index=True, path=None) == tmp_path / "report.html"
 
 
 def test_style_and_script_are_the_ones_the_policy_names(report_run, tmp_path):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from slipway.pipeline.commands import commands
+from slipway.pipeline.commands import show
 from slipway.pipeline.runs.record import WHY, NodeRecord, RunRecord
 from slipway.pipeline.runs.target import NOTHING, Asked, ImageRun, IrRun, ModuleRun, Origin, WorkloadRun
 from slipway.pipeline.screen.progress import LineDisplay, TableDisplay, choose_display
@@ -227,7 +227,7 @@ def test_failed_run_with_set_also_names_the_command_to_run_with_another_value():
         "--profile dev --accept-data seen --to Trainer --beam --a=1 --output /data/output"
         "   # to change a --set in it; what is finished is kept"
     )
-    assert commands.show_text(run).splitlines()[-2:] == [again, resume]
+    assert show.show_text(run).splitlines()[-2:] == [again, resume]
 
 
 def test_resume_is_all_there_is_to_do_where_no_set_or_no_failure_was():
@@ -357,7 +357,7 @@ def test_table_of_a_refused_model_keeps_within_the_terminal(monkeypatch, tmp_pat
     told = stream.getvalue().partition("Not pushed")[2].splitlines()[1:]
     assert "".join(told).count("Affiliation") == 9
     assert all(len(line) <= 80 for line in told if not line.startswith("hint"))
-    shown = commands.show_text(run, width=80).partition("blessed ")[2].splitlines()[1:]
+    shown = show.show_text(run, width=80).partition("blessed ")[2].splitlines()[1:]
     assert "".join(shown).count("Affiliation") == 9
     assert all(len(line) <= 80 for line in shown if not line.startswith("hint"))
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from slipway.pipeline.commands import commands
+from slipway.pipeline.commands import run as running
+from slipway.pipeline.commands import show
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.lock import locked
@@ -25,21 +26,21 @@ def begun(tmp_path):
 
 
 def test_a_killed_run_shows_the_time_that_it_ran(begun, tmp_path):
-    [told] = commands.runs(tmp_path)
+    [told] = show.runs(tmp_path)
     assert (told.state, told.wall_s) == ("killed", 95.25)
-    assert "killed, 95 s," in commands.show_text(commands.find(begun.run_id, tmp_path))
+    assert "killed, 95 s," in show.show_text(show.find(begun.run_id, tmp_path))
 
 
 def test_where_there_is_no_run_the_folder_that_was_looked_at_is_told(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert commands.runs_text(commands.runs(Path("output")), Path("output")) == (
+    assert show.runs_text(show.runs(Path("output")), Path("output")) == (
         f"No runs yet in {tmp_path / 'output'}."
     )
 
 
 def test_a_run_that_goes_on_shows_the_time_so_far(begun, tmp_path):
     with locked(tmp_path, run_id=begun.run_id):
-        [told] = commands.runs(tmp_path)
+        [told] = show.runs(tmp_path)
     assert (told.state, told.wall_s) == ("running", 95.25)
 
 
@@ -47,21 +48,21 @@ def test_a_run_that_goes_on_shows_the_time_so_far(begun, tmp_path):
 def test_a_run_that_was_killed_before_it_noted_its_time_shows_that_of_its_record(begun, tmp_path, note):
     file = tmp_path / "runs" / begun.run_id / "alive_s"
     file.unlink() if note is None else file.write_text(note)
-    [told] = commands.runs(tmp_path)
+    [told] = show.runs(tmp_path)
     assert (told.state, told.wall_s) == ("killed", 0.2)
 
 
 def test_a_run_that_ended_keeps_the_time_of_its_record(begun, tmp_path):
     begun.state, begun.wall_s = "complete", 94.0
     History(tmp_path).save(begun)
-    [told] = commands.runs(tmp_path)
+    [told] = show.runs(tmp_path)
     assert told.wall_s == 94.0
 
 
 def test_resume_of_a_complete_run_says_where_its_result_is_and_ends_well(begun, tmp_path, capsys):
     begun.state, begun.pushed = "complete", {"version": "17", "path": "/srv/taxi/17"}
     History(tmp_path).save(begun)
-    assert commands.resume(None, output=tmp_path, jobs=None) == 0
+    assert running.resume(None, output=tmp_path, jobs=None) == 0
     told = capsys.readouterr().err.splitlines()
     assert told[:2] == [
         f"Run {begun.run_id} is complete: there is nothing to resume.",
@@ -73,11 +74,11 @@ def test_damaged_record_is_told_beside_the_runs_that_can_be_listed(begun, tmp_pa
     path = tmp_path / "runs" / "20990101-000000-abcd" / "run.json"
     path.parent.mkdir()
     path.write_text('{"nodes": [1]}', encoding="utf-8")
-    assert [run.run_id for run in commands.runs(tmp_path)] == [begun.run_id]
+    assert [run.run_id for run in show.runs(tmp_path)] == [begun.run_id]
     told = capsys.readouterr().err
     assert told == f"warning: {path} cannot be read: run_id is missing; it counts as no run.\n"
     with pytest.raises(UsageError, match="cannot be read"):
-        commands.resume(None, output=tmp_path, jobs=None)
+        running.resume(None, output=tmp_path, jobs=None)
 
 
 def test_run_in_a_folder_that_was_moved_keeps_its_verdicts_and_names_the_folder_as_it_is(begun, tmp_path):
@@ -88,7 +89,7 @@ def test_run_in_a_folder_that_was_moved_keeps_its_verdicts_and_names_the_folder_
     begun.nodes = [NodeRecord("DataGate", state="failed", is_stop=True, error={"message": "drift"})]
     History(tmp_path).save(begun)
     History(tmp_path).keep_verdict(begun.run_id, "DataGate", {"message": "drift", "lines": ["fare: 0.4"]})
-    found = commands.find(None, tmp_path)
+    found = show.find(None, tmp_path)
     assert found.target == Asked(output=tmp_path, target=ModuleRun(output=tmp_path, pipeline="a:b"))
-    assert "    fare: 0.4" in commands.show_text(found).splitlines()
+    assert "    fare: 0.4" in show.show_text(found).splitlines()
     assert History(tmp_path).find(None).target.output == Path("/gone")

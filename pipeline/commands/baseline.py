@@ -1,0 +1,34 @@
+"""The command `baseline`: which model the next one is compared with."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from slipway.pipeline.commands.show import find
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.root import PROJECT_ROOT
+
+# What reads workload files takes a quarter of a second to import: only the commands that need it do.
+if TYPE_CHECKING:
+    from slipway.pipeline.plan.baseline import Baseline
+
+
+def baseline(
+    workload: Path, output: Path, *, new: str | None = None, clear: bool = False, reason: str = ""
+) -> "Baseline":
+    """What the next model is compared with; with `new` (a run) or `clear`, after that change.
+
+    Raises:
+        UsageError: both are given, the run cannot be the baseline, or an engine is at work.
+    """
+    from slipway.pipeline.config import load_workload
+    from slipway.pipeline.plan.baseline import clear_baseline, set_baseline, show_baseline
+    from slipway.pipeline.plan.request import workload_file
+
+    if new is not None and clear:
+        raise UsageError("--set and --clear cannot both be meant.")
+    config = load_workload(workload_file(workload).absolute(), root=PROJECT_ROOT)
+    if clear:
+        return clear_baseline(config, output.absolute(), reason=reason)
+    if new is not None:
+        return set_baseline(config, output.absolute(), find(new, output), reason=reason)
+    return show_baseline(config.name, output.absolute())

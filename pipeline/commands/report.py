@@ -1,0 +1,68 @@
+"""The commands `report` and `diff`: the page of a run, of all runs, and of what changed between two."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from slipway.pipeline.commands.show import find, runs
+from slipway.pipeline.errors import PipelineError, UsageError
+from slipway.pipeline.runs.history import History
+from slipway.pipeline.runs.record import RunRecord
+
+# What reads workload files takes a quarter of a second to import: only the commands that need it do.
+if TYPE_CHECKING:
+    from slipway.pipeline.runs.diff import Difference
+
+
+def report(name: str | None, output: Path, *, index: bool, path: Path | None) -> Path:
+    """Writes the page of a run, or with `index` that of all runs; returns the file.
+
+    Raises:
+        UsageError: there is no such run.
+        PipelineError: the page cannot be written, or the run's files cannot be read.
+    """
+    from slipway.pipeline.report.page import write_index, write_page
+
+    if index and name is not None:
+        raise UsageError("--index is about all runs: name none.")
+    try:
+        if index:
+            return write_index(runs(output), output.absolute(), path)
+        return write_page(find(name, output), output.absolute(), path)
+    except (OSError, ValueError) as error:
+        raise _no_page(error) from error
+
+
+def diff(old: str, new: str, output: Path) -> "Difference":
+    """What changed from one run to another; each is named as in `find`."""
+    return _difference(find(old, output), find(new, output), output)
+
+
+def diff_page(old: str, new: str, output: Path, path: Path) -> Path:
+    """Writes what changed from one run to another as a page; returns the file.
+
+    Raises:
+        UsageError: there is no such run.
+        PipelineError: the page cannot be written.
+    """
+    from slipway.pipeline.report.page import write_difference
+
+    before, after = find(old, output), find(new, output)
+    try:
+        return write_difference(_difference(before, after, output), before, after, path)
+    except OSError as error:
+        raise _no_page(error) from error
+
+
+def _no_page(error: OSError | ValueError) -> PipelineError:
+    words = str(error)
+    if isinstance(error, OSError) and error.filename is not None:
+        words = f"{error.filename}: {error.strerror}"
+    return PipelineError(f"The page cannot be written: {words}", hint="another file: -o FILE")
+
+
+def _difference(before: RunRecord, after: RunRecord, output: Path) -> "Difference":
+    from slipway.pipeline.runs.diff import compare, read_fingerprints
+
+    history = History(output.absolute())
+    prints = [read_fingerprints(history.folder(record.run_id)) for record in (before, after)]
+    return compare(before, after, *prints)

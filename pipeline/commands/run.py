@@ -1,0 +1,167 @@
+"""The commands `run`, `resume` and `plan`, and the steps of a run that another program takes."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+from slipway.pipeline.commands.show import find
+from slipway.pipeline.engine.run_end import warn_of_damage
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.runs.history import History
+from slipway.pipeline.runs.outcome import read_stops, read_verdict
+from slipway.pipeline.runs.record import OVERRIDES, RunRecord
+from slipway.pipeline.screen.wording import (
+    again_command,
+    step_lines,
+    steps_go_on,
+    summary,
+)
+from slipway.pipeline.terminal.printable import printable
+
+# What reads workload files takes a quarter of a second to import: only the commands that need it do.
+if TYPE_CHECKING:
+    from slipway.pipeline.plan.request import Options, Request
+
+
+@dataclass(frozen=True)
+class Planned:
+    """The answer of `plan`: one `{id, action, why}` for each node."""
+
+    workload: str
+    nodes: tuple[dict[str, str], ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"workload": self.workload, "nodes": list(self.nodes)}
+
+    def text(self) -> str:
+        """One line a node, then the count."""
+        width = max(len(node["id"]) for node in self.nodes)
+        lines = [f"{node['id']:<{width}}  {node['action']:<5}  {node['why']}" for node in self.nodes]
+        running = sum(node["action"] == "run" for node in self.nodes)
+        return "\n".join([*lines, f"{running} of {len(lines)} nodes would run."])
+
+
+def request(
+    workload: Path,
+    *,
+    output: Path,
+    sets: Sequence[str] = (),
+    profile: str | None = None,
+    pipeline: str | None = None,
+    beam_args: Sequence[str] = (),
+    overrides: Mapping[str, str] | None = None,
+    **options: "Unpack[Options]",
+) -> "Request":
+    """What the command line asks for: a workload, or with `pipeline` any TFX pipeline.
+
+    Raises:
+        UsageError: it is not there or wrong, or the options do not fit it.
+    """
+    from slipway.pipeline.plan.request import pipeline_request, workload_request
+
+    shared: dict[str, Any] = {"sets": sets, "output": output.absolute(), "beam_args": beam_args, **options}
+    if pipeline is None:
+        return workload_request(workload, profile=profile, overrides=overrides, **shared)
+    if profile is not None:
+        raise UsageError("--profile belongs to a workload file; --pipeline has none.")
+    for name in overrides or {}:
+        raise UsageError(f"{OVERRIDES[name]} belongs to the gates of a workload; --pipeline has its own.")
+    return pipeline_request(pipeline, **shared)
+
+
+def run(asked: "Request") -> int:
+    """Runs what is asked for; returns the exit code."""
+    return _execute(asked)
+
+
+def resume(name: str | None, *, output: Path, jobs: int | None) -> int:
+    """Goes on with a run, or says where the result of one lies that is complete; returns the exit code.
+
+    Raises:
+        UsageError: there is nothing to go on with.
+    """
+    from slipway.pipeline.plan.request import again
+
+    record = find(name, output)
+    if record.in_steps and record.state != "complete":
+        raise UsageError(
+            f"Run {record.run_id} is taken in steps by another program, which goes on with it.",
+            hint=steps_go_on(record),
+        )
+    if record.state == "complete":
+        _tell(f"Run {record.run_id} is complete: there is nothing to resume.")
+        _tell(*summary(record, stops={}, verdict=read_verdict(record)))
+        return 0
+    if record.state == "stopped":
+        hint = again_command(record) if any(node.is_stop for node in record.nodes) else ""
+        raise UsageError(f"Run {record.run_id} is {record.state}: there is nothing to resume.", hint=hint)
+    if record.target.again:
+        raise UsageError(f"{record.run_id} is a rehearsal: it starts anew.", hint=record.target.again)
+    return _execute(again(record, jobs=jobs), record)
+
+
+def _tell(*lines: str) -> None:
+    for line in lines:
+        print(printable(line), file=sys.stderr)
+
+
+def begin(asked: "Request", *, airflow: str) -> str:
+    """Begins a run whose nodes another program runs, such as Airflow by that command; returns its id."""
+    from slipway.pipeline.commands.end_listeners import END_LISTENERS
+    from slipway.pipeline.engine.steps import begin as begin_run
+    from slipway.pipeline.screen.progress import stderr_display
+
+    display = stderr_display()
+    try:
+        return begin_run(asked, display=display, airflow=airflow, listeners=END_LISTENERS).run_id
+    finally:
+        display.close()
+
+
+def run_node(run_id: str, node_id: str, *, output: Path) -> int:
+    """Runs one node of such a run, says how it went, and returns the exit code."""
+    from slipway.pipeline.engine.steps import run_node as run
+    from slipway.pipeline.screen.progress import LineDisplay
+
+    record, code = run(run_id, node_id, output=output.absolute(), display=LineDisplay(sys.stderr))
+    _tell(*step_lines(record, node_id, stops=read_stops(record)))
+    return code
+
+
+def finish(run_id: str, *, output: Path) -> int:
+    """Closes such a run, says what it achieved, and returns the exit code."""
+    from slipway.pipeline.commands.end_listeners import END_LISTENERS
+    from slipway.pipeline.engine.steps import finish as finish_run
+    from slipway.pipeline.screen.progress import LineDisplay
+
+    display = LineDisplay(sys.stderr)
+    record = finish_run(run_id, output=output.absolute(), display=display, listeners=END_LISTENERS)
+    return record.exit_code or 0
+
+
+def _execute(asked: "Request", resumed: RunRecord | None = None) -> int:
+    from slipway.pipeline.commands.end_listeners import END_LISTENERS
+    from slipway.pipeline.engine.execution import execute
+    from slipway.pipeline.screen.progress import stderr_display
+
+    display = stderr_display()
+    try:
+        record = execute(asked, display=display, resumed=resumed, listeners=END_LISTENERS)
+        display.ends(record)
+    finally:
+        display.close()
+    return record.exit_code or 0
+
+
+def plan(asked: "Request") -> Planned:
+    """Decides what would run, and why."""
+    from slipway.pipeline.engine.graphs import plan_only
+
+    history = History(asked.output)
+    decided = plan_only(asked, history)
+    warn_of_damage(history)
+    nodes = tuple({"id": d.node_id, "action": d.action, "why": d.why} for d in decided.decisions.values())
+    return Planned(decided.graph.name, nodes)

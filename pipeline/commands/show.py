@@ -1,0 +1,98 @@
+"""The commands `runs` and `show`: which runs there are, and what became of one."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from slipway.pipeline.engine.run_end import warn_of_damage
+from slipway.pipeline.runs.history import History
+from slipway.pipeline.runs.lock import is_locked
+from slipway.pipeline.runs.outcome import live_beside, read_stops, read_verdict
+from slipway.pipeline.runs.record import OVERRIDES, RunRecord
+from slipway.pipeline.screen.verdict_table import verdict_lines
+from slipway.pipeline.screen.wording import (
+    go_on_hints,
+    metrics_line,
+    node_line,
+    rollback_line,
+    stop_hints,
+    stop_lines,
+    training_lines,
+)
+from slipway.pipeline.terminal.durations import seconds
+
+
+def runs(output: Path) -> list[RunRecord]:
+    """All runs, the newest first; one that says it runs while nothing does is called killed."""
+    history = History(output.absolute())
+    found = [_as_it_is(record, output) for record in history.runs()]
+    warn_of_damage(history)
+    return found
+
+
+def find(name: str | None, output: Path) -> RunRecord:
+    """One run by its id or the start of it; the latest without a name."""
+    record = _as_it_is(History(output.absolute()).find(name), output)
+    record.target = record.target.lying_in(record.output)
+    return record
+
+
+def _as_it_is(record: RunRecord, output: Path) -> RunRecord:
+    """A run that has not ended, with the time that it has gone on; killed, where nothing runs it."""
+    if record.state != "running" or record.in_steps:
+        return record
+    record.wall_s = max(record.wall_s, History(output.absolute()).alive_s(record.run_id))
+    if not is_locked(output):
+        record.state = "killed"
+        for node in record.nodes:
+            if node.state in ("running", "waiting"):
+                node.state, node.why = "skipped", "the run was killed"
+    return record
+
+
+def runs_text(records: Sequence[RunRecord], output: Path) -> str:
+    """One line a run; where there is none, the folder that was looked at: from elsewhere it is another."""
+    return "\n".join(_run_lines(records)) or f"No runs yet in {output.absolute()}."
+
+
+def _run_lines(records: Sequence[RunRecord]) -> Iterator[str]:
+    for record in records:
+        pushed = f"pushed {record.pushed['version']}" if record.pushed else ""
+        facts = ", ".join(filter(None, [metrics_line(record.metrics), pushed, rollback_line(record)]))
+        head = f"{record.run_id}  {record.workload:<12}  {record.state:<11}"
+        yield f"{head}  {seconds(record.wall_s):>10}  {facts}".rstrip()
+
+
+def show_text(record: RunRecord, *, width: int | None = None) -> str:
+    """A run as text: what came of it, then each node.
+
+    Args:
+        record: the run.
+        width: of the screen, in columns, which tables keep within; None: as wide as they come.
+    """
+    longest = max((len(node.id) for node in record.nodes), default=0)
+    lines = [
+        f"{record.workload} {record.run_id}: {record.state}, {seconds(record.wall_s)}, {record.started_at}"
+    ]
+    lines += [node_line(node, width=longest) for node in record.nodes]
+    if record.metrics:
+        lines.append(f"metrics   {metrics_line(record.metrics)}")
+    if record.training.get("verdict"):
+        lines.append(f"training  {record.training['verdict']}")
+    lines += training_lines(record.training)
+    if record.blessed is not None:
+        lines.append(f"blessed   {'yes' if record.blessed else 'no'}: {'; '.join(record.blessing_reasons)}")
+    lines += verdict_lines(read_verdict(record), width=width)
+    lines += [f"accepted  {OVERRIDES[name]}: {reason}" for name, reason in record.overrides.items()]
+    stops = read_stops(record)
+    for node_id, verdict in stops.items():
+        lines += [f"stopped   {node_id}: {verdict.get('message', '')}", *stop_lines(verdict)]
+    lines += stop_hints(record, stops)
+    if record.state in ("failed", "killed", "interrupted") and not record.in_steps:
+        lines += go_on_hints(record)
+    if record.rollback:
+        lines.append(f"rollback  {rollback_line(record)}")
+    if record.pushed:
+        lines.append(f"pushed    version {record.pushed['version']} -> {record.pushed['path']}")
+        if live := live_beside(record.pushed["path"]):
+            lines.append(f"live      version {live}")
+    return "\n".join(lines)
