@@ -32,8 +32,10 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--lag_days", type=int)
     parser.add_argument("--time_zone")
     own, rest = parser.parse_known_args(argv[1:])
+    parsed: argparse.Namespace
     if own.scheduled_at is None:
-        return driver._parse_flags([argv[0], *rest])
+        parsed = driver._parse_flags([argv[0], *rest])
+        return parsed
     try:
         span = span_of(own.scheduled_at, lag_days=own.lag_days, time_zone=own.time_zone)
     except ValueError as error:
@@ -41,7 +43,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
             f"the service did not say for when this run is scheduled: {own.scheduled_at!r}",
             hint="leave cloud.schedule.lag_days out: runs then take the latest span",
         ) from error
-    parsed: argparse.Namespace = driver._parse_flags([argv[0], *rest])
+    parsed = driver._parse_flags([argv[0], *rest])
     given = json.loads(parsed.json_serialized_invocation_args)
     only = {"start_span_number": span, "end_span_number": span}
     given["inputs"].setdefault("parameterValues", {})[RANGE_CONFIG_KEY] = json.dumps({"static_range": only})
