@@ -38,6 +38,7 @@ from slipway.components.ingest.component import Ingest
 from slipway.components.ingest.spans import span_number
 from slipway.components.model_gate.component import ModelGate
 from slipway.components.model_gate.eval_config import eval_config
+from slipway.components.parameters import as_parameter
 from slipway.components.preflight.component import Preflight
 from slipway.components.pusher.component import Pusher
 from slipway.components.reference_models.component import ReferenceModels
@@ -186,8 +187,8 @@ def build_pipeline(
         base=serving_base(config, output),
         keep=config.push.keep or 0,
         hook=list(config.push.hook),
-        **({"endpoint": asdict(endpoint)} if endpoint else {}),
-        about=about_model(config),
+        **({"endpoint": as_parameter(asdict(endpoint))} if endpoint else {}),
+        about=as_parameter(about_model(config)),
     )
 
     nodes: list[BaseNode] = [

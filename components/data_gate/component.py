@@ -24,6 +24,7 @@ from slipway.components.data_gate.verdict import BLESSED, DataGateVerdict, Evide
 from slipway.components.data_profile.profile import BLESSED_DATA, Profile, data_digest, keep_profile
 from slipway.components.data_profile.sample import read_sample
 from slipway.components.errors import ComponentError, GateStopError
+from slipway.components.parameters import from_parameter
 from slipway.schemas.artifacts import DataVerdict, Quarantine
 
 _ANOMALIES = "SchemaDiff.pb"
@@ -37,8 +38,8 @@ def DataGate(  # noqa: N802 (component constructors are nouns)
     anomalies: InputArtifact[ExampleAnomalies],
     verdict: OutputArtifact[DataVerdict],
     label: Parameter[str],
-    limits: Parameter[dict[str, Any]],
-    options: Parameter[dict[str, Any]],
+    limits: Parameter[str],
+    options: Parameter[str],
     sample_rows: Parameter[int],
     quarantine: InputArtifact[Quarantine] = None,
     reference: InputArtifact[DataVerdict] = None,
@@ -61,8 +62,8 @@ def DataGate(  # noqa: N802 (component constructors are nouns)
         anomalies: ExampleValidator's.
         verdict: gets the verdict, and copies of the statistics for comparing later data.
         label: the raw column that the label comes from.
-        limits: fields of `limits.Limits`.
-        options: Ingest's `Options` as plain values, to find rows in the raw files again.
+        limits: fields of `limits.Limits`, by `as_parameter`.
+        options: Ingest's `Options` by `as_parameter`, to find rows in the raw files again.
         quarantine: Ingest's; None if another component makes the examples.
         reference: the verdict about earlier data that is to be compared with; None where there is none.
         blessing: the ModelGate's of a model whose data is to be compared with; None where there is none.
@@ -112,7 +113,7 @@ def DataGate(  # noqa: N802 (component constructors are nouns)
     evidence = Evidence(
         statistics=read_statistics(statistics.uri),
         label=label,
-        limits=Limits.from_json(limits),
+        limits=Limits.from_json(from_parameter(limits)),
         now_s=now_s,
         schema=schema_features(schema_text),
         schema_file=schema_file,
@@ -138,7 +139,7 @@ def DataGate(  # noqa: N802 (component constructors are nouns)
         answer.findings,
         files=[file["name"] for file in summary.get("files", ())],
         features=next(iter(evidence.statistics.values())).features,
-        options=options,
+        options=from_parameter(options),
         splits=splits,
     )
     answer = replace(answer, findings=found)

@@ -3,7 +3,6 @@
 import json
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
 
 from tfx.dsl.component.experimental.annotations import InputArtifact, OutputArtifact, Parameter
 from tfx.dsl.component.experimental.decorators import component
@@ -12,6 +11,7 @@ from tfx.types.standard_artifacts import Examples, ExampleStatistics, TransformG
 
 from slipway.components.data_profile.profile import split_rows
 from slipway.components.errors import GateStopError
+from slipway.components.parameters import from_parameter
 from slipway.components.preflight.advice import slice_lines
 from slipway.components.preflight.compiler import Unanswered, as_asked, ask, find_compiler
 from slipway.components.preflight.judge import Training, judge
@@ -31,9 +31,9 @@ def Preflight(  # noqa: N802 (component constructors are nouns)
     report: OutputArtifact[PreflightReport],
     workload: Parameter[str],
     model: Parameter[str],
-    step: Parameter[dict[str, Any]],
-    tpu_slice: Parameter[dict[str, Any]],
-    training: Parameter[dict[str, Any]],
+    step: Parameter[str],
+    tpu_slice: Parameter[str],
+    training: Parameter[str],
     images: Parameter[dict[str, list[int]]],
     limit_s: Parameter[float],
     compiler: Parameter[dict[str, str]] = None,
@@ -47,9 +47,9 @@ def Preflight(  # noqa: N802 (component constructors are nouns)
         report: gets `preflight.json`, see `result.Preflight.to_json`.
         workload: its name.
         model: dotted path of `build_model`.
-        step: the other fields of `request.Question`, but for features and slice.
-        tpu_slice: fields of `request.Slice`.
-        training: fields of `judge.Training`, but for what is counted here.
+        step: the other fields of `request.Question`, but for features and slice; by `as_parameter`.
+        tpu_slice: fields of `request.Slice`, by `as_parameter`.
+        training: fields of `judge.Training`, but for what is counted here; by `as_parameter`.
         images: `train.images`.
         limit_s: how long the compilation may take.
         compiler: not read; makes the cache miss if the compiler changes.
@@ -63,9 +63,16 @@ def Preflight(  # noqa: N802 (component constructors are nouns)
     with fileio.open(f"{transform_graph.uri}/{SCHEMA}") as file:
         features = features_in(str(file.read()), images=images)
     files = [path for path in fileio.glob(f"{transformed_examples.uri}/{SPLIT}/*") if not fileio.isdir(path)]
-    question = Question.from_json({"slice": tpu_slice, "features": features, "model": model, **step})
+    question = Question.from_json(
+        {
+            "slice": from_parameter(tpu_slice),
+            "features": features,
+            "model": model,
+            **from_parameter(step),
+        }
+    )
     known = replace(
-        Training.from_json(training),
+        Training.from_json(from_parameter(training)),
         train_files=len(files),
         train_bytes=sum(map(_size_bytes, files)),
         train_rows=split_rows(statistics.uri, SPLIT),

@@ -3,7 +3,6 @@
 import contextlib
 import logging
 from pathlib import Path
-from typing import Any
 
 from tfx.dsl.component.experimental.annotations import InputArtifact, OutputArtifact, Parameter
 from tfx.dsl.component.experimental.decorators import component
@@ -18,6 +17,7 @@ from tfx.types.standard_artifacts import (
 from tfx.utils.path_utils import serving_model_path
 
 from slipway.components.errors import ComponentError
+from slipway.components.parameters import from_parameter
 from slipway.components.pusher.artifact_folder import on_this_machine
 from slipway.components.pusher.destination import deployment_at, push
 from slipway.components.pusher.endpoint import EndpointSettings
@@ -46,13 +46,13 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
     schema: InputArtifact[Schema],
     pushed_model: OutputArtifact[PushedModel],
     base: Parameter[str],
-    about: Parameter[dict[str, Any]],
+    about: Parameter[str],
     quarantine: InputArtifact[Quarantine] = None,
     data_verdict: InputArtifact[DataVerdict] = None,
     infra_blessing: InputArtifact[InfraBlessing] = None,
     keep: Parameter[int] = 0,
     hook: Parameter[list[str]] = None,
-    endpoint: Parameter[dict[str, Any]] = None,
+    endpoint: Parameter[str] = "",
 ) -> None:
     """Publishes the model with its papers if it is blessed; otherwise pushes nothing and says so.
 
@@ -65,25 +65,27 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
             `pushed_destination` (the version's directory or gs:// address) and `pushed_version`. Nothing is
             copied into it.
         base: the directory or gs:// folder that a model server watches.
-        about: what the workload says of itself, see `slipway.components.pusher.provenance`.
+        about: what the workload says of itself, by `as_parameter`; see `provenance`.
         quarantine: beside the examples, with the digest of the data; None where they come from elsewhere.
         data_verdict: the data gate's; None where no gate judged the data.
         infra_blessing: an InfraValidator's answer about this model; None where none was asked.
         keep: how many versions stay; 0: all.
         hook: a command to run after the push, see `run_hook`; None: none.
-        endpoint: fields of `EndpointSettings`, where the version is deployed after the push; None: nowhere.
+        endpoint: fields of `EndpointSettings` by `as_parameter`, where the version is deployed after the
+            push; empty: nowhere.
 
     Raises:
         ComponentError: the blessing is about another model, or says yes but its file is gone; there is no
             model, or its files changed after they were judged; or the model cannot be published.
     """
+    told = from_parameter(about)
     for answer in filter(None, (blessing, infra_blessing)):
         if answer.get_int_custom_property("blessed") != 1:
             pushed_model.set_int_custom_property("pushed", 0)
             _log.warning("Not pushed: %s is not blessed (%s).", model.uri, answer.uri)
             return
     # Missing permission to deploy is reported before anything is pushed.
-    deployment = deployment_at(EndpointSettings(**endpoint) if endpoint else None)
+    deployment = deployment_at(EndpointSettings(**from_parameter(endpoint)) if endpoint else None)
     with contextlib.ExitStack() as stack:
 
         def here(uri: str) -> Path:
@@ -104,7 +106,7 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
             model.uri, digest, earlier={"exported": exported_digest(serving_model), "judged": judged}
         )
         papers = provenance(
-            about=about,
+            about=told,
             verdict=read_verdict(blessed),
             data_verdict=read_verdict(here(data_verdict.uri)) if data_verdict else {},
             data=read_data(here(quarantine.uri) if quarantine else None, span=_span(examples)),
@@ -118,7 +120,7 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
     pushed_model.set_int_custom_property("pushed", 1)
     pushed_model.set_string_custom_property("pushed_destination", published.address)
     pushed_model.set_string_custom_property("pushed_version", str(published.version))
-    workload = about.get("workload", "")
+    workload = told.get("workload", "")
     if deployment:
         _log.info("%s", deployment.deploy(published, workload=workload))
     run_hook(hook or [], published, workload=workload)

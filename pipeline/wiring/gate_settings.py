@@ -7,6 +7,7 @@ from typing import Any
 from slipway.components.model_gate.check import OVERALL
 from slipway.components.model_gate.metrics import METRICS
 from slipway.components.model_gate.rules import Threshold
+from slipway.components.parameters import as_parameter
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.config.evaluate import EvaluateConfig
 from slipway.pipeline.config.gates import reference_folder, span_of
@@ -26,8 +27,8 @@ def data_gate_settings(config: WorkloadConfig) -> dict[str, Any]:
     limits = gate.model_dump(mode="json", exclude_none=True, exclude=_NOT_LIMITS)
     return {
         "label": config.data.label,
-        "limits": {"max_bad_share": config.data.max_bad_share, **limits},
-        "options": ingest_options(config.data).to_json(),
+        "limits": as_parameter({"max_bad_share": config.data.max_bad_share, **limits}),
+        "options": as_parameter(ingest_options(config.data).to_json()),
         "reference_folder": reference_folder(gate.reference),
         **({} if (span := span_of(gate.reference)) is None else {"reference_span": span}),
         "serving_folder": gate.serving_statistics or "",

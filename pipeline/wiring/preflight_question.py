@@ -3,6 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
+from slipway.components.parameters import as_parameter
 from slipway.components.preflight.chips import CHIPS, Price
 from slipway.components.preflight.compiler import PROJECT_ROOT, find_compiler, package_versions
 from slipway.components.preflight.request import Slice
@@ -60,13 +61,14 @@ def node_settings(config: WorkloadConfig) -> dict[str, Any]:
         "tpu_region": config.cloud.vertex.region or "",
         "prices": {name: asdict(price) for name, price in own_prices(config).items()},
     }
+    layout = {pattern: list(axes) for pattern, axes in config.train.layout.items()}
     compiler = find_compiler()
     return {
         "workload": config.name,
         "model": step.pop("model"),
-        "step": {**step, "layout": {pattern: list(axes) for pattern, axes in config.train.layout.items()}},
-        "tpu_slice": asdict(wanted),
-        "training": training,
+        "step": as_parameter({**step, "layout": layout}),
+        "tpu_slice": as_parameter(asdict(wanted)),
+        "training": as_parameter(training),
         "images": {name: list(shape) for name, shape in config.train.images.items()},
         "limit_s": config.preflight.limit_s,
         "compiler": dict(package_versions(PROJECT_ROOT / compiler)) if compiler else {},

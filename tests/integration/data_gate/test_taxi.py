@@ -12,6 +12,7 @@ from counted import lines_run
 
 from slipway.components.errors import GateStopError
 from slipway.components.ingest.options import Options
+from slipway.components.parameters import as_parameter
 
 pytestmark = [
     pytest.mark.slow,
@@ -53,8 +54,8 @@ def gate(libraries, tmp_path_factory):
         def judged():
             try:
                 function(
-                    **inputs, verdict=verdict, reference=reference, label="tips", limits=limits,
-                    options=Options(label="tips").to_json(), blessing=None, **settings,
+                    **inputs, verdict=verdict, reference=reference, label="tips", limits=as_parameter(limits),
+                    options=as_parameter(Options(label="tips").to_json()), blessing=None, **settings,
                     preprocessing_fn="workloads.taxi.preprocessing.preprocessing_fn", label_feature="big_tip",
                     reference_span=span, schema_file="schemas/taxi.pbtxt", sample_rows=50_000,
                     accept_data=accepted, day="",

@@ -34,6 +34,8 @@ def preflight(project, tmp_path, monkeypatch, jax_python):
     (tmp_path / "statistics/Split-train/FeatureStats.pb").write_bytes(listed.SerializeToString())
     (tmp_path / "report").mkdir()
 
+    from slipway.components.parameters import as_parameter
+
     def call(model: str, *, limit_s: float = 600.0):
         wanted = {"name": "v5e-8", "generation": "v5e", "devices": 8, "topology": "2x4"}
         component.Preflight.test_call(
@@ -43,9 +45,9 @@ def preflight(project, tmp_path, monkeypatch, jax_python):
             report=SimpleNamespace(uri=str(tmp_path / "report")),
             workload="tests",
             model=f"preflight_models.{model}",
-            step={"hyperparameters": {}, "label": "y", "batch_size": 512},
-            tpu_slice=wanted,
-            training={"backend": "jax", "epochs": 3, "prices": {"v5e": OWN_PRICE}},
+            step=as_parameter({"hyperparameters": {}, "label": "y", "batch_size": 512}),
+            tpu_slice=as_parameter(wanted),
+            training=as_parameter({"backend": "jax", "epochs": 3, "prices": {"v5e": OWN_PRICE}}),
             images={},
             limit_s=limit_s,
         )

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from slipway.components.errors import ComponentError
+from slipway.components.parameters import as_parameter
 from slipway.components.pusher.endpoint import EndpointSettings
 from slipway.components.pusher.shelf import shelf_at
 from slipway.components.saved_model.digest_files import keep_digest, model_digest
@@ -67,7 +68,7 @@ def push(tmp_path):
             schema=schema,
             pushed_model=pushed,
             base=to or str(tmp_path / "serving"),
-            about={"workload": "taxi"},
+            about=as_parameter({"workload": "taxi"}),
             **settings,
         )
         return pushed
@@ -132,7 +133,7 @@ def test_pusher_without_a_blessing_is_refused_when_the_pipeline_is_built():
 
     channels = {"model": Channel(Model), "examples": Channel(Examples), "schema": Channel(Schema)}
     with pytest.raises(ValueError, match=r"Pusher.*blessing|blessing.*Pusher"):
-        Pusher(**channels, base="/serving", about={})
+        Pusher(**channels, base="/serving", about="{}")
 
 
 def test_blessing_whose_file_is_gone_is_an_error(push, tmp_path):
@@ -222,5 +223,5 @@ def test_who_may_not_deploy_is_told_before_anything_is_pushed(push, tmp_path, mo
         traffic=100,
     )
     with pytest.raises(ComponentError, match=r"no credentials for push\.endpoint"):
-        push(blessed=1, endpoint=asdict(settings))
+        push(blessed=1, endpoint=as_parameter(asdict(settings)))
     assert not (tmp_path / "serving").exists()

@@ -2,6 +2,7 @@
 
 import pytest
 
+from slipway.components.parameters import from_parameter
 from slipway.pipeline.config.gates import DataGateConfig, reference_folder, span_of
 from slipway.pipeline.wiring.gate_settings import data_gate_settings, model_gate_settings
 
@@ -26,7 +27,7 @@ def test_gates_get_every_limit_of_the_workload_and_nothing_else(project):
     from slipway.pipeline.config import load_workload
 
     config = load_workload(project / "workloads/taxi/workload.yaml", root=project)
-    limits = data_gate_settings(config)["limits"]
+    limits = from_parameter(data_gate_settings(config)["limits"])
     assert limits["max_label_score_drop"] == 0.1
     assert limits["freshness"] == {
         "column": "trip_start_timestamp", "max_behind_days": 1.0, "max_ahead_days": 31.0
