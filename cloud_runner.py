@@ -46,7 +46,7 @@ def compile_command(
     sets: Sets = None,
     profile: Profile = None,
     file: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The file to write; standard output if left out.")
+        Path | None, typer.Option("--output", "-o", help="File to write; by default standard output.")
     ] = None,
     verbose: Verbose = False,
 ) -> None:
@@ -61,7 +61,8 @@ def rehearse(
     sets: Sets = None,
     profile: Profile = None,
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="Tasks at once; from cores and memory if left out.")
+        int | None,
+        typer.Option(min=1, help="How many tasks run at once; by default as many as cores and memory allow."),
     ] = None,
     output: Annotated[
         Path,
@@ -72,7 +73,7 @@ def rehearse(
     ] = DEFAULT_OUTPUT,
     root: Annotated[
         str | None,
-        typer.Option(help="Folder for the artifacts, gs://... or here; in rehearsal/ if left out."),
+        typer.Option(help="Folder for the artifacts, local or gs://...; by default in rehearsal/."),
     ] = None,
     pipeline: Annotated[
         str | None, typer.Option(help="MODULE:FUNCTION of any TFX pipeline, instead of a workload.")
@@ -141,10 +142,10 @@ def cancel_command(
 schedules = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Runs by the clock, as cloud.schedule of the workload says, and over a range of spans.",
+    help="Scheduled runs, as cloud.schedule of the workload says, and runs over a range of spans.",
 )
 app.add_typer(schedules, name="schedule")
-Name = Annotated[str | None, typer.Option(help="Name of the schedule; the workload's if left out.")]
+Name = Annotated[str | None, typer.Option(help="Name of the schedule; by default the workload's.")]
 
 
 def _said(done: str, made: Schedule) -> None:
@@ -159,7 +160,7 @@ def create_command(
     name: Name = None,
     verbose: Verbose = False,
 ) -> None:
-    """Have the workload run by the clock."""
+    """Create a schedule that runs the workload."""
     _said("created", schedule.create(WorkloadChoice(workload, sets or [], profile, name)))
 
 
@@ -183,7 +184,7 @@ def pause_command(
     name: Name = None,
     verbose: Verbose = False,
 ) -> None:
-    """Keep a schedule from starting runs; those that run go on."""
+    """Keep a schedule from starting runs; runs in progress continue."""
     _said("paused", schedule.pause(WorkloadChoice(workload, sets or [], profile, name)))
 
 
@@ -196,7 +197,7 @@ def resume_command(
     catch_up: Annotated[
         bool | None,
         typer.Option(
-            help="Make up for missed runs; as cloud.schedule.catch_up if left out.", show_default=False
+            help="Make up for missed runs; by default as cloud.schedule.catch_up says.", show_default=False
         ),
     ] = None,
     verbose: Verbose = False,
@@ -226,7 +227,7 @@ def run_now_command(
     name: Name = None,
     verbose: Verbose = False,
 ) -> None:
-    """Start at once what a schedule starts, and print the link to the run."""
+    """Start a run of a schedule now, and print the link to it."""
     sys.stdout.write(f"{schedule.run_now(WorkloadChoice(workload, sets or [], profile, name))}\n")
 
 
@@ -259,9 +260,7 @@ def airflow_command(
     python: Annotated[Path, typer.Option(help="The project's interpreter there.")] = Path(sys.executable),
     output: Annotated[
         Path,
-        typer.Option(
-            help="Folder there for everything that runs write.", show_default="output in the project"
-        ),
+        typer.Option(help="Folder there for all output.", show_default="output in the project"),
     ] = DEFAULT_OUTPUT,
     verbose: Verbose = False,
 ) -> None:

@@ -27,7 +27,7 @@ app = typer.Typer(
     no_args_is_help=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    help="Runs TFX pipelines on this machine, from raw files to a served model. Without a command: run.",
+    help="Run TFX pipelines on this machine, from raw files to a served model. Without a command: run.",
     epilog="Exit codes: 0 done; 1 a node failed; 2 wrong usage or workload file; 3 a gate stopped it; "
     "130 interrupted.",
 )
@@ -117,13 +117,13 @@ def resume(
     jobs: o.Jobs = None,
     verbose: Verbose = False,
 ) -> None:
-    """Go on with a failed, interrupted or killed run from the first node that did not complete."""
+    """Continue a failed, interrupted or killed run from the first node that did not complete."""
     raise typer.Exit(running.resume(run, output=output, jobs=jobs))
 
 
 step = typer.Typer(
     no_args_is_help=True,
-    help="A run whose nodes another program runs one by one, such as Airflow.",
+    help="Run a pipeline step by step from another program, such as Airflow.",
 )
 app.add_typer(step, name="step")
 
@@ -141,7 +141,7 @@ def step_begin(
     airflow: o.Airflow = "",
     verbose: Verbose = False,
 ) -> None:
-    """Make a run and plan it; print its id. What is cached is done then."""
+    """Create and plan a run, and print its id. Cached nodes are done at once."""
     asked = running.request(
         workload,
         sets=sets or [],
@@ -161,7 +161,7 @@ def step_node(
     output: o.Output = DEFAULT_OUTPUT,
     verbose: Verbose = False,
 ) -> None:
-    """Run one node of a run, once; nodes that it needs must be done."""
+    """Run one node of a run once; the nodes it depends on must be done."""
     raise typer.Exit(running.run_node(run, node, output=output))
 
 
@@ -194,7 +194,7 @@ def accept_schema(
     output: o.Output = DEFAULT_OUTPUT,
     verbose: Verbose = False,
 ) -> None:
-    """Take over into the schema what a run's data gate proposed, after showing the change."""
+    """Show the schema edits that a run's data gate proposed, and apply them if you agree."""
     from slipway.pipeline.commands import accept_schema as schema_edits
 
     def agrees(change: str) -> bool:
@@ -280,7 +280,7 @@ def doctor(
     as_json: o.Json = False,
     verbose: Verbose = False,
 ) -> None:
-    """Show what this machine has: accelerators, interpreters, versions, credentials, programs."""
+    """Check this machine: accelerators, interpreters, versions, credentials, programs."""
     from slipway.pipeline.commands.doctor import examine
 
     diagnosis = examine(output, os.environ, deep=deep)
@@ -303,7 +303,7 @@ def preflight(
     as_json: o.Json = False,
     verbose: Verbose = False,
 ) -> None:
-    """Compile the training step for TPUs without one: does it fit, what limits it, what would it cost."""
+    """Compile the training step for TPUs without one: does it fit, what limits it, what does it cost."""
     from slipway.pipeline.commands import preflight as tpu_preflight
 
     slices = [*(tpu or []), *(tpu_preflight.ONE_HOST if every else [])]
@@ -346,7 +346,7 @@ def rollback(
     as_json: o.Json = False,
     verbose: Verbose = False,
 ) -> None:
-    """Publish an earlier version again as the newest, so that a server picks it up by itself."""
+    """Publish an earlier version again as the newest; servers pick it up by themselves."""
     from slipway.pipeline.commands import versions as pushed
 
     done = pushed.rollback(pushed.workload_config(workload, profile=profile), output, to=to, reason=reason)
@@ -362,7 +362,7 @@ def verify(
     as_json: o.Json = False,
     verbose: Verbose = False,
 ) -> None:
-    """Check pushed versions, byte by byte, against their manifests. Exit code 1: one is not what it says."""
+    """Check pushed versions, byte by byte, against their manifests. Exit code 1: one differs."""
     from slipway.pipeline.commands import versions as pushed
 
     found = pushed.verify_all(place, workload, output, profile=profile)
@@ -383,7 +383,7 @@ def predict(
     as_json: o.Json = False,
     verbose: Verbose = False,
 ) -> None:
-    """Predict the rows of files with a pushed version; one line of JSON for each row."""
+    """Predict rows from files with a pushed version; write one line of JSON per row."""
     from slipway.pipeline.commands import versions as pushed
     from slipway.pipeline.commands.predict import predict as predict_rows
 
@@ -408,7 +408,7 @@ def serve(
     profile: Profile = None,
     verbose: Verbose = False,
 ) -> None:
-    """Serve the newest version under TF Serving's REST paths, to try it out. Not for production."""
+    """Serve the newest version at TF Serving's REST paths, to try it out. Not for production."""
     from slipway.pipeline.commands import versions as pushed
     from slipway.pipeline.commands.serve import serve as serve_versions
 
@@ -425,7 +425,7 @@ def new(
     null_value: o.NullValues = None,
     verbose: Verbose = False,
 ) -> None:
-    """Begin a workload from rows or images: schema, preprocessing, model and test, as code of your own."""
+    """Create a workload from rows or images: schema, preprocessing, model and test, as code of your own."""
     from slipway.pipeline.start.command import new as begin
 
     begun = begin(

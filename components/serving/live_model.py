@@ -100,7 +100,7 @@ class LiveModel:
         self.follow_once()
         if self._served is None:
             raise ComponentError(
-                f"{versions.base} holds no version that can be served.",
+                f"{versions.base} has no version that can be served.",
                 hint="push one: python local_runner.py run",
             )
         self._follower.start()

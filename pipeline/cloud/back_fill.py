@@ -165,10 +165,10 @@ class _Backfill:
         submitted, state = found
         if state.is_over:
             self._done.add(span)
-            say(f"{span}: was run before, {submitted.link}")
+            say(f"{span}: has already run, {submitted.link}")
             return
         self._follow(span, submitted, new_record(self._service.job(submitted.name), run_id=submitted.name))
-        say(f"{span}: is at work already, {submitted.link}")
+        say(f"{span}: is already running, {submitted.link}")
 
     def _latest(self, span: int | str) -> tuple[str, tuple[Submitted, JobState] | None]:
         """The id of a span's latest try, and its run; none where it is still to be started."""
@@ -211,7 +211,7 @@ class _Backfill:
 
     def _say_what_goes_on(self) -> None:
         for span, run in self._running.items():
-            say(f"{span}: no longer followed; the run goes on: {run.submitted.link}")
+            say(f"{span}: stopped following; the run continues: {run.submitted.link}")
 
     def _say_how_to_go_on(self) -> None:
         """The range from the first span that is not done; those in it that are will be passed over."""

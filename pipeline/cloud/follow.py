@@ -83,7 +83,7 @@ def ending(record: RunRecord, state: JobState, *, link: str, bless: str) -> Iter
     elif record.exit_code == GATE_STOPPED:
         yield f"Stopped: {names or 'the model is not blessed'}, {took}"
     else:
-        yield f"{state.phase.capitalize()}: {names or state.error or 'no cause was told'}, {took}"
+        yield f"{state.phase.capitalize()}: {names or state.error or 'no error message was reported'}, {took}"
     for node in failed:
         error = node.failure
         yield from (f"  {node.id}: {line}" for line in error["message"].splitlines()[:_SHOWN_LINES])

@@ -186,7 +186,7 @@ def _watch(service: Service, name: str, record: RunRecord, display: RunDisplay) 
 
 
 def _say_it_goes_on(submitted: Submitted, chosen: WorkloadChoice) -> None:
-    say(f"No longer followed; the run goes on: {submitted.link}")
+    say(f"Stopped following; the run continues: {submitted.link}")
     for verb, does in (("follow", "shows it again"), ("cancel", "ends it")):
         say(f"hint: {chosen.command(f'{verb} {submitted.name}')}   # {does}")
 

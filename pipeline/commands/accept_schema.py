@@ -164,7 +164,7 @@ def accept_schema(name: str | None, output: Path, *, agrees: Callable[[str], boo
     record = find(name, output)
     proposal = propose(record)
     if proposal.before == proposal.after:
-        return f"{proposal.path} holds these edits already.\nhint: {again_command(record)}"
+        return f"{proposal.path} already has these edits.\nhint: {again_command(record)}"
     if not accept(proposal, agrees=agrees):
         return f"{proposal.path} is as it was."
     return f"{proposal.path} was changed.\nhint: {again_command(record)}"

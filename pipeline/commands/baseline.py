@@ -25,7 +25,7 @@ def baseline(
     from slipway.pipeline.plan.request import workload_file
 
     if new is not None and clear:
-        raise UsageError("--set and --clear cannot both be meant.")
+        raise UsageError("--set and --clear exclude each other.")
     config = load_workload(workload_file(workload).absolute(), root=PROJECT_ROOT)
     if clear:
         return clear_baseline(config, output.absolute(), reason=reason)

@@ -29,11 +29,15 @@ Workload = Annotated[
 ]
 Sets = Annotated[
     list[str] | None,
-    typer.Option("--set", help="Overrides one key: KEY=VALUE. Repeatable.", autocompletion=complete_setting),
+    typer.Option(
+        "--set",
+        help="Override one key of the workload file: KEY=VALUE. Repeatable.",
+        autocompletion=complete_setting,
+    ),
 ]
 Profile = Annotated[
     str | None,
-    typer.Option(help="One of the workload's profiles, laid over the file.", autocompletion=complete_profile),
+    typer.Option(help="Profile of the workload to apply over the file.", autocompletion=complete_profile),
 ]
 INTERRUPTED = 130
 _SUGGESTION = re.compile(r"Did you mean (.*)\?")
@@ -76,7 +80,7 @@ def call(app: typer.Typer) -> NoReturn:
     except TyperException as error:  # wrong words on the command line
         _end_of_words(error)
     except typer.Abort:
-        _end("Nobody answered; nothing is done.", "give the answer as an option", INTERRUPTED)
+        _end("No answer; nothing was done.", "give the answer as an option", INTERRUPTED)
     except (OSError, MemoryError) as error:  # the machine's, wherever it was met
         if _verbose:
             raise

@@ -26,7 +26,9 @@ def tell(record: RunRecord) -> None:
         for problem in notify(record):
             print(printable(f"warning: {problem}."), file=sys.stderr)
     except Exception as error:
-        print(printable(f"warning: nobody was told: {type(error).__name__}: {error}"), file=sys.stderr)
+        print(
+            printable(f"warning: the notification failed: {type(error).__name__}: {error}"), file=sys.stderr
+        )
 
 
 END_LISTENERS = (write_page, tell)

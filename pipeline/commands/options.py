@@ -14,14 +14,12 @@ from slipway.pipeline.commands.completion import (
 
 Run = Annotated[
     str | None,
-    typer.Argument(
-        help="A run's id or the start of it; the latest if left out.", autocompletion=complete_run
-    ),
+    typer.Argument(help="A run's id or the start of it; by default the latest.", autocompletion=complete_run),
 ]
 OldRun = Annotated[
     str,
     typer.Argument(
-        metavar="RUN", help="A run's id, the start of it, or latest.", autocompletion=complete_run
+        metavar="RUN", help="A run's id, the start of it, or `latest`.", autocompletion=complete_run
     ),
 ]
 NewRun = Annotated[
@@ -37,12 +35,12 @@ StepNode = Annotated[str, typer.Argument(metavar="NODE", help="The node's id.", 
 Output = Annotated[
     Path,
     typer.Option(
-        help="Folder for everything that runs write; a relative one lies in the current folder.",
+        help="Folder for all output; a relative path starts in the current folder.",
         show_default="output in the project",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Reason = Annotated[str, typer.Option(help="Why; kept on record.")]
+Reason = Annotated[str, typer.Option(help="Why; the reason is recorded.")]
 
 # What to run, and how.
 Pipeline = Annotated[
@@ -51,75 +49,97 @@ Pipeline = Annotated[
 Start = Annotated[
     str | None,
     typer.Option(
-        "--from", metavar="NODE", help="Run this node and what follows.", autocompletion=complete_node
+        "--from",
+        metavar="NODE",
+        help="Start at this node: run it and all that follow.",
+        autocompletion=complete_node,
     ),
 ]
 End = Annotated[
     str | None,
     typer.Option("--to", metavar="NODE", help="Stop after this node.", autocompletion=complete_node),
 ]
-NoCache = Annotated[bool, typer.Option("--no-cache", help="Run every node, cached or not.")]
-Jobs = Annotated[int | None, typer.Option(min=1, help="Nodes at once; from cores and memory if left out.")]
-Beam = Annotated[list[str] | None, typer.Option(help="An option for every Beam component. Repeatable.")]
-FailFast = Annotated[bool, typer.Option("--fail-fast", help="A failure also ends the nodes beside it.")]
+NoCache = Annotated[bool, typer.Option("--no-cache", help="Run every node, even if cached.")]
+Jobs = Annotated[
+    int | None,
+    typer.Option(min=1, help="How many nodes run at once; by default as many as cores and memory allow."),
+]
+Beam = Annotated[list[str] | None, typer.Option(help="Extra option for every Beam component. Repeatable.")]
+FailFast = Annotated[
+    bool, typer.Option("--fail-fast", help="After a failure, also end the nodes that are still running.")
+]
 AcceptData = Annotated[
     str | None,
-    typer.Option(metavar="REASON", help="Let this run pass the data gate whatever it finds; kept on record."),
+    typer.Option(
+        metavar="REASON", help="Let this run pass the data gate despite its findings; the reason is recorded."
+    ),
 ]
 Bless = Annotated[
     str | None,
-    typer.Option(metavar="REASON", help="Let this run's model pass its gate; kept on record."),
+    typer.Option(metavar="REASON", help="Let this run's model pass its gate; the reason is recorded."),
 ]
 Airflow = Annotated[
     str,
     typer.Option(
         metavar="COMMAND",
-        help="Airflow's command that begins such a run, up to the JSON of --conf; for hints.",
+        help="Airflow's command that starts such a run, up to the JSON of --conf; shown in hints.",
     ),
 ]
 ProfileSteps = Annotated[
-    str | None, typer.Option(metavar="FIRST:LAST", help="Steps of the training to profile, counted from 1.")
+    str | None, typer.Option(metavar="FIRST:LAST", help="Training steps to profile, counted from 1.")
 ]
 
 # Runs and what they left.
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
-Index = Annotated[bool, typer.Option("--index", help="All runs on one page, with their trends.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
+Index = Annotated[bool, typer.Option("--index", help="Write one page of all runs, with their trends.")]
 PageFile = Annotated[
-    Path | None, typer.Option("-o", "--to", metavar="FILE", help="The file; else beside the run.")
+    Path | None,
+    typer.Option("-o", "--to", metavar="FILE", help="File to write; by default in the run's folder."),
 ]
 DifferenceFile = Annotated[
-    Path | None, typer.Option("-o", "--to", metavar="FILE", help="As an HTML page; its path is printed.")
+    Path | None,
+    typer.Option("-o", "--to", metavar="FILE", help="Write an HTML page to this file and print its path."),
 ]
 BaselineRun = Annotated[
     str | None,
     typer.Option(
-        "--set", metavar="RUN", help="Compare with the model of that run.", autocompletion=complete_run
+        "--set",
+        metavar="RUN",
+        help="Compare the next model with the model of this run.",
+        autocompletion=complete_run,
     ),
 ]
 Clear = Annotated[bool, typer.Option("--clear", help="Compare the next model with nothing.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would go.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be removed.")]
 Keep = Annotated[int, typer.Option(help="How many runs of each pipeline to keep.")]
 Deep = Annotated[bool, typer.Option("--deep", help="Also start the interpreters and contact TPUs.")]
 
 # TPUs.
 Slices = Annotated[
-    list[str] | None, typer.Option(metavar="SLICE", help="Such as v5e-8; else train.tpu. Repeatable.")
+    list[str] | None,
+    typer.Option(
+        metavar="SLICE", help="Slice to compile for, such as v5e-8; by default train.tpu. Repeatable."
+    ),
 ]
-EverySlice = Annotated[bool, typer.Option("--all", help="All slices of one host.")]
+EverySlice = Annotated[bool, typer.Option("--all", help="Compile for all single-host slices.")]
 Search = Annotated[
     float | None,
     typer.Option(
-        "--search", min=0, help="Seconds to look for the largest batch; 30, with --all or --fast 0."
+        "--search",
+        min=0,
+        help="Seconds to search for the largest batch; by default 30, or 0 with --all or --fast.",
     ),
 ]
 Limit = Annotated[
     float | None,
-    typer.Option("--limit", min=1, help="Seconds for one slice at most; else preflight.limit_s."),
+    typer.Option("--limit", min=1, help="Time limit for one slice in seconds; by default preflight.limit_s."),
 ]
-Fast = Annotated[bool, typer.Option("--fast", help="A quick look: the compiler's least effort, less exact.")]
+Fast = Annotated[bool, typer.Option("--fast", help="Compile with the least effort: quicker, less exact.")]
 Prices = Annotated[
     list[str] | None,
-    typer.Option(metavar="GENERATION=USD", help="Of a chip-hour, before preflight.prices. Repeatable."),
+    typer.Option(
+        metavar="GENERATION=USD", help="Price of a chip-hour; overrides preflight.prices. Repeatable."
+    ),
 ]
 
 # Pushed versions.
@@ -127,7 +147,7 @@ BackTo = Annotated[
     int | None,
     typer.Option(
         metavar="VERSION",
-        help="The version to go back to; else the one before.",
+        help="The version to go back to; by default the previous one.",
         autocompletion=complete_version,
     ),
 ]
@@ -135,7 +155,9 @@ Place = Annotated[str | None, typer.Argument(help="A workload, a version or a fo
 VersionsOf = Annotated[
     Path,
     typer.Option(
-        "--workload", help="Whose versions, where no place is named.", autocompletion=complete_workload
+        "--workload",
+        help="The workload whose versions to use, if no place is given.",
+        autocompletion=complete_workload,
     ),
 ]
 Source = Annotated[
@@ -144,36 +166,41 @@ Source = Annotated[
 NewFolder = Annotated[Path | None, typer.Option(help="A new folder for the predictions.")]
 Version = Annotated[
     int | None,
-    typer.Option(help="Which pushed version; else the newest.", autocompletion=complete_version),
+    typer.Option(help="The pushed version to use; by default the newest.", autocompletion=complete_version),
 ]
 Format = Annotated[
-    str | None, typer.Option("--format", help="csv, jsonl, parquet or tfrecord; else by the files' names.")
+    str | None,
+    typer.Option("--format", help="csv, jsonl, parquet or tfrecord; by default taken from the file names."),
 ]
-Port = Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")]
-Host = Annotated[str, typer.Option(help="The address to bind; beyond this machine a token is needed.")]
+Port = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")]
+Host = Annotated[str, typer.Option(help="Address to bind; one that other machines can reach needs a token.")]
 
 # A new workload.
 Name = Annotated[
-    str, typer.Argument(metavar="NAME", help="Of the new workload: lower-case letters, digits and _.")
+    str, typer.Argument(metavar="NAME", help="Name of the new workload: lower-case letters, digits and _.")
 ]
 Data = Annotated[
     str,
     typer.Option(
         help="Rows: a file, folder, glob or gs:// address of CSV, JSON Lines or Parquet. Images: a "
-        "folder with a folder for each class, or an npz as Keras' MNIST file."
+        "folder with a folder for each class, or an npz like Keras' MNIST file."
     ),
 ]
 Label = Annotated[
-    str | None, typer.Option(help="The column to predict; asked for if left out. Images have none.")
+    str | None, typer.Option(help="The column to predict; if omitted, you are asked. Not for images.")
 ]
-Task = Annotated[str, typer.Option(help="auto, binary, multiclass or regression.")]
+Task = Annotated[str, typer.Option(help="Kind of prediction: auto, binary, multiclass or regression.")]
 NullValues = Annotated[
     list[str] | None,
-    typer.Option("--null-value", metavar="TEXT", help="Means no value in a CSV, as -999. Repeatable."),
+    typer.Option(
+        "--null-value",
+        metavar="TEXT",
+        help="Text that means a missing value in a CSV, such as -999. Repeatable.",
+    ),
 ]
 KeepColumns = Annotated[
     list[str] | None,
-    typer.Option(metavar="COLUMN", help="A feature, whatever speaks against. Repeatable."),
+    typer.Option(metavar="COLUMN", help="Keep this column as a feature despite warnings. Repeatable."),
 ]
 
 

@@ -79,14 +79,14 @@ class Predicted:
         lines += [f"  {_shortened(line)}" for line in self.first]
         if unsound := self.summary["not_finite"]:
             have = "has" if unsound == 1 else "have"
-            lines.append(f"{unsound:,} of them {have} no number for an answer: null stands there.")
+            lines.append(f"{unsound:,} of them {have} no finite prediction; null is written.")
         if rejected:
             reasons = ", ".join(f"{count:,} {reason}" for reason, count in self.summary["rejected"].items())
             lines.append(f"{counted(rejected, 'row')} rejected: {reasons}.")
             lines.append(_first_told(self.summary["first_rejected"][0], self.summary["rejects"]))
         if without := self.summary["without_rows"]:
             more = f" and {len(without) - 1:,} more" if len(without) > 1 else ""
-            lines.append(f"{without[0]}{more}: no row is in there.")
+            lines.append(f"{without[0]}{more}: no rows.")
         return "\n".join([*lines, str(self.folder)])
 
 
@@ -164,7 +164,7 @@ def predict(
         raise no_version(shelf.base, config.name, output)
     if version not in (None, *numbers):
         raise UsageError(
-            f"{shelf.base} holds no version {version}.", hint=command("versions", config.name, output=output)
+            f"{shelf.base} has no version {version}.", hint=command("versions", config.name, output=output)
         )
     engine = [*workload_beam_args(config.beam, config.cloud), *beam_args]
     check_engine(engine)

@@ -88,7 +88,7 @@ def resume(name: str | None, *, output: Path, jobs: int | None) -> int:
     record = find(name, output)
     if record.in_steps and record.state != "complete":
         raise UsageError(
-            f"Run {record.run_id} is taken in steps by another program, which goes on with it.",
+            f"Run {record.run_id} is run step by step by another program; continue it there.",
             hint=steps_go_on(record),
         )
     if record.state == "complete":
@@ -99,7 +99,9 @@ def resume(name: str | None, *, output: Path, jobs: int | None) -> int:
         hint = again_command(record) if any(node.is_stop for node in record.nodes) else ""
         raise UsageError(f"Run {record.run_id} is {record.state}: there is nothing to resume.", hint=hint)
     if record.target.again:
-        raise UsageError(f"{record.run_id} is a rehearsal: it starts anew.", hint=record.target.again)
+        raise UsageError(
+            f"{record.run_id} is a rehearsal and cannot be resumed; start it again.", hint=record.target.again
+        )
     return _execute(again(record, jobs=jobs), record)
 
 

@@ -33,7 +33,7 @@ def unfinished(target: Path) -> Iterator[Path]:
             partial = _made(target, held)
         except OSError as error:
             raise UsageError(
-                f"{target} cannot be made a folder for the predictions: {error.strerror}.",
+                f"{target} cannot be created for the predictions: {error.strerror}.",
                 hint="choose a new folder with --to, where you may write",
             ) from error
         try:
@@ -46,7 +46,7 @@ def unfinished(target: Path) -> Iterator[Path]:
 
 def _made(target: Path, held: contextlib.ExitStack) -> Path:
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise UsageError(f"{target} is there already.", hint="choose a new folder with --to")
+        raise UsageError(f"{target} already exists.", hint="choose a new folder with --to")
     if not target.parent.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}")

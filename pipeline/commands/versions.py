@@ -169,9 +169,9 @@ def rollback(config: WorkloadConfig, output: Path, *, to: int | None, reason: st
         run_hook(config.push.hook, published, workload=config.name)
     if unnoted:
         raise PipelineError(
-            f"Version {target.version} is live again as {published.version}, but `runs` will not tell of it: "
+            f"Version {target.version} is live again as {published.version}, but `runs` will not show it: "
             f"{output} cannot be written: {unnoted}.",
-            hint="nothing is left to do but to make room there; the version's own manifest holds who and why",
+            hint="free space there; nothing else is left to do: the version's manifest records who and why",
         )
     return done
 
@@ -228,7 +228,7 @@ def no_version(base: str, name: str, output: Path) -> UsageError:
         name: of the workload.
         output: the folder of its runs.
     """
-    return UsageError(f"{base} holds no version.", hint=command("run", name, output=output))
+    return UsageError(f"{base} has no version.", hint=command("run", name, output=output))
 
 
 def verify(place: str) -> Iterator[Verified]:
@@ -249,7 +249,7 @@ def verify(place: str) -> Iterator[Verified]:
     shelf = shelf_at(above if number and above.count("/") else place)
     wanted = [number] if number else shelf.numbers()
     if not wanted:
-        raise UsageError(f"{place} holds no version.", hint=command("versions"))
+        raise UsageError(f"{place} has no version.", hint=command("versions"))
     for version in wanted:
         yield Verified(f"{shelf.base}/{version}", shelf.problem(version))
 
@@ -292,7 +292,7 @@ def _target(found: Sequence[Version], to: int | None, base: str, see: str) -> Ve
     if to is not None:
         wanted = next((version for version in found if version.version == to), None)
         if wanted is None:
-            raise UsageError(f"{base} holds no version {to}.", hint=see)
+            raise UsageError(f"{base} has no version {to}.", hint=see)
     else:
         wanted = next((v for v in found if v.version < live.copy_of and _is_other(v, live)), None)
         if wanted is None:
@@ -300,7 +300,7 @@ def _target(found: Sequence[Version], to: int | None, base: str, see: str) -> Ve
     if wanted.manifest is None:
         raise UsageError(f"Version {wanted.version} in {base} has no manifest that can be read.", hint=see)
     if live.manifest and wanted.manifest.model_digest == live.manifest.model_digest:
-        raise UsageError(f"Version {live.version}, which is live, is that model already.", hint=see)
+        raise UsageError(f"Version {live.version}, which is live, already is that model.", hint=see)
     return wanted
 
 

@@ -37,5 +37,5 @@ class BeamConfig(Section):
     @classmethod
     def _runner_has_its_own_key(cls, options: dict[str, Any]) -> dict[str, Any]:
         if "runner" in options:
-            raise KeyRuleError("is not given here but as beam.runner", "runner")
+            raise KeyRuleError("is not allowed here; set beam.runner", "runner")
         return options

@@ -42,7 +42,7 @@ class TrainingConfig(Section):
 
 
 class CloudConfig(Section):
-    """Where the pipeline runs when not here, and what its tasks get there."""
+    """Where the pipeline runs in the cloud, and the resources of its tasks."""
 
     image: Text | None = Field(
         default=None,
@@ -63,18 +63,18 @@ class CloudConfig(Section):
         default={}, max_length=32, description="Labels of the run, to find it and its costs by."
     )
     resources: ResourcesConfig = Field(
-        default=ResourcesConfig(cpu=4, memory_gb=16), description="What the container of each task gets."
+        default=ResourcesConfig(cpu=4, memory_gb=16), description="Resources of each task's container."
     )
     tasks: dict[NodeId, ResourcesConfig] = Field(
-        default={}, description="What single tasks get instead, for example {Trainer: {memory_gb: 32}}."
+        default={}, description="Other resources for single tasks, for example {Trainer: {memory_gb: 32}}."
     )
 
-    service: Service = Field(default="vertex", description="What runs the pipeline.")
+    service: Service = Field(default="vertex", description="The service that runs the pipeline.")
     vertex: VertexConfig = Field(
-        default=VertexConfig(), description="Where and as whom Vertex AI Pipelines runs it."
+        default=VertexConfig(), description="Where and as whom Vertex AI Pipelines runs the pipeline."
     )
     kubeflow: KubeflowConfig = Field(
-        default=KubeflowConfig(), description="Which installation of Kubeflow Pipelines runs it."
+        default=KubeflowConfig(), description="The installation of Kubeflow Pipelines that runs the pipeline."
     )
     failure_policy: Literal["slow", "fast"] = Field(
         default="slow",
@@ -84,7 +84,7 @@ class CloudConfig(Section):
         default={}, description="Values of the pipeline's runtime parameters, where it has any."
     )
     schedule: ScheduleConfig = Field(
-        default=ScheduleConfig(), description="When it runs by itself, once `schedule create` was called."
+        default=ScheduleConfig(), description="When the pipeline runs by itself, after `schedule create`."
     )
     exit_handler: DottedPath | None = Field(
         default=None,

@@ -143,7 +143,7 @@ class ScheduleConfig(Section):
         try:
             ZoneInfo(time_zone)
         except (KeyError, ValueError, OSError):
-            raise KeyRuleError("no time zone; write it as Europe/Berlin or UTC") from None
+            raise KeyRuleError("not a time zone; write it as Europe/Berlin or UTC") from None
         return time_zone
 
     @field_validator("start", "end")
@@ -153,7 +153,7 @@ class ScheduleConfig(Section):
             try:
                 datetime.fromisoformat(moment)
             except ValueError:
-                raise KeyRuleError("no moment; write it as 2027-01-31 or 2027-01-31T06:00") from None
+                raise KeyRuleError("not a date or time; write it as 2027-01-31 or 2027-01-31T06:00") from None
         return moment
 
     @model_validator(mode="after")

@@ -99,7 +99,7 @@ class NumberFormatConfig(Section):
     @model_validator(mode="after")
     def _tell_apart(self) -> Self:
         if self.clock and (self.decimal, self.thousands, self.unit) != (".", None, None):
-            raise KeyRuleError("stands alone: a time has no decimal, thousands and unit", "clock")
+            raise KeyRuleError("cannot be combined with decimal, thousands or unit", "clock")
         if self.decimal == self.thousands:
             raise KeyRuleError(f"is {self.decimal!r}, as decimal is; they must differ", "thousands")
         return self
@@ -133,8 +133,8 @@ class DataConfig(Section):
     split: dict[SnakeName, Annotated[int, Field(ge=1, le=1_000_000)]] = setting_of(Options, "split")
     split_by: SplitByConfig | None = Field(
         default=None,
-        description="What decides over a row's split instead of a hash of the whole row; null: that hash, "
-        "with which equal rows fall into the same split.",
+        description="What decides a row's split instead of a hash of the whole row; null: that hash, "
+        "by which equal rows fall into the same split.",
     )
     unlabelled_rows: UnlabelledRows = setting_of(Options, "unlabelled_rows")
     max_bad_share: float = setting_of(Options, "max_bad_share")
@@ -152,7 +152,7 @@ class DataConfig(Section):
     compression: Compression = setting_of(Options, "compression")
     gzip_level: int = setting_of(Options, "gzip_level")
     limits: SettingsOf[SourceLimits] = Field(
-        default=SourceLimits(), description="What the source may become at most while it is read."
+        default=SourceLimits(), description="Upper limits for the source while it is read."
     )
 
     @field_validator("encoding")
@@ -161,7 +161,9 @@ class DataConfig(Section):
         try:
             "".encode(encoding)
         except LookupError:
-            raise KeyRuleError("no text encoding that Python knows, as utf-8, utf-16 or latin-1") from None
+            raise KeyRuleError(
+                "not a text encoding that Python knows, such as utf-8, utf-16 or latin-1"
+            ) from None
         return encoding
 
     @model_validator(mode="after")
@@ -198,7 +200,7 @@ class DataConfig(Section):
             span_number(self.span)
         except ValueError:
             raise KeyRuleError(
-                "no span; write a number from 0 on, or a day as '2027-01-31'", "span"
+                "not a span; write a number from 0 on, or a day as '2027-01-31'", "span"
             ) from None
         return self
 
@@ -215,7 +217,7 @@ class DataConfig(Section):
         if not is_dealt and is_split_given:
             raise KeyRuleError("split_by names the splits already; remove this key", "split")
         if self.delimiter == self.quote:
-            raise KeyRuleError("is the quote, too; set data.quote to another one, or to null", "delimiter")
+            raise KeyRuleError("is also the quote; set data.quote to another one, or to null", "delimiter")
         if self.types and self.format not in ("csv", "jsonl", "parquet"):
             raise KeyRuleError(
                 "only the columns of csv, jsonl and parquet have types; remove this key", "types"

@@ -57,8 +57,9 @@ class EvaluateConfig(Section):
     )
     beat_trivial: BeatTrivial = Field(
         default="one",
-        description="In how many of the metrics a model must surely beat the best constant answer (always "
-        "the majority, always the mean); with one it may be worse in no other. none: it is only told.",
+        description="In how many of the metrics a model must beat the best constant answer (always the "
+        "majority, always the mean) with 95% confidence; with one it may be worse in no other. none: it is "
+        "only reported.",
     )
 
     baselines: References = Field(
@@ -68,7 +69,7 @@ class EvaluateConfig(Section):
     )
     serving: ServingConfig | None = Field(
         default=ServingConfig(),
-        description="The check of the exported model in a process that has only TensorFlow; null: none.",
+        description="Check of the exported model in a process that has only TensorFlow; null: none.",
     )
 
     @model_validator(mode="after")
@@ -107,7 +108,7 @@ class EvaluateConfig(Section):
         if low is not None and high is not None and low > high:
             raise KeyRuleError(f"min ({low}) is above max ({high}); no value can pass", *path)
         if (low, high, threshold.max_drop, threshold.max_rise) == (None, None, None, None):
-            raise KeyRuleError("holds no bound; give min, max, max_drop or max_rise", *path)
+            raise KeyRuleError("sets no bound; give min, max, max_drop or max_rise", *path)
         if metric not in self.metrics:
             listed = ", ".join(self.metrics)
             raise KeyRuleError(f"not one of evaluate.metrics ({listed}); add it there", *path)

@@ -62,7 +62,7 @@ class DataGateConfig(Section):
     features: dict[Column, FeatureLimitsConfig] = setting_of(Limits, "features")
     reference: PathText = Field(
         default=LAST_BLESSED,
-        description="What the data is compared with: last_blessed, the data of the last blessed model; "
+        description="The data to compare with: last_blessed, the data of the last blessed model; "
         "last_passed, the data that passed this gate last; span N, the data of that span that passed last; "
         "none; or a folder of statistics (Split-*/FeatureStats.pb), relative to the project's root.",
         examples=["last_blessed", "span 12"],

@@ -15,7 +15,7 @@ class NotifyConfig(Section):
 
     when: Annotated[tuple[End, ...], Field(strict=False, min_length=1)] = Field(
         default=("complete", "failed", "stopped"),
-        description="The ends that are told; stopped is by a gate.",
+        description="The outcomes to notify about; stopped means by a gate.",
     )
     command: Texts = Field(
         default=(),
@@ -32,5 +32,5 @@ class NotifyConfig(Section):
     @model_validator(mode="after")
     def _somebody(self) -> Self:
         if not self.command and self.webhook_env is None:
-            raise KeyRuleError("tells nobody; give command or webhook_env")
+            raise KeyRuleError("notifies nobody; give command or webhook_env")
         return self

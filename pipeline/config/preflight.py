@@ -19,12 +19,12 @@ class PreflightConfig(Section):
     )
     prices: dict[Generation, ChipHour] = Field(
         default={},
-        description="US dollars that you pay for an hour of one chip, by generation; those of others are as "
-        "docs/tpu.md has them.",
+        description="US dollars that you pay for a chip-hour, by generation; the others are those of "
+        "docs/tpu.md.",
         examples=[{"v5e": 0.95}],
     )
     prices_of: Month | None = Field(
-        default=None, description="The month that prices are of; needed with them.", examples=["2026-11"]
+        default=None, description="The month of the prices; needed with prices.", examples=["2026-11"]
     )
 
     @model_validator(mode="after")

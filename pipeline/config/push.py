@@ -56,7 +56,7 @@ class PushConfig(Section):
 
     destination: PathText | None = Field(
         default=None,
-        description="What receives the versions: a directory, relative to the project's root, or "
+        description="Where versions are published: a directory, relative to the project's root, or "
         "gs://BUCKET/FOLDER; null: serving/NAME in the output directory.",
     )
 

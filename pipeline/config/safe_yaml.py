@@ -40,7 +40,7 @@ _PLAIN_WORDS = (
     ),
     (
         "block sequence entries are not allowed",
-        "a list item '- ' cannot stand here; begin the list on a new line",
+        "a list item '- ' is not allowed here; begin the list on a new line",
     ),
     (
         "did not find expected key",
@@ -125,7 +125,7 @@ def _decode(raw: bytes | str, name: str) -> str:
     if found := _FORBIDDEN_CHARACTER.search(text):
         line = text.count("\n", 0, found.start()) + 1
         code = f"U+{ord(found.group()):04X}"
-        raise ConfigError(f"{name}:{line}: the invisible character {code} cannot stand in YAML; remove it")
+        raise ConfigError(f"{name}:{line}: the invisible character {code} is not allowed in YAML; remove it")
     return text
 
 
@@ -182,12 +182,12 @@ class _Reader:
     def _refuse_indirection(self, event: yaml.Event) -> None:
         if isinstance(event, yaml.AliasEvent):
             raise self._refused(
-                event, f"the alias *{event.anchor} is not taken; repeat the value, or quote it"
+                event, f"the alias *{event.anchor} is not allowed; repeat the value, or quote it"
             )
         if anchor := getattr(event, "anchor", None):
-            raise self._refused(event, f"the anchor &{anchor} is not taken; repeat the value, or quote it")
+            raise self._refused(event, f"the anchor &{anchor} is not allowed; repeat the value, or quote it")
         if tag := getattr(event, "tag", None):
-            raise self._refused(event, f"the tag {shown(tag)} is not taken; remove it, or quote the text")
+            raise self._refused(event, f"the tag {shown(tag)} is not allowed; remove it, or quote the text")
 
     def _mapping(self, path: KeyPath) -> dict[str, Value]:
         mapping: dict[str, Value] = {}
@@ -207,9 +207,9 @@ class _Reader:
     def _key(self, event: yaml.Event) -> str:
         self._refuse_indirection(event)
         if not isinstance(event, yaml.ScalarEvent):
-            raise self._refused(event, "a list or mapping stands as a key; a key is text")
+            raise self._refused(event, "a list or mapping is used as a key; keys are text")
         if not event.style and event.value == "<<":
-            raise self._refused(event, "the merge key '<<' is not taken; repeat the keys")
+            raise self._refused(event, "the merge key '<<' is not allowed; repeat the keys")
         key = self._scalar(event, ())
         if not isinstance(key, str):
             raise self._refused(event, f"the key {shown(key)} is not text; put it in quotes")

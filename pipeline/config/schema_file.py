@@ -22,7 +22,7 @@ def find_schema_problem(value: str, *, root: Path) -> str:
     except OSError as error:
         return f"cannot be read: {error.strerror}"
     except UnicodeDecodeError:
-        return "is no text, and a schema is a text file (.pbtxt); null infers it from the data"
+        return "is not text, but a schema is a text file (.pbtxt); null infers it from the data"
     return _parse_problem(text)
 
 
@@ -37,7 +37,7 @@ def _parse_problem(text: str) -> str:
         # str(error) begins with line and column, as "3:1 : ".
         what = str(error).partition(" : ")[2].rstrip(".")
         return (
-            f"is no schema: line {error.GetLine()}, column {error.GetColumn()}: {what}; "
+            f"is not a schema: line {error.GetLine()}, column {error.GetColumn()}: {what}; "
             "correct that line, or null infers the schema from the data"
         )
     return ""

@@ -58,14 +58,14 @@ class TransformConfig(Section):
 
 
 class TrainConfig(Section):
-    """What is trained, and for how long."""
+    """The model to train, and for how long."""
 
     model: DottedPath = Field(
         description="Dotted path of the function that builds the Keras model.",
         examples=["workloads.taxi.model.build_model"],
     )
     hyperparameters: dict[Text, JsonValue] = Field(
-        default={}, description="Free names and values that are handed to the model function."
+        default={}, description="Any names and values to pass to the model function."
     )
     batch_size: int = setting_of(TrainingJob, "batch_size", default=256)
     epochs: int = setting_of(TrainingJob, "epochs", default=10)
@@ -120,7 +120,7 @@ class TrainConfig(Section):
         default=EarlyStoppingSettings(), description="When the training stops before its last epoch."
     )
     blow_up: SettingsOf[BlowUpSettings] = Field(
-        default=BlowUpSettings(), description="What is done when the loss is no number any more, or too high."
+        default=BlowUpSettings(), description="What to do if the loss becomes NaN or too high."
     )
     tensorboard: bool = setting_of(WatchSettings, "tensorboard")
     profile_steps: StepRange | None = setting_of(WatchSettings, "profile_steps")

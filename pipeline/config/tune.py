@@ -33,10 +33,10 @@ class TuneConfig(Section):
 
     search: dict[Text, SearchConfig] = Field(
         min_length=1,
-        description="By hyperparameter of the model function, the values that are tried.",
+        description="The values to try, by hyperparameter of the model function.",
         examples=[{"learning_rate": {"low": 0.0001, "high": 0.01, "log": True}}],
     )
-    trials: int = Field(default=10, ge=1, description="How many combinations are tried.")
+    trials: int = Field(default=10, ge=1, description="How many combinations to try.")
     algorithm: Literal["random", "bayesian"] = Field(
         default="bayesian", description="How the next combination is chosen."
     )

@@ -56,21 +56,21 @@ class WorkloadConfig(Section):
         description="Schema file (.pbtxt) relative to the project's root; null: inferred from the data.",
     )
     data_gate: DataGateConfig = Field(
-        default=DataGateConfig(), description="What data may be trained on; the run stops at what may not."
+        default=DataGateConfig(), description="Rules for the data; the run stops if they are broken."
     )
     transform: TransformConfig = Field(
         description="How raw columns become features.",
         examples=[{"preprocessing_fn": "workloads.taxi.preprocessing.preprocessing_fn"}],
     )
     train: TrainConfig = Field(
-        description="What is trained, and for how long.",
+        description="The model to train, and for how long.",
         examples=[{"model": "workloads.taxi.model.build_model"}],
     )
     tune: TuneConfig | None = Field(
         default=None, description="A search for hyperparameters before the training; null: none."
     )
     preflight: PreflightConfig = Field(
-        default=PreflightConfig(), description="What is told of a training on a TPU before it is paid for."
+        default=PreflightConfig(), description="Checks of a training on a TPU before you pay for it."
     )
     evaluate: EvaluateConfig = Field(
         default=EvaluateConfig(), description="How the trained model is judged on the eval split."
@@ -79,9 +79,9 @@ class WorkloadConfig(Section):
     nodes: dict[NodeId, NodeConfig] = Field(
         default={}, description="Retries and time limits per node id, for example {Trainer: {retries: 1}}."
     )
-    beam: BeamConfig = Field(default=BeamConfig(), description="What carries out the pipeline's Beam steps.")
+    beam: BeamConfig = Field(default=BeamConfig(), description="The engine of the pipeline's Beam steps.")
     notify: NotifyConfig | None = Field(
-        default=None, description="Who is told how a run ended; null: nobody."
+        default=None, description="Notifications at the end of a run; null: none."
     )
     metadata: MetadataConfig | None = Field(
         default=None,
@@ -89,7 +89,7 @@ class WorkloadConfig(Section):
     )
     cloud: CloudConfig = Field(
         default=CloudConfig(),
-        description="Where the pipeline runs when not here, and what its tasks get there.",
+        description="Where the pipeline runs in the cloud, and the resources of its tasks.",
     )
     # Not dumped: what a run used is the merged file, not the profiles that it did not choose.
     profiles: dict[Name, dict[str, JsonValue]] = Field(
@@ -104,7 +104,7 @@ class WorkloadConfig(Section):
         for name, keys in profiles.items():
             for key in NOT_IN_A_PROFILE:
                 if key in keys:
-                    raise KeyRuleError("cannot stand in a profile; remove it there", name, key)
+                    raise KeyRuleError("is not allowed in a profile; remove it there", name, key)
         return profiles
 
     @model_validator(mode="after")

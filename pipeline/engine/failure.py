@@ -42,9 +42,7 @@ class Failed(Cause):
     is_preempted: NotRequired[bool]
 
 
-PREEMPTED = Cause(
-    message="told to end (SIGTERM) by someone else; what it had done is kept", hint="", where=""
-)
+PREEMPTED = Cause(message="ended from outside (SIGTERM); its progress is kept", hint="", where="")
 
 
 def describe_exception(error: BaseException, *, root: Path) -> Cause:

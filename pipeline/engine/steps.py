@@ -38,7 +38,7 @@ from slipway.pipeline.terminal.invocation import command
 
 # In the folder of a run: its graph, as `finish` needs it.
 _GRAPH = "graph.json"
-_NOT_TAKEN = "its step was not taken"
+_NOT_TAKEN = "its step did not run"
 # The error of a step whose process ended before it could say anything.
 _LOST = Failure(message="its step was ended from outside", hint="", where="")
 
@@ -154,7 +154,7 @@ def _run(
     needed = graph.upstream_of([node_id])
     if absent := needed - prints.keys():
         path = history.folder(record.run_id) / "fingerprints.json"
-        raise DocumentError(f"{path} lacks {', '.join(sorted(absent))}.", hint="begin a new run")
+        raise DocumentError(f"{path} lacks {', '.join(sorted(absent))}.", hint="start a new run")
     record.nodes = [node for node in record.nodes if node.id in needed]
     before = [node for node in record.nodes if node.id != node_id]
     entry = record.node(node_id)
@@ -220,7 +220,7 @@ def _graph_of(folder: Path) -> Graph | None:
     except FileNotFoundError:
         return None
     except DocumentError as error:
-        raise DocumentError(error.message, hint="begin a new run") from error
+        raise DocumentError(error.message, hint="start a new run") from error
 
 
 def _skip_rest(record: RunRecord, graph: Graph, history: History) -> None:
@@ -242,11 +242,11 @@ def _skip_rest(record: RunRecord, graph: Graph, history: History) -> None:
 
 def _of_steps(history: History, run_id: str) -> RunRecord:
     if not run_id:
-        raise UsageError("There is no run to go on with: the step that begins it has not ended well.")
+        raise UsageError("There is no run to continue: its `step begin` did not succeed.")
     record = history.find(run_id)
     if not record.in_steps:
         raise UsageError(
-            f"Run {record.run_id} is not taken in steps.",
+            f"Run {record.run_id} is not run step by step.",
             hint=f"{command('step', 'begin', output=history.output)}   # begins one that is",
         )
     return record

@@ -191,12 +191,12 @@ def _change(line: str, where: str) -> Change:
     try:
         return typed(Change, json.loads(line))
     except (ValueError, RecursionError) as error:
-        why = f"it is no whole JSON ({error})"
+        why = f"it is not complete JSON ({error})"
     except DocumentError as error:
         why = error.message
     raise UsageError(
         f"{where} cannot be read: {why}.",
-        hint="mend or remove that line: what it said of the baseline no longer holds",
+        hint="fix that line, or remove it and with it its change of the baseline",
     )
 
 

@@ -79,7 +79,7 @@ def decide(
         decisions: dict[str, Decision] = {}
         for node in graph.nodes:
             if node.id not in needed:
-                decisions[node.id] = Decision(node.id, "skip", "not asked for (--to)")
+                decisions[node.id] = Decision(node.id, "skip", "excluded (--to)")
                 continue
             reran = _reran(node, graph, decisions, running)
             decisions[node.id] = _decide(node, prints[node.id], known, reran, node.id in forced)
@@ -112,7 +112,7 @@ def _decide(node: Node, now: Fingerprint, known: Known, reran: Sequence[str], is
     result = known.recall(now.key)
     is_own = bool(known.resumed) and result is not None and result["run_id"] == known.resumed
     if (is_forced or node.uncached) and not is_own:
-        why = "asked for (--no-cache or --from)" if is_forced else node.uncached
+        why = "requested (--no-cache or --from)" if is_forced else node.uncached
         return Decision(node.id, "run", why, is_forced=True)
     gone = known.missing(result) if result is not None else ""
     if result is not None and not gone and not reran:

@@ -158,7 +158,7 @@ class Request(Asked):
         if asked.target is None:
             raise UsageError(
                 f"The record of run {record.run_id} does not say what was run.",
-                hint="begin a new run; what is finished stays cached",
+                hint="start a new run; finished nodes stay cached",
             )
         return cls(**{each.name: getattr(asked, each.name) for each in fields(Asked)})
 
@@ -282,7 +282,7 @@ def _with_reasons(overrides: Mapping[str, str]) -> dict[str, str]:
             )
         if reason.strip().lower() == WHY:
             raise UsageError(
-                f"{OVERRIDES[name]} {shlex.quote(reason.strip())} is no reason yet: it stands for yours.",
+                f"{OVERRIDES[name]} {shlex.quote(reason.strip())} is a placeholder; give your own reason.",
                 hint=f'write it, as {OVERRIDES[name]} "checked with the data\'s owner on Monday"',
             )
     return {name: reason.strip() for name, reason in overrides.items()}
@@ -305,7 +305,7 @@ def _check_columns(config: WorkloadConfig, columns: Sequence[str]) -> None:
             if name not in columns:
                 nearest = difflib.get_close_matches(name, columns, n=1, cutoff=0.0)[0]
                 raise ConfigError(
-                    f"{key}: {name!r} is no column of the data; nearest: {nearest}",
+                    f"{key}: {name!r} is not a column of the data; nearest: {nearest}",
                     hint=f"columns: {', '.join(columns)}",
                 )
 

@@ -47,7 +47,7 @@ def read_document(kind: type[T], path: Path) -> T:
     except OSError as error:
         why = error.strerror
     except (ValueError, RecursionError):
-        why = f"its {path.stat().st_size:,} bytes are no whole JSON; it was cut short or changed"
+        why = f"its {path.stat().st_size:,} bytes are not complete JSON; the file was truncated or changed"
     except PipelineError as error:
         why = error.message
     raise DocumentError(f"{path} cannot be read: {why}")
@@ -62,7 +62,7 @@ def typed_text(kind: type[T], text: str) -> T:
     try:
         return typed(kind, json.loads(text))
     except (ValueError, RecursionError) as error:
-        raise DocumentError(f"the text is no JSON: {error}") from error
+        raise DocumentError(f"the text is not JSON: {error}") from error
 
 
 def plain(document: Any) -> Any:

@@ -191,7 +191,7 @@ class History:
         if not found:
             self._refuse_damaged((each for each in self.damaged if name and each.startswith(name)), latest)
         if latest is None:
-            raise UsageError(f"{self.output} holds no run yet.", hint=command("run", output=self.output))
+            raise UsageError(f"{self.output} has no runs yet.", hint=command("run", output=self.output))
         if not found:
             raise UsageError(
                 f"No run {name!r}. Latest: {latest.run_id!r}.", hint=command("runs", output=self.output)

@@ -41,7 +41,7 @@ def no_longer_kept(entry: Result, *, now_s: float, is_doubted: bool = False) -> 
     """
     if entry.get("made_s", 0.0) > now_s:
         made = datetime.fromtimestamp(entry["made_s"], UTC).strftime("%Y-%m-%d %H:%M:%S")
-        return f"it was made at {made} UTC, and by this machine's clock that is yet to come"
+        return f"it was made at {made} UTC, which is in the future by this machine's clock"
     for artifact in artifacts_in(entry["outputs"]):
         for path in _places(artifact):
             if not Path(path).exists():

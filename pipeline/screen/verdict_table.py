@@ -126,7 +126,7 @@ def _slice_table(
     ]
     yield from _table((f"slice, by {metrics[0]}", "examples", *metrics), rows, width)
     if small.intersection(shown):
-        yield f"few: under {min_rows} rows (evaluate.min_slice_rows): not judged, and told last"
+        yield f"few: under {min_rows} rows (evaluate.min_slice_rows): not judged, listed last"
     if len(found) > len(rows):
         yield f"{len(found) - len(rows)} more slices: see `show --json`, verdict.json of the blessing"
 

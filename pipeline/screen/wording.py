@@ -79,9 +79,7 @@ def summary(
         return
     if record.state == "killed":
         done = _count(record, "complete", "cached")
-        yield (
-            f"Killed: the engine ended without a word. {done} of {len(record.nodes)} nodes are done and kept."
-        )
+        yield (f"Killed: the engine ended abruptly. {done} of {len(record.nodes)} nodes are done and kept.")
         if not record.in_steps and not _is_rehearsal(record):
             yield f"hint: {resume_command(record)}"
         return
@@ -158,7 +156,7 @@ def _failure(record: RunRecord) -> Iterator[str]:
 def _failed_node(record: RunRecord, node: NodeRecord) -> Iterator[str]:
     error = node.failure
     where = f"{error['where']}: " if error.get("where") else ""
-    yield f"  {node.id}: {where}{error['message'] or 'no cause was told'}"
+    yield f"  {node.id}: {where}{error['message'] or 'no error message was reported'}"
     if error.get("hint"):
         yield f"    hint: {error['hint']}"
     elif node.type == "Evaluator" and _has_baseline(record) and not _is_rehearsal(record):
@@ -262,7 +260,7 @@ def _begin_command(record: RunRecord, *verb: str, options: Sequence[str] = ()) -
 def steps_go_on(record: RunRecord, *node_ids: str) -> str:
     """How a run in steps goes on when what failed is mended: the nodes of that name, or all that failed."""
     if record.airflow:
-        return "when it is mended, clear the failed task in Airflow, with those behind it: the run goes on"
+        return "once it is fixed, clear the failed task and those after it in Airflow: the run continues"
     failed = node_ids or [node.id for node in record.nodes if node.state == "failed"] or ["NODE"]
     return " && ".join(command("step", "node", record.run_id, each, output=record.output) for each in failed)
 
@@ -327,12 +325,12 @@ def go_on_hints(record: RunRecord) -> Iterator[str]:
     start = next(filter(None, (node.failure.get("start") for node in record.nodes)), "")
     if record.state == "failed" and start and _can_begin(record):
         run = _as_before(record, start=start)
-        yield f"hint: {run}   # resume would meet the same: made anew from {start} on"
+        yield f"hint: {run}   # resume would fail the same way; this runs again from {start}"
     elif record.state != "failed" or not sets or _is_rehearsal(record):
         yield f"hint: {resume_command(record)}"
     else:
         run = _as_before(record, start=record.target.start)
-        yield f"hint: {run}   # to change a --set in it; what is finished is kept"
+        yield f"hint: {run}   # to change a --set; finished nodes are kept"
         yield f"hint: {resume_command(record)}   # keeps --set as it was"
 
 

@@ -216,9 +216,9 @@ def _are_values(names: Sequence[str]) -> bool:
 def _header_note(names: Sequence[str]) -> str:
     more = ", ..." if len(names) > _SHOWN_CELLS else ""
     return (
-        "The first line is taken for the names of the columns, and holds values only: "
+        "The first line is read as column names, but holds only values: "
         f"{', '.join(names[:_SHOWN_CELLS])}{more}. If the file has no header, put a line with names above "
-        "its rows, and begin a new workload."
+        "its rows, and create the workload again."
     )
 
 
@@ -226,12 +226,10 @@ def _check_name(name: str) -> None:
     pattern = SnakeName.__metadata__[0].metadata[0].pattern  # type: ignore[attr-defined]
     if not re.fullmatch(pattern, name):
         raise UsageError(
-            f"{name!r} is no name of a workload: {PATTERN_WORDS[pattern]}.", hint="as: new churn"
+            f"{name!r} is not a valid workload name: {PATTERN_WORDS[pattern]}.", hint="as: new churn"
         )
     if keyword.iskeyword(name):
-        raise UsageError(
-            f"{name!r} is a word of Python, and cannot name a package.", hint=f"as: new {name}_1"
-        )
+        raise UsageError(f"{name!r} is a Python keyword and cannot name a package.", hint=f"as: new {name}_1")
 
 
 def _asked_task(label: str, ask: Ask) -> Task:

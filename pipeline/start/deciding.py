@@ -121,7 +121,7 @@ def check_rows(rows: int, *, rejected: int = 0, first_reject: str = "") -> None:
         others = f" {counted(rejected, 'row')} cannot be read, as {first_reject}" if rejected else ""
         raise UsageError(
             f"{counted(rows, 'row')} {agreeing(rows, 'are')} too few to train on some and judge by others: "
-            f"{LEAST_ROWS} are the least.{others}",
+            f"at least {LEAST_ROWS} are needed.{others}",
             hint="collect more rows first; some hundred make a model worth judging",
         )
 
@@ -254,7 +254,7 @@ def _reason_against(column: Facts, leaks: Mapping[str, str]) -> str:
             )
         if is_unique or column.distinct > column.present / 2:
             if column.others:
-                return f"text: numbers but for {few(column.others)}; mend these cells, and begin anew"
+                return f"text: numbers except {few(column.others)}; fix these cells, and start again"
             if _is_free_text(column):
                 return ""
             return f"an id: {column.distinct:,} different texts in {column.present:,} rows"

@@ -57,13 +57,13 @@ def _too_many_classes(label: Facts) -> UsageError:
     if label.kind != "text":
         remedy = "add --task regression"
     elif label.moment:
-        remedy = "dates are no classes: add a column that counts the days since a fixed one, and name that"
+        remedy = "dates cannot be classes: add a column with the days since a fixed date, and name that"
     elif label.others:
-        remedy = f"it holds numbers but for {few(label.others)}: mend these cells, or take their rows out"
+        remedy = f"it holds numbers except {few(label.others)}: fix these cells, or remove their rows"
     else:
         remedy = "add a column in which the rare ones share a name, and name that with --label"
     return UsageError(
-        f"{label.name} holds {label.distinct:,} different values: too many for classes, of which "
-        f"{_MOST_CLASSES} are the most.",
+        f"{label.name} holds {label.distinct:,} different values: too many for classes; the limit "
+        f"is {_MOST_CLASSES}.",
         hint=remedy,
     )

@@ -36,7 +36,7 @@ def notes_of(
         notes.append(
             f"Much of {label.name} can be told from one column alone: "
             f"{', '.join(f'{c} ({why})' for c, why in suspicions.items())}. That may be a good feature; one "
-            f"that is known only after {label.name} is none: take it out of data.columns and of "
+            f"that is known only after {label.name} is not: take it out of data.columns and of "
             "preprocessing.py."
         )
     notes += [f"{column} holds several values a row: left out." for column in lists]
@@ -58,10 +58,12 @@ def notes_of(
             )
         if rows < _FEW_OF_A_CLASS:
             count = counted(rows, "row")
-            notes.append(f"{label.name} {rarest} stands in {count} only: nothing sure is learned about it.")
+            notes.append(
+                f"{label.name} {rarest} occurs in {count} only: too few to learn anything reliable about it."
+            )
         notes += [
             f"{label.name} {', '.join(map(repr, alike[:-1]))} and {alike[-1]!r} are classes of their own: "
-            "write them alike where they mean the same."
+            "spell them the same if they mean the same."
             for alike in _spellings(label)
         ]
     if label.rows < 1000:
@@ -84,11 +86,11 @@ def stand_in_notes(columns: Sequence[Facts], *, is_csv: bool) -> list[str]:
 def _stand_in_note(column: Facts, *, is_csv: bool) -> str:
     numbers = [f"{number:.15g}" for number in column.stand_ins]
     options = " ".join(f"--null-value={number}" for number in numbers)
-    remedy = f"begin anew with {options}" if is_csv else "empty these cells"
+    remedy = f"start again with {options}" if is_csv else "empty these cells"
     rows = counted(sum(column.stand_ins.values()), "row")
     return (
-        f"{column.name} holds {' and '.join(numbers)} in {rows}, far from its other values. Where that "
-        f"stands for no value, {remedy}; else it is a number like others."
+        f"{column.name} holds {' and '.join(numbers)} in {rows}, far from its other values. If it "
+        f"means a missing value, {remedy}; otherwise it is treated as a number."
     )
 
 

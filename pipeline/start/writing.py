@@ -65,7 +65,7 @@ def files_of(plan: Plan, table: Table, split: Split, *, name: str, source: str) 
 def written_lines(files: Sequence[str]) -> list[str]:
     """What `new` says of the files that it wrote."""
     shown = (f"  {path}" for path in files if "__init__" not in path)
-    return ["Written, and yours from now on:", *shown]
+    return ["Written; the files are yours to edit:", *shown]
 
 
 def write_files(files: Mapping[str, str], root: Path) -> None:
@@ -76,7 +76,7 @@ def write_files(files: Mapping[str, str], root: Path) -> None:
     """
     if there := [path for path in files if (root / path).exists()]:
         raise UsageError(
-            f"{', '.join(there)} {'is' if len(there) == 1 else 'are'} there already; nothing is written.",
+            f"{', '.join(there)} already {'exists' if len(there) == 1 else 'exist'}; nothing is written.",
             hint="choose another name, or move them away",
         )
     written: list[Path] = []

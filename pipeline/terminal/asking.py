@@ -22,10 +22,11 @@ def choose(question: str, answers: Sequence[str], *, option: str) -> str:
     """
     if not sys.stdin.isatty():
         raise UsageError(
-            f"{question} Nobody can be asked here.", hint=f"add {option} with one of {', '.join(answers)}"
+            f"{question} This needs an answer, but there is no terminal.",
+            hint=f"add {option} with one of {', '.join(answers)}",
         )
     while (answer := str(typer.prompt(printable(f"{question}\n{', '.join(answers)}")))) not in answers:
-        print(printable(f"{answer!r} is none of these."))
+        print(printable(f"{answer!r} is not one of these."))
     return answer
 
 
@@ -40,5 +41,5 @@ def agrees(question: str, *, yes: bool) -> bool:
         UsageError: nobody can be asked here.
     """
     if not yes and not sys.stdin.isatty():
-        raise UsageError("Nobody can be asked here; nothing is written.", hint="add --yes")
+        raise UsageError("There is no terminal to ask at; nothing is written.", hint="add --yes")
     return yes or bool(typer.confirm(question))

@@ -35,7 +35,7 @@ def sign_of_life(what: str) -> Iterator[None]:
 
     def go_on() -> None:
         while not done.wait(silence_s):
-            tell(f"  still at it, {seconds(time.monotonic() - began)}")
+            tell(f"  still working, {seconds(time.monotonic() - began)}")
 
     tell(what)
     thread = threading.Thread(target=go_on, daemon=True)

@@ -85,5 +85,5 @@ class _Results(_Stream):
         if not isinstance(error, BrokenPipeError):
             raise ResultError(
                 f"The result cannot be written to standard output: {error.strerror}.",
-                hint="what the command does besides is done; make room there for what it says",
+                hint="the command's other work is done; free space there for its output",
             ) from error

@@ -156,7 +156,9 @@ def check_cloud_engine(beam: BeamConfig, cloud: CloudConfig) -> None:
         if options[_IMAGE] == "none":
             raise _missing(_IMAGE, "Dataflow's workers need our code: `make image TARGET=beam-worker`")
     elif beam.runner == "prism" and "prism_location" not in beam.options:
-        raise _missing("prism_location", "the image holds no Prism: a path in an image that you made with it")
+        raise _missing(
+            "prism_location", "the image has no Prism: name its path in an image that you built with it"
+        )
     elif beam.runner in ("flink", "spark"):
         if "job_endpoint" not in options:
             raise _missing(

@@ -169,5 +169,5 @@ def test_on_a_terminal_what_is_ambiguous_is_asked(copy):
         told = process.communicate(timeout=60)[0]
     os.close(ours)
     assert process.returncode == 0, told
-    assert "'grad' is none of these" in told
+    assert "'grad' is not one of these" in told
     assert "To predict: grade, a number." in told

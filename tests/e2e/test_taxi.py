@@ -307,7 +307,7 @@ def test_model_below_its_threshold_is_not_pushed_and_ends_with_code_3(below, war
     assert command.endswith("local_runner.py")
     pasted = warm_runner(*arguments)
     assert pasted.returncode == 2
-    assert "is no reason yet" in pasted.stderr
+    assert "is a placeholder" in pasted.stderr
     assert record["state"] == "stopped"
     assert record["blessed"] is False
     assert record["pushed"] is None

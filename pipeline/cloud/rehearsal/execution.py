@@ -36,7 +36,7 @@ def check_wiring(spec: Mapping[str, Any]) -> Iterator[str]:
             output = source["taskOutputArtifact"]
             producer, given = output["producerTask"], output["outputArtifactKey"]
             if producer not in tasks:
-                yield f"{name}.{key} comes from {producer}, which is no task"
+                yield f"{name}.{key} comes from {producer}, which is not a task"
                 continue
             made = component_of(spec, producer).get("outputDefinitions", {}).get("artifacts", {})
             wanted = declared.get("artifacts", {}).get(key)
@@ -54,7 +54,7 @@ def check_wiring(spec: Mapping[str, Any]) -> Iterator[str]:
                 yield f"{name}.{key} is a {kind}, and its value {constant!r} is not"
             producer = source.get("taskOutputParameter", {}).get("producerTask")
             if producer is not None and producer not in tasks:
-                yield f"{name}.{key} comes from {producer}, which is no task"
+                yield f"{name}.{key} comes from {producer}, which is not a task"
 
 
 def executor_input(
@@ -162,7 +162,7 @@ def _filled(match: re.Match[str], given: Mapping[str, Any]) -> str:
             artifact = given[side]["artifacts"][key]["artifacts"][0]
             return str(artifact[attribute] if attribute else artifact["metadata"][name])
     except (KeyError, IndexError):
-        raise ComponentError(f"the placeholder {match[0]} names what the task is not given") from None
+        raise ComponentError(f"the placeholder {match[0]} names a value that the task does not get") from None
     raise ComponentError(f"the placeholder {match[0]} cannot be filled in here")
 
 

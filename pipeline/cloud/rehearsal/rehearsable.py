@@ -54,8 +54,8 @@ def redirect_pushes(job: Job, *, folder: str) -> None:
     ]
     if unknown:
         raise UsageError(
-            f"{', '.join(unknown)}: makes a PushedModel and is not TFX's Pusher, so nobody knows where it "
-            "would push to. A rehearsal publishes nothing.",
+            f"{', '.join(unknown)}: makes a PushedModel but is not TFX's Pusher, so its destination is "
+            "unknown. A rehearsal publishes nothing.",
             hint="rehearse the pipeline without it, e.g. by an argument of its function: --set NAME=VALUE",
         )
     for name, _ in pushers:

@@ -59,7 +59,7 @@ class TaskServer(ForkServer):
         elif isinstance(target, ImageRun):
             job = compile_job(Target.of_run(target))
         else:
-            raise UsageError(f"{type(target).__name__} is no target of a rehearsal.")
+            raise UsageError(f"{type(target).__name__} cannot be rehearsed.")
         check_containers(job["pipelineSpec"], image=target.image)
         text = to_text(job)
         (order.folder / "job.json").write_text(text, encoding="utf-8")

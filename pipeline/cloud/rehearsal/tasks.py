@@ -74,7 +74,9 @@ class Rehearsed:
             ready = [name for name in tasks if name not in ordered and self._upstream(name) <= set(ordered)]
             if not ready:
                 left = sorted(tasks.keys() - set(ordered))
-                raise ComponentError(f"these tasks wait for each other, or for none: {', '.join(left)}")
+                raise ComponentError(
+                    f"these tasks wait for each other, or for a missing task: {', '.join(left)}"
+                )
             ordered += sorted(ready)
         return Graph(self.spec["pipelineInfo"]["name"], tuple(map(self._node, ordered)))
 

@@ -353,7 +353,7 @@ def _state(found: Any) -> JobState:
 def _task(found: Any) -> TaskState:
     state = _TASK_STATES.get(found.state or "", "waiting")
     end = found.end_time or (datetime.now(UTC) if state == "running" else None)
-    error = found.error.message if found.error and found.error.message else "no cause was told"
+    error = found.error.message if found.error and found.error.message else "no error message was reported"
     return TaskState(
         name=found.display_name or "",
         state=state,

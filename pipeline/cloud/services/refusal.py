@@ -82,7 +82,7 @@ def _words(answer: Answer, project: str) -> tuple[str, str]:
     if answer.status == 429:
         return f"a quota is used up ({said})", f"wait, or ask for more: {_QUOTAS}?project={project}"
     if answer.status >= 500:
-        return f"the service has a fault of its own, {answer.status} ({said})", "run the command again later"
+        return f"the service has an internal error, {answer.status} ({said})", "run the command again later"
     return said, ""
 
 
@@ -144,4 +144,4 @@ def no_image(image: str, *, build_target: str) -> PipelineError:
 
 def _first_line(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[0] if lines else "no reason was told"
+    return lines[0] if lines else "no reason was given"

@@ -80,7 +80,7 @@ def find_image(name: str, *, credentials: Any) -> bool | str:
 
     image = ImageName.parse(name)
     if not image.is_sound:
-        return f"{name!r} is no name of an image: HOST/REPOSITORY:TAG"
+        return f"{name!r} is not an image name: HOST/REPOSITORY:TAG"
     headers = {"Accept": ", ".join(_KINDS)}
     if image.takes_google_tokens and credentials is not None:
         headers["Authorization"] = f"Bearer {credentials.token}"

@@ -255,7 +255,7 @@ def _task(found: Any) -> TaskState:
     end = found.end_time or (datetime.now(UTC) if state == "running" else None)
     error = found.error.message
     if not error and state == "failed":
-        error = "cancelled" if found.state.name == "CANCELLED" else "no cause was told"
+        error = "cancelled" if found.state.name == "CANCELLED" else "no error message was reported"
     return TaskState(
         name=found.task_name,
         state=state,

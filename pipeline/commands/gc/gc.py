@@ -61,7 +61,7 @@ def collect(output: Path, *, keep: int = DEFAULT_KEEP, dry_run: bool = False) ->
         except OSError as error:
             raise UsageError(
                 f"{error.filename} cannot be read: {error.strerror}.",
-                hint="mend its permissions, then gc again",
+                hint="fix its permissions, then run gc again",
             ) from error
         if dry_run:
             return sweep
@@ -86,7 +86,7 @@ def find_unneeded(output: Path, *, keep: int) -> Sweep:
     history = History(output)
     runs = list(history.runs())
     if not runs:
-        raise UsageError(f"{output} holds no run yet.", hint=command("run", output=output))
+        raise UsageError(f"{output} has no runs yet.", hint=command("run", output=output))
     places = _Places(
         output, frozenset(str(run.target.output) for run in runs if run.target.output.is_absolute())
     )
@@ -166,8 +166,9 @@ def _unneeded_run_folders(folder: Path, runs: Iterable[RunRecord], kept: Collect
             continue
         if path.name not in known and (path / "run.json").exists():
             raise UsageError(
-                f"{path / 'run.json'} is not the record of that run, so nobody knows what the run needs.",
-                hint=f"mend it, or remove {path} if the run is not needed, then gc again",
+                f"{path / 'run.json'} is not the record of that run, so nothing tells which "
+                "artifacts the run needs.",
+                hint=f"fix it, or remove {path} if the run is not needed, then gc again",
             )
         yield path
 
@@ -231,5 +232,5 @@ def _remove(removal: Removal) -> None:
     except OSError as error:
         raise PipelineError(
             f"{error.filename or removal.path} cannot be removed: {error.strerror}.",
-            hint="what went before is gone for good; mend its permissions, then gc again",
+            hint="what was removed before is gone for good; fix its permissions, then run gc again",
         ) from error

@@ -81,7 +81,7 @@ def new_images(
             f"--label {label}: images have no columns; {says} of each.", hint="leave --label out"
         )
     if task not in _TASKS:
-        raise UsageError(f"--task {task}: images have a class, no number.", hint="leave --task out")
+        raise UsageError(f"--task {task}: images have a class, not a number.", hint="leave --task out")
     try:
         # Refuses what a run would, such as a folder whose name is a pattern.
         patterns = [f"{source}/{part}/*/*" for part in divided(data).values()] or [source]

@@ -110,7 +110,7 @@ _NETWORKS = {
 def _check_classes(facts: ImageFacts, classes: Sequence[Class], data: str) -> None:
     if len(classes) > _MOST_CLASSES:
         raise UsageError(
-            f"{data} holds {len(classes):,} classes; more than {_MOST_CLASSES:,} are not begun this way.",
+            f"{data} holds {len(classes):,} classes; `new` handles at most {_MOST_CLASSES:,}.",
             hint="name a folder that has a folder for each class, or copy workloads/digits",
         )
     if len(classes) > 1 and (facts.parts or facts.images >= LEAST_ROWS):
@@ -118,7 +118,7 @@ def _check_classes(facts: ImageFacts, classes: Sequence[Class], data: str) -> No
     if len(classes) > 1:
         raise UsageError(
             f"{data}: {counted(facts.images, 'image')} {agreeing(facts.images, 'are')} too few to train on "
-            f"some and judge by others: {LEAST_ROWS} are the least.",
+            f"some and judge by others: at least {LEAST_ROWS} are needed.",
             hint="collect more images first; some hundred of each class make a model worth judging",
         )
     found = f"images of one class, {classes[0]}" if classes else "no image that can be read"
@@ -188,7 +188,7 @@ def _notes(facts: ImageFacts) -> list[str]:
         )
     if counts[rarest] < _FEW_IMAGES:
         few = [str(name) for name, count in counts.items() if count < _FEW_IMAGES]
-        notes.append(f"Fewer than {_FEW_IMAGES} images of {_some(few)}: nothing sure is learned about that.")
+        notes.append(f"Fewer than {_FEW_IMAGES} images of {_some(few)}: too few to learn anything reliable.")
     return notes
 
 

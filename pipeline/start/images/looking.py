@@ -255,6 +255,6 @@ def _picture(name: str, part: str, shape: tuple[int, ...]) -> tuple[int, int, in
     if side > 1 and side * side == shape[1]:
         return side, side, 1
     raise UsageError(
-        f"{name}: x_{part} has the shape {list(shape)}, which is no array of images.",
+        f"{name}: x_{part} has the shape {list(shape)}, which is not an array of images.",
         hint="it must be [images, height, width], or [images, height, width, 3] in colour",
     )

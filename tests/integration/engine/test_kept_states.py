@@ -58,4 +58,4 @@ def test_each_setting_keeps_one_folder_until_it_is_done(remembered):
 def test_node_that_was_told_to_end_by_another_starts_again_without_a_retry(toy):
     result = toy.run("leave")
     assert result.returncode == 0
-    assert "starts again: told to end (SIGTERM) by someone else" in result.stderr
+    assert "starts again: ended from outside (SIGTERM)" in result.stderr

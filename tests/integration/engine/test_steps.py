@@ -74,7 +74,7 @@ def test_failed_node_keeps_its_error_and_the_run_is_not_resumed_by_another_way(s
     assert "SIGKILL" in in_process.node("Kill").error["message"]
     assert run.finish() == ("failed", 1)
     assert in_process.node("After").why == "Raise failed"
-    with pytest.raises(UsageError, match="taken in steps by another program") as caught:
+    with pytest.raises(UsageError, match="run step by step by another program") as caught:
         resume(run.run_id, output=in_process.output, jobs=None)
     for failed in ("Raise", "Kill"):
         assert f"python local_runner.py step node {run.run_id} {failed} --output" in caught.value.hint
@@ -94,7 +94,7 @@ def test_steps_taken_at_the_same_time_all_find_their_way_into_the_record(steps, 
     assert codes == [0, 0]
     assert [run.states()[f"Sleep{i}"] for i in range(3)] == ["complete", "complete", "waiting"]
     assert run.finish() == ("interrupted", 130)
-    assert in_process.node("Sleep2").why == "its step was not taken"
+    assert in_process.node("Sleep2").why == "its step did not run"
 
 
 def test_step_that_is_told_to_end_lets_its_node_save_and_can_be_taken_again(steps, in_process):
@@ -139,4 +139,4 @@ def test_gate_of_a_run_that_airflow_has_begun_names_airflow_s_command(steps, in_
 def test_steps_of_a_run_that_is_not_there_are_refused(in_process):
     refused = in_process.command("step", "finish", "")
     assert refused.returncode == 2
-    assert "the step that begins it has not ended well" in refused.stderr
+    assert "`step begin` did not succeed" in refused.stderr

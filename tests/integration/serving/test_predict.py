@@ -182,7 +182,7 @@ def test_file_with_a_header_only_is_told_and_one_with_nothing_is_wrong_usage(run
     (tmp_path / "in.csv").write_text("fare,company\n", encoding="utf-8")
     done = run(tmp_path / "in.csv")
     assert (done.summary["predicted"], done.summary["without_rows"]) == (0, [str(tmp_path / "in.csv")])
-    assert "in.csv: no row is in there" in done.text()
+    assert "in.csv: no rows" in done.text()
     (tmp_path / "in.csv").write_bytes(b"")
     with pytest.raises(UsageError, match=r"in\.csv is empty"):
         run(tmp_path / "in.csv")
@@ -225,14 +225,14 @@ def test_damaged_version_predicts_nothing(run, pushed, tmp_path):
 
 def test_missing_version_file_and_taken_folder_are_wrong_usage(run, pushed, tmp_path):
     (tmp_path / "in.csv").write_text("fare,company\n1,a\n", encoding="utf-8")
-    with pytest.raises(UsageError, match="holds no version"):
+    with pytest.raises(UsageError, match="has no version"):
         run(tmp_path / "in.csv")
     pushed(3)
-    with pytest.raises(UsageError, match="holds no version 5"):
+    with pytest.raises(UsageError, match="has no version 5"):
         run(tmp_path / "in.csv", version=5)
     with pytest.raises(UsageError, match="matches no file"):
         run(tmp_path / "nowhere.csv")
-    with pytest.raises(UsageError, match="is there already"):
+    with pytest.raises(UsageError, match="already exists"):
         run(tmp_path / "in.csv", to=tmp_path)
 
 

@@ -79,7 +79,7 @@ def test_version_that_nobody_vouches_for_is_not_served(serve, base, saved_model)
     import shutil
 
     shutil.copytree(saved_model(3), base / "7")
-    with pytest.raises(ComponentError, match="holds no version that can be served"):
+    with pytest.raises(ComponentError, match="has no version that can be served"):
         serve()
 
 

@@ -134,7 +134,7 @@ def test_lost_answer_does_not_start_a_second_run(service, submit, monkeypatch, f
     [
         ({"state": "SUCCEEDED"}, 0, "Done: taxi"),
         ({"state": "FAILED", "error": {"message": "pod deleted"}}, 1, "Failed: pod deleted"),
-        ({"state": "CANCELED"}, 1, "Cancelled: no cause was told"),
+        ({"state": "CANCELED"}, 1, "Cancelled: no error message was reported"),
         (
             {
                 "state": "FAILED",
@@ -273,8 +273,8 @@ def test_back_fill_goes_on_without_the_spans_that_are_done_or_at_work(service, c
     service.lives = [done]
     assert back_fill.back_fill(by_day, **days) == 0
     told = capsys.readouterr().err
-    assert "2027-01-01: was run before" in told
-    assert "2027-01-02: is at work already" in told
+    assert "2027-01-01: has already run" in told
+    assert "2027-01-02: is already running" in told
     names = [run["display_name"].removeprefix("taxi-prod-back-fill-") for run in service.runs.values()]
     assert names == ["20270101", "20270102", "20270103"]
 

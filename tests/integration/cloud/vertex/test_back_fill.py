@@ -70,7 +70,7 @@ def test_who_stops_it_is_told_which_runs_go_on_and_where_to_go_on(google, back_f
     google.on_request = on_request
     assert back_fill("2027-01-01", "2027-01-05", SOURCE) == 130
     told = capsys.readouterr().err
-    assert "2027-01-02: no longer followed; the run goes on: https://console" in told
+    assert "2027-01-02: stopped following; the run continues: https://console" in told
     assert " --from 2027-01-02 --to 2027-01-05   # goes on" in told
     assert not any("cancel" in request for request in google.requests)
 
@@ -92,7 +92,7 @@ def test_run_whose_start_was_interrupted_is_not_started_again(google, back_fill,
     google.on_request = lambda request: None
     google.lives = [RUNNING, RUNNING, DONE]
     assert back_fill("2027-01-01", "2027-01-02", SOURCE) == 0
-    assert "2027-01-01: is at work already, https://console" in capsys.readouterr().err
+    assert "2027-01-01: is already running, https://console" in capsys.readouterr().err
     assert (list(google.jobs), started(google)) == (
         ["taxi-prod-back-fill-20270101", "taxi-prod-back-fill-20270102"], 2,
     )  # fmt: skip
@@ -103,7 +103,7 @@ def test_same_command_goes_on_without_what_is_done_and_tries_anew_what_failed(go
     assert back_fill("2027-01-01", "2027-01-03", SOURCE) == 1
     google.lives = [DONE, FAILED, DONE]
     assert back_fill("2027-01-01", "2027-01-03", SOURCE) == 0
-    assert "2027-01-01: was run before, https://console" in capsys.readouterr().err
+    assert "2027-01-01: has already run, https://console" in capsys.readouterr().err
     days = [name.removeprefix("taxi-prod-back-fill-") for name in google.jobs]
     assert days == ["20270101", "20270102", "20270102-try-2", "20270103"]
 

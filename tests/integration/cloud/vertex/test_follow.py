@@ -96,7 +96,7 @@ def test_service_that_no_longer_answers_is_told_with_the_link(google, followed, 
     google.fails("GET .*/pipelineJobs/", 503, times=99)
     with pytest.raises(PipelineError, match=r"looking at the run taxi-\S+ failed"):
         followed({"state": "PIPELINE_STATE_RUNNING"})
-    assert "the run goes on: https://console.cloud.google.com/" in capsys.readouterr().err
+    assert "the run continues: https://console.cloud.google.com/" in capsys.readouterr().err
 
 
 def told_to_end(google, pattern, signum):
@@ -119,7 +119,7 @@ def test_who_stops_looking_is_told_that_the_run_goes_on_and_how_to_go_on_or_end_
     assert code == 130
     told = capsys.readouterr().err.splitlines()
     name = "taxi-20270101-020304-ab12"
-    assert told[0].startswith("No longer followed; the run goes on: https://console.cloud.google.com/")
+    assert told[0].startswith("Stopped following; the run continues: https://console.cloud.google.com/")
     commands = [shlex.split(line.removeprefix("hint: "), comments=True) for line in told[1:]]
     assert commands == [["python", "cloud_runner.py", verb, name, *WORDS] for verb in ("follow", "cancel")]
     assert list(google.jobs) == [name]

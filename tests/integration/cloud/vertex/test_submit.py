@@ -80,7 +80,7 @@ def test_missing_image_of_the_training_machines_is_named_too(google, workload):
         (401, "", "looking for gs://my-bucket failed: the credentials are not accepted"),
         (409, "", "looking for gs://my-bucket failed: it broke"),
         (429, "", r"looking for gs://my-bucket failed: a quota is used up \(it broke\)"),
-        (500, "", "looking for gs://my-bucket failed: the service has a fault of its own, 500"),
+        (500, "", "looking for gs://my-bucket failed: the service has an internal error, 500"),
         (0, "", "looking for gs://my-bucket failed: Cloud Storage does not answer"),
     ],
 )
@@ -162,7 +162,7 @@ def test_ctrl_c_leaves_the_run_and_the_commands_that_are_told_then_work_as_paste
         link, told = waiting.communicate(timeout=300)
     assert waiting.returncode == 130, told
     google.on_request = lambda request: None
-    assert f"the run goes on: {link}" in told
+    assert f"the run continues: {link}" in told
     [cancel] = re.findall(r"hint: (.* cancel .*)", told)
     finished = subprocess.run(cancel, shell=True, cwd=project, timeout=300, check=False, **pipes)  # noqa: S602
     assert (finished.returncode, finished.stdout) == (0, f"cancelled: {link}"), finished.stderr

@@ -74,7 +74,7 @@ def test_fault_that_passes_is_outlived(google, vertex, job, code):
 
 def test_fault_that_stays_is_told(google, vertex, job):
     google.fails(CREATE, 503, "try later", times=99)
-    with pytest.raises(PipelineError, match=r"the service has a fault of its own, 503 \(try later\)"):
+    with pytest.raises(PipelineError, match=r"the service has an internal error, 503 \(try later\)"):
         vertex.submit(job, run_id=RUN_ID)
 
 
@@ -123,7 +123,7 @@ SCHEDULE = Schedule(id="1000", name="taxi", state="active", cron="", next_run=No
         (404, r"not found \(it broke\)"),
         (409, "failed: it broke"),
         (429, "a quota is used up"),
-        (500, "the service has a fault of its own, 500"),
+        (500, "the service has an internal error, 500"),
         (0, "does not answer"),
     ],
 )

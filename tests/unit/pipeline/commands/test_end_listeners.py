@@ -49,5 +49,5 @@ def test_whom_nobody_can_reach_is_one_line_and_the_run_ends_as_it_has(tmp_path, 
 
     assert record.state == "complete"
     assert capsys.readouterr().err.splitlines() == [
-        "warning: the address did not answer.", "warning: nobody was told: RuntimeError: no line",
+        "warning: the address did not answer.", "warning: the notification failed: RuntimeError: no line",
     ]  # fmt: skip

@@ -54,7 +54,7 @@ def test_folder_that_cannot_be_made_is_refused_in_words_before_the_model_is_load
     refusal, tmp_path, name, rule
 ):
     error = refusal(to=tmp_path / name)
-    assert error.message == f"{tmp_path / name} cannot be made a folder for the predictions: {rule}."
+    assert error.message == f"{tmp_path / name} cannot be created for the predictions: {rule}."
     assert "--to" in error.hint
     assert sorted(path.name for path in tmp_path.iterdir()) == ["output", "rows.csv"]
 
@@ -211,8 +211,8 @@ def test_first_rejected_row_is_told_with_its_place_and_value(reject, words):
 
 
 def test_file_without_rows_is_told():
-    assert told(predicted=0, without_rows=["a.csv"])[1] == "a.csv: no row is in there."
-    assert told(without_rows=["a.csv", "b.csv"])[1] == "a.csv and 1 more: no row is in there."
+    assert told(predicted=0, without_rows=["a.csv"])[1] == "a.csv: no rows."
+    assert told(without_rows=["a.csv", "b.csv"])[1] == "a.csv and 1 more: no rows."
     assert len(told()) == 2
 
 
@@ -235,7 +235,7 @@ def test_folder_without_tables_is_told_by_what_was_looked_for(refusal, tmp_path)
 
 def test_rows_with_no_number_for_an_answer_are_told(tmp_path):
     summary = {"version": 1, "predicted": 7, "not_finite": 2, "rejected": {}, "without_rows": []}
-    assert "2 of them have no number for an answer" in Predicted(tmp_path, summary).text()
+    assert "2 of them have no finite prediction" in Predicted(tmp_path, summary).text()
     assert "no number" not in Predicted(tmp_path, {**summary, "not_finite": 0}).text()
 
 

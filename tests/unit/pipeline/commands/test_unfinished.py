@@ -54,5 +54,5 @@ def test_a_folder_of_somebody_elses_stays(tmp_path):
 def test_a_folder_that_holds_something_is_refused(tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine").touch()
-    with pytest.raises(UsageError, match="is there already"), unfinished(tmp_path / "out"):
+    with pytest.raises(UsageError, match="already exists"), unfinished(tmp_path / "out"):
         pass

@@ -86,7 +86,7 @@ def test_no_version_is_said(config, output):
     assert versions_text(versions(config, output), config, output) == (
         f"No version was pushed yet to {output}/serving/toy."
     )
-    with pytest.raises(UsageError, match="holds no version"):
+    with pytest.raises(UsageError, match="has no version"):
         rollback(config, output, to=None)
 
 
@@ -145,7 +145,7 @@ def test_rollback_that_cannot_be_noted_is_done_all_the_same_and_says_so(output, 
     [live, *_] = versions(config, output)
     assert live.version > bad
     assert told.value.message == (
-        f"Version {live.copy_of} is live again as {live.version}, but `runs` will not tell of it: "
+        f"Version {live.copy_of} is live again as {live.version}, but `runs` will not show it: "
         f"{output} cannot be written: Not a directory."
     )
 
@@ -153,7 +153,7 @@ def test_rollback_that_cannot_be_noted_is_done_all_the_same_and_says_so(output, 
 def test_rollback_is_never_the_latest_run_and_gc_keeps_it(config, output, base, pushed):
     pushed("a", "b")
     rollback(config, output, to=None)
-    with pytest.raises(UsageError, match="holds no run yet"):
+    with pytest.raises(UsageError, match="has no runs yet"):
         show.find(None, output)
     [record] = show.runs(output)
     assert show.find(record.run_id, output) == record
@@ -179,9 +179,9 @@ def test_rollback_to_a_version_goes_there_also_forwards(config, output, base, pu
 
 def test_rollback_to_what_is_live_or_not_there_is_refused(config, output, pushed):
     (only,) = pushed("a")
-    with pytest.raises(UsageError, match="which is live, is that model already"):
+    with pytest.raises(UsageError, match="which is live, already is that model"):
         rollback(config, output, to=only)
-    with pytest.raises(UsageError, match="holds no version 12"):
+    with pytest.raises(UsageError, match="has no version 12"):
         rollback(config, output, to=12)
 
 
@@ -288,5 +288,5 @@ def test_verify_of_a_name_that_is_nothing_says_what_it_may_be(output, tmp_path, 
 
 
 def test_verify_where_no_version_is_is_wrong_usage(tmp_path):
-    with pytest.raises(UsageError, match="holds no version"):
+    with pytest.raises(UsageError, match="has no version"):
         list(verify(str(tmp_path)))

@@ -20,8 +20,8 @@ from slipway.pipeline.errors import ConfigError
         ("cloud.kubeflow.host=http://kubeflow.example", "must begin with https://"),
         ("cloud.failure_policy=quick", "slow"),
         ("cloud.schedule.cron=every night", "must be 5 fields"),
-        ("cloud.schedule.time_zone=Berlin", "no time zone"),
-        ("cloud.schedule.start=soon", "no moment"),
+        ("cloud.schedule.time_zone=Berlin", "not a time zone"),
+        ("cloud.schedule.start=soon", "not a date or time"),
         ("cloud.schedule={start: '2027-01-02', end: '2027-01-01'}", "must be after start"),
     ],
 )

@@ -23,11 +23,11 @@ def test_schema_of_the_taxi_and_an_empty_one_are_right(project, tmp_path):
     [
         (
             b'feature { name: "a" }\n\nblah blah\n',
-            'is no schema: line 3, column 1: .* no field named "blah";',
+            'is not a schema: line 3, column 1: .* no field named "blah";',
         ),
         (b'feature { name: "a" type: XYZ }', "line 1, column 27: .* no value named XYZ;"),
-        (b'feature {\n  name: "a"\n', "is no schema: line 2, "),
-        (b"\xff\xfe\x00", "is no text"),
+        (b'feature {\n  name: "a"\n', "is not a schema: line 2, "),
+        (b"\xff\xfe\x00", "is not text"),
     ],
 )
 def test_broken_schema_is_told_with_its_line_and_the_remedy(tmp_path, content, words):
@@ -43,7 +43,7 @@ def test_workload_with_a_broken_schema_is_refused_by_key_file_and_line(project, 
     (tmp_path / "wine.pbtxt").write_text("garbage here\n")
     broken = tmp_path / "wine.pbtxt"
 
-    with pytest.raises(ConfigError, match=r"^--set schema=.*: is no schema: line 1, column 1:") as caught:
+    with pytest.raises(ConfigError, match=r"^--set schema=.*: is not a schema: line 1, column 1:") as caught:
         load_workload(Path("workloads/taxi/workload.yaml"), root=project, sets=[f"schema={broken}"])
 
     assert caught.value.exit_code == 2

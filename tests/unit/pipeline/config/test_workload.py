@@ -337,7 +337,7 @@ def test_profile_cannot_hold_name_or_profiles(lines_of, key):
     assert lines_of(MINIMAL + f"profiles:\n  dev:\n    {key}: {value}\n") == [
         f"w.yaml:11: profiles.dev.{key}"
         + (" = 'x'" if key == "name" else "")
-        + ": cannot stand in a profile; remove it there"
+        + ": is not allowed in a profile; remove it there"
     ]
 
 
@@ -391,7 +391,7 @@ def test_mistake_of_the_file_is_told_once_however_many_profiles(lines_of):
         ("evaluate: {thresholds: {auc: {min: 1, max: 0}}}", "w.yaml:9: evaluate.thresholds.auc: min (1.0) is above max (0.0); no value can pass"),
         ("evaluate: {thresholds: {auc: {min: 1.5}}}", "w.yaml:9: evaluate.thresholds.auc.min = 1.5: must be at most 1: no model's auc is higher, and none would be blessed"),
         ("evaluate: {slice_thresholds: {all: {auc: {min: 1.5}}}}", "w.yaml:9: evaluate.slice_thresholds.all.auc.min = 1.5: must be at most 1"),
-        ("evaluate: {thresholds: {auc: {}}}", "w.yaml:9: evaluate.thresholds.auc: holds no bound; give min, max, max_drop or max_rise"),
+        ("evaluate: {thresholds: {auc: {}}}", "w.yaml:9: evaluate.thresholds.auc: sets no bound; give min, max, max_drop or max_rise"),
         ("evaluate: {metrics: [acu]}", "w.yaml:9: evaluate.metrics.0 = 'acu': no metric of that name; nearest: auc"),
         ("evaluate: {metrics: [qqqq]}", "w.yaml:9: evaluate.metrics.0 = 'qqqq': no metric of that name; there are: accuracy, auc"),
         ("evaluate: {metrics: [mean_absolute_error], thresholds: {mean_absolute_error: {max_drop: 1}}}", "w.yaml:9: evaluate.thresholds.mean_absolute_error.max_drop = 1: of mean_absolute_error lower is better; use max_rise"),
@@ -446,9 +446,9 @@ def test_wrong_key_or_value_is_told_with_line_value_rule_and_nearest(lines_of, a
         ("  label: tips", "  label: tips\n  max_bad_share: 2", "w.yaml:5: data.max_bad_share = 2: must be at most 1"),
         ("  label: tips", "  label: tips\n  delimiter: ';;'", "w.yaml:5: data.delimiter = ';;': must be one ASCII character"),
         ("  label: tips", "  label: tips\n  delimiter: é", "w.yaml:5: data.delimiter = 'é': must be one ASCII character"),
-        ("  label: tips", "  label: tips\n  encoding: utf8000", "w.yaml:5: data.encoding = 'utf8000': no text encoding that Python knows"),
+        ("  label: tips", "  label: tips\n  encoding: utf8000", "w.yaml:5: data.encoding = 'utf8000': not a text encoding that Python knows"),
         ("  label: tips", "  label: tips\n  columns: [a, a]", "w.yaml:5: data.columns.1 = 'a': given twice; keep one"),
-        ("  label: tips", "  label: tips\n  delimiter: '\"'", "w.yaml:5: data.delimiter = '\"': is the quote, too; set data.quote to another one, or to null"),
+        ("  label: tips", "  label: tips\n  delimiter: '\"'", "w.yaml:5: data.delimiter = '\"': is also the quote; set data.quote to another one, or to null"),
         ("  label: tips", "  label: tips\n  split: {train: 9223372036854775807, eval: 1}", "w.yaml:5: data.split.train = 9223372036854775807: must be at most 1000000"),
         ("  label: tips", "  label: tips\n  types: {zip: string}", "w.yaml:5: data.types.zip = 'string': must be 'int', 'float' or 'text'"),
         ("  label: tips", "  label: tips\n  format: npz\n  types: {zip: text}", "w.yaml:6: data.types: only the columns of csv, jsonl and parquet have types"),
@@ -461,7 +461,7 @@ def test_wrong_key_or_value_is_told_with_line_value_rule_and_nearest(lines_of, a
         ("  label: tips", "  label: tips\n  split_by: {key: a, time: b}", "w.yaml:5: data.split_by: must hold exactly one of"),
         ("  label: tips", "  label: tips\n  dates: {day: '%Y-%m'}", "w.yaml:5: data.dates.day = '%Y-%m': must have a year (%Y or %y)"),
         ("  label: tips", "  label: tips\n  dates: {day: '%d.%m.%Y'}\n  numbers: {day: {}}", "w.yaml:5: data.dates.day = '%d.%m.%Y': is one of data.numbers as well"),
-        ("  label: tips", "  label: tips\n  numbers: {a: {clock: true, unit: h}}", "w.yaml:5: data.numbers.a.clock = true: stands alone: a time has no decimal, thousands and unit"),
+        ("  label: tips", "  label: tips\n  numbers: {a: {clock: true, unit: h}}", "w.yaml:5: data.numbers.a.clock = true: cannot be combined with decimal, thousands or unit"),
         ("  label: tips", "  label: tips\n  numbers: {a: {decimal: ',', thousands: ','}}", "w.yaml:5: data.numbers.a.thousands = ',': is ',', as decimal is"),
         ("  label: tips", "  label: tips\n  format: tfrecord\n  unlabelled_rows: leave_out", "w.yaml:6: data.unlabelled_rows = 'leave_out': only rows of csv, jsonl and parquet"),
         ("  label: tips", "  label: tips\n  split_by: {row: false}", "w.yaml:5: data.split_by.row = "),

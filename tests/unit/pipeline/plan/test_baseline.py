@@ -25,7 +25,7 @@ def test_last_change_says_which_blessings_are_retired(changes, tmp_path):
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        (GOOD[:-20], "it is no whole JSON"),
+        (GOOD[:-20], "it is not complete JSON"),
         ("[]", "the whole is \\[\\], where a mapping belongs"),
         (GOOD.replace('["/a/1"]', "7"), "retired is 7, where a list belongs"),
     ],

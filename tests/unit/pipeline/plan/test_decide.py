@@ -96,7 +96,7 @@ def test_resolver_that_looks_again_makes_nobody_run():
 
 def test_forced_nodes_run_whatever_is_cached():
     decided = decisions(fingerprints(), fingerprints(), forced=GRAPH.ids)
-    why = "asked for (--no-cache or --from)"
+    why = "requested (--no-cache or --from)"
     assert decided == {name: Decision(name, "run", why, is_forced=True) for name in GRAPH.ids}
 
 
@@ -143,7 +143,7 @@ def test_what_follows_a_resolver_runs_where_its_answer_may_change(gone, runs):
 def test_nodes_after_the_last_one_asked_for_are_skipped():
     selected = GRAPH.select(start=None, end="Transform")
     decided = decisions(fingerprints(), {}, selected=selected)
-    assert decided["Trainer"] == Decision("Trainer", "skip", "not asked for (--to)")
+    assert decided["Trainer"] == Decision("Trainer", "skip", "excluded (--to)")
     assert running(decided) == {"Ingest", "Transform"}
 
 

@@ -55,7 +55,7 @@ def test_override_without_a_reason_is_refused(request_for, reason):
 @pytest.mark.parametrize("reason", [WHY, f" {WHY.capitalize()}\n"])
 def test_the_words_that_stand_for_the_reason_in_a_hint_are_none(request_for, reason):
     with pytest.raises(
-        UsageError, match=r"(?i)--accept-data .*why it is right.* is no reason yet"
+        UsageError, match=r"(?i)--accept-data .*why it is right.* is a placeholder"
     ) as refused:
         request_for(accept_data=reason)
     assert refused.value.hint == 'write it, as --accept-data "checked with the data\'s owner on Monday"'
@@ -82,7 +82,7 @@ def test_a_name_that_no_column_has_is_refused_with_the_nearest(project, tmp_path
     path = project / "workloads/taxi/workload.yaml"
     with pytest.raises(ConfigError) as refused:
         workload_request(path, sets=[setting], profile=None, output=tmp_path, beam_args=())
-    assert refused.value.message == f"{key}: 'far' is no column of the data; nearest: fare"
+    assert refused.value.message == f"{key}: 'far' is not a column of the data; nearest: fare"
     assert "trip_miles" in refused.value.hint
 
 

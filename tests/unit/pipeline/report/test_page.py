@@ -110,7 +110,7 @@ def test_a_killed_run_is_not_called_done(report_run, tmp_path):
     record.state = "killed"
 
     text = page_of(record, tmp_path)
-    assert "<h1>Killed: the engine ended without a word. 1 of 2 nodes are done" in text
+    assert "<h1>Killed: the engine ended abruptly. 1 of 2 nodes are done" in text
     assert f"resume {record.run_id}" in text
 
 

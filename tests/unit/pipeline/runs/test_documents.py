@@ -64,7 +64,7 @@ def test_file_is_named_with_what_is_wrong_in_it(tmp_path):
     with pytest.raises(FileNotFoundError):
         read_document(Whole, path)
     path.write_bytes(b'{"state": "\xff"}')
-    with pytest.raises(DocumentError, match=rf"{path} cannot be read: its 14 bytes are no whole JSON"):
+    with pytest.raises(DocumentError, match=rf"{path} cannot be read: its 14 bytes are not complete JSON"):
         read_document(Whole, path)
     path.write_text('{"state": "new"}', encoding="utf-8")
     with pytest.raises(DocumentError, match=rf"{path} cannot be read: size is missing"):
@@ -118,5 +118,5 @@ def test_document_of_an_earlier_form_is_brought_to_the_names_of_the_fields():
 
 
 def test_text_that_is_no_json_is_refused():
-    with pytest.raises(DocumentError, match="the text is no JSON"):
+    with pytest.raises(DocumentError, match="the text is not JSON"):
         typed_text(Listed, "{")

@@ -70,7 +70,7 @@ def test_start_of_several_ids_is_refused(history):
 
 
 def test_folder_without_runs_says_how_to_start(history):
-    with pytest.raises(UsageError, match="holds no run yet") as caught:
+    with pytest.raises(UsageError, match="has no runs yet") as caught:
         history.find(None)
     assert caught.value.hint == f"python local_runner.py run --output {history.output}"
 
@@ -84,7 +84,7 @@ def test_damaged_record_hides_its_run_and_no_other(history):
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        ('{"run_id": "x"', "its 14 bytes are no whole JSON; it was cut short or changed"),
+        ('{"run_id": "x"', "its 14 bytes are not complete JSON; the file was truncated or changed"),
         ('{"nodes": [1]}', "run_id is missing"),
         ('{"run_id": "x", "workload": "taxi", "nodes": [1]}', "nodes[0] is 1, where a mapping belongs"),
         ('{"run_id": "x", "workload": 7}', "workload is 7, where text belongs"),

@@ -110,6 +110,6 @@ def test_version_that_was_pushed_and_a_value_are_looked_at_too(tmp_path):
 def test_result_of_a_time_that_is_yet_to_come_is_not_taken():
     entry = {"outputs": {}, "made_s": NOW_S + 3600}
     assert no_longer_kept(entry, now_s=NOW_S) == (
-        "it was made at 2027-01-15 09:00:00 UTC, and by this machine's clock that is yet to come"
+        "it was made at 2027-01-15 09:00:00 UTC, which is in the future by this machine's clock"
     )
     assert no_longer_kept({"outputs": {}, "made_s": NOW_S}, now_s=NOW_S) == ""

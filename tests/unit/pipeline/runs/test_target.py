@@ -115,7 +115,7 @@ def test_settings_of_another_version_are_read_as_far_as_a_record_needs_them():
     )
     assert kept.transform.classes == ("a",)
     assert Asked(target=TARGETS[1]).settings is None
-    with pytest.raises(DocumentError, match="no JSON"):
+    with pytest.raises(DocumentError, match="not JSON"):
         _ = WorkloadRun(config="{").kept
 
 

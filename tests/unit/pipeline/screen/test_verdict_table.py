@@ -57,7 +57,7 @@ def test_slices_that_are_too_small_to_be_judged_do_not_lead():
         "pay=Card       2000      0.8000",
         "pay=Cash       100       0.9000",
         "pay=Dispute    3 (few)   0",
-        "few: under 100 rows (evaluate.min_slice_rows): not judged, and told last",
+        "few: under 100 rows (evaluate.min_slice_rows): not judged, listed last",
     ]
 
 

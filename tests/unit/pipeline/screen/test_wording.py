@@ -171,7 +171,7 @@ def test_gate_that_stops_in_a_rehearsal_names_the_rehearsal_that_passes_it(stopp
 @pytest.mark.parametrize(
     ("airflow", "words"),
     [
-        ("airflow dags trigger churn --conf", "clear the failed task in Airflow"),
+        ("airflow dags trigger churn --conf", "clear the failed task and those after it in Airflow"),
         ("", "hint: python local_runner.py step node run-1 Trainer --output /data/output"),
     ],
 )
@@ -206,7 +206,7 @@ def test_failure_that_resume_would_meet_again_names_the_command_that_starts_earl
     run.nodes.append(NodeRecord("Pusher", state="failed", error=error))
     run_command = "python local_runner.py run /work/churn/workload.yaml --from Trainer --output /data/output"
     last = text(run).splitlines()[-1]
-    assert last == f"hint: {run_command}   # resume would meet the same: made anew from Trainer on"
+    assert last == f"hint: {run_command}   # resume would fail the same way; this runs again from Trainer"
     run.target = Asked(target=ModuleRun(pipeline="pkg:make"), parameters={"a": "1"})
     assert "run --pipeline pkg:make --set a=1 --from Trainer" in text(run).splitlines()[-1]
     run.target = Asked(target=IrRun(ir=True))
@@ -225,7 +225,7 @@ def test_failed_run_with_set_also_names_the_command_to_run_with_another_value():
     assert again == (
         "hint: python local_runner.py run /work/churn/workload.yaml --set train.batch_size=999999 "
         "--profile dev --accept-data seen --to Trainer --beam --a=1 --output /data/output"
-        "   # to change a --set in it; what is finished is kept"
+        "   # to change a --set; finished nodes are kept"
     )
     assert show.show_text(run).splitlines()[-2:] == [again, resume]
 

@@ -27,7 +27,7 @@ HOSTILE = [
 
 
 def _refuse(question, answers, *, option):
-    raise UsageError(f"{question} Nobody can be asked here.", hint=f"add {option}")
+    raise UsageError(f"{question} This needs an answer, but there is no terminal.", hint=f"add {option}")
 
 
 @pytest.fixture
@@ -200,7 +200,7 @@ def test_a_number_that_may_stand_for_no_value_is_told_and_becomes_none_where_ask
     _write(root, COLUMNS | {"age": lambda row: row % 41 if row % 9 else ["-999.0", -999][row % 2]})
     told = _begin(root).text()
     assert "age holds -999 in 34 rows, far from its other values." in told
-    assert "begin anew with --null-value=-999" in told
+    assert "start again with --null-value=-999" in told
     begun = _begin(root, "again", null_values=["-999"])
     assert "age holds" not in begun.text()
     age = next(d.facts for d in begun.plan.decisions if d.facts.name == "age")
@@ -265,7 +265,7 @@ def test_nothing_is_ever_overwritten(root):
     _write(root, COLUMNS)
     _begin(root)
     before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
-    with pytest.raises(UsageError, match="there already; nothing is written"):
+    with pytest.raises(UsageError, match="already exist; nothing is written"):
         _begin(root)
     assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
 
@@ -273,11 +273,11 @@ def test_nothing_is_ever_overwritten(root):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"name": "big-name"}, "is no name of a workload"),
-        ({"name": "Big Name"}, "'Big Name' is no name of a workload"),
-        ({"name": "class"}, "'class' is a word of Python"),
+        ({"name": "big-name"}, "is not a valid workload name"),
+        ({"name": "Big Name"}, "'Big Name' is not a valid workload name"),
+        ({"name": "class"}, "'class' is a Python keyword"),
         ({"data": "nope.csv"}, "nope.csv does not exist"),
-        ({"name": "../up"}, "is no name of a workload"),
+        ({"name": "../up"}, "is not a valid workload name"),
         ({"label": "chrned"}, "has no column 'chrned'; there are: id, age"),
         ({"keep": ["agee"]}, "has no column 'agee'"),
         ({"task": "clustering"}, "--task clustering is none of auto, binary"),
@@ -433,7 +433,7 @@ def test_a_first_line_of_values_only_is_told(root, names, is_told):
     columns = {first: _number, second: lambda row: _number(row + 9), label: COLUMNS["churned"]}
     _write(root, columns)
     text = _begin(root, label=label).text()
-    assert (f"holds values only: {', '.join(names)}. If the file has no header" in text) == is_told
+    assert (f"but holds only values: {', '.join(names)}. If the file has no header" in text) == is_told
 
 
 def test_a_label_called_as_what_yaml_takes_for_nothing_stays_a_name(root):

@@ -68,7 +68,7 @@ def _role(column, **options):
             "amount",
             [*(f"{row}.25" for row in range(ROWS - 1)), "Total"],
             Role.LEFT_OUT,
-            "text: numbers but for 'Total'; mend these cells, and begin anew",
+            "text: numbers except 'Total'; fix these cells, and start again",
         ),
         (
             "years",
@@ -158,13 +158,13 @@ def test_a_label_that_cannot_be_one_is_refused(values, asked, words):
     ("values", "remedy"),
     [
         ([f"c{n}" for n in range(101)], "the rare ones share a name"),
-        ([*(f"${n}.50" for n in range(2000)), "Total"], "numbers but for 'Total': mend these cells"),
-        ([f"2024-{1 + n % 12:02}-{1 + n // 12:02}" for n in range(200)], "counts the days since"),
+        ([*(f"${n}.50" for n in range(2000)), "Total"], "numbers except 'Total': fix these cells"),
+        ([f"2024-{1 + n % 12:02}-{1 + n // 12:02}" for n in range(200)], "the days since a fixed date"),
         (list(range(101)), "--task regression"),
     ],
 )
 def test_a_label_of_too_many_values_gets_a_remedy_that_works(values, remedy):
-    with pytest.raises(UsageError, match="too many for classes, of which 100 are the most") as refused:
+    with pytest.raises(UsageError, match="too many for classes; the limit is 100") as refused:
         decide_task(_facts("label", values), "multiclass")
     assert remedy in refused.value.hint
 
@@ -173,8 +173,8 @@ def test_classes_that_differ_in_capitals_and_spaces_only_are_told():
     label = _facts("paid", _cycle("Yes", "no", " yes", "NO", "maybe"))
     plan = decide([_facts("x", NOISE.tolist()), label], label="paid", task="multiclass", leaks={})
     assert [note for note in plan.notes if "of their own" in note] == [
-        "paid ' yes' and 'Yes' are classes of their own: write them alike where they mean the same.",
-        "paid 'NO' and 'no' are classes of their own: write them alike where they mean the same.",
+        "paid ' yes' and 'Yes' are classes of their own: spell them the same if they mean the same.",
+        "paid 'NO' and 'no' are classes of their own: spell them the same if they mean the same.",
     ]
 
 
@@ -211,7 +211,7 @@ def test_notes_tell_what_the_user_should_know():
     notes = " ".join(plan.notes)
     assert "5 of 1,000 rows have no churned" in notes
     assert "Only 1.5% of the rows have churned yes" in notes
-    assert "stands in 15 rows only" in notes
+    assert "occurs in 15 rows only" in notes
     assert "Much of churned can be told from one column alone: x (score 0.9)." in notes
     assert "line (" not in notes, "it is an id, and left out"
     assert "tags holds several values a row" in notes

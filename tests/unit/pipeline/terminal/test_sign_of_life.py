@@ -24,7 +24,7 @@ def test_it_goes_on_while_the_work_keeps_stderr_to_itself(capfd, monkeypatch):
     os.close(nowhere)
     told = capfd.readouterr().err.splitlines()
     assert told[0] == "wine: compiles"
-    assert told[1].startswith("  still at it, 0.")
+    assert told[1].startswith("  still working, 0.")
 
 
 def test_an_error_passes_through_and_ends_the_signs(capfd, monkeypatch):

@@ -144,7 +144,7 @@ def test_dataflow_needs_an_image_and_places_on_gs():
 @pytest.mark.parametrize(
     ("runner", "options", "words"),
     [
-        ("prism", {}, "prism_location is not set; the image holds no Prism"),
+        ("prism", {}, "prism_location is not set; the image has no Prism"),
         ("flink", {}, "job_endpoint is not set; HOST:PORT of a Beam job server of your flink cluster"),
         ("spark", {"job_endpoint": "s:1"}, "environment_type is not set; EXTERNAL"),
         ("flink", {"job_endpoint": "s:1", "environment_type": "LOOPBACK"}, "LOOPBACK is for one machine"),
@@ -159,7 +159,7 @@ def test_job_for_the_cloud_that_needs_this_machine_is_refused(runner, options, w
     ("setting", "words"),
     [
         ("beam.runner=flnk", "beam.runner"),
-        ("beam.options={runner: FlinkRunner}", "is not given here but as beam.runner"),
+        ("beam.options={runner: FlinkRunner}", "is not allowed here; set beam.runner"),
         ("beam.options={--parallelism: 4}", "beam.options"),
     ],
 )

@@ -118,9 +118,9 @@ def test_whole_input_is_json(trainer):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("{{$.inputs.parameters['epoch']}}", "names what the task is not given"),
-        ("{{$.inputs.artifacts['model'].uri}}", "names what the task is not given"),
-        ("{{$.inputs.artifacts['examples'].metadata['x']}}", "names what the task is not given"),
+        ("{{$.inputs.parameters['epoch']}}", "names a value that the task does not get"),
+        ("{{$.inputs.artifacts['model'].uri}}", "names a value that the task does not get"),
+        ("{{$.inputs.artifacts['examples'].metadata['x']}}", "names a value that the task does not get"),
         ("{{$.pipeline_job_name}}", "cannot be filled in here"),
     ],
 )
@@ -154,7 +154,7 @@ def test_wrong_types_and_names_are_told_before_anything_runs(spec):
     assert list(check_wiring(spec)) == [
         "Trainer.examples is a tfx.Examples, and Ingest.examples a tfx.Model",
         "Trainer.epochs is a NUMBER_INTEGER, and its value 'six' is not",
-        "Trainer.rows comes from Ingest_task, which is no task",
+        "Trainer.rows comes from Ingest_task, which is not a task",
     ]
     inputs["artifacts"]["examples"]["taskOutputArtifact"]["outputArtifactKey"] = "rows"
     assert (

@@ -23,7 +23,7 @@ from slipway.pipeline.cloud.services.refusal import Answer, refusal
         ),
         (Answer(400, "needs iam.serviceAccounts.actAs"), "as that service account", "serviceAccountUser"),
         (Answer(403, "Denied.\nmore"), "not allowed in the project p (Denied.)", "aiplatform.user"),
-        (Answer(500, ""), "a fault of its own, 500 (no reason was told)", "later"),
+        (Answer(500, ""), "an internal error, 500 (no reason was given)", "later"),
         (Answer(418, "teapot"), "teapot", ""),
     ],
 )

@@ -38,4 +38,4 @@ def test_name_that_leads_elsewhere_is_asked_for_nowhere(name, monkeypatch):
 
     monkeypatch.setattr(requests, "head", None)  # called, it would fail
     assert not ImageName.parse(name).is_sound
-    assert "is no name of an image" in find_image(name, credentials=None)
+    assert "is not an image name" in find_image(name, credentials=None)

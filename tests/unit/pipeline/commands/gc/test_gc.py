@@ -513,7 +513,7 @@ def test_damaged_record_stops_gc_before_anything_goes(folder):
     folder.run(1)
     (folder.history.folder(damaged.run_id) / "run.json").write_text("{")
     before = folder.everything()
-    with pytest.raises(UsageError, match="nobody knows what the run needs"):
+    with pytest.raises(UsageError, match="nothing tells which artifacts the run needs"):
         collect(folder.path, keep=1)
     assert folder.everything() == before
 
@@ -573,7 +573,7 @@ def test_folder_that_does_not_exist_is_not_made(tmp_path):
 
 def test_folder_without_runs_keeps_its_artifacts(folder):
     uri = folder.artifact("Trainer")["uri"]
-    with pytest.raises(UsageError, match="holds no run yet"):
+    with pytest.raises(UsageError, match="has no runs yet"):
         collect(folder.path)
     assert Path(uri).exists()
 

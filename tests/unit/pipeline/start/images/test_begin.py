@@ -112,7 +112,7 @@ def test_the_code_needs_no_formatter(root, project, pictures, file_format):
             {"label": "kind"},
             "--label kind: images have no columns; the folder that it lies in is the class of",
         ),
-        ({"task": "regression"}, "images have a class, no number"),
+        ({"task": "regression"}, "images have a class, not a number"),
         ({"task": "binary"}, "there are 3 classes"),
         ({"keep": ["colour"]}, "images have no columns"),
     ],

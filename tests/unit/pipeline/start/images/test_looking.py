@@ -115,7 +115,7 @@ def test_parts_of_an_npz_are_the_splits(arrays):
 
 
 def test_arrays_that_are_no_images_are_refused(arrays):
-    with pytest.raises(UsageError, match="which is no array of images"):
+    with pytest.raises(UsageError, match="which is not an array of images"):
         look_at(arrays(x_train=np.zeros((4, 7), np.uint8), y_train=np.zeros(4, np.uint8)))
     with pytest.raises(UsageError, match="are fractions"):
         look_at(arrays(x_train=np.zeros((4, 3, 3)), y_train=np.zeros(4)))
