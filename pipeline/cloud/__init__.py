@@ -1,1 +1,1 @@
-"""Runs of the pipeline elsewhere: compiled for Vertex AI Pipelines and Kubeflow, and rehearsed here first."""
+"""Pipeline runs in the cloud: compiled for Vertex AI Pipelines and Kubeflow, and rehearsed here first."""

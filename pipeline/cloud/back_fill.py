@@ -1,4 +1,7 @@
-"""`cloud_runner.py schedule back-fill`: a workload run for each span of a range, none of them twice.
+"""`cloud_runner.py schedule back-fill`: runs a workload once for each span of a range.
+
+A run's id is made of the schedule and the span, and the service is asked for that id before a run is started.
+So after any interruption, the same command continues the back-fill.
 
 A run's id is made of the schedule and the span, and the service is asked for it before a run is started. So
 whatever ended a back-fill, the same command goes on with it.
@@ -109,7 +112,7 @@ def span_run_id(name: str, span: int | str, *, attempt: int) -> str:
 
 @dataclass
 class _Followed:
-    """A run whose end is waited for."""
+    """A run whose end we wait for."""
 
     submitted: Submitted
     record: RunRecord
@@ -171,7 +174,7 @@ class _Backfill:
         say(f"{span}: is already running, {submitted.link}")
 
     def _latest(self, span: int | str) -> tuple[str, tuple[Submitted, JobState] | None]:
-        """The id of a span's latest try, and its run; none where it is still to be started."""
+        """The id and the run of a span's latest try; None if it was not started yet."""
         for attempt in itertools.count(1):
             run_id = span_run_id(self._name, span, attempt=attempt)
             found = self._service.find(run_id)
@@ -192,7 +195,7 @@ class _Backfill:
         self._running[span] = _Followed(submitted, record, time.monotonic())
 
     def _look(self) -> int:
-        """Tells of runs that ended; the first exit code among them that is not 0."""
+        """Reports runs that ended; returns the first exit code among them that is not 0."""
         code = 0
         for span, run in list(self._running.items()):
             state = self._service.state(run.submitted.name)
@@ -214,7 +217,7 @@ class _Backfill:
             say(f"{span}: stopped following; the run continues: {run.submitted.link}")
 
     def _say_how_to_go_on(self) -> None:
-        """The range from the first span that is not done; those in it that are will be passed over."""
+        """Prints the command for the range from the first unfinished span on; it skips finished spans."""
         rest = [span for span in self._spans if span not in self._done]
         if not rest:
             return

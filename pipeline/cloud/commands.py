@@ -1,4 +1,4 @@
-"""What the commands of cloud_runner.py do, without their parsing and printing."""
+"""The commands of cloud_runner.py, without their parsing and printing."""
 
 import importlib.util
 import os
@@ -22,7 +22,7 @@ DONE = 0
 
 
 class How(TypedDict):
-    """How to rehearse.
+    """Options of a rehearsal.
 
     Attributes:
         jobs: tasks at once; None: from the machine.
@@ -144,7 +144,7 @@ def rehearse_request(request: Request, **how: Unpack[How]) -> int:
 
 
 def require_kfp() -> None:
-    """Refuses where TFX's compiler for Kubeflow lacks its package."""
+    """Fails if TFX's compiler for Kubeflow lacks its package."""
     if importlib.util.find_spec("kfp") is None:
         raise UsageError(
             "kfp is not installed, and jobs for Vertex and Kubeflow are compiled with it",
@@ -154,7 +154,7 @@ def require_kfp() -> None:
 
 @contextmanager
 def _libraries_silent() -> Iterator[None]:
-    """Keeps what TensorFlow tells about this machine's processor off the screen.
+    """Keeps TensorFlow's messages about this machine's processor off the screen.
 
     Its C++ code writes to descriptor 2 before it reads any setting of log levels.
     """

@@ -1,4 +1,4 @@
-"""A run at a service, told in the engine's words: its record, what changed, how it ended. Pure."""
+"""Reports a run at a service in the engine's words: its record, its changes, how it ended. Pure."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -20,7 +20,7 @@ _SHOWN_LINES = 12
 
 
 def new_record(job: Job, *, run_id: str) -> RunRecord:
-    """The record of a run that was just submitted: every task waits, those first that others need."""
+    """The record of a run that was just submitted: every task waits; tasks come after those they need."""
     spec = job["pipelineSpec"]
     nodes = [
         NodeRecord(id=name, type="Resolver" if "resolver" in executor_of(spec, name) else "")
@@ -99,7 +99,7 @@ def ending(record: RunRecord, state: JobState, *, link: str, bless: str) -> Iter
 
 
 def read_failure(text: str) -> tuple[str, str, int | None]:
-    """What a task said before it failed, the hint, and its exit code, from a service's error.
+    """Extracts a failed task's message, hint and exit code from a service's error.
 
     Services quote the last lines of the container's output. Ours ends with `error: ...`, perhaps more lines,
     and `hint: ...`; another container's error is told as the service tells it.
@@ -129,7 +129,7 @@ def _explain(node: NodeRecord, task: TaskState) -> None:
 
 
 def _in_order(tasks: Mapping[str, Any]) -> list[str]:
-    """The names of tasks, each after those that it needs; by name where that leaves a choice."""
+    """The names of tasks, each after those that it needs; otherwise by name."""
     needs = {name: {*task.get("dependentTasks", ()), *producers_of(task)} for name, task in tasks.items()}
     ordered: list[str] = []
     while len(ordered) < len(needs):

@@ -1,4 +1,4 @@
-"""The container image as its Dockerfile and .dockerignore describe it: what is in it, and where. Pure.
+"""The contents of the container image, as its Dockerfile and .dockerignore describe them. Pure.
 
 Nothing is built here. `stage` copies its files to a folder, so that a rehearsal runs what the image holds.
 """
@@ -27,7 +27,7 @@ _INSTRUCTION = re.compile(r"^(FROM|ENV)\s+(.*)$", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Image:
-    """What is in the image.
+    """The contents of the image.
 
     Attributes:
         root: the project's root on this machine.
@@ -40,7 +40,7 @@ class Image:
     packages: Path
 
     def path_of(self, path: Path) -> str | None:
-        """Where a file or folder of this machine is in the image; None where it is not.
+        """The place of a local file or folder in the image; None if it is not in there.
 
         Args:
             path: absolute. A folder is in the image when a file in it is.
@@ -77,7 +77,7 @@ class Image:
 
 
 def on_this_machine(text: str, *, staged: Path) -> str:
-    """A text that holds paths of the image, with this machine's instead.
+    """A text with the image's paths replaced by this machine's.
 
     Args:
         text: e.g. a compiled job.
@@ -94,7 +94,7 @@ def on_this_machine(text: str, *, staged: Path) -> str:
 
 
 def read_image(root: Path = PROJECT_ROOT) -> Image:
-    """Reads what the image of a project holds.
+    """Reads the contents of a project's image.
 
     Args:
         root: the folder with the Dockerfile.

@@ -1,4 +1,4 @@
-"""A compiled job, completed: TFX's compiler leaves out resources, retries, time limits and labels. Pure.
+"""Completes a compiled job: TFX's compiler leaves out resources, retries, time limits and labels. Pure.
 
 A job is the JSON of a PipelineJob whose spec is of schema 2.1.0, as Vertex AI Pipelines and Kubeflow read it.
 """
@@ -19,7 +19,7 @@ from slipway.pipeline.errors import ConfigError
 Job = dict[str, Any]
 
 TFX_DAG = "tfx-dag"
-"""The task that stands for all others, where there is an exit handler."""
+"""The task that wraps all others if there is an exit handler."""
 
 # As the local engine's: the wait before a retry doubles up to this.
 _BACKOFF_FACTOR = 2.0
@@ -63,7 +63,7 @@ def complete(job: Job, config: WorkloadConfig, *, root: str) -> Job:
 
 
 def mend(job: Job, *, root: str) -> Job:
-    """Fills in without what a job does not run; it is changed in place and returned.
+    """Fills in what a job needs to run; it is changed in place and returned.
 
     Args:
         job: as KubeflowV2DagRunner compiles it.
@@ -89,13 +89,13 @@ def tasks_of(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_exit_handler(task: Mapping[str, Any]) -> bool:
-    """Whether a task runs at the end, whatever became of the others."""
+    """Whether a task runs at the end, whatever happened to the others."""
     strategy: str = task.get("triggerPolicy", {}).get("strategy", "")
     return strategy == "ALL_UPSTREAM_TASKS_COMPLETED"
 
 
 def executor_of(spec: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """How a task is executed: a mapping with the one key `container`, `importer` or `resolver`."""
+    """The executor of a task: a mapping with the one key `container`, `importer` or `resolver`."""
     component = component_of(spec, name)
     executor: dict[str, Any] = spec["deploymentSpec"]["executors"][component["executorLabel"]]
     return executor
@@ -116,7 +116,7 @@ def container_tasks(spec: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, An
 
 
 def drivers(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What runs before a task to resolve which files it reads: for Ingest, and for example gens of TFX's."""
+    """The tasks with a driver, which resolves the files to read: Ingest, or for example TFX's ExampleGens."""
     containers = (container for _, container in container_tasks(spec))
     return [each["lifecycle"]["preCacheCheck"] for each in containers if "lifecycle" in each]
 
@@ -219,7 +219,7 @@ def _check_names(containers: Mapping[str, Any], sections: Mapping[str, Mapping[s
 
 
 def _check_paths(spec: Mapping[str, Any], *, root: str, but: tuple[str | None, ...]) -> None:
-    """Refuses what names a file of this machine: here it is found, in the image it is not.
+    """Rejects parameters that name a file of this machine: it exists here, but not in the image.
 
     What a rehearsal itself keeps below its root, where it pushes to, and the Python that stands in for the
     TPUs', are another matter.

@@ -1,4 +1,4 @@
-"""What is asked of Vertex AI Pipelines: a compiled job with the account, the keys and the policy. Pure."""
+"""The request to Vertex AI Pipelines: a compiled job with account, keys and policy. Pure."""
 
 import difflib
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ _CONSOLE = "https://console.cloud.google.com/vertex-ai/locations"
 
 
 def vertex_request(job: Job, cloud: CloudConfig) -> Job:
-    """A compiled job with what only the service needs to know, as the JSON of a PipelineJob.
+    """A compiled job plus what only the service needs, as the JSON of a PipelineJob.
 
     Args:
         job: as `slipway.pipeline.cloud.compile` makes it; it stays as it is.
@@ -84,7 +84,7 @@ def vertex_place(config: WorkloadConfig) -> tuple[str, str]:
 
 
 def job_id(run_id: str) -> str:
-    """The id of a run at Vertex AI: lower-case letters, digits and '-', a letter first, at most 128.
+    """The id of a run at Vertex AI: at most 128 lower-case letters, digits and '-', starting with a letter.
 
     Args:
         run_id: the workload's name, time and chance.

@@ -1,4 +1,4 @@
-"""The settings that a cloud run cannot do without, asked for all at once. Pure."""
+"""The required settings of a cloud run; all missing ones are reported at once. Pure."""
 
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -30,7 +30,7 @@ class RequiredSetting:
 
 
 def needed_to_run(config: WorkloadConfig) -> list[RequiredSetting]:
-    """What a job needs whoever runs it."""
+    """The settings that a job needs, whichever service runs it."""
     cloud = config.cloud
     return [
         RequiredSetting(
@@ -52,7 +52,7 @@ def needed_to_run(config: WorkloadConfig) -> list[RequiredSetting]:
 
 
 def needed_by_vertex(vertex: VertexConfig) -> list[RequiredSetting]:
-    """What Vertex AI needs, for a pipeline or for a training job of its own."""
+    """The settings that Vertex AI needs, for a pipeline or for a training job."""
     return [
         RequiredSetting(
             "cloud.vertex.project", vertex.project, "the id of your Google Cloud project", "PROJECT"
@@ -64,7 +64,7 @@ def needed_by_vertex(vertex: VertexConfig) -> list[RequiredSetting]:
 
 
 def needed_by_service(config: WorkloadConfig) -> list[RequiredSetting]:
-    """What the service that `cloud.service` names needs beside the job."""
+    """The further settings that the service named by `cloud.service` needs."""
     if config.cloud.service == "vertex":
         return needed_by_vertex(config.cloud.vertex)
     what = (
@@ -75,7 +75,7 @@ def needed_by_service(config: WorkloadConfig) -> list[RequiredSetting]:
 
 
 def require(needed: Iterable[RequiredSetting], *, who: str, wrong: Sequence[ConfigError] = ()) -> None:
-    """Refuses where a setting is missing, or another one is wrong: all of them in one error.
+    """Raises one error for all settings that are missing or wrong.
 
     Args:
         needed: the settings.

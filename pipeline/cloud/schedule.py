@@ -1,4 +1,4 @@
-"""What the commands of `cloud_runner.py schedule` do."""
+"""The commands of `cloud_runner.py schedule`."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -12,7 +12,7 @@ from slipway.pipeline.errors import UsageError
 
 
 def create(chosen: WorkloadChoice) -> Schedule:
-    """Makes a schedule as `cloud.schedule` says.
+    """Creates a schedule as `cloud.schedule` says.
 
     Raises:
         UsageError: there is one of that name already, or something is missing; the message says what.
@@ -35,7 +35,7 @@ def create(chosen: WorkloadChoice) -> Schedule:
 
 
 def listed(chosen: WorkloadChoice) -> Iterator[str]:
-    """A line for each schedule that the service has; it says so where there is none."""
+    """One line for each of the service's schedules, or one that says there are none."""
     service = service_of(chosen.config())
     schedules = service.schedules()
     if not schedules:
@@ -49,7 +49,7 @@ def listed(chosen: WorkloadChoice) -> Iterator[str]:
 
 
 def pause(chosen: WorkloadChoice) -> Schedule:
-    """Keeps a schedule from starting runs; those that run go on."""
+    """Keeps a schedule from starting runs; runs in progress continue."""
     service, schedule = _find(chosen)
     service.pause(schedule)
     return schedule
@@ -76,14 +76,14 @@ def delete(chosen: WorkloadChoice) -> Schedule:
 
 
 def run_now(chosen: WorkloadChoice) -> str:
-    """Starts what a schedule starts, at once, and returns the link to the run."""
+    """Starts a run of a schedule now, and returns the link to it."""
     service, schedule = _find(chosen)
     job = service.scheduled_job(schedule, at=datetime.now(UTC))
     return service.submit(job, run_id=run_name(chosen.config())).link
 
 
 def _find(chosen: WorkloadChoice) -> tuple[Service, Schedule]:
-    """The service, and the schedule that is meant: the latest where there are several.
+    """The service and the schedule; the latest if there are several of that name.
 
     Raises:
         UsageError: there is none of that name.

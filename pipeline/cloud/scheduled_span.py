@@ -1,4 +1,4 @@
-"""Which span a scheduled run takes: that of the day for which it is scheduled. Pure.
+"""The span of a scheduled run: that of the day for which it is scheduled. Pure.
 
 The service writes that day into the command of Ingest's driver, which resolves spans before Ingest runs.
 """
@@ -19,7 +19,7 @@ _SCHEDULED_AT = "{{$.pipeline_job_schedule_time_utc}}"
 
 
 def follow_schedule(job: Job, when: ScheduleConfig) -> Job:
-    """A compiled job whose runs take the span of the day for which they are scheduled.
+    """A compiled job whose runs take the span of their scheduled day.
 
     Args:
         job: it stays as it is.
@@ -39,7 +39,7 @@ def follow_schedule(job: Job, when: ScheduleConfig) -> Job:
 
 
 def fix_time(job: Job, moment: datetime) -> Job:
-    """A job of `follow_schedule` that runs now, for a given moment.
+    """A job of `follow_schedule` that runs now, as if scheduled for a given moment.
 
     Args:
         job: it stays as it is.
@@ -70,7 +70,7 @@ def span_of(scheduled_at: str, *, lag_days: int, time_zone: str) -> int:
 
 
 def scheduled_kind(config: WorkloadConfig) -> Kind | None:
-    """How the span of a scheduled run is named; None: it takes the latest one that is there.
+    """How the span of a scheduled run is named; None: it takes the latest one available.
 
     The rule of every service that can follow a schedule: with `cloud.schedule.lag_days` a run takes the span
     of the day for which it is scheduled, less those days. In a source with {SPAN} that is the number of that

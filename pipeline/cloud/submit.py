@@ -1,4 +1,4 @@
-"""What `cloud_runner.py submit`, `follow` and `cancel` do: start a run, look at it, end it."""
+"""The commands `submit`, `follow` and `cancel` of cloud_runner.py: start a run, watch it, cancel it."""
 
 import sys
 import time
@@ -55,7 +55,7 @@ def submit_workload(chosen: WorkloadChoice, *, wait: bool) -> int:
 
 
 def follow_run(run: str, chosen: WorkloadChoice) -> int:
-    """Shows a run that was started before until it ends; returns its exit code.
+    """Shows an earlier run until it ends; returns its exit code.
 
     Args:
         run: the last part of its link.
@@ -71,7 +71,7 @@ def follow_run(run: str, chosen: WorkloadChoice) -> int:
 
 
 def cancel_run(run: str, chosen: WorkloadChoice) -> str:
-    """Has a run end before its time; returns the link to it.
+    """Cancels a run; returns the link to it.
 
     Args:
         run: the last part of its link.
@@ -86,7 +86,7 @@ def cancel_run(run: str, chosen: WorkloadChoice) -> str:
 
 
 def target_of(chosen: WorkloadChoice) -> Target:
-    """The workload as it goes to its service.
+    """The target of a workload, for its service.
 
     Raises:
         UsageError: see `cloud_target`.
@@ -117,7 +117,7 @@ def service_of(config: WorkloadConfig) -> Service:
 
 
 def check(service: Service, target: Target) -> None:
-    """Has the service look for what a run needs, and tells what is not sure.
+    """Has the service check what a run needs, and prints its warnings.
 
     Raises:
         PipelineError: something is missing; the message says what.
@@ -127,14 +127,14 @@ def check(service: Service, target: Target) -> None:
 
 
 def run_name(config: WorkloadConfig) -> str:
-    """A name for a new run, which no other one has."""
+    """A unique name for a new run."""
     return f"{config.name}-{new_run_id()}"
 
 
 def follow(
     service: Service, job: Job, submitted: Submitted, *, chosen: WorkloadChoice, display: RunDisplay
 ) -> int:
-    """Shows a run until it ends; returns its exit code, or 130 where the user stopped looking.
+    """Shows a run until it ends; returns its exit code, or 130 if the user stopped watching.
 
     Args:
         service: where it runs.
@@ -170,7 +170,7 @@ def follow(
 
 
 def _watch(service: Service, name: str, record: RunRecord, display: RunDisplay) -> JobState:
-    """Tells of each change until the run is over; returns its last state."""
+    """Reports each change until the run is over; returns its last state."""
     look_s = _FIRST_LOOK_S
     while True:
         state = service.state(name)
@@ -192,5 +192,5 @@ def _say_it_goes_on(submitted: Submitted, chosen: WorkloadChoice) -> None:
 
 
 def say(line: str) -> None:
-    """Tells the user; what services say is made safe for a terminal."""
+    """Prints a message; the service's text is made safe for a terminal."""
     print(printable(line), file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""What is compiled and for where: the workload with every path as the image has it. Pure."""
+"""The target of a cloud run: the workload with every path as the image has it. Pure."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -68,7 +68,7 @@ class Target:
 
     @classmethod
     def of_run(cls, run: ImageRun) -> Self:
-        """What `image_run` gave."""
+        """Restores what `image_run` gave."""
         return cls(run.settings, run.source, run.image, run.root, run.overrides, run.training_job)
 
     @classmethod
@@ -115,7 +115,7 @@ class Target:
 
     @classmethod
     def at(cls, request: Request, image: Image, *, name: str, root: str, destination: str) -> Self:
-        """The target of a run whose artifacts and models go to the given places; else as `of`.
+        """The target of a run whose artifacts and models go to the given places; otherwise as `of`.
 
         Raises:
             ConfigError: the first of what `of` finds wrong in the workload.
@@ -157,7 +157,7 @@ def _refuse_destination_here(config: WorkloadConfig) -> None:
 
 
 def _refuse_named_span(config: WorkloadConfig) -> None:
-    """The resolvers of Vertex AI find the latest artifact and the latest blessed model, nothing else."""
+    """Rejects a named span: Vertex AI's resolvers find only the latest artifact and blessed model."""
     if span_of(config.data_gate.reference) is not None:
         raise ConfigError(
             f"data_gate.reference: {config.data_gate.reference} can be looked up by a run on this machine, "
@@ -168,7 +168,7 @@ def _refuse_named_span(config: WorkloadConfig) -> None:
 
 
 def _refuse_missing_accelerator(config: WorkloadConfig) -> None:
-    """A Trainer that must have a GPU fails after an hour of other tasks where nothing asks for one."""
+    """Rejects train.device gpu without a GPU to run on: it would fail only after an hour of other tasks."""
     trainer = config.cloud.tasks.get("Trainer", config.cloud.resources)
     asked = trainer.accelerator or config.cloud.resources.accelerator
     if config.train.device == "gpu" and asked is None:
@@ -197,7 +197,7 @@ def _schema(config: WorkloadConfig, image: Image) -> str | None:
 
 
 def _train(config: WorkloadConfig, root: str) -> TrainConfig:
-    """The training with its checkpoints where the next attempt finds them."""
+    """The training settings, with checkpoints in a place that the next attempt finds."""
     train = config.train
     if train.checkpoint.folder is not None:
         return train

@@ -20,8 +20,8 @@ WORKER = ("python", "-m", "slipway.components.trainer.remote.worker")
 
 
 def training_job(config: WorkloadConfig) -> dict[str, Any] | None:
-    """What `slipway.components.trainer.remote.vertex.VertexTraining` sends; None: the Trainer's task trains
-    itself.
+    """The training job that `slipway.components.trainer.remote.vertex.VertexTraining` sends; None: the
+    Trainer's task trains itself.
 
     Args:
         config: the workload; `cloud.root` is set.

@@ -1,4 +1,4 @@
-"""The workload that a command of cloud_runner.py is about, as it was named there. Pure."""
+"""The workload that a command of cloud_runner.py is about, as named on its command line. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from slipway.pipeline.terminal.invocation import CLOUD, command
 
 @dataclass(frozen=True)
 class WorkloadChoice:
-    """Which workload is meant, and which of its schedules.
+    """Which workload, and which of its schedules.
 
     Attributes:
         workload: the workload file, or its name in workloads/.
@@ -38,7 +38,7 @@ class WorkloadChoice:
         return load_workload(path, sets=self.sets, profile=self.profile, root=PROJECT_ROOT)
 
     def command(self, verb: str, *words: str) -> str:
-        """A command about the same, to paste: its first words, the workload's, and more; no overrides."""
+        """A command for this workload, to paste: first words, the workload's, and more; no overrides."""
         profile = ("--profile", self.profile) if self.profile else ()
         sets = (word for item in self.sets for word in ("--set", item))
         name = ("--name", self.schedule) if self.schedule else ()

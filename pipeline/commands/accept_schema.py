@@ -1,4 +1,4 @@
-"""Takes the edits that a run's data gate proposed over into the schema file, after showing them."""
+"""Applies the schema edits that a run's data gate proposed, after showing them."""
 
 import difflib
 import os
@@ -21,7 +21,7 @@ from slipway.pipeline.screen.wording import again_command
 
 @dataclass(frozen=True)
 class Proposal:
-    """What would be changed.
+    """A proposed change of the schema file.
 
     Attributes:
         path: the schema file.
@@ -42,7 +42,7 @@ class Proposal:
 
 
 def propose(record: RunRecord) -> Proposal:
-    """The edits of a run's data gate, made in the text of the schema file as it is now.
+    """The edits of a run's data gate, applied to the current text of the schema file.
 
     Raises:
         UsageError: the run proposed none, has no schema file, or the file cannot be read or no longer fits.
@@ -114,7 +114,7 @@ def _edits(record: RunRecord) -> Iterator[Edit]:
 
 
 def _check(before: str, after: str, edits: list[Edit]) -> None:
-    """Refuses an edited text that says anything else than what was meant."""
+    """Rejects an edited text that differs in anything but the intended edits."""
     from google.protobuf import text_format
     from tensorflow_metadata.proto.v0 import schema_pb2
 
@@ -152,7 +152,7 @@ def _holds(edit: Edit, allowed: Mapping[str, FeatureSchema], earlier: Mapping[st
 
 
 def accept_schema(name: str | None, output: Path, *, agrees: Callable[[str], bool]) -> str:
-    """Takes a run's proposed edits over into its schema file, if `agrees` says yes to the diff.
+    """Applies a run's proposed edits to its schema file, if `agrees` says yes to the diff.
 
     Returns:
         What was done, and what to do next.

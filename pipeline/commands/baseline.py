@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def baseline(
     workload: Path, output: Path, *, new: str | None = None, clear: bool = False, reason: str = ""
 ) -> "Baseline":
-    """What the next model is compared with; with `new` (a run) or `clear`, after that change.
+    """Shows what the next model is compared with; with `new` (a run) or `clear`, changes it first.
 
     Raises:
         UsageError: both are given, the run cannot be the baseline, or an engine is at work.

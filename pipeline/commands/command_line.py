@@ -1,4 +1,4 @@
-"""What both command lines share: options of the same meaning, and how an error ends."""
+"""The parts that both command lines share: common options, and how an error ends."""
 
 import re
 import sys
@@ -58,7 +58,7 @@ Verbose = Annotated[
 
 
 def call(app: typer.Typer) -> NoReturn:
-    """Runs a command line; errors that a user can act on end in two lines and an exit code.
+    """Runs a command line; user errors end in two lines and an exit code.
 
     Raises:
         SlipwayError: such an error, with --verbose.
@@ -88,7 +88,7 @@ def call(app: typer.Typer) -> NoReturn:
 
 
 def _with_home(word: str) -> str:
-    """A word of the command line, `~/` in it expanded also in quotes and behind `--option=`."""
+    """A word of the command line with `~/` expanded, also in quotes and after `--option=`."""
     option, equals, value = word.partition("=") if word.startswith("--") else ("", "", word)
     return f"{option}{equals}{at_home(value)}"
 
@@ -108,7 +108,7 @@ def _end_of_words(error: TyperException) -> NoReturn:
 
 
 def _other_hint(app: typer.Typer, code: int) -> str:
-    """What to do about an error that does not say it itself."""
+    """The hint for an error that has none of its own."""
     if code != 2:
         return "add --verbose to see where it comes from"
     known = typer.main.get_command(app)
@@ -117,7 +117,7 @@ def _other_hint(app: typer.Typer, code: int) -> str:
 
 
 def _help(words: Sequence[str]) -> str:
-    """The command that explains a command of the program that runs now."""
+    """The help command of the running program."""
     called = Path(sys.argv[0]).name
     return command(*words, "--help", program=called if called == CLOUD else LOCAL)
 

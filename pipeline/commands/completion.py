@@ -1,4 +1,4 @@
-"""What a shell offers when Tab is pressed: names that are on this disk. Imports nothing that is slow.
+"""Shell completions: names that are on this disk. Imports nothing that is slow.
 
 Whatever is damaged or not there offers nothing: a shell that waits for an answer is no place for an error.
 """
@@ -18,13 +18,13 @@ _SCHEMA = PROJECT_ROOT / "schemas" / "workload.schema.json"
 
 
 def complete_workload(incomplete: str) -> list[str]:
-    """The names in workloads/; files are the shell's own business."""
+    """The names in workloads/; the shell completes files itself."""
     files = (PROJECT_ROOT / "workloads").glob("*/workload.yaml")
     return _beginning(incomplete, (file.parent.name for file in files))
 
 
 def complete_profile(context: typer.Context, incomplete: str) -> list[str]:
-    """The profiles of the workload that the line names."""
+    """The profiles of the workload on the command line."""
     return _beginning(incomplete, _read_workload(context).get("profiles") or {})
 
 
@@ -67,7 +67,7 @@ def _output(context: typer.Context) -> Path:
 
 
 def _workload(context: typer.Context) -> str:
-    """The workload's name; with an option unfinished, the parser leaves the words before it aside."""
+    """The workload's name; if an option is unfinished, the parser skips the words before it."""
     named = str([*context.args, context.params.get("workload") or "taxi"][0])
     return Path(named).parent.name if named.endswith("workload.yaml") else named
 
@@ -94,7 +94,7 @@ def _read_json(file: Path) -> dict[str, Any]:
 
 
 def _keys(schema: dict[str, Any]) -> Iterator[str]:
-    """Every dotted key of a JSON Schema that is no section itself; no profile's."""
+    """Every dotted key of a JSON Schema that is not a section itself; profiles are left out."""
     sections = schema.get("$defs", {})
 
     def below(section: dict[str, Any], prefix: str) -> Iterator[str]:

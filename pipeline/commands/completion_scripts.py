@@ -1,4 +1,4 @@
-"""The scripts by which shells ask for completions: typer's, mended for a program that is not on the PATH.
+"""The scripts by which shells ask for completions: typer's, fixed for a program that is not on the PATH.
 
 Typer's ask the program by its name; only bash's asks what was typed, `./local_runner.py`. Fish looks into
 `completions/` only for programs on the PATH, and zsh does nothing when Tab is pressed for the first time.
@@ -18,7 +18,7 @@ fi"""
 
 
 def mend_completion_scripts() -> None:
-    """Has `--install-completion` and `--show-completion` give scripts that work for `./local_runner.py`."""
+    """Makes `--install-completion` and `--show-completion` give scripts that work for `./local_runner.py`."""
     shells._completion_scripts["bash"] = shells.COMPLETION_SCRIPT_BASH.replace(
         "    return 0", "    [[ $COMPREPLY == *= ]] && compopt -o nospace\n    return 0"
     )

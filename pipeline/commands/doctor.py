@@ -1,4 +1,4 @@
-"""What this machine has for training and for pipelines, and a remedy for each thing that is missing.
+"""Reports what this machine has for training and for pipelines, with a remedy for everything missing.
 
 Nothing heavy is imported and nothing is connected to; with `deep`, interpreters are asked what they can
 really use, and TPUs are contacted, each with a time limit.
@@ -37,7 +37,7 @@ State = Literal["ok", "none", "missing"]
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One thing that was looked for.
+    """The result of one check.
 
     Attributes:
         group: what it belongs to.
@@ -69,7 +69,7 @@ class Diagnosis:
 
     @property
     def is_ready(self) -> bool:
-        """Whether nothing is missing that the default workload needs."""
+        """Whether nothing that the default workload needs is missing."""
         return all(finding.state != "missing" for finding in self.findings)
 
     def to_json(self) -> dict[str, Any]:
@@ -77,7 +77,7 @@ class Diagnosis:
         return {"ready": self.is_ready, "findings": [asdict(finding) for finding in self.findings]}
 
     def text(self) -> str:
-        """One line a finding, its remedy below."""
+        """One line per finding, its remedy below."""
         marks = {"ok": "✓", "none": "-", "missing": "✗"}
         width = max(len(finding.name) for finding in self.findings)
         lines, group = [], ""
@@ -92,7 +92,7 @@ class Diagnosis:
 
 
 def examine(output: Path, environment: Mapping[str, str], *, deep: bool = False) -> Diagnosis:
-    """Looks at this machine.
+    """Examines this machine.
 
     Args:
         output: where runs write.
@@ -152,7 +152,7 @@ def _packages() -> Iterator[Finding]:
 
 
 def _interpreters(*, deep: bool) -> Iterator[Finding]:
-    """Every Python that could train, with the backends it has."""
+    """Every Python that could train, with its backends."""
     second = PROJECT_ROOT / ".venv-jax" / "bin" / "python"
     for name, python in (("this one", Path(sys.executable)), (".venv-jax", second)):
         if not python.exists():
@@ -169,7 +169,7 @@ def _interpreters(*, deep: bool) -> Iterator[Finding]:
 
 
 def _uses(name: str, python: Path, backends: Sequence[str]) -> Iterator[Finding]:
-    """What each backend of an interpreter computes on; they are started side by side."""
+    """The devices that each backend of an interpreter uses; the backends are started side by side."""
     with ThreadPoolExecutor() as pool:
         answers = list(pool.map(lambda each: _ask(python, _DEVICES[each], _DEEP_LIMIT_S), backends))
     for backend, answer in zip(backends, answers, strict=True):
@@ -233,7 +233,7 @@ def _contact(sign: Evidence, deep: bool) -> str:
 
 
 def _credentials(environment: Mapping[str, str]) -> Iterator[Finding]:
-    """Where there are credentials; never what is in them."""
+    """Where there are credentials; never their content."""
     named = environment.get("GOOGLE_APPLICATION_CREDENTIALS")
     usual = Path(environment.get("CLOUDSDK_CONFIG") or Path.home() / ".config" / "gcloud")
     usual /= "application_default_credentials.json"
@@ -311,7 +311,7 @@ _DEVICES = {
 
 
 def _ask(python: Path, code: str, limit_s: float) -> dict[str, Any]:
-    """What a script says in its last line, as JSON; {} where it fails or takes too long."""
+    """The last line of a script's output, as JSON; {} if it fails or takes too long."""
     answer = _output([str(python), "-c", code], limit_s=limit_s).strip().rpartition("\n")[2]
     try:
         read = json.loads(answer)

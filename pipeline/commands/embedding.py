@@ -17,7 +17,7 @@ from slipway.pipeline.terminal.durations import seconds
 
 
 class RunFailedError(PipelineError):
-    """A run did not end well; `result` tells how."""
+    """A run did not succeed; `result` has the details."""
 
     def __init__(self, message: str, *, hint: str, result: "RunResult") -> None:
         super().__init__(message, hint=hint)
@@ -26,7 +26,7 @@ class RunFailedError(PipelineError):
 
 @dataclass(frozen=True)
 class InlinePage:
-    """A page that a notebook shows below the cell, apart from the notebook's own page.
+    """A page that a notebook shows below the cell, isolated from the notebook's own page.
 
     Attributes:
         html: the whole page.
@@ -37,7 +37,7 @@ class InlinePage:
     height_px: int
 
     def _repr_html_(self) -> str:
-        """A frame of its own origin: neither page reaches into the other."""
+        """An isolated frame: neither page can reach into the other."""
         page = html.escape(self.html)
         return (
             f'<iframe title="report" sandbox="allow-scripts" srcdoc="{page}" '
@@ -47,7 +47,7 @@ class InlinePage:
 
 @dataclass(frozen=True)
 class RunResult:
-    """What came of a run.
+    """The result of a run.
 
     Attributes:
         record: all that `run.json` holds: nodes, times, metrics, blessing, pushed version.
@@ -59,22 +59,22 @@ class RunResult:
 
     @property
     def run_id(self) -> str:
-        """Its id: what `local_runner.py show` takes."""
+        """The run's id, as `local_runner.py show` takes it."""
         return self.record.run_id
 
     @property
     def state(self) -> RunState:
-        """`complete`; `failed`: a node failed; `stopped`: a gate said no; `interrupted`."""
+        """`complete`; `failed`: a node failed; `stopped`: a gate stopped it; `interrupted`."""
         return self.record.state
 
     @property
     def exit_code(self) -> int:
-        """What the command line would end with: 0 done, 1 a node failed, 3 a gate stopped it."""
+        """The exit code of the command line: 0 done, 1 a node failed, 3 a gate stopped it."""
         return self.record.exit_code or 0
 
     @property
     def ok(self) -> bool:
-        """Whether it is done."""
+        """Whether the run completed."""
         return self.exit_code == 0
 
     @property
@@ -84,17 +84,17 @@ class RunResult:
 
     @property
     def metrics(self) -> Mapping[str, float]:
-        """The candidate's metrics, overall, by name; empty where no gate of ours ran."""
+        """The candidate's overall metrics by name; empty without a gate of ours."""
         return self.record.metrics
 
     @property
     def blessed(self) -> bool | None:
-        """The gate's answer; None where none ran."""
+        """The gate's answer; None without a gate."""
         return self.record.blessed
 
     @property
     def pushed(self) -> Pushed | None:
-        """`{version, path}` of the served version; None where nothing was pushed."""
+        """`{version, path}` of the served version; None if nothing was pushed."""
         return self.record.pushed
 
     def outputs(self, node_id: str) -> dict[str, list[str]]:
@@ -107,7 +107,7 @@ class RunResult:
         return {key: [artifact["uri"] for artifact in artifacts] for key, artifacts in made.items()}
 
     def log(self, node_id: str) -> Path:
-        """The log of a node; it exists where the node ran.
+        """The log of a node; it exists if the node ran.
 
         Raises:
             KeyError: the run has no such node.
@@ -126,7 +126,7 @@ class RunResult:
         return InlinePage((self.folder / "report.html").read_text(encoding="utf-8"), height_px)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the outcome, the nodes, and where the whole report is."""
+        """The notebook's view: the outcome, the nodes, and the path of the whole report."""
         lines = summary(self.record, stops=read_stops(self.record), verdict=read_verdict(self.record))
         outcome = "".join(
             f"<div>{html.escape(line)}</div>" for line in lines if not line.startswith("hint: ")
@@ -141,7 +141,7 @@ class RunResult:
         return f"{outcome}<table><thead>{head}</thead><tbody>{rows}</tbody></table>{link}"
 
     def raise_for_state(self) -> Self:
-        """Itself where the run is done.
+        """Returns itself if the run completed.
 
         Raises:
             RunFailedError: a node failed, a gate said no, or the run was interrupted.

@@ -1,4 +1,4 @@
-"""Who hears of the end of a run: its page is written, and whom its workload names is told."""
+"""The listeners of a run's end: one writes its page, the other sends the workload's notifications."""
 
 import sys
 
@@ -9,7 +9,7 @@ from slipway.pipeline.terminal.printable import printable
 
 
 def write_page(record: RunRecord) -> None:
-    """Writes the run's page; what goes wrong with it is told."""
+    """Writes the run's page; a failure is only reported."""
     try:
         from slipway.pipeline.report import page
 
@@ -21,7 +21,7 @@ def write_page(record: RunRecord) -> None:
 
 
 def tell(record: RunRecord) -> None:
-    """Tells whom the run's workload names; what goes wrong with it is told here."""
+    """Sends the notifications that the run's workload asks for; a failure is only reported."""
     try:
         for problem in notify(record):
             print(printable(f"warning: {problem}."), file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Tells a command or a webhook how a run ended; the end stays the same, whatever goes wrong with that."""
+"""Notifies a command or a webhook of a run's end; a failed notification never changes how the run ended."""
 
 import json
 import os
@@ -17,7 +17,7 @@ WEBHOOK_LIMIT_S = 10.0
 
 
 def notify(record: RunRecord) -> Iterator[str]:
-    """Tells whom the run's workload names.
+    """Sends the notifications that the run's workload asks for.
 
     Args:
         record: the finished run.
@@ -37,7 +37,7 @@ def notify(record: RunRecord) -> Iterator[str]:
 
 
 def message(record: RunRecord) -> dict[str, Any]:
-    """What is told: the outcome in one sentence (`text`), and the numbers."""
+    """The message: the outcome in one sentence (`text`), and the numbers."""
     outcome = next(
         iter(summary(record, stops=read_stops(record), verdict=read_verdict(record))), record.state
     )
@@ -83,7 +83,7 @@ def _webhook(variable: str, told: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _post(address: str, told: Mapping[str, Any], problems: list[str]) -> None:
-    """Posts the message; appends what went wrong, or nothing, in words without the address."""
+    """Posts the message; appends an error, if any, in words without the address."""
     import requests
 
     try:

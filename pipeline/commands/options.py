@@ -1,4 +1,4 @@
-"""The options of the local commands: each defined once, with its help and what a shell completes it to."""
+"""The options of the local commands: each defined once, with its help and its shell completion."""
 
 from pathlib import Path
 from typing import Annotated
@@ -205,6 +205,6 @@ KeepColumns = Annotated[
 
 
 def overrides(accept_data: str | None, bless: str | None) -> dict[str, str]:
-    """The reasons that were given to pass a gate, by a key of `record.OVERRIDES`."""
+    """The given reasons to pass a gate, by a key of `record.OVERRIDES`."""
     given = {"accept_data": accept_data, "bless": bless}
     return {name: reason for name, reason in given.items() if reason is not None}

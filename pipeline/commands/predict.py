@@ -1,4 +1,4 @@
-"""The command `predict`: a pushed version over the rows of files."""
+"""The command `predict`: predicts the rows of files with a pushed version."""
 
 import contextlib
 import json
@@ -57,7 +57,7 @@ _TABLES = ("csv", "jsonl", "parquet", "tfrecord")
 
 @dataclass(frozen=True)
 class Predicted:
-    """What `predict` did.
+    """The result of `predict`.
 
     Attributes:
         folder: holds the predictions, the rejects and `summary.json`.
@@ -142,7 +142,7 @@ def predict(
     file_format: str | None,
     beam_args: list[str],
 ) -> Predicted:
-    """Predicts the rows of files with a pushed version, which is verified first.
+    """Predicts the rows of files with a pushed version, after verifying it.
 
     Args:
         config: the workload; its `data` says how files of its own format are read.
@@ -239,7 +239,7 @@ def _predict(
 
 @contextlib.contextmanager
 def _wrong_input() -> Iterator[None]:
-    """A file that cannot be read, or lacks a column, is what the user gave: exit code 2 for both."""
+    """Makes a file that cannot be read, or lacks a column, a usage error: exit code 2 for both."""
     try:
         yield
     except (FileError, InputError) as error:
@@ -247,7 +247,7 @@ def _wrong_input() -> Iterator[None]:
 
 
 def _check_columns(manifest: Manifest | None, file: StoredFile, options: Options, *, others: Path) -> None:
-    """Refuses a table without columns that the model takes, before TensorFlow is imported.
+    """Rejects a table without columns that the model takes, before TensorFlow is imported.
 
     Later files, and those for a version without papers, are refused when they are read.
 
@@ -273,7 +273,7 @@ def _check_columns(manifest: Manifest | None, file: StoredFile, options: Options
 
 
 def _other_workload(names: Collection[str], source: str, folder: Path) -> str:
-    """The command that predicts with another workload whose model these columns suffice for; "" if none."""
+    """The command for another workload whose model needs only these columns; "" if there is none."""
     for base in sorted(folder.iterdir()) if folder.is_dir() else ():
         shelf = shelf_at(str(base))
         numbers = shelf.numbers()
@@ -297,7 +297,7 @@ def _files(source: str, file_format: str) -> tuple[StoredFile, ...]:
 
 
 def _format_of(name: str, otherwise: str) -> str:
-    """The format that a file's name tells; `data.format` of the workload where it tells none."""
+    """The format that a file's name implies; otherwise the workload's `data.format`."""
     for each in _TABLES:
         if any(suffix in Path(name).suffixes for suffix in FORMATS[each].suffixes):
             return each
@@ -323,7 +323,7 @@ def _no_table(file_format: str) -> UsageError:
 
 
 def _schema_types(manifest: Manifest | None) -> Columns:
-    """The raw columns of the data with their types, as the version's papers name them."""
+    """The raw columns of the data with their types, from the version's manifest."""
     schema = manifest.papers.get("schema", {}) if manifest else {}
     return {
         name: _SCHEMA_TYPES[kind] for name, kind in schema.get("columns", {}).items() if kind in _SCHEMA_TYPES
@@ -331,12 +331,12 @@ def _schema_types(manifest: Manifest | None) -> Columns:
 
 
 def _needed(manifest: Manifest | None) -> tuple[str, ...]:
-    """The raw columns that no row may lack, as the version's papers name them."""
+    """The raw columns that no row may lack, from the version's manifest."""
     return tuple(manifest.papers.get("schema", {}).get("needed", ())) if manifest else ()
 
 
 def _taken(manifest: Manifest | None) -> tuple[str, ...]:
-    """The raw columns that the model takes, as the version's papers name them: at least the needed ones."""
+    """The raw columns that the model takes, from the version's manifest: at least the needed ones."""
     papers = manifest.papers if manifest else {}
     inputs = papers.get("model", {}).get("signatures", {}).get(SERVE_RAW, {}).get("inputs", ())
     return tuple(_raw_names(inputs, _schema_types(manifest)).values()) or _needed(manifest)
@@ -351,7 +351,7 @@ def _raw_names(arguments: Iterable[str], columns: Iterable[str]) -> dict[str, st
 
 
 def _columns(signatures: Mapping[str, Signature], names: Iterable[str], file_format: str) -> Columns:
-    """The raw columns that the model takes, with their types; none for examples, which hold both."""
+    """The raw columns that the model takes, with their types; none for examples, which carry both."""
     if len(getattr(signatures.get(SERVING_DEFAULT), "inputs", ())) != 1:
         raise ComponentError("The model has no signature serving_default that takes serialized examples.")
     if file_format == "tfrecord":

@@ -1,4 +1,4 @@
-"""`local_runner.py preflight`: what a training on a TPU would be like, told without one."""
+"""`local_runner.py preflight`: predicts a training on a TPU, without a TPU."""
 
 import hashlib
 import json
@@ -47,14 +47,14 @@ from slipway.pipeline.wiring.tpu_slices import TPU_SLICES, tpu_slice
 DEFAULT_SLICE = "v5e-8"
 SEARCH_S = 30.0
 COMPILE_BYTES = 5 * 2**30
-"""Memory that one compiling process is taken to need: ResNet50 held 4.3 GiB, the taxi workload 0.6."""
+"""Memory that one compiling process is assumed to need: ResNet50 took 4.3 GiB, the taxi workload 0.6."""
 ONE_HOST = tuple(name for name, each in TPU_SLICES.items() if each.hosts == 1)
-"""What `--all` takes: the same step is compiled for more hosts where their slices are named."""
+"""The slices of `--all`: a step for more hosts is compiled only if their slices are named."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """What the command line asks for.
+    """The options of the command line.
 
     Attributes:
         slices: names; none: the workload's, else `DEFAULT_SLICE`.
@@ -137,7 +137,7 @@ def _verdict(
 def _answers(
     questions: Sequence[Question], history: History, limit_s: float
 ) -> list[Answer | Unanswered | None]:
-    """The answers that are kept for the same question, code and compiler, else new ones, some at once."""
+    """The stored answers for the same question, code and compiler, otherwise new ones, some at once."""
     compiler = find_compiler()
     if compiler is None:
         return [None for _ in questions]
@@ -176,7 +176,7 @@ def _kept_path(history: History, key: str) -> Path:
 
 
 def _kept(history: History, key: str) -> Answer | None:
-    """What was answered before; None where nothing was, or the file is damaged: then it is asked again."""
+    """The stored answer; None if there is none, or the file is damaged: then it is asked again."""
     try:
         return Answer.from_json(json.loads(_kept_path(history, key).read_text(encoding="utf-8")))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -226,7 +226,7 @@ def _train_rows(run: RunRecord) -> int | None:
 
 
 def _interpreter(config: WorkloadConfig) -> Path:
-    """The Python that would train here."""
+    """The Python that would train on this machine."""
     name = config.train.interpreter
     if name is None:
         return Path(sys.executable)
@@ -234,7 +234,7 @@ def _interpreter(config: WorkloadConfig) -> Path:
 
 
 def _interpreter_keys(training: Training) -> tuple[tuple[str, str], ...]:
-    """The interpreter to set where the training's own lacks what a TPU needs, and a better one is here."""
+    """The interpreter to set if the training's own lacks what a TPU needs, and a better one is here."""
     has_all = training.runtime is None or all(name in training.runtime for name in NEEDED["jax"])
     if has_all or not (PROJECT_ROOT / WITH_LIBTPU).exists():
         return ()
@@ -242,7 +242,7 @@ def _interpreter_keys(training: Training) -> tuple[tuple[str, str], ...]:
 
 
 def _data_regions(config: WorkloadConfig) -> dict[str, str]:
-    """Where the buckets lie that a run on the cloud reads; only asked where the slice's region is known."""
+    """The regions of the buckets that a cloud run reads; looked up only if the slice's region is known."""
     addresses = (config.data.source, config.cloud.root)
     buckets = {
         each.partition("//")[2].partition("/")[0] for each in addresses if each and each.startswith(GS)

@@ -1,4 +1,4 @@
-"""The commands `report` and `diff`: the page of a run, of all runs, and of what changed between two."""
+"""The commands `report` and `diff`: the page of a run, of all runs, and of the changes between two."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,12 +33,12 @@ def report(name: str | None, output: Path, *, index: bool, path: Path | None) ->
 
 
 def diff(old: str, new: str, output: Path) -> "Difference":
-    """What changed from one run to another; each is named as in `find`."""
+    """The changes from one run to another; each is named as in `find`."""
     return _difference(find(old, output), find(new, output), output)
 
 
 def diff_page(old: str, new: str, output: Path, path: Path) -> Path:
-    """Writes what changed from one run to another as a page; returns the file.
+    """Writes the changes from one run to another as a page; returns the file.
 
     Raises:
         UsageError: there is no such run.

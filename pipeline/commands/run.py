@@ -1,4 +1,4 @@
-"""The commands `run`, `resume` and `plan`, and the steps of a run that another program takes."""
+"""The commands `run`, `resume` and `plan`, and the steps of a run that another program controls."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -55,7 +55,7 @@ def request(
     overrides: Mapping[str, str] | None = None,
     **options: "Unpack[Options]",
 ) -> "Request":
-    """What the command line asks for: a workload, or with `pipeline` any TFX pipeline.
+    """The request of the command line: a workload, or with `pipeline` any TFX pipeline.
 
     Raises:
         UsageError: it is not there or wrong, or the options do not fit it.
@@ -73,12 +73,12 @@ def request(
 
 
 def run(asked: "Request") -> int:
-    """Runs what is asked for; returns the exit code."""
+    """Runs a request; returns the exit code."""
     return _execute(asked)
 
 
 def resume(name: str | None, *, output: Path, jobs: int | None) -> int:
-    """Goes on with a run, or says where the result of one lies that is complete; returns the exit code.
+    """Continues a run, or says where the result of a complete one is; returns the exit code.
 
     Raises:
         UsageError: there is nothing to go on with.
@@ -111,7 +111,7 @@ def _tell(*lines: str) -> None:
 
 
 def begin(asked: "Request", *, airflow: str) -> str:
-    """Begins a run whose nodes another program runs, such as Airflow by that command; returns its id."""
+    """Begins a run whose nodes another program runs, such as Airflow with that command; returns its id."""
     from slipway.pipeline.commands.end_listeners import END_LISTENERS
     from slipway.pipeline.engine.steps import begin as begin_run
     from slipway.pipeline.screen.progress import stderr_display
@@ -124,7 +124,7 @@ def begin(asked: "Request", *, airflow: str) -> str:
 
 
 def run_node(run_id: str, node_id: str, *, output: Path) -> int:
-    """Runs one node of such a run, says how it went, and returns the exit code."""
+    """Runs one node of such a run, reports the result, and returns the exit code."""
     from slipway.pipeline.engine.steps import run_node as run
     from slipway.pipeline.screen.progress import LineDisplay
 
@@ -134,7 +134,7 @@ def run_node(run_id: str, node_id: str, *, output: Path) -> int:
 
 
 def finish(run_id: str, *, output: Path) -> int:
-    """Closes such a run, says what it achieved, and returns the exit code."""
+    """Closes such a run, reports what it achieved, and returns the exit code."""
     from slipway.pipeline.commands.end_listeners import END_LISTENERS
     from slipway.pipeline.engine.steps import finish as finish_run
     from slipway.pipeline.screen.progress import LineDisplay
@@ -159,7 +159,7 @@ def _execute(asked: "Request", resumed: RunRecord | None = None) -> int:
 
 
 def plan(asked: "Request") -> Planned:
-    """Decides what would run, and why."""
+    """Decides which nodes would run, and why."""
     from slipway.pipeline.engine.graphs import plan_only
 
     history = History(asked.output)

@@ -1,4 +1,4 @@
-"""The command `serve`: a workload's newest version behind HTTP, for trying it out."""
+"""The command `serve`: serves a workload's newest version over HTTP, to try it out."""
 
 import os
 import sys
@@ -11,11 +11,11 @@ from slipway.pipeline.terminal.printable import printable
 from slipway.pipeline.wiring.serving import serving_base
 
 TOKEN_VARIABLE = "SLIPWAY_SERVE_TOKEN"  # noqa: S105  (the variable's name)
-"""Holds the secret that clients must send; needed where other machines can reach the server."""
+"""Holds the secret that clients must send; required if other machines can reach the server."""
 
 
 def serve(config: WorkloadConfig, output: Path, *, host: str, port: int) -> None:
-    """Serves until it is interrupted; follows what is pushed and rolled back meanwhile.
+    """Serves until it is interrupted; follows pushes and rollbacks meanwhile.
 
     Args:
         config: the workload.

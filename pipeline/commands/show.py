@@ -1,4 +1,4 @@
-"""The commands `runs` and `show`: which runs there are, and what became of one."""
+"""The commands `runs` and `show`: the list of runs, and the details of one."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -22,7 +22,7 @@ from slipway.pipeline.terminal.durations import seconds
 
 
 def runs(output: Path) -> list[RunRecord]:
-    """All runs, the newest first; one that says it runs while nothing does is called killed."""
+    """All runs, the newest first; one marked as running that no process runs is shown as killed."""
     history = History(output.absolute())
     found = [_as_it_is(record, output) for record in history.runs()]
     warn_of_damage(history)
@@ -37,7 +37,7 @@ def find(name: str | None, output: Path) -> RunRecord:
 
 
 def _as_it_is(record: RunRecord, output: Path) -> RunRecord:
-    """A run that has not ended, with the time that it has gone on; killed, where nothing runs it."""
+    """An unfinished run with its time so far; as killed, if no process runs it."""
     if record.state != "running" or record.in_steps:
         return record
     record.wall_s = max(record.wall_s, History(output.absolute()).alive_s(record.run_id))
@@ -50,7 +50,7 @@ def _as_it_is(record: RunRecord, output: Path) -> RunRecord:
 
 
 def runs_text(records: Sequence[RunRecord], output: Path) -> str:
-    """One line a run; where there is none, the folder that was looked at: from elsewhere it is another."""
+    """One line per run; if there is none, the folder that was searched: elsewhere it is a different one."""
     return "\n".join(_run_lines(records)) or f"No runs yet in {output.absolute()}."
 
 
@@ -63,7 +63,7 @@ def _run_lines(records: Sequence[RunRecord]) -> Iterator[str]:
 
 
 def show_text(record: RunRecord, *, width: int | None = None) -> str:
-    """A run as text: what came of it, then each node.
+    """A run as text: its outcome, then each node.
 
     Args:
         record: the run.

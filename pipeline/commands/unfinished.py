@@ -1,4 +1,4 @@
-"""The folder of `predict` while it is written: under a hidden name, and not left by a killed process."""
+"""The folder of `predict` while it is being written: hidden, and removed if its process was killed."""
 
 import contextlib
 import fcntl
@@ -17,7 +17,7 @@ _WRITTEN = re.compile(r"(predictions|rejects)-\d+-of-\d+\.(jsonl|report)|summary
 
 @contextlib.contextmanager
 def unfinished(target: Path) -> Iterator[Path]:
-    """A new folder beside the target, which takes its name in the end; after an error it is removed.
+    """A new folder beside the target, renamed to it at the end; after an error it is removed.
 
     Those that killed processes have left there go first: who is at work holds a lock on its own, which the
     kernel lets go of when the process ends, however it ends.
@@ -71,7 +71,7 @@ def _remove_left(folder: Path) -> None:
 
 @contextlib.contextmanager
 def _held(folder: Path, how: int) -> Iterator[bool]:
-    """Whether this process holds a folder; others may, and some file systems of networks have no locks."""
+    """Whether the folder could be locked: not if another process holds it or its file system has no locks."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         try:

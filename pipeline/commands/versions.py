@@ -41,7 +41,7 @@ class Version:
 
     @property
     def papers(self) -> Mapping[str, Any]:
-        """What the manifest says beside the files."""
+        """The contents of the manifest, without its files."""
         return self.manifest.papers if self.manifest else {}
 
     @property
@@ -51,7 +51,7 @@ class Version:
 
     @property
     def _by(self) -> str:
-        """Who wanted that and why, where it is on record."""
+        """Who published it and why, if recorded."""
         again = self.papers["republished"]
         by = f" by {again['by']}, {again['at']}" if again.get("by") else ""
         return by + (f": {again['reason']}" if again.get("reason") else "")
@@ -79,7 +79,7 @@ class Version:
 
 
 def workload_config(path: Path, *, profile: str | None) -> WorkloadConfig:
-    """The workload whose versions are meant, checked.
+    """The configuration of the workload whose versions are meant.
 
     Raises:
         ConfigError: the file is not there or wrong.
@@ -93,14 +93,14 @@ def versions(config: WorkloadConfig, output: Path) -> list[Version]:
 
 
 def versions_text(found: Sequence[Version], config: WorkloadConfig, output: Path) -> str:
-    """One line a version; where there is none, the folder that was looked at."""
+    """One line per version; if there is none, the folder that was searched."""
     lines = "\n".join(version.line() for version in found)
     return lines or f"No version was pushed yet to {serving_base(config, output.absolute())}."
 
 
 @dataclass(frozen=True)
 class RolledBack:
-    """What `rollback` did: the version it published, which one that repeats, and which it replaced."""
+    """The result of `rollback`: the published version, the one it repeats, and the one it replaced."""
 
     published: Published
     target: int
@@ -116,7 +116,7 @@ class RolledBack:
         }
 
     def text(self) -> str:
-        """What is live now; and that the next model's baseline is another matter."""
+        """The live version; and that the next model's baseline is a separate matter."""
         return (
             f"Version {self.target} is live again as {self.published.version}, "
             f"instead of {self.instead_of} -> {self.published.address}\n"
@@ -126,7 +126,7 @@ class RolledBack:
 
 
 def rollback(config: WorkloadConfig, output: Path, *, to: int | None, reason: str = "") -> RolledBack:
-    """Publishes an earlier version again as the newest one, so that a server picks it up by itself.
+    """Publishes an earlier version again as the newest one, so that servers pick it up by themselves.
 
     Who did it, when and why is kept in the version's manifest and among the runs.
 
@@ -177,7 +177,7 @@ def rollback(config: WorkloadConfig, output: Path, *, to: int | None, reason: st
 
 
 class Verified(NamedTuple):
-    """A version's address, and what is wrong with it in words; empty where nothing is."""
+    """A version's address and its problem in words; empty if there is none."""
 
     address: str
     problem: str
@@ -216,12 +216,12 @@ def verify_all(place: str | None, workload: Path, output: Path, *, profile: str 
 
 
 def verified_text(found: Sequence[Verified]) -> str:
-    """One line a version."""
+    """One line per version."""
     return "\n".join(f"{each.address}: {each.problem or 'is what its manifest says'}" for each in found)
 
 
 def no_version(base: str, name: str, output: Path) -> UsageError:
-    """Nothing was pushed yet, and how to.
+    """The error for a workload without versions, with the command that makes one.
 
     Args:
         base: where versions were looked for.
@@ -257,7 +257,7 @@ def verify(place: str) -> Iterator[Verified]:
 def _record(
     history: History, target: Version, done: RolledBack, again: Mapping[str, Any], began: float
 ) -> str:
-    """Keeps a rollback among the runs; says why not where that fails, which undoes nothing."""
+    """Records a rollback among the runs; if that fails, returns why: the rollback stands."""
     try:
         record = history.new_run(target.papers.get("workload", ""))
         record.state, record.exit_code, record.wall_s = "complete", 0, time.monotonic() - began

@@ -48,6 +48,6 @@ def write_dag(
 
 
 def _known_there(path: Path) -> str:
-    """The workload file as it is named from the checkout's folder, wherever that lies."""
+    """The workload file as seen from the checkout's folder, wherever that lies."""
     absolute = path.absolute()
     return str(absolute.relative_to(PROJECT_ROOT) if absolute.is_relative_to(PROJECT_ROOT) else absolute)

@@ -1,4 +1,4 @@
-"""A workload as the file of an Airflow DAG, a task a node, which take the steps of `local.steps`. Pure."""
+"""Writes a workload as an Airflow DAG: one task per node, each running a step of `engine.steps`. Pure."""
 
 import json
 import re
@@ -257,7 +257,7 @@ def _limits(node: Node) -> Iterator[str]:
 
 
 def _direct(node: Node, graph: Graph) -> list[str]:
-    """The upstream nodes without those that others of them wait for already."""
+    """The upstream nodes, except those that another upstream node already waits for."""
     behind = {far for up in node.upstream for far in graph.upstream_of([up]) - {up}}
     return [up for up in node.upstream if up not in behind]
 

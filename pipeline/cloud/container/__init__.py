@@ -1,1 +1,1 @@
-"""What runs inside the container of a task on Vertex AI or Kubeflow."""
+"""The code that runs inside a task's container on Vertex AI or Kubeflow."""

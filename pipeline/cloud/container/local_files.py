@@ -65,7 +65,7 @@ def _is_remote(uri: str) -> bool:
 
 
 def _rename(artifact: Any, names: Mapping[str, str]) -> None:
-    """Properties name the other place, such as the one that says which model a blessing is about."""
+    """Properties that name a place get the other one, such as the model that a blessing is about."""
     for key in list(artifact.mlmd_artifact.custom_properties):
         text = artifact.get_string_custom_property(key)
         for before, after in names.items():

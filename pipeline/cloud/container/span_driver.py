@@ -19,7 +19,7 @@ from slipway.pipeline.cloud.scheduled_span import span_of
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
-    """The arguments of TFX's driver; in a scheduled run with the span among the parameters of Ingest.
+    """Parses the arguments of TFX's driver; in a scheduled run, adds the span to the parameters of Ingest.
 
     Args:
         argv: the command line, the program's name first.

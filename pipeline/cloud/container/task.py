@@ -1,4 +1,4 @@
-"""What the container of a task runs: `python -m slipway.pipeline.cloud.container.task ARGUMENTS`. Imports
+"""The entry point of a task's container: `python -m slipway.pipeline.cloud.container.task ARGUMENTS`. Imports
 TFX.
 
 It is TFX's own entry point, with five things added:
@@ -52,7 +52,7 @@ def name_models(outputs: _Outputs, name_from_id: Mapping[int, str]) -> None:
 
 
 def decode_parameters(parameters: dict[str, Any], executor_class: type) -> dict[str, Any]:
-    """The parameters with those as lists and mappings that a function component declares as such.
+    """Parses the parameters that a function component declares as lists or mappings.
 
     Args:
         parameters: by name; lists and mappings as JSON.
@@ -84,7 +84,7 @@ def _with_names(outputs: _Outputs, name_from_id: Mapping[int, str]) -> Any:
 
 
 def _passed_by(error: SlipwayError) -> str:
-    """What lets a gate pass that has stopped, as `cloud_runner.py` takes it; empty for other errors."""
+    """The `cloud_runner.py` option that lets a stopped gate pass; empty for other errors."""
     name = error.verdict.get("override") if isinstance(error, GateStopError) else None
     return f'submitted with {OVERRIDES[name]} "{WHY}" it passes, on the record' if name else ""
 

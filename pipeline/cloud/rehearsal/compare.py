@@ -1,4 +1,4 @@
-"""Finds the local results that a rehearsal can be compared with, and says what came of it."""
+"""Finds the local results to compare a rehearsal with, and reports the comparison."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ class Compared:
         return any(comparison.differences for comparison in self.comparisons)
 
     def lines(self) -> Iterator[str]:
-        """What to tell: differences by name first, then what is equal, then what was not compared."""
+        """The report: differences by name first, then what is equal, then what was not compared."""
         if self.hint:
             yield "Not compared with a local run: there is none."
             yield f"hint: {self.hint}"
@@ -50,7 +50,7 @@ class Compared:
 
 
 def compare_with_local(request: Request, rehearsal: RunRecord) -> Compared:
-    """Compares a rehearsal with what the local engine holds for the same code, data and settings.
+    """Compares a rehearsal with the local engine's results for the same code, data and settings.
 
     Args:
         request: what a local run of the workload is asked for; decides which results are its own.
@@ -73,12 +73,12 @@ def compare_with_local(request: Request, rehearsal: RunRecord) -> Compared:
 
 
 def _is_of(run: RunRecord, request: Request) -> bool:
-    """Whether a local run is of what was rehearsed; that of a `--pipeline` has the pipeline's own name."""
+    """Whether a local run is of the rehearsed pipeline; a `--pipeline` run has that pipeline's own name."""
     return request.workload in (run.workload, run.target.workload)
 
 
 def _words(request: Request) -> Iterator[str]:
-    """What to give `run` so that it runs the same."""
+    """The arguments with which `run` runs the same."""
     if not isinstance(request.target, ModuleRun):
         yield request.workload
         return

@@ -1,4 +1,4 @@
-"""The tasks that rehearsals have completed, on disk: what the service keeps in its metadata store.
+"""The tasks that rehearsals have completed, on disk: in place of the service's metadata store.
 
 Resolvers look for artifacts here, and a task that may be cached for an equal one.
 """
@@ -21,7 +21,7 @@ _CLAUSE = re.compile(r'(schema_title|state|name|metadata\.(\w+)\.(number|string)
 
 
 class _Done(TypedDict):
-    """What is kept of a task."""
+    """The record of a completed task."""
 
     pipeline: str
     task: str
@@ -32,7 +32,7 @@ class _Done(TypedDict):
 
 
 class DoneTasks:
-    """What one run of a pipeline completed, and the runs before it.
+    """The completed tasks of one run of a pipeline, and of the runs before it.
 
     Args:
         runs: the folder of all runs.
@@ -48,7 +48,7 @@ class DoneTasks:
     def keep(
         self, task: str, *, artifacts: Mapping[str, list[Artifact]], parameters: Mapping[str, Any], key: str
     ) -> None:
-        """Keeps what a task of this run put out.
+        """Records the outputs of a task of this run.
 
         Args:
             task: its name.
@@ -68,7 +68,7 @@ class DoneTasks:
         write_json(self._folder / f"{file_name(task)}.json", document)
 
     def of_this_run(self) -> dict[str, dict[str, Any]]:
-        """What the tasks of this run put out, by task."""
+        """The outputs of this run's tasks, by task."""
         return {document["task"]: document for document in _read(self._folder)}
 
     def cached(self, task: str, key: str) -> dict[str, Any] | None:
@@ -98,7 +98,7 @@ class DoneTasks:
 
 
 def cache_key(component: Mapping[str, Any], container: Mapping[str, Any], given: Mapping[str, Any]) -> str:
-    """What the service compares to find an equal task: interface, image, command, inputs and parameters.
+    """The key by which the service finds an equal task: interface, image, command, inputs and parameters.
 
     Source: "Configure execution caching", documentation of Vertex AI Pipelines.
     """

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FLOAT_TOLERANCE = 1e-5
-"""Relative and absolute, of a float in an example: a mean that Beam added up in another order moves all."""
+"""Relative and absolute tolerance of a float in an example: Beam's order of addition changes them."""
 
 _RECORD_HEAD = struct.Struct("<Q")
 _RECORD_EXTRA = 4  # bytes of each checksum
@@ -16,7 +16,7 @@ _FIELD_1, _FIELD_2, _FIELD_3 = (number << 3 | 2 for number in (1, 2, 3))  # with
 
 
 def records_of(file: Path) -> Iterator[bytes]:
-    """The records of a TFRecord file, gzip-compressed or not; checksums are not looked at."""
+    """The records of a TFRecord file, gzip-compressed or not; checksums are not verified."""
     with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as stream:
         while head := stream.read(_RECORD_HEAD.size):
             stream.read(_RECORD_EXTRA)
@@ -26,13 +26,13 @@ def records_of(file: Path) -> Iterator[bytes]:
 
 @dataclass(frozen=True, order=True)
 class Row:
-    """An example: what must agree to the bit, and the floats, which need not."""
+    """An example: the part that must agree to the bit, and the floats, which need not."""
 
     exact: bytes
     floats: tuple[float, ...]
 
     def is_near(self, other: "Row") -> bool:
-        """Whether it is the same example, but for rounding."""
+        """Whether it is the same example, apart from rounding."""
         return (
             self.exact == other.exact
             and len(self.floats) == len(other.floats)

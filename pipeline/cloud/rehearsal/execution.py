@@ -1,4 +1,4 @@
-"""What a task is given, as the service would: its ExecutorInput, its command with the placeholders filled in.
+"""The inputs of a task, as the service gives them: its ExecutorInput, and its command filled in.
 
 Pure. The names and forms are those of ml_pipelines.ExecutorInput in kfp's pipeline_spec.proto.
 """
@@ -28,7 +28,7 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 
 
 def check_wiring(spec: Mapping[str, Any]) -> Iterator[str]:
-    """What the service refuses when a job is submitted, one line each: names and types that do not fit."""
+    """Reports what the service would reject at submission, one line each: names and types that do not fit."""
     tasks = tasks_of(spec)
     for name, task in tasks.items():
         declared = component_of(spec, name).get("inputDefinitions", {})
@@ -60,7 +60,7 @@ def check_wiring(spec: Mapping[str, Any]) -> Iterator[str]:
 def executor_input(
     spec: Mapping[str, Any], name: str, *, done: Outputs, parameters: Mapping[str, Any], folder: str
 ) -> dict[str, Any]:
-    """What a task is given.
+    """The ExecutorInput of a task.
 
     Args:
         spec: the pipeline.
@@ -171,7 +171,7 @@ def _text(value: Any) -> str:
 
 
 def fold(given: dict[str, Any], output: Mapping[str, Any]) -> None:
-    """Takes over what an executor or a driver wrote into its output file; `given` is changed.
+    """Applies an executor's or driver's output file; `given` is changed.
 
     Args:
         given: the ExecutorInput.

@@ -1,4 +1,4 @@
-"""Compares what a rehearsal made with what a local run made, by content: never by path, time or file layout.
+"""Compares a rehearsal's outputs with a local run's, by content: never by path, time or file layout.
 
 Examples are compared in any order, protos field by field, numbers within a tolerance. Pure, but for
 the files that it reads.
@@ -46,7 +46,7 @@ class Comparison:
 
 
 def compare_outputs(node: str, local: Outputs, rehearsed: Outputs) -> Iterator[Comparison]:
-    """Compares the outputs of a node, those whose artifact type can be compared.
+    """Compares the outputs of a node whose artifact types can be compared.
 
     Args:
         node: its id.
@@ -117,7 +117,7 @@ def _short(value: Any) -> str:
 
 @dataclass(frozen=True)
 class _Near:
-    """A number that agrees with another one within a tolerance."""
+    """A number that equals another one within a tolerance."""
 
     value: float
     relative: float = 0.0
@@ -164,7 +164,7 @@ def _statistics(folder: Path) -> dict[str, Content]:
 
 
 def _by_feature(statistics: statistics_pb2.DatasetFeatureStatisticsList) -> dict[str, Any]:
-    """Plain data with the features by name: in which order they are depends on Beam's runner."""
+    """Plain data with the features by name: their order depends on Beam's runner."""
     found: dict[str, Any] = json_format.MessageToDict(statistics)
     for dataset in found.get("datasets", ()):
         dataset["features"] = {
@@ -207,7 +207,7 @@ def _blessing(folder: Path) -> dict[str, Content]:
 
 
 def _model(folder: Path) -> dict[str, Content]:
-    """The files of the SavedModel; what it computes is compared by its metrics."""
+    """The files of the SavedModel; its behaviour is compared by its metrics."""
     return {"files": {p.relative_to(folder).as_posix(): "" for p in folder.rglob("*") if p.is_file()}}
 
 

@@ -1,4 +1,4 @@
-"""What a rehearsal may do on this machine: no containers, and no pushes to where models are served. Pure."""
+"""The limits of a rehearsal: no containers, and no pushes to where models are served. Pure."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,7 @@ _DESTINATION = "push_destination"
 
 
 def check_containers(spec: Mapping[str, Any], *, image: str) -> None:
-    """Refuses tasks that are a container of their own: a rehearsal runs Python modules, in no container.
+    """Rejects container components: a rehearsal runs Python modules, and no containers.
 
     Args:
         spec: the pipeline.

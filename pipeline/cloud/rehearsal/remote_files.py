@@ -1,4 +1,4 @@
-"""Artifacts that lie elsewhere, through TFX's file systems. Imports TFX."""
+"""Remote artifacts, read through TFX's file systems. Imports TFX."""
 
 from pathlib import Path
 
@@ -7,10 +7,10 @@ from tfx.utils import io_utils
 
 
 class TfxFiles:
-    """Files by address, on gs:// or wherever TFX knows a file system for."""
+    """Files by address, on gs:// or any other file system that TFX knows."""
 
     def read(self, address: str) -> str | None:
-        """The text of a file; None where there is none."""
+        """The text of a file; None if there is none."""
         if not fileio.exists(address):
             return None
         with fileio.open(address) as file:
@@ -18,6 +18,6 @@ class TfxFiles:
         return text
 
     def fetch(self, address: str, folder: Path) -> None:
-        """Copies the folder at an address; nothing where there is none."""
+        """Copies the folder at an address; does nothing if there is none."""
         if fileio.exists(address):
             io_utils.copy_dir(address, str(folder))

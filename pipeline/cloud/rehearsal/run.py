@@ -48,7 +48,7 @@ _PROXIES = ("http_proxy", "https_proxy", "no_proxy")
 
 
 def rehearsal_folder(output: Path) -> Path:
-    """Where rehearsals are kept: a folder beside the local runs, with runs of its own."""
+    """The folder of rehearsals: beside the local runs, with runs of its own."""
     return output / "rehearsal"
 
 
@@ -173,7 +173,7 @@ def final_status(record: RunRecord) -> dict[str, Any]:
 def container_environment(
     here: Mapping[str, str], *, staged: Path, own: Collection[str] = ()
 ) -> dict[str, str]:
-    """The variables of a container: those of the image, and of this machine only how the world is reached.
+    """The variables of a container: those of the image, and from this machine only those for network access.
 
     Args:
         here: this machine's.
@@ -197,5 +197,5 @@ def container_environment(
 
 
 def _prints(graph: Graph, record: RunRecord) -> dict[str, Fingerprint]:
-    """The engine's names for results; a rehearsal keeps the cache of the service instead."""
+    """The engine's keys for results; a rehearsal uses the service's cache instead."""
     return {i: Fingerprint({"param:rehearsal": f"{record.run_id} {i}"}) for i in graph.ids}

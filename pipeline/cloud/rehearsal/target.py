@@ -1,4 +1,4 @@
-"""What a rehearsal compiles: a workload, or any TFX pipeline, with places on this machine. Pure."""
+"""The target of a rehearsal: a workload, or any TFX pipeline, with places on this machine. Pure."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -11,13 +11,13 @@ from slipway.pipeline.runs.target import ImageModuleRun, ImageRun, ModuleRun
 from slipway.pipeline.wiring.tpu_slices import tpu_slice
 
 WITHOUT_IMAGE = "slipway:rehearsed"
-"""Stands for the image where the workload names none: a rehearsal needs its files only."""
+"""Used if the workload names no image: a rehearsal needs only the image's files."""
 
 
 def rehearsal_target(
     request: Request, image: Image, *, output: Path, staged: Path, root: str | None
 ) -> ImageRun | ImageModuleRun:
-    """What the task server compiles.
+    """The target that the task server compiles.
 
     Args:
         request: a workload, or another pipeline.
@@ -56,12 +56,12 @@ def rehearsal_target(
 
 
 def _with_beam_here(target: Target) -> Target:
-    """Beam's steps inside the tasks' processes: no other engine is sure to see this machine's disk."""
+    """Beam's steps inside the tasks' processes: other engines may not see this machine's disk."""
     return replace(target, config=target.config.model_copy(update={"beam": BeamConfig()}))
 
 
 def _trained_here(target: Target, image: Image) -> Target:
-    """A training that is for TPUs, on what this machine has; what no TPU takes is refused all the same."""
+    """A training for TPUs, on this machine's devices; what no TPU supports is still rejected."""
     train = target.config.train
     if train.device != "tpu":
         return target

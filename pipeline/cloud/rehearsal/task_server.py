@@ -25,7 +25,7 @@ class TaskProcess(NodeProcess):
     """The process of one task."""
 
     def launch(self, compiled: Any) -> Made:
-        """Runs the task as its container would: without the folders and the name that the engine gives."""
+        """Runs the task as its container would: without the engine's folders and name."""
         for variable in (STATE_VARIABLE, LEFT_VARIABLE, RUN_VARIABLE):
             del os.environ[variable]
         result: Made = compiled.run_task(self.node, attempt=self.attempt)
@@ -38,7 +38,7 @@ class TaskServer(ForkServer):
     node_process = TaskProcess
 
     def load(self, order: Order) -> Any:
-        """Compiles the job, as `cloud_runner.py compile` does, and makes it one for this machine."""
+        """Compiles the job, as `cloud_runner.py compile` does, and adapts it to this machine."""
         from slipway.pipeline.cloud.compile import compile_job, compile_other
         from slipway.pipeline.cloud.container.task import find_our_types
         from slipway.pipeline.cloud.image import on_this_machine

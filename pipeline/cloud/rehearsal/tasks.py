@@ -1,4 +1,4 @@
-"""A compiled job as the engine runs it here: a graph, and each task by the command of its container.
+"""A compiled job as the engine runs it on this machine: a graph, and each task by its container's command.
 
 Runs in the task server (task_server.py), from a staged copy of what the image holds; a task runs in a process
 that was forked for it.
@@ -28,19 +28,19 @@ _TIMEOUT = "timeout"
 _RESOLVER = "Resolver"
 
 EXIT_HANDLER = "ExitHandler"
-"""The type of a node that runs when the others have ended."""
+"""The type of a node that runs after all others have ended."""
 STATUS_FILE = "status.json"
-"""In the run's folder: what became of the tasks, for exit handlers."""
+"""In the run's folder: the tasks' final states, for exit handlers."""
 
 
 class Files(Protocol):
     """Files by address; see `remote_files.TfxFiles`."""
 
     def read(self, address: str) -> str | None:
-        """The text of a file; None where there is none."""
+        """The text of a file; None if there is none."""
 
     def fetch(self, address: str, folder: Path) -> None:
-        """Copies the folder at an address; nothing where there is none."""
+        """Copies the folder at an address; does nothing if there is none."""
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,7 @@ class Rehearsed:
         return self._result(name, made)
 
     def _result(self, name: str, made: Mapping[str, list[Artifact]], *, is_new: bool = True) -> record.Made:
-        """What the engine is told; artifacts that lie elsewhere as copies here, which can be looked at."""
+        """The result for the engine; remote artifacts as local copies, which can be inspected."""
         outputs = {
             key: [
                 record.Artifact(
@@ -243,7 +243,7 @@ class Rehearsed:
 
 
 def _run(words: list[str]) -> None:
-    """Runs a command. A Python module runs in this process, which has imported TFX: `python -m` as it is.
+    """Runs a command. A Python module runs in this process, which has already imported TFX.
 
     Raises:
         ComponentError: another command ended with an error.
@@ -274,7 +274,7 @@ def _run(words: list[str]) -> None:
 
 
 def _missing_module(error: BaseException | None) -> str:
-    """The module that was not found, and what asks for it: TFX names the latter only."""
+    """The missing module, and the module that imports it: TFX names only the latter."""
     while error is not None:
         if isinstance(error, ModuleNotFoundError) and error.name:
             frames = [Path(frame.filename) for frame in traceback.extract_tb(error.__traceback__)]

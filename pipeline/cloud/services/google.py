@@ -1,4 +1,4 @@
-"""What Google's clients raise, in words; and whether what a run needs is there. Thin."""
+"""Puts the errors of Google's clients into words, and checks that a run's resources exist. Thin."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ _RETRY_S = 30.0
 
 @contextmanager
 def in_words(doing: str, *, project: str, address: str) -> Iterator[None]:
-    """Turns what Google's clients raise into errors that a user can act on.
+    """Turns errors of Google's clients into errors that a user can act on.
 
     Args:
         doing: what is asked for, e.g. "starting the run".
@@ -56,7 +56,7 @@ def _answer(error: Any) -> refusal.Answer:
 
 
 def check_bucket(root: str, *, credentials: Any, project: str, region: str) -> Iterator[str]:
-    """Refuses where the bucket for artifacts does not exist; yields what else is to say of it.
+    """Fails if the bucket for artifacts does not exist; yields warnings.
 
     Args:
         root: gs://BUCKET/PATH.
@@ -89,7 +89,7 @@ def check_bucket(root: str, *, credentials: Any, project: str, region: str) -> I
 
 
 def check_images(images: Mapping[str, str], *, credentials: Any) -> Iterator[str]:
-    """Refuses where a registry lacks an image; yields why that could not be found out.
+    """Fails if a registry lacks an image; yields why a registry could not be asked.
 
     Args:
         images: their names, each with the target that it is built by.

@@ -64,12 +64,12 @@ class Kubeflow:
         self._host = str(self._settings.host).rstrip("/")
 
     def check(self, *, root: str, images: Mapping[str, str]) -> Iterator[str]:
-        """Looks for the images; the cluster's own accounts reach the artifacts, not we. See `Service`."""
+        """Looks for the images; only the cluster's own accounts can reach the artifacts. See `Service`."""
         yield f"not checked: whether the cluster may write to {root}"
         yield from check_images(images, credentials=None)
 
     def request(self, job: Job, *, when: ScheduleConfig | None = None) -> Job:
-        """A compiled job without what Kubeflow cannot carry out; see `Service`."""
+        """A compiled job without the parts that Kubeflow cannot run; see `Service`."""
         return kubeflow_job(job, self._config, when=when)
 
     def submit(self, job: Job, *, run_id: str) -> Submitted:
@@ -84,7 +84,7 @@ class Kubeflow:
         return Submitted(made.run_id, self.link(made.run_id))
 
     def find(self, run_id: str) -> tuple[Submitted, JobState] | None:
-        """Looks for a run by its name, which need not be its only one; see `Service`."""
+        """Looks for a run by its name, of which there may be several; see `Service`."""
         with self._in_words(f"looking for the run {run_id}"):
             found = self._named(self._runs.run_service_list_runs, "runs", run_id)
         return (Submitted(found.run_id, self.link(found.run_id)), _state(found)) if found else None
@@ -94,24 +94,24 @@ class Kubeflow:
         return f"{self._host}/#/runs/details/{name}"
 
     def job(self, name: str) -> Job:
-        """What a run carries out; see `Service`."""
+        """The job of a run; see `Service`."""
         with self._in_words(f"looking for the run {name}"):
             found = self._runs.run_service_get_run(name, _request_timeout=_TIMEOUT_S)
         return {"pipelineSpec": found.pipeline_spec.get("pipeline_spec", found.pipeline_spec)}
 
     def cancel(self, name: str) -> None:
-        """Has a run end; see `Service`."""
+        """Cancels a run; see `Service`."""
         with self._in_words(f"cancelling the run {name}"):
             self._runs.run_service_terminate_run(name, _request_timeout=_TIMEOUT_S)
 
     def state(self, name: str) -> JobState:
-        """How far a run is; see `Service`."""
+        """The state of a run; see `Service`."""
         with self._in_words(f"looking at the run {name}"):
             found = self._runs.run_service_get_run(name, _request_timeout=_TIMEOUT_S)
         return _state(found)
 
     def create_schedule(self, job: Job, *, name: str, when: ScheduleConfig) -> Schedule:
-        """Makes a recurring run; see `Service`."""
+        """Creates a recurring run; see `Service`."""
         api = self._api
         cron = api.V2beta1CronSchedule(
             cron=kubeflow_cron(when), start_time=_utc(when.starts_at), end_time=_utc(when.ends_at)
@@ -198,7 +198,7 @@ class Kubeflow:
             )
 
     def _body(self, job: Job) -> dict[str, Any]:
-        """What a run and a recurring run are asked for with."""
+        """The common part of the requests for a run and for a recurring run."""
         runtime = job["runtimeConfig"]
         return {
             "experiment_id": self._experiment_id,
@@ -234,7 +234,7 @@ class Kubeflow:
         )
 
     def _named(self, list_some: Callable[..., Any], key: str, name: str) -> Any:
-        """The latest of what the service lists by that display name; None where there is none."""
+        """The latest item of that display name in the service's list; None if there is none."""
         predicate = {"operation": "EQUALS", "key": "display_name", "stringValue": name}
         page = list_some(
             filter=json.dumps({"predicates": [predicate]}),
@@ -246,7 +246,7 @@ class Kubeflow:
         return next(iter(getattr(page, key) or ()), None)
 
     def _made_once(self, doing: str, make: Callable[[], Any], find: Callable[[], Any]) -> Any:
-        """Makes something; where no answer comes, what may have been made all the same is looked for by name.
+        """Creates something; if no answer comes, looks by name for what may have been created all the same.
 
         It is not asked for again then: the service may still be at it, and would make a second one.
         """
@@ -329,7 +329,7 @@ class Kubeflow:
 
 
 def _said(error: Any) -> str:
-    """The service's own words."""
+    """The service's own message."""
     try:
         body = json.loads(error.body)
     except (TypeError, ValueError):

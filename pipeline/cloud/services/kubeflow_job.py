@@ -67,7 +67,7 @@ def fill_macros(values: Mapping[str, Any], moment: datetime) -> dict[str, Any]:
 
 
 def kubeflow_cron(when: ScheduleConfig) -> str:
-    """The cron expression as Kubeflow Pipelines reads it: seconds first, Sunday is 0, UTC unless it says so.
+    """The cron expression as Kubeflow Pipelines reads it: seconds first, Sunday is 0, UTC by default.
 
     Source: kfp.Client.create_recurring_run, and github.com/robfig/cron v1, which the backend parses it with.
     """
@@ -105,7 +105,7 @@ def _remove_resolvers(spec: dict[str, Any], *, allowed: bool) -> None:
 def _fill_spans(
     spec: dict[str, Any], name: str, config: WorkloadConfig, when: ScheduleConfig | None
 ) -> dict[str, Any]:
-    """Puts the span into the patterns of Ingest; returns the parameters that this takes."""
+    """Puts the span into the patterns of Ingest; returns the parameters for it."""
     given = tasks_of(spec)[name]["inputs"]["parameters"]
     text = given[_INPUT_CONFIG]["runtimeValue"]["constant"]
     if not _LEFT.search(text):
@@ -142,7 +142,7 @@ def _with_span(pattern: str, span: int | str) -> str:
 
 
 def _check_macros(config: WorkloadConfig, when: ScheduleConfig | None) -> None:
-    """Refuses what the service's macros, which know the day of a schedule in UTC only, cannot fill in."""
+    """Rejects what the service's macros cannot fill in: they know a schedule's day in UTC only."""
     kind = scheduled_kind(config) if when is not None else None
     if when is None or kind is None:
         raise ConfigError(

@@ -1,4 +1,4 @@
-"""What a service's refusal means, and what to do about it, in words. Pure."""
+"""Explains a service's refusal, and what to do about it. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ _NO_QUOTA_PROJECT = "requires a quota project"
 
 @dataclass(frozen=True)
 class Answer:
-    """A service's answer that is no success.
+    """A service's error response.
 
     Attributes:
         status: of HTTP.
@@ -87,7 +87,7 @@ def _words(answer: Answer, project: str) -> tuple[str, str]:
 
 
 def kubeflow_refusal(status: int, said: str, *, doing: str, token_env: str) -> PipelineError:
-    """The error for an answer of Kubeflow Pipelines that is no success.
+    """The error for an error response of Kubeflow Pipelines.
 
     Args:
         status: of HTTP.
@@ -110,14 +110,14 @@ def kubeflow_refusal(status: int, said: str, *, doing: str, token_env: str) -> P
 
 
 def stale_credentials(said: str) -> PipelineError:
-    """The error where credentials gave no token any more."""
+    """The error for credentials that no longer give a token."""
     return PipelineError(
         f"the credentials for Google Cloud are no longer valid ({_first_line(said)})", hint=LOG_IN
     )
 
 
 def unreachable(address: str, said: str, *, doing: str) -> PipelineError:
-    """The error where no answer came."""
+    """The error for a service that does not answer."""
     return PipelineError(
         f"{doing} failed: {address} does not answer ({_first_line(said)})",
         hint="check the network, a proxy (https_proxy), and the address",
@@ -125,7 +125,7 @@ def unreachable(address: str, said: str, *, doing: str) -> PipelineError:
 
 
 def no_bucket(bucket: str, *, project: str, region: str) -> PipelineError:
-    """The error where the bucket for artifacts does not exist."""
+    """The error for a missing bucket for artifacts."""
     return PipelineError(
         f"cloud.root: there is no bucket gs://{bucket}",
         hint=f"gcloud storage buckets create gs://{bucket} --project {project} --location {region} "
@@ -134,7 +134,7 @@ def no_bucket(bucket: str, *, project: str, region: str) -> PipelineError:
 
 
 def no_image(image: str, *, build_target: str) -> PipelineError:
-    """The error where the registry knows no image of that name."""
+    """The error for an image that the registry does not have."""
     how = f" TARGET={build_target}" if build_target else ""
     return PipelineError(
         f"{'cloud.training.image' if build_target else 'cloud.image'}: {image} is not in its registry",

@@ -50,7 +50,7 @@ class ImageName:
 
     @property
     def is_sound(self) -> bool:
-        """Whether the parts are such as a registry knows, so that `url` is one of the host's."""
+        """Whether the parts are valid for a registry, so that `url` is one of the host's."""
         return bool(
             _HOST.fullmatch(self.host)
             and _REPOSITORY.fullmatch(self.repository)
@@ -59,18 +59,18 @@ class ImageName:
 
     @property
     def url(self) -> str:
-        """Of the image's manifest; unencrypted where the registry is on this machine, as Docker does."""
+        """The address of the manifest; unencrypted if the registry is on this machine, as with Docker."""
         is_here = self.host.rsplit(":", 1)[0] in _HOSTS_HERE
         return f"http{'' if is_here else 's'}://{self.host}/v2/{self.repository}/manifests/{self.reference}"
 
     @property
     def takes_google_tokens(self) -> bool:
-        """Whether Google keeps the registry: nobody else is shown a token."""
+        """Whether Google runs the registry: no other registry gets a token."""
         return self.host == "gcr.io" or self.host.endswith(_GOOGLE)
 
 
 def find_image(name: str, *, credentials: Any) -> bool | str:
-    """Whether an image is in its registry; a text where that cannot be told: why.
+    """Whether an image is in its registry; if that cannot be determined, a text that says why.
 
     Args:
         name: of the image.

@@ -1,4 +1,4 @@
-"""What a service that runs pipelines does for us, whichever it is, and what it tells. Pure."""
+"""The interface to a service that runs pipelines, and the data that it returns. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ class Submitted:
 
 @dataclass(frozen=True)
 class TaskState:
-    """One task of a run, as the service tells of it.
+    """One task of a run, as reported by the service.
 
     Attributes:
         name: as in the job.
@@ -46,7 +46,7 @@ class TaskState:
 
 @dataclass(frozen=True)
 class JobState:
-    """A run, as the service tells of it.
+    """A run, as reported by the service.
 
     Attributes:
         phase: of the run as a whole.
@@ -95,7 +95,7 @@ class Service(Protocol):
     title: str
 
     def check(self, *, root: str, images: Mapping[str, str]) -> Iterable[str]:
-        """Refuses where something is missing that a run needs; returns in words what is not sure.
+        """Fails if something that a run needs is missing; returns warnings in words.
 
         Args:
             root: folder for the artifacts.
@@ -109,25 +109,25 @@ class Service(Protocol):
         """Starts a run; an answer that is lost on the way does not start a second one."""
 
     def find(self, run_id: str) -> tuple[Submitted, JobState] | None:
-        """The run that was submitted with that id, and how far it is; None where there is none."""
+        """The run that was submitted with that id, and its state; None if there is none."""
 
     def state(self, name: str) -> JobState:
-        """How far a run is."""
+        """The state of a run."""
 
     def job(self, name: str) -> Job:
-        """What a run carries out: at least its `pipelineSpec`."""
+        """The job of a run: at least its `pipelineSpec`."""
 
     def link(self, name: str) -> str:
-        """Where a person looks at a run."""
+        """The page of a run, for people."""
 
     def cancel(self, name: str) -> None:
-        """Has a run end before its time; its tasks are told to."""
+        """Cancels a run; its tasks are told to end."""
 
     def create_schedule(self, job: Job, *, name: str, when: ScheduleConfig) -> Schedule:
-        """Has a job run by the clock."""
+        """Creates a schedule for a job."""
 
     def schedules(self) -> Sequence[Schedule]:
-        """All schedules that are there, the latest first."""
+        """All schedules, the latest first."""
 
     def pause(self, schedule: Schedule) -> None:
         """Keeps a schedule from starting runs."""
@@ -139,4 +139,4 @@ class Service(Protocol):
         """Removes a schedule; its runs stay."""
 
     def scheduled_job(self, schedule: Schedule, *, at: datetime) -> Job:
-        """The job that a schedule starts, for a run at that moment."""
+        """The job that a schedule starts, for a run at the given moment."""

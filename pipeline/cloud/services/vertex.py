@@ -118,7 +118,7 @@ class Vertex:
         return run_link(self._region, self._project, name)
 
     def job(self, name: str) -> Job:
-        """What a run carries out; see `Service`."""
+        """The job of a run; see `Service`."""
         from google.cloud.aiplatform_v1.types import PipelineJob
 
         with self._in_words(f"looking for the run {name}"):
@@ -127,18 +127,18 @@ class Vertex:
         return job
 
     def cancel(self, name: str) -> None:
-        """Has a run end; see `Service`."""
+        """Cancels a run; see `Service`."""
         with self._in_words(f"cancelling the run {name}"):
             self._pipelines.cancel_pipeline_job(name=self._run_name(name), **self._patience)
 
     def state(self, name: str) -> JobState:
-        """How far a run is; see `Service`."""
+        """The state of a run; see `Service`."""
         with self._in_words(f"looking at the run {name}"):
             found = self._pipelines.get_pipeline_job(name=self._run_name(name), **self._patience)
         return _state(found)
 
     def create_schedule(self, job: Job, *, name: str, when: ScheduleConfig) -> Schedule:
-        """Has a job run by the clock; see `Service`."""
+        """Creates a schedule for a job; see `Service`."""
         from google.cloud.aiplatform_v1.types import Schedule as Asked
 
         asked = Asked.from_json(json.dumps(schedule_request(job, name, when, parent=self._parent)))
@@ -208,7 +208,7 @@ class Vertex:
 
     @cached_property
     def _patience(self) -> dict[str, Any]:
-        """How long is waited for an answer, and what is asked again."""
+        """How long to wait for an answer, and when to ask again."""
         import requests
         from google.api_core import exceptions
         from google.api_core.retry import Retry, if_exception_type

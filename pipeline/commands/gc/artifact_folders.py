@@ -1,4 +1,4 @@
-"""Tells which folders below `artifacts/` go: those that TFX made for an execution, and no others.
+"""Decides which folders below `artifacts/` to remove: only those that TFX made for an execution.
 
 A pipeline may keep there what is none of TFX's, such as the served models of TFX's templates.
 """
@@ -16,7 +16,7 @@ _WORKING_FOLDERS = "stateful_working_dir"
 
 @dataclass(frozen=True)
 class ArtifactFolders:
-    """Tells which artifact folders go.
+    """Decides which artifact folders to remove.
 
     TFX puts the outputs of an execution into `NODE/OUTPUT/NUMBER`, a rehearsal into `RUN/`.
 
@@ -63,7 +63,7 @@ class ArtifactFolders:
                 yield from self.unneeded(path)
 
     def _old(self, path: Path) -> Iterator[Path]:
-        """The highest folders from `path` on that were not written lately."""
+        """The topmost folders from `path` on that were not written lately."""
         if self._is_old(path):
             yield path
         elif path.is_dir() and not path.name.isdigit() and path.parent.name != _WORKING_FOLDERS:
@@ -80,7 +80,7 @@ def _is_of(folder: Path, node_ids: Set[str]) -> bool:
 
 
 def children(folder: Path) -> list[Path]:
-    """What lies in a folder, sorted; links are left out, they may lead anywhere."""
+    """The contents of a folder, sorted; without links, which may lead anywhere."""
     if not folder.is_dir():
         return []
     return sorted(path for path in folder.iterdir() if not path.is_symlink())

@@ -1,4 +1,4 @@
-"""Removes what no kept run, pushed version or baseline needs, and never what something still points to.
+"""Removes what no kept run, pushed version or baseline needs, and never what something still refers to.
 
 Only what lies under `artifacts/`, `runs/` and `cache/` can be removed, and under `artifacts/` only what TFX
 made for an execution: a pipeline may serve its models from there. No link is followed; the metadata store is
@@ -73,7 +73,7 @@ def collect(output: Path, *, keep: int = DEFAULT_KEEP, dry_run: bool = False) ->
 
 
 def find_unneeded(output: Path, *, keep: int) -> Sweep:
-    """Tells what `collect` removes; changes nothing.
+    """Finds what `collect` would remove; changes nothing.
 
     Args:
         output: an existing folder, links resolved, that no engine works in.
@@ -132,7 +132,7 @@ def _started(run: RunRecord) -> float:
 
 @dataclass(frozen=True)
 class _Places:
-    """Where what a record names lies now, also after the output folder was moved or copied.
+    """Where recorded paths lie now, even after the output folder was moved or copied.
 
     Attributes:
         output: the folder.
@@ -143,7 +143,7 @@ class _Places:
     origins: frozenset[str]
 
     def of(self, uri: str) -> set[Path]:
-        """The paths that a URI can stand for; none where it is no local one."""
+        """The paths that a URI can stand for; none if it is not local."""
         if not uri or "://" in uri:
             return set()
         path = Path(uri)
@@ -151,11 +151,11 @@ class _Places:
         return {found.resolve() for found in {path, *moved}} | moved
 
     def all(self, uris: Iterable[str]) -> set[Path]:
-        """The paths that any of them can stand for."""
+        """The paths that any of the URIs can stand for."""
         return {path for uri in uris for path in self.of(uri)}
 
     def exists(self, uri: str) -> bool:
-        """Whether it is still there; what is not on this machine counts as there."""
+        """Whether it still exists; what is not on this machine counts as existing."""
         return "://" in uri or any(path.exists() for path in self.of(uri))
 
 
@@ -174,7 +174,7 @@ def _unneeded_run_folders(folder: Path, runs: Iterable[RunRecord], kept: Collect
 
 
 def _unneeded_states(output: Path, runs: Iterable[RunRecord], kept: Collection[str]) -> Iterator[Path]:
-    """What nodes have kept to go on with, and no run that is kept can."""
+    """State that nodes saved to continue from, and that no kept run can use."""
     resumable = [run for run in runs if run.run_id in kept and is_resumable(run)]
     keys = {node.key for run in resumable for node in run.nodes}
     return (path for path in children(KeptStates(output).root) if key_of(path) not in keys)
@@ -185,7 +185,7 @@ def _uris(runs: Iterable[RunRecord]) -> set[str]:
 
 
 def _destinations(runs: Iterable[RunRecord]) -> Iterator[str]:
-    """Where the models went that runs have pushed."""
+    """The places that runs pushed models to."""
     for run in runs:
         if run.pushed:
             yield run.pushed["path"]
@@ -196,7 +196,7 @@ def _destinations(runs: Iterable[RunRecord]) -> Iterator[str]:
 
 
 def _executions(runs: Iterable[RunRecord], store: StoreFacts) -> dict[str, set[str]]:
-    """Execution number -> ids of the nodes that it may be of, from the records and from the store."""
+    """Execution number -> ids of its possible nodes, from the records and from the store."""
     nodes = {number: set(ids) for number, ids in store.nodes.items()}
     for run in runs:
         for node in run.nodes:

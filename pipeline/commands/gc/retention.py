@@ -38,7 +38,7 @@ def kept_runs(runs: Sequence[RunRecord], *, keep: int, exists: Callable[[str], b
 
 
 def newest(runs: Iterable[RunRecord], keep: int) -> Iterator[RunRecord]:
-    """The first `keep` runs of each pipeline but rollbacks; `runs` holds the newest first."""
+    """The first `keep` runs of each pipeline, not counting rollbacks; `runs` holds the newest first."""
     seen: Counter[str] = Counter()
     for run in runs:
         if run.rollback:
@@ -59,7 +59,7 @@ def _baselines(runs: Iterable[RunRecord]) -> Iterator[RunRecord]:
 
 
 def _latest_makers(runs: Iterable[RunRecord]) -> dict[str, RunRecord]:
-    """For each node of a pipeline of the user's own with a resolver, the run that has its latest result.
+    """For each node of a user's own pipeline with a resolver, the run that has its latest result.
 
     Such a resolver may look up anything, e.g. the latest model to train further; ours asks for a blessed one.
     """
@@ -75,5 +75,5 @@ def _latest_makers(runs: Iterable[RunRecord]) -> dict[str, RunRecord]:
 
 
 def is_resumable(run: RunRecord) -> bool:
-    """Whether `resume` can go on with it. No engine is at work, so one that says it is running was killed."""
+    """Whether `resume` can continue it. No engine is at work, so a run marked as running was killed."""
     return run.state not in ("complete", "stopped")

@@ -1,4 +1,4 @@
-"""What the SQLite store knows of executions and of what is in use, without importing ML Metadata.
+"""Reads from the SQLite store which executions there are and what is in use, without importing ML Metadata.
 
 The tables are those of ML Metadata's schema 10.
 """
@@ -54,7 +54,7 @@ _EXECUTIONS = """
 
 @dataclass(frozen=True)
 class StoreFacts:
-    """What `gc` has to know of a metadata store.
+    """The facts about a metadata store that `gc` needs.
 
     Attributes:
         found: what a Resolver answers with: of each gate the latest blessing and its model, and the latest
@@ -70,7 +70,7 @@ class StoreFacts:
 
 
 def read_store(store: Path) -> StoreFacts:
-    """Reads a store; one that does not exist or has no tables yet knows nothing.
+    """Reads a store; one that does not exist or has no tables yet gives no facts.
 
     Args:
         store: the file.

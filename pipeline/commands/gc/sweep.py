@@ -1,4 +1,4 @@
-"""What `gc` removes and keeps, as data and in words. Pure."""
+"""The things that `gc` removes and keeps, as data and in words. Pure."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ _NAMES = {
 
 @dataclass(frozen=True)
 class Removal:
-    """One thing that goes: a remembered result, or a folder with all that is in it: a run's, an artifact's,
-    or that of what an unfinished node has kept to go on with.
+    """One thing to remove: a remembered result, or a whole folder: a run's, an artifact's, or the state
+    that an unfinished node saved to continue from.
     """
 
     kind: Kind
@@ -28,7 +28,7 @@ class Removal:
 
 @dataclass(frozen=True)
 class Sweep:
-    """What is not needed any more, and what is.
+    """The things that are no longer needed, and those that are.
 
     Attributes:
         output: the folder, links resolved.
@@ -44,7 +44,7 @@ class Sweep:
 
     @property
     def size_bytes(self) -> int:
-        """What the removals hold, all told."""
+        """The size of all removals together."""
         return sum(removal.size_bytes for removal in self.removals)
 
     def to_json(self) -> dict[str, Any]:
@@ -60,7 +60,7 @@ class Sweep:
         }
 
     def text(self, *, command: str = "") -> str:
-        """The outcome first; a dry run also lists what would go, and names the command that removes it.
+        """The outcome first; a dry run also lists the removals, and names the command that removes them.
 
         Args:
             command: removes what a dry run lists.
