@@ -1,4 +1,4 @@
-"""The pipeline: every component is made and wired here, and nowhere else.
+"""The pipeline: all components are created and wired here, and nowhere else.
 
 files -> Ingest -> StatisticsGen -> SchemaGen -> ExampleValidator -> DataGate (+ Reference)
             \\-> Transform (once DataGate lets it) [-> Preflight] -> Trainer -> Evaluator (+ Baseline)
@@ -207,7 +207,7 @@ def build_pipeline(
 
 
 def _reference(wanted: str) -> tuple[BaseNode | None, dict[str, Channel]]:
-    """Who finds the data that the next is compared with (None: nobody has to), and the DataGate's input."""
+    """The node that finds the data to compare with (None if not needed), and the DataGate's input."""
     span = span_of(wanted)
     if wanted == LAST_BLESSED:
         node = _latest_blessed("Reference")
@@ -260,7 +260,7 @@ def _reference_models(config: WorkloadConfig, transform: BaseNode) -> BaseNode |
 
 
 def _preflight(config: WorkloadConfig, transform: BaseNode, statistics_gen: BaseNode) -> BaseNode | None:
-    """What compiles the training step for its TPU before the training, where the workload asks for it."""
+    """The node that compiles the training step for its TPU beforehand, if the workload asks for it."""
     if not config.train.preflight or config.train.device != "tpu":
         return None
     return Preflight(
@@ -272,7 +272,7 @@ def _preflight(config: WorkloadConfig, transform: BaseNode, statistics_gen: Base
 
 
 def _tuner(config: WorkloadConfig, transform: BaseNode, settings: Mapping[str, Any]) -> BaseNode | None:
-    """The search for hyperparameters, where the workload asks for one."""
+    """The search for hyperparameters, if the workload asks for one."""
     if config.tune is None:
         return None
     return Tuner(
@@ -317,7 +317,7 @@ def _ingest(config: WorkloadConfig, data: tuple[str, Mapping[str, str]]) -> Base
 
 
 def _one_span(span: int | str | None) -> range_config_pb2.RangeConfig | None:
-    """Just that span; None: the latest."""
+    """Exactly that span; None: the latest."""
     if span is None:
         return None
     number = span_number(span)

@@ -2,9 +2,6 @@
 
 A run's id is made of the schedule and the span, and the service is asked for that id before a run is started.
 So after any interruption, the same command continues the back-fill.
-
-A run's id is made of the schedule and the span, and the service is asked for it before a run is started. So
-whatever ended a back-fill, the same command goes on with it.
 """
 
 import itertools

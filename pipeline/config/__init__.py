@@ -1,7 +1,7 @@
-"""The workload file: what it may hold, and how it is loaded, overridden and checked.
+"""The workload file: its keys, and how it is loaded, overridden and checked.
 
-The sections' models are the one description of the file: they refuse what is wrong, their descriptions become
-`schemas/workload.schema.json` (`.json_schema`), and their attributes are what the pipeline reads.
+The sections' models are the one description of the file: they reject invalid values, their descriptions
+become `schemas/workload.schema.json` (`.json_schema`), and their attributes are what the pipeline reads.
 """
 
 from slipway.pipeline.config.beam import BeamConfig

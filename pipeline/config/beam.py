@@ -1,4 +1,4 @@
-"""The workload file's `beam`: what carries out the pipeline's Beam steps."""
+"""The workload file's `beam`: the engine of the pipeline's Beam steps."""
 
 from typing import Annotated, Any, Literal
 
@@ -13,7 +13,7 @@ BeamOption = Annotated[bool | int | float | Text | Texts, Field(union_mode="left
 
 
 class BeamConfig(Section):
-    """What carries out the Beam steps: Ingest, StatisticsGen, Transform, Evaluator and predictions."""
+    """The engine of the Beam steps: Ingest, StatisticsGen, Transform, Evaluator and predictions."""
 
     runner: BeamRunner = Field(
         default="direct",

@@ -1,4 +1,4 @@
-"""The workload file's `cloud`: where the pipeline runs when not here, and what its tasks get there."""
+"""The workload file's `cloud`: where the pipeline runs in the cloud, and the resources of its tasks."""
 
 from typing import Annotated, Literal, Self
 
@@ -13,7 +13,7 @@ Gigabytes = Annotated[float, Field(gt=0, le=65536)]
 
 
 class ResourcesConfig(Section):
-    """What the container of one task gets; null: what `cloud.resources` says for all."""
+    """Resources of one task's container; null: as `cloud.resources` says for all."""
 
     cpu: Cores | None = Field(default=None, description="Cores of a task's container.")
     memory_gb: Gigabytes | None = Field(
@@ -28,7 +28,7 @@ class ResourcesConfig(Section):
 
 
 class TrainingConfig(Section):
-    """The machines of a training on TPUs (train.device: tpu), which are not the Trainer's container."""
+    """The machines of a training on TPUs (train.device: tpu), apart from the Trainer's container."""
 
     image: Text | None = Field(
         default=None,

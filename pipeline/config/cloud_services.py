@@ -24,7 +24,7 @@ _LOOPBACK = ("http://127.0.0.1", "http://localhost", "http://[::1]")
 
 
 def _is_safe_address(address: str) -> bool:
-    """Whether a token sent there cannot be read on the way."""
+    """Whether a token sent to this address cannot be read on the way."""
     if address.startswith(_SECRETS_OVER):
         return True
     return any(address == host or address.startswith((f"{host}:", f"{host}/")) for host in _LOOPBACK)
@@ -69,7 +69,7 @@ class VertexConfig(Section):
 
 
 class KubeflowConfig(Section):
-    """Which installation of Kubeflow Pipelines runs the pipeline."""
+    """The installation of Kubeflow Pipelines that runs the pipeline."""
 
     host: Text | None = Field(
         default=None, description="Address of its API.", examples=["https://kubeflow.example/pipeline"]
@@ -165,12 +165,12 @@ class ScheduleConfig(Section):
 
     @property
     def starts_at(self) -> datetime | None:
-        """The moment of `start`; in `time_zone` where it names no offset of its own."""
+        """The moment of `start`; in `time_zone` if it names no offset."""
         return self._at(self.start)
 
     @property
     def ends_at(self) -> datetime | None:
-        """The moment of `end`; in `time_zone` where it names no offset of its own."""
+        """The moment of `end`; in `time_zone` if it names no offset."""
         return self._at(self.end)
 
     def _at(self, moment: str | None) -> datetime | None:

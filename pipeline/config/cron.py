@@ -16,7 +16,7 @@ _PART = re.compile(r"^(?:\*|(?P<first>\w+)(?:-(?P<last>\w+))?)(?:/(?P<step>\d+))
 
 
 def cron_problem(expression: str) -> str:
-    """What is wrong with a cron expression, in words; empty where nothing is.
+    """The error in a cron expression, in words; empty if there is none.
 
     Args:
         expression: minute, hour, day of the month, month, day of the week.

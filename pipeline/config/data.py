@@ -41,7 +41,7 @@ _OF_FILES = (
 
 
 class SplitByConfig(Section):
-    """What decides over a row's split; exactly one of key, time, row, files and parts."""
+    """What decides a row's split; exactly one of key, time, row, files and parts."""
 
     key: Column | None = Field(
         default=None,

@@ -1,4 +1,4 @@
-"""The workload file's `nodes` and `metadata`: how the pipeline is run and where its records are kept."""
+"""The workload file's `nodes` and `metadata`: retries, time limits, and where the metadata is kept."""
 
 from typing import Any, Literal
 
@@ -10,7 +10,7 @@ DEFAULT_PORTS = {"postgresql": 5432, "mysql": 3306}
 
 
 class NodeConfig(Section):
-    """How one node of the pipeline is run."""
+    """Retries and time limits of one node."""
 
     retries: int = Field(default=0, ge=0, description="How often the node is tried again after a failure.")
     timeout_s: float | None = Field(
@@ -20,7 +20,7 @@ class NodeConfig(Section):
 
 
 class MetadataConfig(Section):
-    """The database server that ML Metadata is kept in."""
+    """The database server for ML Metadata."""
 
     type: Literal["postgresql", "mysql"] = Field(description="Kind of database.", examples=["postgresql"])
     host: Text = Field(default="localhost", description="Host name or address of the server.")

@@ -17,7 +17,7 @@ References = Annotated[tuple[ReferenceModel, ...], Field(strict=False)]
 
 
 class ServingConfig(Section):
-    """What the exported model must keep where only TensorFlow is; see docs/gates.md."""
+    """Requirements on the exported model where there is only TensorFlow; see docs/gates.md."""
 
     rows: int = Field(
         default=256, ge=1, le=10_000, description="Real rows of the eval split that it is asked."

@@ -1,4 +1,4 @@
-"""The workload file's `data_gate`: what data may be trained on."""
+"""The workload file's `data_gate`: the rules for the data to train on."""
 
 import re
 from pathlib import Path
@@ -19,7 +19,7 @@ def _of_one_feature(limit: str) -> Any:
 
 
 class FeatureLimitsConfig(Section):
-    """Limits for one feature; what is not given is as for all."""
+    """Limits for one feature; a limit that is not given is as for all features."""
 
     max_missing_share: float | None = _of_one_feature("max_missing_share")
     max_missing_rise: float | None = _of_one_feature("max_missing_rise")
@@ -33,7 +33,7 @@ class FeatureLimitsConfig(Section):
 
 
 class DataGateConfig(Section):
-    """What data may be trained on. Shares and distances go from 0 to 1; 1 switches such a limit off."""
+    """Rules for the data to train on. Shares and distances go from 0 to 1; 1 switches such a limit off."""
 
     anomalies: Severity = setting_of(Limits, "anomalies")
     max_missing_share: float = setting_of(Limits, "max_missing_share")
@@ -80,19 +80,19 @@ class DataGateConfig(Section):
 
 
 def span_of(reference: str) -> int | None:
-    """The span that `data_gate.reference` names; None for anything else."""
+    """The span that `data_gate.reference` names; None if it names something else."""
     found = _SPAN.fullmatch(reference)
     return int(found[1]) if found else None
 
 
 def reference_folder(reference: str) -> str:
-    """The folder that `data_gate.reference` names; empty for anything else."""
+    """The folder that `data_gate.reference` names; empty if it names something else."""
     named = reference in (LAST_BLESSED, LAST_PASSED, NO_REFERENCE) or span_of(reference) is not None
     return "" if named else reference
 
 
 def find_reference_problem(value: str, *, root: Path) -> str:
-    """What is wrong with `data_gate.reference`, in words; empty: nothing. A mistyped name is a folder."""
+    """The error in `data_gate.reference`, in words; empty if there is none. A mistyped name is a folder."""
     folder = reference_folder(value)
     if folder and (problem := find_folder_problem(folder, root=root)):
         return f"must be {LAST_BLESSED}, {LAST_PASSED}, {NO_REFERENCE}, span N or a folder, and {problem}"
@@ -100,7 +100,7 @@ def find_reference_problem(value: str, *, root: Path) -> str:
 
 
 def find_folder_problem(value: str, *, root: Path) -> str:
-    """What is wrong with a folder of statistics, in words; empty: nothing that can be told from here."""
+    """The error in a folder of statistics, in words; empty if none can be found from here."""
     if "://" in value:
         return ""
     try:

@@ -1,9 +1,9 @@
-"""Which hyperparameters a model function takes, found by reading its source: nothing is executed.
+"""Finds which hyperparameters a model function takes by reading its source: nothing is executed.
 
-So a misspelled one is told before TensorFlow is loaded. Two forms are understood, in several functions if
-need be: `build_model(features, hyperparameters)` hands them on to another such function, or unpacks them into
-a dataclass or a function, as `Hyperparameters(**hyperparameters)`. Whatever else happens to them, nothing is
-known about their names, and the Trainer finds out.
+So a misspelled name is reported before TensorFlow is loaded. Two forms are understood, also across several
+functions: `build_model(features, hyperparameters)` passes them on to another such function, or unpacks them
+into a dataclass or a function, as `Hyperparameters(**hyperparameters)`. If anything else happens to them,
+nothing is known about their names, and the Trainer finds out.
 """
 
 import ast
@@ -19,7 +19,7 @@ _MOST_STEPS = 8  # from function to function
 
 
 def find_unknown_hyperparameters(names: Iterable[str], *, model: str, root: Path) -> dict[str, str]:
-    """The names that a model function does not take, each in words; empty where reading cannot tell.
+    """The names that a model function does not take, each in words; empty if reading the source cannot tell.
 
     Args:
         names: of hyperparameters.
@@ -37,7 +37,7 @@ def find_unknown_hyperparameters(names: Iterable[str], *, model: str, root: Path
 
 
 def hyperparameter_names(model: str, *, root: Path) -> tuple[str, ...] | None:
-    """The names that a model function takes, in the order of the source; None where reading cannot tell.
+    """The names that a model function takes, in the order of the source; None if reading it cannot tell.
 
     Args:
         model: the function's dotted path.
@@ -68,14 +68,14 @@ class _Place:
 
 @dataclass(frozen=True)
 class _Handed:
-    """To what a function hands its hyperparameters on; `is_unpacked`: each as an argument of its own."""
+    """Where a function passes its hyperparameters; `is_unpacked`: each as an argument of its own."""
 
     called: ast.expr
     is_unpacked: bool
 
 
 def _definition(place: _Place, root: Path) -> tuple[SourceModule, ast.stmt] | None:
-    """The one statement that gives the name its meaning, with the module that it stands in."""
+    """The one statement that defines the name, with its module."""
     for _ in range(_MOST_STEPS):
         source = read_module(place.module, root=root)
         if source is None:
@@ -90,7 +90,7 @@ def _definition(place: _Place, root: Path) -> tuple[SourceModule, ast.stmt] | No
 
 
 def _bound(node: ast.AST) -> Iterator[str]:
-    """The names that a node binds, wherever it stands."""
+    """The names that a node binds, at any depth."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         yield node.name
     elif isinstance(node, ast.Import | ast.ImportFrom):
@@ -109,7 +109,7 @@ def _imported(statement: ast.ImportFrom, name: str, source: SourceModule) -> _Pl
 
 
 def _handed_on(definition: ast.stmt) -> _Handed | None:
-    """What a function does with its second argument, where that is the only thing, and it always does it."""
+    """What a function passes its second argument to, if it does so always and does nothing else with it."""
     if not isinstance(definition, ast.FunctionDef) or definition.decorator_list:
         return None
     positional = [*definition.args.posonlyargs, *definition.args.args]
@@ -134,7 +134,7 @@ def _handed_on(definition: ast.stmt) -> _Handed | None:
 
 
 def _is_all_of(argument: ast.expr, use: ast.Name) -> bool:
-    """Whether an argument is the hyperparameters, perhaps with more: `h`, `dict(h)` or `{"more": 1, **h}`."""
+    """Whether an argument is all hyperparameters, maybe with more: `h`, `dict(h)` or `{"more": 1, **h}`."""
     if isinstance(argument, ast.Call) and isinstance(argument.func, ast.Name) and argument.func.id == "dict":
         return argument.args == [use]
     if isinstance(argument, ast.Dict):

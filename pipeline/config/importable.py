@@ -1,7 +1,8 @@
-"""Whether a dotted path leads to a function, found by reading the source: nothing is imported or executed.
+"""Checks that a dotted path leads to a function by reading the source: nothing is imported or executed.
 
-So a wrong path, a syntax error or a missing import in the user's code is told before TensorFlow is loaded.
-What only shows when the code runs (an exception at import, an attribute of a library) is left to the run.
+So a wrong path, a syntax error or a missing import in the user's code is reported before TensorFlow loads.
+Errors that only show when the code runs (an exception at import, an attribute of a library) are left to the
+run.
 """
 
 import ast
@@ -35,7 +36,7 @@ def check_importable(dotted_path: str, *, key: str, root: Path) -> None:
 
 
 def find_import_problem(dotted_path: str, *, root: Path) -> str:
-    """What keeps the function at `dotted_path` from being imported, in words; "" where nothing is found.
+    """The reason why the function at `dotted_path` cannot be imported, in words; "" if none is found.
 
     Covers the module, the packages around it, and what they import at their top level from below `root`:
     missing modules, missing names, and syntax errors with file and line. Of installed packages it is only
@@ -57,7 +58,7 @@ def find_import_problem(dotted_path: str, *, root: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SourceModule:
-    """A module below the root, read: `is_package` where it is the `__init__` of one."""
+    """A parsed module below the root: `is_package` if it is the `__init__` of a package."""
 
     name: str
     tree: ast.Module
@@ -65,7 +66,7 @@ class SourceModule:
 
 
 def read_module(name: str, *, root: Path) -> SourceModule | None:
-    """The source of a module below `root`; None where it is elsewhere, compiled, or no Python.
+    """The source of a module below the root; None if it is elsewhere, compiled, or not Python.
 
     Args:
         name: dotted.
@@ -96,7 +97,7 @@ class _Module:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """What a module holds at its top level; `is_open`: there may be names that reading cannot see."""
+    """The top-level names of a module; `is_open`: it may have names that reading cannot see."""
 
     shown: str
     names: frozenset[str] = frozenset()
@@ -105,7 +106,7 @@ class _Source:
 
 
 class _Reader:
-    """Reads the modules below the root, each once, and those that they import at their top level."""
+    """Reads the modules below the root, each once, and the modules that they import at their top level."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -135,7 +136,7 @@ class _Reader:
         return self.source(".".join(parts)) if len(self.modules(parts)) == len(parts) else None
 
     def modules(self, parts: list[str]) -> list[_Module]:
-        """The packages on the way and the module, as far as they are found below the root."""
+        """The packages on the way and the module, as far as they exist below the root."""
         found: list[_Module] = []
         folder: Path | None = self._root
         for depth, part in enumerate(parts, start=1):
@@ -193,7 +194,7 @@ class _Reader:
 
 
 def _is_ours(name: str, found: list[_Module]) -> bool:
-    """Whether that top-level name leads into this project, whose modules have another name."""
+    """Whether that top-level name is the project's own folder, whose modules have another name."""
     spec = None if found else _installed(name)
     file = found[0].file if found else Path(spec.origin) if spec and spec.origin else None
     ours = Path(slipway.__file__).with_name(name) / "__init__.py"
@@ -211,7 +212,7 @@ def _module_in(folder: Path, part: str, name: str) -> _Module | None:
 
 
 def _is_regular_package(name: str) -> bool:
-    """Whether an installed module takes precedence over a mere folder of the same name."""
+    """Whether an installed module takes precedence over a plain folder of the same name."""
     spec = _installed(name)
     return spec is not None and spec.origin is not None
 
@@ -278,7 +279,7 @@ def _top_level(statements: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def words_for_unknown(name: str, names: Iterable[str]) -> str:
-    """What there is instead of a name that is none of `names`: the nearest, or all where they are few."""
+    """The alternatives to a name that is not among `names`: the nearest, or all if they are few."""
     known = sorted(each for each in names if not each.startswith("_"))
     if close := difflib.get_close_matches(name, known, n=1):
         return f"nearest: {close[0]}"

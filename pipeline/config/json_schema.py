@@ -1,4 +1,4 @@
-"""The JSON Schema of workload files, by which editors complete, explain and check them.
+"""The JSON Schema of workload files, with which editors complete, explain and check them.
 
 python -m slipway.pipeline.config.json_schema          writes schemas/workload.schema.json
 """
@@ -21,7 +21,7 @@ _SUFFIX = "InProfile"
 
 
 class _Generator(GenerateJsonSchema):
-    """Without what only repeats keys or speaks to programmers, and strict where keys have a pattern."""
+    """Leaves out what only repeats keys or addresses programmers; strict for keys with a pattern."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002  (its base decides the name)
         return False
@@ -60,7 +60,7 @@ def workload_schema() -> dict[str, Any]:
 
 
 def schema_text() -> str:
-    """The content of the schema file: stable, so that a diff shows what changed."""
+    """The content of the schema file; stable, so that a diff shows only real changes."""
     return json.dumps(workload_schema(), indent=2, ensure_ascii=False) + "\n"
 
 

@@ -1,7 +1,7 @@
-"""The layers of a workload's settings: the file, a profile in it, and what `--set` lays over both.
+"""The layers of a workload's settings: the file, one of its profiles, and the values of `--set`.
 
-A layer remembers where each of its keys was written, so that a problem found in the merged settings can be
-shown where the user has to correct it.
+A layer remembers where each of its keys was written, so that an error in the merged settings can be shown
+at the place where the user has to correct it.
 """
 
 import difflib
@@ -33,7 +33,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layer:
-    """Settings of one source; `name` is how messages name it, `origins` knows every key path in `data`."""
+    """Settings from one source; messages call it `name`, and `origins` has every key path in `data`."""
 
     name: str
     data: Mapping
@@ -58,7 +58,7 @@ class Layers:
             self.data = _merged(self.data, layer.data)
 
     def origin(self, path: KeyPath, *, first: bool = False) -> tuple[Layer, Origin]:
-        """Where `path`, or the closest key above it, was written: last, or with `first` at first."""
+        """Where `path`, or the closest key above it, was written last, or with `first` first."""
         layers = self._layers if first else self._layers[::-1]
         for length in range(len(path), 0, -1):
             for layer in layers:
@@ -110,7 +110,7 @@ def _no_file(path: Path, root: Path, name: str) -> ConfigError:
 
 
 def _workloads(path: Path, root: Path) -> str:
-    """The workloads that there are, in words, those that `path` may have meant first; empty: none."""
+    """The existing workloads in words, those that `path` may have meant first; empty if there are none."""
     meant = path.parent.name if path.name == "workload.yaml" else path.stem
 
     def distance(found: Path) -> float:
@@ -125,7 +125,7 @@ def _workloads(path: Path, root: Path) -> str:
 
 
 def profile_layer(file: Layer, profile: str) -> Layer:
-    """One profile of the file as a layer to lay over it, without the keys that no profile may hold."""
+    """One profile of the file as a layer over it, without the keys that no profile may set."""
     data = {k: v for k, v in file.mapping_at("profiles", profile).items() if k not in NOT_IN_A_PROFILE}
     prefix = ("profiles", profile)
     origins = {key[2:]: origin for key, origin in file.origins.items() if key[:2] == prefix and len(key) > 2}
@@ -172,5 +172,5 @@ def _shown_path(path: Path, root: Path) -> str:
 
 
 def _unbroken(text: str) -> str:
-    """The text as it is where it is harmless on a terminal, else escaped."""
+    """The text unchanged if it is safe on a terminal, otherwise escaped."""
     return text if text.isprintable() else shown(text)

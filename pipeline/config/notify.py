@@ -1,4 +1,4 @@
-"""The workload file's `notify`: who is told how a run ended."""
+"""The workload file's `notify`: who is notified of a run's end."""
 
 from typing import Annotated, Literal, Self
 
@@ -11,7 +11,7 @@ End = Literal["complete", "failed", "stopped", "interrupted"]
 
 
 class NotifyConfig(Section):
-    """Who is told how a run ended."""
+    """Notifications at the end of a run."""
 
     when: Annotated[tuple[End, ...], Field(strict=False, min_length=1)] = Field(
         default=("complete", "failed", "stopped"),

@@ -1,4 +1,4 @@
-"""The workload file's `preflight`: how long a compilation may take, and what a chip-hour costs you."""
+"""The workload file's `preflight`: the time limit of a compilation, and the price of a chip-hour."""
 
 from typing import Annotated, Literal, Self
 
@@ -12,7 +12,7 @@ ChipHour = Annotated[float, Field(gt=0)]
 
 
 class PreflightConfig(Section):
-    """What the command `preflight` and the node before the Trainer go by."""
+    """Settings of the command `preflight` and of the node before the Trainer."""
 
     limit_s: float = Field(
         default=600.0, ge=1, description="Seconds that compiling the step for one slice may take."

@@ -1,4 +1,4 @@
-"""What is wrong with a workload's settings, in words that name place, key, value, rule and remedy."""
+"""The errors in a workload's settings, in words that name place, key, value, rule and remedy."""
 
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
@@ -60,7 +60,7 @@ _BOUND_WORDS = {
 
 
 class KeyRuleError(ValueError):
-    """A rule between keys is broken: `path` leads from the model that checks it to the key to correct."""
+    """A rule between keys is broken: `path` leads from the model with the rule to the key to correct."""
 
     def __init__(self, words: str, *path: str | int) -> None:
         super().__init__(words)
@@ -105,7 +105,7 @@ def find_problems(
 def problem_at(
     path: KeyPath, words: str, layers: Layers, *, first: bool = False, echo: bool = True
 ) -> tuple[Layer, Problem]:
-    """A problem of the key at `path`, shown with its value and the place where it was written last.
+    """A problem with the key at `path`, shown with its value and the place where it was written last.
 
     With `first`, the place is where it, or the key that should hold it, was written first. Without `echo`,
     the value is left out.
@@ -234,12 +234,12 @@ def _default(model: type[BaseModel], path: KeyPath) -> str:
 
 
 def _as_written(value: object, text: str) -> str:
-    """A scalar as the user wrote it (`1.10`, not 1.1); text in quotes, so that its ends show."""
+    """A scalar as the user wrote it (`1.10`, not 1.1); text in quotes, so that its ends are visible."""
     return shown(value) if isinstance(value, str) or not text else text
 
 
 def _is_section(annotation: Any) -> TypeGuard[type]:
-    """Whether keys stand there: a model's, or those of a component's settings."""
+    """Whether the value is a mapping of known keys: a model's, or a component's settings."""
     return isinstance(annotation, type) and (issubclass(annotation, BaseModel) or is_dataclass(annotation))
 
 
@@ -256,7 +256,7 @@ def _field_at(model: type[BaseModel], path: KeyPath) -> FieldInfo | None:
 
 
 def _annotation_at(model: type[BaseModel], path: KeyPath) -> Any:
-    """What may stand at a key path: a model, a dict type or the type of a scalar; None for an unknown key."""
+    """The type at a key path: a model, a dict type or the type of a scalar; None for an unknown key."""
     annotation: Any = model
     for key in path:
         if _is_section(annotation):
@@ -274,7 +274,7 @@ def _annotation_at(model: type[BaseModel], path: KeyPath) -> Any:
 
 
 def _dotted_keys(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
-    """Every key path of the file that leads through models only, `train.batch_size` and so on."""
+    """Every key path of the file that passes through models only, `train.batch_size` and so on."""
     for name in _fields(model):
         yield prefix + name
         inner = _annotation_at(model, (name,))

@@ -20,7 +20,7 @@ _BUCKET_FOLDER = re.compile(r"gs://[a-z0-9][a-z0-9._-]+/[^/].*")
 
 
 class EndpointConfig(Section):
-    """The endpoint of Vertex AI that versions are deployed to, where `cloud.vertex` is."""
+    """The endpoint of Vertex AI, in the project of `cloud.vertex`, that versions are deployed to."""
 
     name: EndpointId = Field(
         description="Id of the endpoint; it is made where there is none.", examples=["taxi"]

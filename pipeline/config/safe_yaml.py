@@ -1,8 +1,8 @@
-"""YAML read as plain data with the line of every key, and without what makes YAML dangerous or surprising.
+"""Reads YAML as plain data with the line of every key, without YAML's dangerous or surprising features.
 
-Tags, anchors, aliases, merge keys, duplicate keys and further documents are refused, size and depth are
-bounded, and only what reads the same everywhere is taken for a number, a truth value or nothing: `no`, `on`,
-`010`, `1:30`, `0x1f` and `2024-01-02` stay text.
+Tags, anchors, aliases, merge keys, duplicate keys and further documents are rejected, size and depth are
+bounded, and only what reads the same everywhere becomes a number, a truth value or null: `no`, `on`, `010`,
+`1:30`, `0x1f` and `2024-01-02` stay text.
 """
 
 import math
@@ -70,7 +70,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A YAML file as plain data; `places` knows the path of each key and list item in it."""
+    """A YAML file as plain data; `places` has the path of each key and list item in it."""
 
     data: Value
     places: dict[KeyPath, Place] = field(default_factory=dict)

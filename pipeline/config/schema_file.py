@@ -1,4 +1,4 @@
-"""The file that `schema` names: whether it is there and can be read as a schema."""
+"""The file that `schema` names: whether it exists and can be read as a schema."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from slipway.components.home import at_home
 
 
 def find_schema_problem(value: str, *, root: Path) -> str:
-    """What is wrong with a schema file, with the remedy; empty where nothing is.
+    """The error in a schema file, with the remedy; empty if there is none.
 
     What the schema says is judged later, with the data. protobuf's parser takes some 0.03 s to import.
 

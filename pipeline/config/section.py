@@ -1,4 +1,4 @@
-"""What every section of the workload file is made of: its base, and the types of its values."""
+"""The building blocks of the workload file's sections: their base, and the types of their values."""
 
 from dataclasses import MISSING, fields
 from typing import Annotated, Any, TypeVar, cast
@@ -75,7 +75,7 @@ Slices = Annotated[tuple[Slice, ...], Field(strict=False)]
 
 
 class _WrittenAsKeys:
-    """Lets keys with values stand for a dataclass; strictly, pydantic would take its instances only."""
+    """Lets keys with values stand for a dataclass; strict pydantic would accept only its instances."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         schema = handler(source)
@@ -109,7 +109,7 @@ def without_default(schema: dict[str, Any]) -> None:
 
 
 class Section(BaseModel):
-    """Frozen, strict (no text for numbers), and without room for unknown keys."""
+    """Frozen, strict (no text for numbers), and closed to unknown keys."""
 
     model_config = ConfigDict(
         frozen=True, strict=True, extra="forbid", allow_inf_nan=False, serialize_by_alias=True

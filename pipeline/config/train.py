@@ -147,5 +147,5 @@ class TrainConfig(Section):
         return self
 
     def run_fn_settings(self) -> dict[str, Any]:
-        """What the Trainer's `run_fn` takes of it, as plain values: not what other components read."""
+        """The part of the settings that the Trainer's `run_fn` takes, as plain values."""
         return self.model_dump(mode="json", exclude={"tpu", "preflight"})

@@ -1,4 +1,4 @@
-"""The workload file's `tune`: which hyperparameters are tried before the training."""
+"""The workload file's `tune`: which hyperparameters to try before the training."""
 
 from typing import Annotated, Literal
 
@@ -11,7 +11,7 @@ Values = Annotated[tuple[JsonValue, ...], Field(strict=False, min_length=1)]
 
 
 class SearchConfig(Section):
-    """The values of one hyperparameter: some choices, or a range."""
+    """The values of one hyperparameter: a list of choices, or a range."""
 
     choices: Values | None = Field(default=None, description="Values to choose from.")
     low: int | float | None = Field(default=None, description="The lowest value of a range.")
@@ -29,7 +29,7 @@ class SearchConfig(Section):
 
 
 class TuneConfig(Section):
-    """A search with KerasTuner, each trial a training like the Trainer's."""
+    """A search with KerasTuner, in which each trial is a training like the Trainer's."""
 
     search: dict[Text, SearchConfig] = Field(
         min_length=1,

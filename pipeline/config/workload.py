@@ -130,7 +130,7 @@ class WorkloadConfig(Section):
 def load_workload(
     path: Path, *, sets: Sequence[str] = (), profile: str | None = None, root: Path
 ) -> WorkloadConfig:
-    """Loads a workload file, lays the profile and then each `key.path=value` of `sets` over it, checks all.
+    """Loads a workload file, applies the profile and then each `key.path=value` of `sets`, and checks all.
 
     The functions that it names are looked for without importing them. `schema_path` and `push.destination`
     are made absolute; `data.source` stays as written, for `slipway.components.ingest.source.resolve_source`.

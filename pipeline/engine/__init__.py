@@ -1,1 +1,1 @@
-"""Runs a plan: schedules its nodes, watches them, keeps the record, ends in order."""
+"""Runs a plan: schedules its nodes, watches them, keeps the record, and shuts down in order."""

@@ -1,4 +1,4 @@
-"""One attempt at a node: its process, and what it is told when it takes too long. Pure."""
+"""One attempt at a node: its process, and when to end it because it takes too long. Pure."""
 
 import signal
 from dataclasses import dataclass
@@ -32,13 +32,13 @@ class Attempt:
     is_at_fault: bool = True
 
     def end(self, now: float, reason: str, *, is_at_fault: bool = True) -> None:
-        """Notes that it was told to end; the first reason stays."""
+        """Notes that it was told to end; the first reason is kept."""
         if not self.reason:
             self.reason, self.is_at_fault = reason, is_at_fault
         self.told_to_end = now
 
     def check(self, now: float, *, limit_s: float | None, is_stopped: bool) -> signal.Signals | None:
-        """What its process has to be told now: SIGTERM, later SIGKILL, or nothing.
+        """The signal to send to the process now: SIGTERM, later SIGKILL, or none.
 
         Args:
             now: the time.

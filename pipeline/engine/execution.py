@@ -1,4 +1,4 @@
-"""A local run from beginning to end: lock, plan, run, outcome. What the command line and notebooks call."""
+"""A local run from beginning to end: lock, plan, run, outcome. For the command line and notebooks."""
 
 import functools
 import time
@@ -33,7 +33,7 @@ def execute(
     warm: Warm | None = None,
     listeners: Sequence[Listener] = (),
 ) -> RunRecord:
-    """Runs a pipeline, or goes on with a run.
+    """Runs a pipeline, or continues a run.
 
     Args:
         request: what to run.
@@ -80,7 +80,7 @@ def _run(
     warm: Warm | None,
     began: float,
 ) -> bool:
-    """Plans and runs; True when the user interrupted."""
+    """Plans and runs; True if the user interrupted."""
 
     def alive() -> None:
         history.note_alive(record.run_id, time.monotonic() - began)
@@ -112,9 +112,9 @@ def _run(
 
 
 def is_all_known(request: Request, history: History, record: RunRecord, display: RunDisplay) -> bool:
-    """Whether no node has to run, as far as that is known without TFX; then the record says so.
+    """Whether no node has to run, as far as that is known without TFX; if so, the record says it.
 
-    Otherwise what could not be carried out is refused.
+    If nodes have to run, requests that cannot be carried out are rejected.
 
     Raises:
         UsageError: the Beam steps' engine, or the place that the model is pushed to, cannot be used.
@@ -141,7 +141,7 @@ def prepare(
     *,
     alive: Callable[[], None] = lambda: None,
 ) -> Plan:
-    """Compiles and plans; what is reused is registered as this run's. The record then holds every node.
+    """Compiles and plans; registers reused results as this run's. The record then holds every node.
 
     Args:
         request: what to run.
@@ -184,7 +184,7 @@ def _resumed(record: RunRecord) -> RunRecord | None:
 
 
 def _take_up(record: RunRecord, server: Server, history: History, *, tick: Callable[[], None]) -> None:
-    """Remembers what nodes have completed of which an engine that was killed could not take note."""
+    """Records results of nodes that completed when a killed engine could no longer record them."""
     last = record.run_id if record.resumed == 1 else f"{record.run_id}.{record.resumed - 1}"
     published = server.published([last], tick=tick)
     for entry in record.nodes:

@@ -1,4 +1,4 @@
-"""What went wrong, in one or two lines that a stranger understands. Pure."""
+"""Explains a failure in one or two lines that a stranger understands. Pure."""
 
 import signal
 import site
@@ -35,7 +35,7 @@ class Cause(TypedDict):
 
 
 class Failed(Cause):
-    """The same, as the node's process tells it; `lacks_inputs`: it could not start for want of them."""
+    """A cause as the node's process reports it; `lacks_inputs`: it could not start without them."""
 
     state: Literal["failed"]
     lacks_inputs: NotRequired[bool]
@@ -46,7 +46,7 @@ PREEMPTED = Cause(message="ended from outside (SIGTERM); its progress is kept", 
 
 
 def describe_exception(error: BaseException, *, root: Path) -> Cause:
-    """The cause of an exception, with the place in the user's code where there is one.
+    """The cause of an exception, with the place in the user's code if there is one.
 
     Args:
         error: what was raised.
@@ -71,7 +71,7 @@ def describe_exception(error: BaseException, *, root: Path) -> Cause:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The exception and what led to it, the latest first."""
+    """The exception and its causes, the latest first."""
     seen: BaseException | None = error
     while seen is not None:
         yield seen
@@ -79,12 +79,12 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _is_full_disk(error: BaseException) -> bool:
-    """A full disk makes all that follows fail as well, e.g. the metadata store: it is the cause to tell."""
+    """A full disk is the cause to report: all else fails after it as well, e.g. the metadata store."""
     return "No space left on device" in str(error) or "Disk quota exceeded" in str(error)
 
 
 def _place(error: BaseException, root: Path) -> str:
-    """The deepest frame in the user's code, else in a component of ours."""
+    """The deepest frame in the user's code, otherwise in a component of ours."""
     frames = [frame for e in _chain(error) for frame in reversed(traceback.extract_tb(e.__traceback__))]
     places = [(Path(frame.filename), frame.lineno) for frame in frames]
     candidates = [(path, line) for path, line in places if path.is_absolute() and not _is_installed(path)]
@@ -101,7 +101,7 @@ def _is_installed(path: Path) -> bool:
 
 
 def describe_exit(code: int, *, peak_bytes: int) -> Cause:
-    """The cause of a process that ended without telling one.
+    """The cause for a process that ended without reporting one.
 
     Args:
         code: the exit code, or the negative signal number as `subprocess` gives it.

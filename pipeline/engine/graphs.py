@@ -1,4 +1,4 @@
-"""The graph of what is asked for: known from an earlier run, or compiled now; and the plan of it."""
+"""The graph of a request, known from an earlier run or compiled now; and its plan."""
 
 import hashlib
 from collections.abc import Callable, Mapping
@@ -30,7 +30,7 @@ def plan_only(request: Request, history: History) -> Plan:
 
 
 def plan_kept(request: Request, history: History) -> Plan:
-    """As `plan_only`, were every node cached: which results of the same code, data and settings are kept."""
+    """As `plan_only`, as if every node were cached: the results kept for the same code, data and settings."""
     check_undamaged(request.output / "metadata.db")
     graph = find_graph(request)
     nodes = tuple(replace(node, uncached="") for node in graph.nodes)
@@ -38,7 +38,7 @@ def plan_kept(request: Request, history: History) -> Plan:
 
 
 def find_graph(request: Request) -> Graph:
-    """The graph of what is asked for. TFX is imported only where it is not known yet."""
+    """The graph of a request. TFX is imported only if the graph is not known yet."""
     history = History(request.output)
     graph = known_graph(request, history)
     if graph is None:
@@ -51,7 +51,7 @@ def find_graph(request: Request) -> Graph:
 
 
 def check_nodes(request: Request, history: History) -> None:
-    """Refuses a --from or --to that names no node, before there is a run of it.
+    """Rejects a --from or --to that names no node, before the run is created.
 
     Where the graph is not known yet, it is compiled, with TFX's import, for a name only that the workload's
     latest run does not have; a pipeline without a workload file is left to the run.
@@ -73,7 +73,7 @@ def check_nodes(request: Request, history: History) -> None:
 
 
 def known_graph(request: Request, history: History) -> Graph | None:
-    """The graph that was compiled for the same request and the same code before; None where there is none.
+    """The graph that was compiled before for the same request and code; None if there is none.
 
     Only a workload's graph can be known without compiling: what builds another pipeline may read anything.
     """
@@ -116,7 +116,7 @@ def compile_graph(
     run_id: str,
     tick: Callable[[], None],
 ) -> Graph:
-    """Has the server compile the pipeline, and keeps the graph for `known_graph`.
+    """Has the server compile the pipeline, and stores the graph for `known_graph`.
 
     Args:
         request: what to compile.

@@ -1,4 +1,4 @@
-"""How a run ends: closed with what it achieved, or given up with the command that goes on with it."""
+"""The end of a run: closed with its outcome, or given up with the command that continues it."""
 
 import sys
 import time
@@ -15,7 +15,7 @@ from slipway.pipeline.terminal.invocation import command
 from slipway.pipeline.terminal.printable import printable
 
 Listener = Callable[[RunRecord], None]
-"""Hears of a run that is over; it raises nothing, for the run has ended as it has."""
+"""Called with a run that is over; it raises nothing, for the run has already ended."""
 
 
 def carry_out(
@@ -26,7 +26,7 @@ def carry_out(
     began: float,
     listeners: Sequence[Listener] = (),
 ) -> None:
-    """Carries out a run and closes it, however it ends.
+    """Runs a function and closes its run, however it ends.
 
     Args:
         run: does it; says whether the user interrupted.
@@ -65,7 +65,7 @@ def give_up(
     began: float,
     listeners: Sequence[Listener] = (),
 ) -> None:
-    """Closes a run that an error ended; one that was refused before anything ran is forgotten.
+    """Closes a run that an error ended; one that was rejected before anything ran is removed.
 
     The error's hint then is the command that goes on.
     """
@@ -88,13 +88,13 @@ def close(
     interrupted: bool,
     listeners: Sequence[Listener] = (),
 ) -> None:
-    """Closes a run whose nodes are done: what it achieved, its state and exit code."""
+    """Closes a run whose nodes are done: records its outcome, state and exit code."""
     conclude(record, interrupted=interrupted)
     _end(history, record, began, listeners)
 
 
 def _end(history: History, record: RunRecord, began: float, listeners: Sequence[Listener]) -> None:
-    """Writes the record of a run that is over, and tells who wants to know."""
+    """Writes the record of a run that is over, and calls the listeners."""
     record.wall_s = round(time.monotonic() - began, 3)
     try:
         history.save(record)
@@ -113,6 +113,6 @@ def _end(history: History, record: RunRecord, began: float, listeners: Sequence[
 
 
 def warn_of_damage(history: History) -> None:
-    """Tells of the runs that were looked for and whose records cannot be read."""
+    """Warns of runs whose records cannot be read."""
     for error in history.damaged.values():
         print(printable(f"warning: {error.message}; it counts as no run."), file=sys.stderr)

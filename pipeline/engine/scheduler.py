@@ -166,7 +166,7 @@ class Engine:
         return {node.id for node in self.record.nodes if node.state in states}
 
     def _skip_blocked(self) -> None:
-        """Leaves out what waits for a node that failed or was left out; the first cause is passed on."""
+        """Skips nodes that wait for a node that failed or was skipped; the first cause is passed on."""
         for node in self.graph.nodes:
             entry = self.record.node(node.id)
             if entry.state != "waiting":
@@ -186,7 +186,7 @@ class Engine:
                 self._skip_after_stop(entry, node)
 
     def _skip_after_stop(self, entry: NodeRecord, node: Node) -> None:
-        """Leaves out what comes, through results of an earlier run, from a node that failed in this one."""
+        """Skips nodes that depend, through results of an earlier run, on a node that failed in this one."""
         for up in map(self.record.node, sorted(self.graph.upstream_of(node.upstream))):
             if up.state == "failed":
                 self._skip(entry, f"{up.id} {'stopped the run' if up.is_stop else 'failed'}")
@@ -197,7 +197,7 @@ class Engine:
         self._changed(entry)
 
     def _leave_out(self, entry: NodeRecord, why: str) -> None:
-        """Notes, for the next runs as well, that a node's condition, or that of one it needs, was not met."""
+        """Records, for later runs as well, that the condition of a node, or of one it needs, was not met."""
         self._unmet.add(entry.id)
         entry.state, entry.why, entry.outputs = "skipped", why, {}
         self._remember(entry, unmet=why)
@@ -259,7 +259,7 @@ class Engine:
         self._changed(entry)
 
     def _note_found(self, node_id: str, found: str) -> None:
-        """Takes over what a resolver has found, where a node of this run gave it something else to find."""
+        """Takes over a resolver's result, if a node of this run changed what it finds."""
         if self.graph[node_id].found == found:
             return
         self.prints = with_found(self.prints, node_id, found)

@@ -1,4 +1,4 @@
-"""Who answers Ctrl-C and SIGTERM while a run is on."""
+"""Handles Ctrl-C and SIGTERM during a run."""
 
 import signal
 import threading
@@ -10,7 +10,7 @@ _ENDING = (signal.SIGINT, signal.SIGTERM)
 
 @contextmanager
 def answered_by(handler: Callable[..., object]) -> Iterator[None]:
-    """Calls `handler(signum, frame)` for Ctrl-C and SIGTERM; the handlers of before come back at the end.
+    """Calls `handler(signum, frame)` for Ctrl-C and SIGTERM; restores the previous handlers at the end.
 
     Also where the shell had Ctrl-C ignored, as it does for what a script starts in the background: who sends
     a signal to a run means it. Does nothing outside the main thread, e.g. in a notebook's worker: Python lets
@@ -28,7 +28,7 @@ def answered_by(handler: Callable[..., object]) -> Iterator[None]:
 
 
 def raise_interrupt(*_: object) -> None:
-    """A handler for work that may be left anywhere.
+    """A signal handler for work that may be abandoned anywhere.
 
     Raises:
         KeyboardInterrupt: always.

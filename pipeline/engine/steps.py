@@ -1,8 +1,8 @@
-"""A run in steps, which another program takes, such as Airflow: to begin it, to run each node, to finish it.
+"""A run in steps that another program controls, such as Airflow: begin it, run each node, finish it.
 
-Each step is a process of its own, and several may run at the same time. That program decides when a node is
-due and how often it is tried again; all else is as in a run of the local engine: the same plan, cache, time
-limits, records and logs.
+Each step is a process of its own, and several may run at the same time. The other program decides when a node
+is due and how often it is retried; everything else is as in a run of the local engine: the same plan, cache,
+time limits, records and logs.
 """
 
 import functools
@@ -51,7 +51,7 @@ def begin(
     warm: Warm | None = None,
     listeners: Sequence[Listener] = (),
 ) -> RunRecord:
-    """Makes a run and plans it; what the cache answers is done then.
+    """Creates a run and plans it; cached nodes are done at once.
 
     Args:
         request: what to run.
@@ -97,7 +97,7 @@ def begin(
 def run_node(
     run_id: str, node_id: str, *, output: Path, display: RunDisplay, warm: Warm | None = None
 ) -> tuple[RunRecord, int]:
-    """Runs one node of a run, whose upstream nodes are done.
+    """Runs one node of a run whose upstream nodes are done.
 
     A node that is done already is left as it is. One that failed, or was ended, is tried again.
 
@@ -190,7 +190,7 @@ def _run(
 def finish(
     run_id: str, *, output: Path, display: RunDisplay, listeners: Sequence[Listener] = ()
 ) -> RunRecord:
-    """Closes a run: what it achieved, and how it ended. A step that is taken afterwards opens it again.
+    """Closes a run: records its outcome and how it ended. A later step opens it again.
 
     Raises:
         UsageError: there is no such run.
@@ -224,7 +224,7 @@ def _graph_of(folder: Path) -> Graph | None:
 
 
 def _skip_rest(record: RunRecord, graph: Graph, history: History) -> None:
-    """Says of the nodes that did not run why; the first cause is passed on."""
+    """Records why nodes did not run; the first cause is passed on."""
     for node in graph.nodes:
         entry = record.node(node.id)
         if entry.state != "waiting" and entry.why not in ("interrupted", _NOT_TAKEN):
@@ -261,14 +261,14 @@ def _entry(record: RunRecord, node_id: str) -> NodeRecord:
 
 
 def _step_folder(run_folder: Path, name: str) -> Path:
-    """Marks the processes of one step, so that its end does not end those of another; holds their log."""
+    """Marks the processes of one step, so that ending it does not end those of another; holds their log."""
     folder = run_folder / "steps" / file_name(name)
     (folder / "logs").mkdir(parents=True, exist_ok=True)
     return folder
 
 
 def _past(node: NodeRecord, history: History, *, is_new: bool) -> Decision:
-    """What has become of a node before the one that runs; `is_new`: that one is begun for the first time.
+    """The state of a node before the one that runs; `is_new`: that one begins for the first time.
 
     Only then can what an earlier run left of it stem from other results than those of this run.
     """
@@ -278,13 +278,13 @@ def _past(node: NodeRecord, history: History, *, is_new: bool) -> Decision:
 
 
 def _is_unmet(node: NodeRecord, history: History) -> bool:
-    """Whether a node that was skipped was left out because a condition was not met."""
+    """Whether a skipped node was left out because a condition was not met."""
     kept = history.recall(node.key)
     return bool(kept and kept.get("unmet"))
 
 
 def _began(record: RunRecord) -> float:
-    """When the run began, in seconds of `time.monotonic()`, also where another process began it."""
+    """When the run began, in seconds of `time.monotonic()`, even if another process began it."""
     elapsed = datetime.now(UTC) - datetime.fromisoformat(record.started_at)
     return time.monotonic() - elapsed.total_seconds()
 

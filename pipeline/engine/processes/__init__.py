@@ -1,1 +1,1 @@
-"""The processes of a run: a warm one with TFX imported, a fork server, a fork for each node."""
+"""The processes of a run: a warm one with TFX imported, a fork server, and a fork for each node."""

@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Channel:
-    """Sends and receives JSON messages; an end that closes is seen by the other as the end of the stream.
+    """Sends and receives JSON messages; when one end closes, the other sees the end of the stream.
 
     Args:
         endpoint: one end of `socket.socketpair()`; owned by the channel from now on.
@@ -31,7 +31,7 @@ class Channel:
         self._socket.sendall(json.dumps(message).encode() + b"\n")
 
     def receive(self) -> Iterator[dict[str, Any]]:
-        """Reads once (blocks if nothing has come) and yields the messages that are complete."""
+        """Reads once (blocks if nothing has arrived) and yields the messages that are complete."""
         try:
             data = self._socket.recv(1 << 16)
         except ConnectionResetError:

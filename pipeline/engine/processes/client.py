@@ -36,11 +36,11 @@ class RefusedError(UsageError):
 
 
 class ServerLostError(PipelineError):
-    """The fork server is gone, and every node that ran with it."""
+    """The fork server is gone, with every node that ran in it."""
 
 
 def keras_variables(given: Mapping[str, str], *, is_ours: bool) -> dict[str, str]:
-    """Which Keras a run's processes use.
+    """The environment variables that choose Keras for a run's processes.
 
     Args:
         given: the environment that the run was started in.
@@ -131,7 +131,7 @@ class Server:
         self.close()
 
     def send(self, op: str, **values: Any) -> None:
-        """Asks for something; see fork_server.py for the list.
+        """Sends a request; see fork_server.py for the list.
 
         Raises:
             ServerLostError: the server is gone.
@@ -143,7 +143,7 @@ class Server:
             raise self._gone() from error
 
     def receive(self, timeout_s: float) -> list[dict[str, Any]]:
-        """What the server has told since; waits up to `timeout_s` seconds for the first message.
+        """The messages from the server so far; waits up to `timeout_s` seconds for the first one.
 
         Raises:
             ServerLostError: the server is gone, or was stopped for too long.
@@ -156,7 +156,7 @@ class Server:
         return messages
 
     def _refuse_stopped(self) -> None:
-        """A server that is stopped tells nothing, and takes no order to end a node."""
+        """A stopped server sends nothing, and cannot be told to end a node."""
         now = time.monotonic()
         if not is_stopped(self._process.pid):
             self._stopped_since = None
@@ -185,7 +185,7 @@ class Server:
         return Graph.from_json(answer["graph"])
 
     def settle(self, runs: str, *, tick: Callable[[], None]) -> None:
-        """Has the metadata store made fit for the run; see `store_upkeep.settle`, which also says when not.
+        """Prepares the metadata store for the run; see `store_upkeep.settle`, which also lists the errors.
 
         Raises:
             UsageError: the store cannot be used with what lies in the pipeline's folder.
@@ -194,7 +194,7 @@ class Server:
         self._wait_for("settled", tick)
 
     def reuse(self, sources: Mapping[str, Result], *, tick: Callable[[], None]) -> dict[str, Made]:
-        """Has remembered executions registered as this run's; see `launch.reuse`. Results by node id."""
+        """Registers remembered executions as this run's; see `launch.reuse`. Results by node id."""
         if not sources:
             return {}
         self.send("reuse", sources=dict(sources))
@@ -202,7 +202,7 @@ class Server:
         return results
 
     def published(self, run_ids: Sequence[str], *, tick: Callable[[], None]) -> dict[str, Made]:
-        """What nodes completed under those ids in the metadata store; see `launch.published`."""
+        """The results that nodes published under those ids in the metadata store; see `launch.published`."""
         self.send("published", run_ids=list(run_ids))
         results: dict[str, Made] = self._wait_for("published", tick)["results"]
         return results
@@ -246,7 +246,7 @@ class Server:
         self.kill()
 
     def kill(self) -> None:
-        """Ends the server at once, and everything it started: also what its own death has left behind."""
+        """Ends the server and everything it started at once: also what its own death has left behind."""
         self._process.kill()
         self._process.wait()
         end_leftovers(self._run_folder)

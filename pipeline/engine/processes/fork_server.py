@@ -69,7 +69,7 @@ class ForkServer:
         self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
     def serve(self) -> None:
-        """Answers the engine until it closes the line; then ends every child."""
+        """Answers the engine until the line closes; then ends every child."""
         adopt_orphans()
         signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -114,7 +114,7 @@ class ForkServer:
         self._channel.send({"event": "graph", "graph": self._compiled.graph.to_json()})
 
     def load(self, order: Order) -> Any:
-        """Compiles what is asked for: something with `graph` and `executor_modules()`, for `node_process`."""
+        """Compiles the order: the result has `graph` and `executor_modules()`, for `node_process`."""
         check_target(order.target)
 
         from slipway.pipeline.engine.processes.listeners import bind_to_loopback
@@ -231,7 +231,7 @@ class ForkServer:
             self._tell("exited", node, **end)
 
     def _end_orphans(self) -> None:
-        """Kills what nodes that are gone have left in other groups, e.g. as sessions of their own."""
+        """Kills processes that ended nodes have left in other groups, e.g. as sessions of their own."""
         for pid in children(os.getpid()):
             with contextlib.suppress(ProcessLookupError):
                 if (

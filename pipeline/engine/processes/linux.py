@@ -1,4 +1,4 @@
-"""Processes as Linux sees them: who dies with whom, who is left over, how many there is room for."""
+"""Linux processes: end with the parent, find and end leftovers, and count how many fit into this machine."""
 
 import ctypes
 import os
@@ -35,7 +35,7 @@ def adopt_orphans() -> None:
 
 
 def children(parent: int) -> Iterator[int]:
-    """Process ids of the processes whose parent that is, also of those that ended and were not waited for."""
+    """Process ids of that parent's children, also of those that ended and were not waited for."""
     for pid in _processes():
         fields = _stat(pid)
         if fields and int(fields[1]) == parent:
@@ -43,12 +43,12 @@ def children(parent: int) -> Iterator[int]:
 
 
 def is_stopped(pid: int) -> bool:
-    """Whether the process is stopped (SIGSTOP or a terminal's ^Z); False where it is gone."""
+    """Whether the process is stopped (SIGSTOP or a terminal's ^Z); False if it is gone."""
     return _stat(pid)[:1] == ["T"]
 
 
 def signal_group(group: int, signum: int) -> bool:
-    """Sends a signal to every process of a group (0: to none, only looks); False where none is left."""
+    """Sends a signal to every process of a group (0: only looks); False if none is left."""
     try:
         os.killpg(group, signum)
     except (ProcessLookupError, PermissionError):  # the latter: what is left belongs to another user
@@ -57,7 +57,7 @@ def signal_group(group: int, signum: int) -> bool:
 
 
 def leftovers(folder: Path) -> Iterator[int]:
-    """Process ids of processes that belong to the run of that folder, or to one below it; not the caller's.
+    """Process ids that belong to the run of that folder, or to one below it; without the caller's.
 
     A process is found by the variable in its environment, so a recycled process id is never mistaken for one
     of ours.
@@ -75,7 +75,7 @@ def leftovers(folder: Path) -> Iterator[int]:
 
 
 def end_leftovers(folder: Path) -> int:
-    """Kills what a run of that folder left behind, also what is stopped, and waits until it is gone.
+    """Kills what a run of that folder left behind, including stopped processes, and waits until it is gone.
 
     Returns:
         How many processes there were.
@@ -95,7 +95,7 @@ def end_leftovers(folder: Path) -> int:
 
 
 def default_jobs(*, node_bytes: int = 2 * 2**30) -> int:
-    """How many nodes to run at once: as many as there are cores, and memory for.
+    """How many nodes to run at once: as many as there are cores for, and memory.
 
     Args:
         node_bytes: what a node is taken to need; the taxi workload's largest holds 1.3 GiB.
@@ -105,7 +105,7 @@ def default_jobs(*, node_bytes: int = 2 * 2**30) -> int:
 
 
 def _available_bytes() -> int:
-    """Memory that can be had without swapping, as Linux estimates it: what is cached counts as free."""
+    """Memory available without swapping, as Linux estimates it: cached memory counts as free."""
     lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
 
@@ -117,7 +117,7 @@ def _processes() -> Iterator[int]:
 
 
 def _stat(pid: int) -> list[str]:
-    """The fields of /proc/PID/stat after the command's name: state, parent, ...; empty where it is gone."""
+    """The fields of /proc/PID/stat after the command's name: state, parent, ...; empty if it is gone."""
     try:
         # The name stands in parentheses, and may hold some itself: what counts comes after the last.
         line = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")

@@ -1,4 +1,4 @@
-"""What TFX and Beam would listen on, and here do not: servers of gRPC, which ask nobody who they are."""
+"""Keeps TFX and Beam from listening on the network: their gRPC servers authenticate nobody."""
 
 import functools
 from types import SimpleNamespace
@@ -8,7 +8,7 @@ _ALL_INTERFACES = ("[::]:", "0.0.0.0:")
 
 
 def bind_to_loopback() -> None:
-    """Has servers of gRPC made from now on, here and in forks, listen on loopback where they want all.
+    """Makes gRPC servers created from now on, here and in forks, bind to loopback instead of all interfaces.
 
     Beam's pool of workers for Flink, Spark and Prism is one: it binds all interfaces and tells `localhost`.
     """
@@ -30,7 +30,7 @@ def bind_to_loopback() -> None:
 
 
 def on_loopback(address: str) -> str:
-    """An address to bind: of loopback where it was of all interfaces."""
+    """An address to bind: on loopback if it was on all interfaces."""
     for every in _ALL_INTERFACES:
         if address.startswith(every):
             return f"localhost:{address.removeprefix(every)}"
@@ -38,7 +38,7 @@ def on_loopback(address: str) -> str:
 
 
 def watch_no_executions(launcher: Any) -> None:
-    """Has TFX's launcher start no server beside an executor, to which none of TFX's executors talks.
+    """Keeps TFX's launcher from starting a server beside an executor: none of TFX's executors uses it.
 
     Args:
         launcher: the module `tfx.orchestration.portable.launcher`.
@@ -52,10 +52,10 @@ class _NoWatcher:
     address = ""
 
     def __init__(self, **_: Any) -> None:
-        """Takes what TFX's own takes."""
+        """Takes the arguments of TFX's own."""
 
     def start(self) -> None:
         """Starts nothing."""
 
     def stop(self) -> None:
-        """There is nothing to stop."""
+        """Does nothing: there is nothing to stop."""

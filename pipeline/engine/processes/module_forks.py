@@ -36,7 +36,7 @@ class ModuleForks:
         return socket.socketpair()
 
     def serve(self, line: socket.socket, *, node: int) -> None:
-        """Answers what the node with that process id asks for on the line from now on."""
+        """Serves requests of the node with that process id on the line from now on."""
         self._lines[line.fileno()] = (line, node)
 
     def descriptors(self) -> list[int]:

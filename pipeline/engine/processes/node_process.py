@@ -1,4 +1,4 @@
-"""What a process does from the fork on: becomes a node, runs it, leaves its result, never returns."""
+"""The life of a forked process: becomes a node, runs it, leaves its result, never returns."""
 
 import json
 import os
@@ -51,7 +51,7 @@ class NodeProcess:
     was_told_to_end: bool = False
 
     def take_result(self) -> Made | Failed | None:
-        """What the process left, once; None where it died before."""
+        """The result that the process left, once; None if it died before."""
         with os.fdopen(self.result, "rb") as stream:
             stream.seek(0)
             try:
@@ -108,7 +108,7 @@ class NodeProcess:
             return cast(Failed, {"state": "failed", **cause})
 
     def launch(self, compiled: Any) -> Made | Failed:
-        """Runs the node; see `slipway.pipeline.engine.tfx.launch.launch`. With the files of what it made."""
+        """Runs the node; see `slipway.pipeline.engine.tfx.launch.launch`. Adds the files of its outputs."""
         from slipway.pipeline.engine.tfx.launch import launch
 
         result = launch(compiled, self.node, attempt=self.attempt)

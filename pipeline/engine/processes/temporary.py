@@ -1,4 +1,4 @@
-"""Where a run's processes put temporary files: a folder that goes with the run, however that ends."""
+"""The temporary files of a run's processes: in a folder that is removed with the run, however it ends."""
 
 import glob
 import os
@@ -17,7 +17,7 @@ _FOLDERS = ("*", "*/steps/*")
 
 @contextmanager
 def temporary_folder(run_folder: Path) -> Iterator[Path]:
-    """A new folder in the system's own for temporary files, removed in the end.
+    """A new folder in the system's folder for temporary files, removed at the end.
 
     Not in the run's folder: paths of sockets are limited to 108 bytes, and the user chooses with TMPDIR which
     disk takes temporary files. The run's folder holds a link to it, by which `remove_left` finds it where the

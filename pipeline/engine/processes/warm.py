@@ -1,7 +1,7 @@
-"""A process that has imported TFX, and nothing of the user's: it forks the fork server of each run.
+"""A process that has imported TFX, and no user code: it forks the fork server of each run.
 
-For who runs many pipelines from one process, such as a notebook: only the first run waits for the imports,
-and each run still imports the user's modules as they are on disk.
+For programs that run many pipelines from one process, such as notebooks: only the first run waits for the
+imports, and each run still imports the user's modules as they are on disk.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from slipway.pipeline.errors import PipelineError
 from slipway.pipeline.root import PROJECT_ROOT
 
 KERAS_VARIABLES = {"TF_USE_LEGACY_KERAS": "0", "KERAS_BACKEND": "tensorflow"}
-"""Keras 3 on TensorFlow: what our components are made for, and where nothing else is asked for."""
+"""Keras 3 on TensorFlow: what our components are made for, and the default."""
 
 # What a fork server imports for every pipeline, and what most nodes need.
 _MODULES = ("slipway.pipeline.engine.tfx.compile", "slipway.pipeline.engine.tfx.launch", "tfx.v1")
@@ -30,9 +30,9 @@ _END_LIMIT_S = 5.0
 
 
 class Warm:
-    """The process, from the side that asks it; one run at a time.
+    """The warm process, as its clients see it; one run at a time.
 
-    To be used in a `with` statement, at whose end the process ends.
+    Use it in a `with` statement; the process ends with it.
     """
 
     def __init__(self) -> None:

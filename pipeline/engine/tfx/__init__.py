@@ -1,1 +1,1 @@
-"""The border to TFX: compiles pipelines, launches nodes, keeps the metadata store fit."""
+"""The border to TFX: compiles pipelines, launches nodes, maintains the metadata store."""

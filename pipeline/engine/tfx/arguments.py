@@ -1,4 +1,4 @@
-"""The arguments that the function of a pipeline is called with: values as text, read as it declares them."""
+"""The arguments for a pipeline's function: text values, converted to the declared types."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ _NONE = ("none", "null")
 def arguments(
     function: Callable[..., Any], *, name: str, output: Path, values: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The arguments to call a pipeline's function with: what `--set` gives, and what the engine knows itself.
+    """The arguments to call a pipeline's function with: those of `--set`, and those that the engine knows.
 
     The latter are those that TFX's examples ask for: `pipeline_name`, `pipeline_root`, `metadata_path` and
     `beam_pipeline_args` (none; `--beam` adds some).
@@ -63,7 +63,7 @@ def arguments(
 
 
 def _typed(key: str, text: str, annotation: Any) -> Any:
-    """The value that a text stands for; itself where nothing is declared, or what no text can stand for.
+    """The value that a text stands for; the text itself without a declared type that text can stand for.
 
     Lists are JSON, or words between commas.
     """
@@ -88,7 +88,7 @@ def _typed(key: str, text: str, annotation: Any) -> Any:
 
 
 def _declared(function: Callable[..., Any], annotation: Any) -> Any:
-    """A type that is declared as text, which `from __future__ import annotations` makes of all."""
+    """Resolves a type declared as text, which `from __future__ import annotations` makes of all."""
     if not isinstance(annotation, str):
         return annotation
     named = SimpleNamespace(__annotations__={"it": annotation})

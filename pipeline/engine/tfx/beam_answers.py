@@ -1,4 +1,4 @@
-"""Spares Beam from working out the same two answers thousands of times.
+"""Keeps Beam from working out the same two answers thousands of times.
 
 While it builds and translates a pipeline, Beam 2.77 reads the signatures of the same methods again and again
 (146,000 times for the taxi workload's Transform, a fifth of its CPU time), and parses its options anew
@@ -17,7 +17,7 @@ _Signature = tuple[list[str], list[Any]]
 
 
 def keep_beams_answers() -> None:
-    """Keeps the answers in this process and in those forked from it from now on."""
+    """Caches the answers in this process and in its later forks."""
     for owner, name, keep in (
         (core, "get_function_args_defaults", keep_signatures),
         (PipelineOptions, "view_as", keep_views),
@@ -28,7 +28,7 @@ def keep_beams_answers() -> None:
 
 
 def keep_signatures(original: Callable[[Any], _Signature]) -> Callable[[Any], _Signature]:
-    """From a function to its argument names and default values, worked out once per function."""
+    """Caches the argument names and default values of each function."""
     # Weak, so that the functions of a finished pipeline can go. A method counts as its function, once bound
     # and once unbound: bound, it has no `self`.
     unbound: weakref.WeakKeyDictionary[Any, _Signature] = weakref.WeakKeyDictionary()
@@ -50,7 +50,7 @@ def keep_signatures(original: Callable[[Any], _Signature]) -> Callable[[Any], _S
 
 
 def keep_views(original: Callable[[Any, type], Any]) -> Callable[[Any, type], Any]:
-    """From options and a class of options to the view; views share their values, so one serves for all."""
+    """Caches views by options and class of options; views share their values, so one serves for all."""
 
     # Beside the options, not in them: they are pickled whole, and drop a secret from themselves alone.
     kept: weakref.WeakKeyDictionary[Any, dict[type, Any]] = weakref.WeakKeyDictionary()

@@ -15,7 +15,7 @@ _REFERENCE = re.compile(r"^ref_AppliedPTransform_(.+)_\d+$")
 
 
 class StageHandler(logging.Handler):
-    """Passes on the stage that runs, at most twice a second.
+    """Passes on the running stage, at most twice a second.
 
     Args:
         tell: gets a few words.
@@ -27,7 +27,7 @@ class StageHandler(logging.Handler):
         self._last_told = -_INTERVAL_S
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Takes one log record; other messages than those of a starting stage are left alone."""
+        """Handles one log record; ignores all but those of a starting stage."""
         now = time.monotonic()
         if now - self._last_told < _INTERVAL_S or not str(record.msg).startswith("Running bundle for stage"):
             return
@@ -54,7 +54,7 @@ def stage_name(fused: str) -> str:
 
 
 def report_stages(tell: Callable[[str], None]) -> None:
-    """Has every Beam pipeline that FnApiRunner runs in this process from now on tell its stages."""
+    """Makes every Beam pipeline that FnApiRunner runs in this process from now on report its stages."""
     logger = logging.getLogger(_LOGGER)
     logger.setLevel(logging.DEBUG)
     # The messages hold whole stages: thousands of lines that say nothing in a node's log.

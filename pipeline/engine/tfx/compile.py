@@ -1,4 +1,4 @@
-"""From a TFX pipeline to what the engine needs: its IR for the launcher, its graph for the plan.
+"""Compiles a TFX pipeline into what the engine needs: IR for the launcher, a graph for the plan.
 
 Imports TFX: runs in the fork server only.
 """
@@ -173,7 +173,7 @@ def _node(
 
 
 def _uncached(node: pipeline_pb2.PipelineNode, driver: Any) -> str:
-    """Why what the node made before is never taken again, in words; empty where it may be."""
+    """The reason why the node's earlier results are never reused, in words; empty if they may be."""
     if not node.execution_options.caching_options.enable_cache:
         return "its pipeline has enable_cache=False"
     if _class_path(driver).endswith(f".{_QUERY}"):
@@ -202,7 +202,7 @@ def _optional(node: pipeline_pb2.PipelineNode) -> tuple[str, ...]:
 
 
 def _finds_reference(node: pipeline_pb2.PipelineNode) -> str:
-    """By what a resolver of verdicts chooses one; empty for every other node."""
+    """How a resolver of verdicts chooses one; empty for every other node."""
     if _takes(node) != {DataVerdict.TYPE_NAME}:
         return ""
     for step in _steps(node):
@@ -236,7 +236,7 @@ def _with_gates(nodes: Sequence[Node], ir: pipeline_pb2.Pipeline) -> tuple[Node,
 
 
 def _strategies(node: pipeline_pb2.PipelineNode) -> set[str]:
-    """The class names of the strategies by which a resolver chooses; empty for another node."""
+    """The class names of a resolver's strategies; empty for another node."""
     return {step.op_type.rpartition(".")[2] for step in _steps(node) if step.op_type}
 
 
@@ -245,12 +245,12 @@ def _steps(node: pipeline_pb2.PipelineNode) -> Iterator[Any]:
 
 
 def _class_path(executor: Any) -> str:
-    """An executor's or a driver's class; empty where there is none: a resolver, an importer, a container."""
+    """The class of an executor or a driver; empty if there is none: a resolver, an importer, a container."""
     return getattr(getattr(executor, "python_executor_spec", executor), "class_path", "")
 
 
 def _value(parameter: pipeline_pb2.Value) -> Any:
-    """A setting as plain data; texts that hold JSON (TFX's habit) are opened so that a change is named."""
+    """A setting as plain data; texts that hold JSON (TFX's habit) are parsed so that changes can be named."""
     if parameter.WhichOneof("value") != "field_value":
         return json_format.MessageToDict(parameter)
     value = getattr(parameter.field_value, parameter.field_value.WhichOneof("value"))
@@ -289,7 +289,7 @@ def _input_patterns(values: Mapping[str, Any]) -> list[str]:
 
 
 def _one_span(range_config: Any) -> int | None:
-    """The span that an ExampleGen takes, where it is a single one that was named."""
+    """The span of an ExampleGen that takes a single named span."""
     if not isinstance(range_config, Mapping):
         return None
     ends = range_config.get("static_range", {})

@@ -1,4 +1,4 @@
-"""Hands a pipeline that lives in this process, e.g. a notebook's, over to the fork server: as TFX's IR.
+"""Hands a pipeline of this process, e.g. a notebook's, over to the fork server: as TFX's IR.
 
 Imports TFX.
 """

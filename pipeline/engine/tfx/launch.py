@@ -1,4 +1,4 @@
-"""One node, in the process that was forked for it: launch it, tell from the metadata store what came out."""
+"""Runs one node, in the process forked for it: launches it, and reads its outputs from the metadata store."""
 
 import json
 import re
@@ -74,7 +74,7 @@ def launch(compiled: Compiled, node_id: str, *, attempt: int) -> Made | Failed:
 
 
 def _clear_outputs(compiled: Compiled, node_id: str) -> None:
-    """Removes what an attempt that was killed left half done where the next one writes, e.g. some shards.
+    """Removes what a killed attempt left half done where the next one writes, e.g. some shards.
 
     TFX does it itself after an exception. The stateful working folder, e.g. checkpoints, stays on purpose.
     """
@@ -173,7 +173,7 @@ def _register_copy(handle: metadata.Metadata, node: Any, execution: metadata_sto
 
 
 def published(compiled: Compiled, run_ids: Sequence[str]) -> dict[str, Made]:
-    """What nodes completed under those pipeline runs, also where the engine died before it could note it.
+    """The results of nodes that completed in those pipeline runs, even if the engine died before noting them.
 
     Args:
         compiled: the pipeline.

@@ -1,4 +1,4 @@
-"""The runtime parameters of a compiled pipeline: found, given their values, checked. Imports TFX."""
+"""The runtime parameters of a compiled pipeline: finds them, sets and checks their values. Imports TFX."""
 
 import difflib
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What resolvers would find if they looked now, so that what follows them need not run again for the same.
+"""What resolvers would find now, so that the nodes after them need not run again for the same.
 
 Imports TFX: for the fork server.
 """
@@ -20,7 +20,7 @@ from slipway.pipeline.runs.record import Artifact
 
 
 def with_found(compiled: Compiled) -> Compiled:
-    """The pipeline, with what each resolver would find as the metadata store is now (`Node.found`).
+    """The pipeline, with what each resolver would find in the metadata store now (`Node.found`).
 
     Left alone are the resolvers whose answer is foreseen from the records of runs, as that of the latest
     blessed model. Nothing is written; a store that is not there yet holds nothing.
@@ -57,7 +57,7 @@ def _found(compiled: Compiled, node: Node) -> str | None:
 
 
 def _looked_at(compiled: Compiled, node: Node) -> tuple[str, ...]:
-    """The nodes of which a run may add to what a resolver finds: it begins after them, or beside them."""
+    """The nodes whose runs may add to what a resolver finds: it begins after them, or beside them."""
     later = compiled.graph.downstream_of([node.id])
     taken = compiled.node(node.id).inputs.inputs.values()
     channels = [channel for spec in taken for channel in spec.channels]

@@ -1,4 +1,4 @@
-"""Nodes use ML Metadata's SQLite file one after the other.
+"""Makes nodes use ML Metadata's SQLite file one after the other.
 
 Its client finds the file locked where another process writes, and then sleeps: two seconds in the mean, up to
 five times, and after that the node fails. A call takes milliseconds, so a turn is awaited in less.
@@ -13,7 +13,7 @@ from typing import Any
 
 
 def take_turns(store: Any) -> None:
-    """Has this process and those that are forked from it from now on call the store one at a time.
+    """Makes this process and its later forks call the store one at a time.
 
     Args:
         store: the class `ml_metadata.MetadataStore`.

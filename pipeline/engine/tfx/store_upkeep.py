@@ -1,4 +1,4 @@
-"""Makes a metadata store fit for a run, before the first node of it starts. Imports TFX."""
+"""Prepares a metadata store for a run, before its first node starts. Imports TFX."""
 
 import contextlib
 import sqlite3
@@ -24,11 +24,11 @@ _RAISE = "UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'Execution'"
 _BEGIN = "INSERT INTO sqlite_sequence (name, seq) VALUES ('Execution', ?)"
 
 _LOOKED_AT = 1000
-"""Executions, the newest, among which dead ones are looked for: each run closes those before it."""
+"""How many of the newest executions are searched for dead ones: each run closes those before it."""
 
 
 def settle(compiled: Compiled, *, runs: str) -> None:
-    """Has the store count beyond every artifact folder that is there, and closes executions that died.
+    """Makes the store count beyond every existing artifact folder, and closes executions that died.
 
     TFX names the folder of an output by its execution's number, and writes into it whatever it holds. A store
     that is new, or is an older copy, would count again from numbers whose folders are full.
@@ -56,7 +56,7 @@ def _root(compiled: Compiled) -> str:
 
 
 def _folder_numbers(compiled: Compiled) -> Iterator[int]:
-    """The numbers of the executions that have left folders below the pipeline's root."""
+    """The numbers of the executions that left folders below the pipeline's root."""
     for node in compiled.graph.nodes:
         for key in (*node.outputs, _EXECUTOR_FOLDERS):
             folder = f"{_root(compiled)}/{node.id}/{key}"
@@ -79,7 +79,7 @@ def _count_from(connection: Any, number: int, *, root: str) -> None:
 
 
 def _close_dead(store: mlmd.MetadataStore, runs: Path) -> None:
-    """Marks executions as failed that say they run, of runs that are over."""
+    """Marks executions of finished runs as failed if the store says they are running."""
     # Not by a filter_query: the ML Metadata of Python 3.12 and newer has none.
     newest = mlmd.ListOptions(limit=_LOOKED_AT, order_by=mlmd.OrderByField.ID, is_asc=False)
     running = (

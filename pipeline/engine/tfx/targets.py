@@ -1,4 +1,4 @@
-"""What to run: a workload of this project, or any TFX pipeline named as `module:function`."""
+"""The pipeline to run: a workload of this project, or any TFX pipeline named as `module:function`."""
 
 import importlib.util
 import sys
@@ -20,7 +20,7 @@ OUR_NAMES = ("slipway", "local_runner", "cloud_runner")
 
 
 def check_target(target: Target) -> None:
-    """Makes the user's modules importable; refuses a wrong name before TFX is imported, which takes seconds.
+    """Makes the user's modules importable; rejects a wrong name before TFX is imported, which takes seconds.
 
     Raises:
         UsageError: there is no such module, or nothing of that name in it.
@@ -96,7 +96,7 @@ def built(
 
 
 def find(name: str, *, folder: str) -> Any:
-    """What stands under `module:attribute`.
+    """The object named by `module:attribute`.
 
     Args:
         name: the module's dotted path, a colon, the name in it.
@@ -133,19 +133,19 @@ def find(name: str, *, folder: str) -> Any:
 
 
 def _import_first(folders: Iterable[str]) -> None:
-    """Users' folders come before ours, which holds packages of names that theirs may have."""
+    """Puts users' folders before ours, which have packages of names that theirs may have."""
     sys.path[:] = dict.fromkeys([*folders, *sys.path])
 
 
 def _is_ours(module_name: str) -> bool:
-    """Whether what is imported under that name is Slipway's own."""
+    """Whether the module imported under that name is Slipway's own."""
     top = module_name.partition(".")[0]
     spec = importlib.util.find_spec(top) if top in OUR_NAMES else None
     return spec is not None and Path(spec.origin or "").is_relative_to(PROJECT_ROOT)
 
 
 def _yours(module_name: str, folder: str) -> Path | None:
-    """The file or folder of that top-level name that the user has himself; None where he has none."""
+    """The user's own file or folder of that top-level name; None if he has none."""
     own = Path(folder, module_name.partition(".")[0])
     return next((p for p in (own, own.with_suffix(".py")) if p.exists() and p.parent != PROJECT_ROOT), None)
 

@@ -38,7 +38,7 @@ def package_user_modules(pipeline: Pipeline) -> dict[str, str]:
 
 
 def _module_file(dependency: Any) -> str:
-    """The file that a dependency is made of; empty where it is no `module_file`, or there is none."""
+    """The file that a dependency is made from; empty if it is not a `module_file`, or there is none."""
     if not isinstance(dependency, UserModuleFilePipDependency):
         return ""
     name = dependency.component.spec.exec_properties.get(dependency.module_file_key)
