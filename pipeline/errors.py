@@ -30,7 +30,7 @@ class ConfigError(UsageError):
 
 
 def of_the_machine(error: OSError | MemoryError) -> PipelineError:
-    """What the machine refused, e.g. for want of room, in words."""
+    """A message for an error of the machine, e.g. a full disk."""
     if isinstance(error, MemoryError):
         return PipelineError("This machine ran out of memory.")
     where = f"{error.filename}: " if error.filename else ""

@@ -1,4 +1,4 @@
-"""Where the project's own folder is: the one that holds local_runner.py."""
+"""The project's own folder: the one that holds local_runner.py."""
 
 from pathlib import Path
 

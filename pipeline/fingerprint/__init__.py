@@ -1,1 +1,1 @@
-"""What the result of a node depends on, and what changed since an earlier run."""
+"""The inputs that a node's result depends on, and their changes since an earlier run."""

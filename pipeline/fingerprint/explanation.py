@@ -1,4 +1,4 @@
-"""Explain the difference between two fingerprints in plain words."""
+"""Explains the difference between two fingerprints in plain words."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -61,7 +61,7 @@ def _tell_code(found: _Difference, _now: Mapping[str, str], _before: Mapping[str
 
 
 def _told(names: list[str], how: str) -> str:
-    """Modules are imported; what else a node names, such as its data, is read."""
+    """Modules are imported; other files that a node names, such as its data, are read."""
     if all(name.endswith(".py") for name in names):
         return f"code: {_count(names)} {how} imported"
     return f"{_count(names)} {how} read"
@@ -154,7 +154,7 @@ def _shorten(text: str) -> str:
 
 
 def _shorten_pair(was: str, is_: str) -> tuple[str, str]:
-    """Shortens two different values so that the difference stays in sight."""
+    """Shortens two different values so that the difference stays visible."""
     if _shorten(was) != _shorten(is_):
         return _shorten(was), _shorten(is_)
     same = next(
@@ -165,5 +165,5 @@ def _shorten_pair(was: str, is_: str) -> tuple[str, str]:
 
 
 def _printable(text: str) -> str:
-    """File names may hold anything; a terminal must not obey it."""
+    """Escapes a file name: it may hold anything, and a terminal must not obey it."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)

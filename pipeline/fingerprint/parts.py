@@ -1,4 +1,4 @@
-"""What a node's result depends on, as named parts, so that the cache can say why a node runs.
+"""The inputs of a node's result as named parts, so that the cache can say why a node runs.
 
 Pure and quick to import: an unchanged rerun is answered from here before TFX, TensorFlow or Beam load.
 """

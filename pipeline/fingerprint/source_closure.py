@@ -1,4 +1,4 @@
-"""Which source files a user function needs, found without running them, and the digest of each.
+"""Finds the source files that a user function needs without running them, and the digest of each.
 
 Read statically, so what only a running program knows stays unseen: non-Python files that the code opens,
 modules named by computed strings, plug-ins found by scanning folders, and installed packages (name those in
@@ -85,7 +85,7 @@ class _Module(NamedTuple):
 
 
 class _Imports(NamedTuple):
-    """What one source text refers to: (dots in front, dotted name) pairs, and the strings of `__all__`."""
+    """The references of a source text: (dots in front, dotted name) pairs, and the strings of `__all__`."""
 
     references: frozenset[tuple[int, str]]
     exported: frozenset[str]

@@ -1,1 +1,1 @@
-"""What is asked for, and which nodes have to run for it."""
+"""The request of a run, and which nodes have to run for it."""

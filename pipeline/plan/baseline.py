@@ -46,7 +46,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Baseline:
-    """What the next model of a workload is compared with.
+    """The baseline for the next model of a workload.
 
     Attributes:
         workload: its name.
@@ -64,7 +64,7 @@ class Baseline:
         return {"workload": self.workload, "baseline": run, "changes": [asdict(c) for c in self.changes]}
 
     def text(self) -> str:
-        """The baseline on one line, then one line a change."""
+        """The baseline on one line, then one line per change."""
         if self.run is None:
             lines = [f"{self.workload}: no baseline. The next blessed model will be it."]
         else:
@@ -84,7 +84,7 @@ def retired_blessings(output: Path, workload: str) -> frozenset[str]:
 
 
 def show_baseline(workload: str, output: Path) -> Baseline:
-    """The baseline as it is. Reads the runs' records only; what another machine has blessed is not known."""
+    """The current baseline. Reads only the runs' records: what other machines blessed is unknown."""
     retired = retired_blessings(output, workload)
     runs = (run for run in History(output).runs() if run.workload == workload and run.blessed)
     found = next((run for run in runs if not retired.intersection(blessings_of(run))), None)
@@ -92,7 +92,7 @@ def show_baseline(workload: str, output: Path) -> Baseline:
 
 
 def blessings_of(run: RunRecord) -> set[str]:
-    """The addresses of the blessings that a run gave, or took from its cache."""
+    """The addresses of the blessings that a run made, or took from its cache."""
     nodes = (node for node in run.nodes if not node.is_resolver)
     return {each["uri"] for node in nodes for each in node.outputs_of("ModelBlessing")}
 
@@ -140,7 +140,7 @@ def set_baseline(config: WorkloadConfig, output: Path, run: RunRecord, *, reason
 
 
 def _blessings(config: WorkloadConfig, output: Path) -> tuple[Any, list[Any]]:
-    """The store, and the blessings in it that say yes to a model of the workload."""
+    """The store, and its blessings that approve a model of the workload."""
     from ml_metadata import MetadataStore
     from ml_metadata.proto import metadata_store_pb2
 

@@ -1,4 +1,4 @@
-"""Decides for each node whether it has to run, and says why. Pure: what earlier runs left is handed in."""
+"""Decides for each node whether it has to run, and says why. Pure: earlier results are passed in."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _SHOWN_REASONS = 3
 
 @dataclass(frozen=True)
 class Decision:
-    """What happens to one node, and why.
+    """The decision for one node, with its reason.
 
     Attributes:
         node_id: the node.
@@ -36,7 +36,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class Known:
-    """What earlier runs left behind.
+    """The results of earlier runs.
 
     Attributes:
         recall: the remembered result for a key, or None; one with `unmet` says in words why there is none.
@@ -90,7 +90,7 @@ def decide(
 
 
 def _reran(node: Node, graph: Graph, decided: Mapping[str, Decision], running: Collection[str]) -> list[str]:
-    """Those that run of what the outcome of a node hangs on.
+    """The rerunning nodes that a node's outcome depends on.
 
     Args:
         node: the node.
@@ -139,7 +139,7 @@ def _joined(reasons: list[str]) -> str:
 def baseline_key(
     runs: Iterable[RunRecord], *, workload: str, candidate: str, retired: Collection[str] = ()
 ) -> str:
-    """What the latest blessed model depends on, for the fingerprint of the resolver that looks it up.
+    """The dependencies of the latest blessed model, for the fingerprint of the resolver that looks it up.
 
     The baseline of a model is the latest blessed one other than itself: without that, the run after a
     blessing would evaluate the same model again, against itself.
@@ -178,7 +178,7 @@ def reference_key(
     wanted: str = "passed",
     retired: Collection[str] = (),
 ) -> str:
-    """What the data that a gate compares with depends on, for the fingerprint of the resolver that finds it.
+    """The dependencies of the data that a gate compares with, for the fingerprint of its resolver.
 
     Data is compared with the latest other data, or a rerun would compare it with itself.
 
@@ -212,5 +212,5 @@ def _is_wanted(run: RunRecord, wanted: str, retired: Collection[str]) -> bool:
 
 
 def key_of_maker(run: RunRecord, type_name: str) -> str:
-    """The key of the first node that put out an artifact of that type; empty where none did."""
+    """The key of the first node that output an artifact of that type; empty if none did."""
     return next((node.key for node in run.nodes if node.makes(type_name)), "")

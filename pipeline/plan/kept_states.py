@@ -1,4 +1,4 @@
-"""What nodes that did not complete have kept to go on with (`kept_state` of `components`): a folder each."""
+"""State that incomplete nodes saved to continue from (`kept_state` of `components`): a folder each."""
 
 import shutil
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ class KeptStates:
         return (self.root / f"{key}.{file_name(node_id)}").absolute()
 
     def forget(self, key: str, node_id: str) -> None:
-        """Removes what a node has kept, if anything.
+        """Removes a node's saved state, if any.
 
         Raises:
             PipelineError: it could not be removed, and would be gone on with.
@@ -51,12 +51,12 @@ class KeptStates:
 
 
 def key_of(folder: Path) -> str:
-    """The fingerprint's key that a state folder belongs to."""
+    """The fingerprint key that a state folder belongs to."""
     return folder.name.partition(".")[0]
 
 
 def stays(node_id: str, graph: Graph, decisions: Mapping[str, Decision], *, was_begun: bool) -> bool:
-    """Whether what earlier attempts of a node have left stays when a run begins, or is resumed. Pure.
+    """Whether the state of a node's earlier attempts is kept when a run begins, or is resumed. Pure.
 
     Not where the node is asked to run anew, nor where something upstream runs: the results of that get the
     same key, but need not be the same. And what is answered from the cache needs none.

@@ -1,4 +1,4 @@
-"""The plan of a request: from its graph, known or compiled now, and from what earlier runs left."""
+"""Makes the plan of a request from its graph, known or just compiled, and from earlier runs."""
 
 import time
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from slipway.pipeline.runs.record import Result, RunRecord
 
 @dataclass(frozen=True)
 class Plan:
-    """What would happen, and what it was decided from: the fingerprints, and what the resolvers will find."""
+    """A plan, and what it was decided from: the fingerprints, and what the resolvers will find."""
 
     graph: Graph
     prints: Mapping[str, Fingerprint]
@@ -28,7 +28,7 @@ class Plan:
 
 
 def make_plan(request: Request, history: History, graph: Graph, *, resumed: RunRecord | None = None) -> Plan:
-    """Decides what would run. Reads files and records; changes nothing but the memo of data digests.
+    """Decides which nodes would run. Reads files and records; writes only the memo of data digests.
 
     Args:
         request: what is asked for.
@@ -77,7 +77,7 @@ def make_plan(request: Request, history: History, graph: Graph, *, resumed: RunR
 
 
 def _doubted(graph: Graph, latest: RunRecord | None) -> set[str]:
-    """The nodes whose results a node took that failed in that run: what it could not read may be damaged."""
+    """The nodes whose results a failed node of that run took: what it could not read may be damaged."""
     failed = (
         {node.id for node in latest.nodes if node.state == "failed" and not node.is_stop} if latest else set()
     )
@@ -91,7 +91,7 @@ def _maker(graph: Graph, type_name: str) -> str | None:
 
 
 def is_current(request: Request, plan: Plan, history: History, node_id: str) -> bool:
-    """Whether the code and the data of a node are still those that the plan saw."""
+    """Whether the code and data of a node are still those of the plan."""
     now = fingerprint_nodes(
         plan.graph,
         roots=request.code_roots,

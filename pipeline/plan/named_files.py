@@ -1,4 +1,4 @@
-"""The files, folders and modules that a node's parameters name, so that their content counts."""
+"""Finds the files, folders and modules that a node's parameters name, so that their content counts."""
 
 import glob
 import os
@@ -19,7 +19,7 @@ _MODULES = frozenset({"module_path", "module"})
 def named_files(
     values: Mapping[str, Any], *, node_type: str, written: Iterable[Path] = ()
 ) -> tuple[list[str], list[str]]:
-    """The files, and the patterns of the files in folders, that parameters name; each whole path, sorted.
+    """The files that parameters name, and the patterns of the files in named folders; absolute paths, sorted.
 
     A text that is the path of a file counts, whether it was meant as one or not, from the folder that is
     worked in if it is relative. So does a folder, where the text is a parameter's whole value or has a slash.
@@ -50,7 +50,7 @@ def named_files(
 
 
 def named_code(values: Mapping[str, Any]) -> set[str]:
-    """What parameters name that may be code: dotted paths, modules, and the paths of Python files.
+    """Names in parameters that may be code: dotted paths, modules, and the paths of Python files.
 
     Args:
         values: the parameters by name, JSON opened.
@@ -68,7 +68,7 @@ def texts_in(value: Any) -> Iterator[str]:
 
 
 def _named_texts(key: str, value: Any) -> Iterator[tuple[str, str]]:
-    """Every text in a value, with the key that it stands under."""
+    """Every text in a value, with its key."""
     if isinstance(value, str):
         yield key, value
     elif isinstance(value, Mapping):

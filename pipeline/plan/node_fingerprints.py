@@ -1,4 +1,4 @@
-"""The fingerprint of each node of a graph: its settings, the code and files it reads, what lies upstream."""
+"""The fingerprint of each node of a graph: its settings, the code and files it reads, its upstream nodes."""
 
 import glob
 import hashlib
@@ -34,7 +34,7 @@ _FOUND = "external:artifacts that it finds"
 
 @cache
 def stack_versions() -> Mapping[str, str]:
-    """The versions of Python and of the packages that do the work, by name."""
+    """The versions of Python and of the packages that results depend on, by name."""
     versions = {"python": python_version()}
     for package in _STACK:
         try:
@@ -83,7 +83,7 @@ def fingerprint_nodes(
 
 
 def found_key(outputs: Outputs) -> str:
-    """What a resolver found, as one text: equal where it found the same artifacts in the same order.
+    """A resolver's result as one text: equal if it found the same artifacts in the same order.
 
     Args:
         outputs: output key -> artifacts, each with its `uri`; empty where it found nothing.
@@ -93,7 +93,7 @@ def found_key(outputs: Outputs) -> str:
 
 
 def with_found(prints: Mapping[str, Fingerprint], node_id: str, found: str) -> dict[str, Fingerprint]:
-    """The fingerprints of a run, once a resolver has found something else than was foreseen.
+    """The fingerprints of a run after a resolver found something other than was foreseen.
 
     Args:
         prints: those of the plan, in topological order.
@@ -145,7 +145,7 @@ def _data(node: Node, memo: Path | None) -> dict[str, str]:
 
 
 def own_parts(fingerprint: Fingerprint) -> dict[str, str]:
-    """What a node itself depends on, without what lies upstream or outside."""
+    """The dependencies of a node itself, without those upstream or outside."""
     kinds = ("code", "data", "param", "stack")
     return {name: value for name, value in fingerprint.parts.items() if name.partition(":")[0] in kinds}
 

@@ -1,4 +1,4 @@
-"""What a parameter that is an expression takes from outside the pipeline. Pure."""
+"""Finds values from outside the pipeline in a parameter that is an expression. Pure."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -9,7 +9,7 @@ _CONSTANT = ("pipeline_info", "pipeline_node")
 
 
 def unforeseen(expression: Mapping[str, Any]) -> str:
-    """What an expression takes that nobody knows before the node runs, in words; empty where there is none.
+    """The value in an expression that cannot be known before the node runs, in words; empty if there is none.
 
     Outputs of other nodes and constant values are known by what made them. An execution's own id, its run's
     id and its folders are new in every run, and an environment variable may have changed.
@@ -21,7 +21,7 @@ def unforeseen(expression: Mapping[str, Any]) -> str:
 
 
 def _unforeseen(found: Any, path: tuple[str, ...]) -> Iterator[str]:
-    """`path`: the fields that are taken of what stands inside."""
+    """`path`: the fields that are read from the inner expression."""
     if isinstance(found, list):
         for item in found:
             yield from _unforeseen(item, path)

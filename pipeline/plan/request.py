@@ -1,4 +1,4 @@
-"""What a local run is asked to do, checked as far as that can be done before anything starts."""
+"""The request of a local run, checked as far as possible before anything starts."""
 
 import difflib
 import itertools
@@ -36,7 +36,7 @@ from slipway.pipeline.wiring.metadata_store import server_of
 
 
 class Options(TypedDict, total=False):
-    """How to run, whatever is run; see `Request`."""
+    """How to run a pipeline; see `Request`."""
 
     start: str | None
     end: str | None
@@ -59,12 +59,12 @@ class Request(Asked):
 
     @property
     def asked(self) -> Asked:
-        """What the run's record keeps of it."""
+        """The part that the run's record keeps."""
         return Asked(**{each.name: getattr(self, each.name) for each in fields(Asked)})
 
     @property
     def is_workload(self) -> bool:
-        """Whether it is a workload of this project, and not a pipeline of the user's own."""
+        """Whether it is a workload of this project, not a user's own pipeline."""
         return isinstance(self.target, WorkloadRun)
 
     @property
@@ -79,7 +79,7 @@ class Request(Asked):
         return tuple(folder for folder in folders if folder.is_dir())
 
     def order(self, *, run_id: str, folder: Path) -> Order:
-        """What the fork server compiles.
+        """The order for the fork server.
 
         Args:
             run_id: what the run is called in the metadata store.
@@ -94,7 +94,7 @@ class Request(Asked):
         )
 
     def store_file(self, compiled: str) -> Path | None:
-        """The SQLite file of the metadata store that the run's results are in; None where it is on a server.
+        """The SQLite file of the metadata store for the run's results; None if the store is on a server.
 
         Args:
             compiled: what the compiled pipeline names, see `Graph.store`: a store of its own, maybe. A
@@ -111,7 +111,7 @@ class Request(Asked):
         return self._config.beam.runner
 
     def check_engine(self) -> None:
-        """Refuses what could not carry out the Beam steps.
+        """Rejects a Beam engine that could not run the steps.
 
         Raises:
             ConfigError: as `beam_engine.check_engine`.
@@ -121,7 +121,7 @@ class Request(Asked):
         check_engine([*own, *self.beam_args])
 
     def check_destination(self) -> None:
-        """Refuses a directory that no model can be pushed to, and an endpoint that none can be deployed to.
+        """Rejects a directory that no model can be pushed to, and an endpoint that none can be deployed to.
 
         Told now, not after the training; not where the run ends before the push.
 
@@ -149,7 +149,7 @@ class Request(Asked):
 
     @classmethod
     def of(cls, record: RunRecord) -> Self:
-        """What a run was asked to do, in the folder where its record lies now.
+        """The original request of a run, in the folder where its record lies now.
 
         Raises:
             UsageError: the record does not say what was run.
@@ -173,7 +173,7 @@ def _check_credentials() -> None:
 
 
 def workload_file(path: Path) -> Path:
-    """The workload's file: looked for here, then in the project's folder; or a name in workloads/."""
+    """The workload's file, relative to the current folder or the project's; or a name in workloads/."""
     named = PROJECT_ROOT / "workloads" / path / "workload.yaml"
     return path if path.is_file() else named if named.is_file() else PROJECT_ROOT / path
 
@@ -188,7 +188,7 @@ def workload_request(
     overrides: Mapping[str, str] | None = None,
     **options: Unpack[Options],
 ) -> Request:
-    """A request to run a workload of this project, with everything checked that needs no run.
+    """A request to run a workload of this project, with every check that needs no run.
 
     Args:
         path: the workload file, looked for here, then in the project's folder; or a name in workloads/.
@@ -238,7 +238,7 @@ def workload_request(
 
 
 def _files_taken(data: DataConfig, source: Sources) -> Sequence[Path]:
-    """The files of the named span; all, where the latest is taken."""
+    """The files of the named span; all of them if the latest is taken."""
     if data.span is None:
         return source.files
     number = span_number(data.span)
@@ -247,7 +247,7 @@ def _files_taken(data: DataConfig, source: Sources) -> Sequence[Path]:
 
 
 def again(record: RunRecord, *, jobs: int | None) -> Request:
-    """The request of an earlier run, with its workload file as it is now.
+    """The request of an earlier run, with its current workload file.
 
     A run fails because something is wrong; what was corrected in the file since then is to count.
 
@@ -289,7 +289,7 @@ def _with_reasons(overrides: Mapping[str, str]) -> dict[str, str]:
 
 
 def _check_columns(config: WorkloadConfig, columns: Sequence[str]) -> None:
-    """Refuses a name that no column of the files has, wherever the workload names one."""
+    """Rejects any column name in the workload that the files do not have."""
     data, by = config.data, config.data.split_by
     named = {
         "data.columns": data.columns,

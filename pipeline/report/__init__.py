@@ -1,1 +1,1 @@
-"""A run as one HTML page that needs nothing else: gathered from the run's files, drawn, written."""
+"""A run as one self-contained HTML page: gathered from the run's files, drawn, written."""

@@ -1,4 +1,4 @@
-"""What a model answered beside what was right, as curves and tables. Pure.
+"""A model's predictions against the labels, as curves and tables. Pure.
 
 Made from the counts in the verdict (`slipway.components.model_gate.answers`), which are over the whole eval
 split.
@@ -33,7 +33,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Dot:
-    """Rows with neighbouring answers.
+    """Rows with neighbouring predictions.
 
     Attributes:
         rows: how many.
@@ -56,7 +56,7 @@ class Dot:
 
 @dataclass(frozen=True)
 class Threshold:
-    """What comes of calling each answer that is at least so high a yes.
+    """The result of predicting yes from a given probability on.
 
     Attributes:
         threshold: 0 to 1.
@@ -71,22 +71,22 @@ class Threshold:
 
     @property
     def precision(self) -> float | None:
-        """Share of the yes that are right; None without any."""
+        """Share of the predicted yes that are right; None if there are none."""
         return _share(self.true_positives, self.true_positives + self.false_positives)
 
     @property
     def recall(self) -> float | None:
-        """Share of the ones that are found; None without any."""
+        """Share of the ones that are found; None if there are none."""
         return _share(self.true_positives, self.true_positives + self.false_negatives)
 
     @property
     def false_positive_rate(self) -> float | None:
-        """Share of the zeros that are called a yes; None without any."""
+        """False positive rate: share of the zeros that are predicted yes; None if there are none."""
         return _share(self.false_positives, self.false_positives + self.true_negatives)
 
     @property
     def accuracy(self) -> float | None:
-        """Share of the rows that are answered right."""
+        """Share of the rows that are predicted right."""
         right = self.true_positives + self.true_negatives
         return _share(right, right + self.false_positives + self.false_negatives)
 
@@ -99,7 +99,7 @@ class Threshold:
 
 @dataclass(frozen=True)
 class Binary:
-    """A model that says how likely a yes is.
+    """A model that predicts the probability of yes.
 
     Attributes:
         names: of the classes 0 and 1.
@@ -126,7 +126,7 @@ class Binary:
 
 @dataclass(frozen=True)
 class ByClass:
-    """How one class is answered.
+    """The predictions for one class.
 
     Attributes:
         label: the class by its name, or by its number where it has none.
@@ -143,7 +143,7 @@ class ByClass:
 
 @dataclass(frozen=True)
 class Classes:
-    """A model that names one of several classes.
+    """A model that predicts one of several classes.
 
     Attributes:
         labels: of the matrix, at most 20, in the order of their numbers; empty where there are more.
@@ -162,7 +162,7 @@ class Classes:
 
 @dataclass(frozen=True)
 class Numbers:
-    """A model that answers with a number.
+    """A model that predicts a number.
 
     Attributes:
         groups: ten with about as many rows each, by rising answer.
@@ -194,7 +194,7 @@ class Answers:
 
 
 def answers(counted: Mapping[str, Mapping[str, Any]], names: Sequence[str] = ()) -> Answers | None:
-    """What the verdict holds of the answers; None where it holds nothing.
+    """The predictions in a verdict; None if it has none.
 
     Args:
         counted: `candidate` and perhaps `baseline`, each as `slipway.components.model_gate.answers` tells it.
@@ -251,7 +251,7 @@ def _at(threshold: float, groups: Iterable[Group]) -> Threshold:
 
 
 def _falling(groups: Sequence[Group]) -> list[tuple[float, float]]:
-    """Ones and zeros among the rows with the highest answers, group after group, from none to all."""
+    """Ones and zeros among the rows with the highest predictions, group after group, from none to all."""
     ones = itertools.accumulate((g[2] for g in reversed(groups)), initial=0.0)
     zeros = itertools.accumulate((g[1] - g[2] for g in reversed(groups)), initial=0.0)
     return list(zip(ones, zeros, strict=True))
@@ -295,7 +295,7 @@ def _dot(groups: Sequence[Group], low: float, high: float) -> Dot:
 
 
 def numbers(groups: Sequence[Group]) -> Numbers:
-    """Ten groups of about as many rows each.
+    """Ten groups of roughly equally many rows.
 
     Args:
         groups: by rising answer; at least one.

@@ -1,4 +1,4 @@
-"""Finds and reads the files that the nodes of a run have made."""
+"""Finds and reads the files that the nodes of a run wrote."""
 
 import json
 from pathlib import Path
@@ -11,12 +11,12 @@ _MOST_BYTES = 64 * 2**20
 
 
 def folders(record: RunRecord, type_name: str) -> list[Path]:
-    """Where the artifacts of a type lie that this run made or took from its cache; local ones only."""
+    """The local folders of artifacts of a type that this run made or took from its cache."""
     return [Path(each["uri"]) for _, each in record.outputs_of(type_name) if "://" not in each["uri"]]
 
 
 def first_json(record: RunRecord, type_name: str, name: str) -> dict[str, Any]:
-    """The JSON object in that file of the first artifact of that type that has it; empty without one.
+    """The JSON object in that file of the first artifact of that type that has it; empty if none has.
 
     Raises:
         ValueError: it is no JSON object.
@@ -29,7 +29,7 @@ def first_json(record: RunRecord, type_name: str, name: str) -> dict[str, Any]:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object from a file; empty where the file is not there.
+    """Reads a JSON object from a file; empty if there is no such file.
 
     Raises:
         ValueError: it is no JSON object.
@@ -44,7 +44,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def read_bytes(path: Path) -> bytes:
-    """A file's content.
+    """The content of a file.
 
     Raises:
         ValueError: it is larger than 64 MiB.

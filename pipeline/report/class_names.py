@@ -1,4 +1,4 @@
-"""The names of the classes that a run's model tells apart, where something of the run knows them.
+"""The names of the classes that a run's model predicts, if the run has them anywhere.
 
 Reads the schema with the messages' own package: TensorFlow Transform takes seconds to import.
 """
@@ -14,7 +14,7 @@ from slipway.pipeline.runs.target import KeptSettings
 
 
 def class_names(record: RunRecord) -> tuple[str, ...]:
-    """The names in the order of their codes; empty where nobody knows them.
+    """The names in the order of their codes; empty if they are unknown.
 
     They are those of the workload (`transform.classes`), else what the vocabulary holds by which the label
     became a number: one that has the name of the label, of a transformed label that is nothing but its codes.
@@ -36,7 +36,7 @@ def class_names(record: RunRecord) -> tuple[str, ...]:
 
 
 def _vocabulary(graph: Path, label: str, called: tuple[str, ...]) -> tuple[str, ...]:
-    """What the label's codes stand for, by files that TensorFlow Transform writes; empty without them."""
+    """The values of the label's codes, from files that TensorFlow Transform writes; empty without them."""
     assets = read_json(graph / "transformed_metadata" / "asset_map")
     file = graph / "transform_fn" / "assets" / next((assets[name] for name in called if name in assets), "")
     schema_file = graph / "transformed_metadata" / "schema.pbtxt"

@@ -1,4 +1,4 @@
-"""The data of a run: each feature in each split, what the gate found, and what did not get in.
+"""The data of a run: each feature in each split, the gate's findings, and the rejected rows.
 
 Reads the statistics with the messages' own package: TensorFlow Data Validation takes seconds to import.
 """
@@ -18,7 +18,7 @@ from slipway.pipeline.runs.outcome import read_stops, read_verdicts
 from slipway.pipeline.runs.record import Finding, RunRecord, Verdict
 
 REFERENCE = "reference"
-"""What the training data is compared with stands under this name beside the splits."""
+"""The name, beside the splits, of the data that the training data is compared with."""
 
 _TRAIN = "train"
 _STATISTICS = "FeatureStats.pb"
@@ -29,7 +29,7 @@ _SHOWN_REJECTED = 10
 
 @dataclass(frozen=True)
 class Gate:
-    """What a data gate said.
+    """The verdict of a data gate.
 
     Attributes:
         passed: whether the run went on.
@@ -46,7 +46,7 @@ class Gate:
 
 @dataclass(frozen=True)
 class Quarantine:
-    """What did not get in.
+    """The rejected rows.
 
     Attributes:
         rows_in: rows read.
@@ -85,13 +85,13 @@ class Data:
 
 
 def shown_splits(splits: Sequence[InSplit]) -> tuple[InSplit, ...]:
-    """What a chart has room for: the first two, and the reference where there is one."""
+    """The splits that fit a chart: the first two, and the reference if there is one."""
     own = [found for found in splits if found.split != REFERENCE]
     return (*own[:2], *(found for found in splits if found.split == REFERENCE))
 
 
 def data(record: RunRecord) -> Data | None:
-    """What the run tells of its data; None where it tells nothing.
+    """The data of a run; None if the run has no records of it.
 
     Raises:
         OSError, ValueError, DecodeError: a file cannot be read.
@@ -138,7 +138,7 @@ def _quarantine(summary: Mapping[str, Any]) -> Quarantine | None:
 
 
 def _read_statistics(folder: Path) -> dict[str, bytes]:
-    """The statistics of each split, the training's first."""
+    """The statistics of each split, the training split first."""
     found = {}
     for split in sorted(folder.glob("Split-*"), key=lambda f: (f.name != f"Split-{_TRAIN}", f.name)):
         path = split / _STATISTICS
@@ -148,7 +148,7 @@ def _read_statistics(folder: Path) -> dict[str, bytes]:
 
 
 def _read_reference(record: RunRecord) -> bytes:
-    """The statistics of the training data that the gate compared with; empty where there is none here."""
+    """The statistics of the training data that the gate compared with; empty if there is none here."""
     kept = [folder / REFERENCE for folder in folders(record, "schemas.DataVerdict")]
     # A gate that stopped the run has kept nothing; its verdict says where it looked.
     named = [verdict.get("reference_folder", "") for verdict in read_stops(record).values()]

@@ -1,4 +1,4 @@
-"""What changed from one run to another, as a page shows it: only what changed, old beside new. Pure."""
+"""The page of the differences between two runs: only the changes, old beside new. Pure."""
 
 from dataclasses import dataclass
 
@@ -51,7 +51,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Row:
-    """One thing that differs.
+    """One difference.
 
     Attributes:
         name: what it is.
@@ -84,7 +84,7 @@ class Section:
 
 @dataclass(frozen=True)
 class DifferencePage:
-    """What changed.
+    """The changes between two runs.
 
     Attributes:
         old, new: the two runs.
@@ -99,12 +99,12 @@ class DifferencePage:
 
     @property
     def changes(self) -> int:
-        """How many there are, with those that are left out."""
+        """The number of changes, including those that are not shown."""
         return sum(len(section.rows) + section.left_out for section in self.sections)
 
 
 def difference_page(difference: Difference, old: RunRecord, new: RunRecord) -> DifferencePage:
-    """The page of a difference of two runs."""
+    """The page of the difference between two runs."""
     by_name = {name: [c for c in difference.changes if c.section == name] for name in SECTIONS}
     sections = tuple(_section(name, changes) for name, changes in by_name.items() if changes)
     return DifferencePage(_side(old), _side(new), sections, difference.notes)

@@ -1,4 +1,4 @@
-"""How far each column lies from the data it is compared with, by the data gate's own measures. Pure."""
+"""The distance of each column from the data it is compared with, by the data gate's own measures. Pure."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ class Drift:
 
 
 def drifts(now: bytes, then: bytes) -> dict[str, Drift]:
-    """The distance of each column that both have values of.
+    """The distance of each column with values in both sets.
 
     Args:
         now: the statistics of one split, as `FeatureStats.pb` holds them.

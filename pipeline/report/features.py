@@ -11,7 +11,7 @@ from slipway.components.data_gate.statistics import FeatureStatistics, Kind, Spl
 from slipway.components.data_profile.columns import Floats
 
 BINS = 12
-"""Bars of a number with many values."""
+"""The number of bars for a number with many values."""
 
 _MOST_SINGLE_VALUES = 24  # a bar each for the hours of a day, the months, the weekdays, yes and no
 _TAIL = 0.01
@@ -72,7 +72,7 @@ class Feature:
 
 @dataclass(frozen=True)
 class Bins:
-    """What the bars of a number count, the same for all splits.
+    """The bins of a number, the same for all splits.
 
     Attributes:
         edges: float64 [bins + 1], ascending; a bin holds what is above its lower and at most its upper edge.
@@ -84,7 +84,7 @@ class Bins:
 
     @property
     def ends(self) -> tuple[str, str]:
-        """What stands below the first and the last bar."""
+        """The labels below the first and the last bar."""
         first, last = self.labels[0], self.labels[-1]
         return first.split(" to ")[0], last.split(" to ")[-1]
 
@@ -99,7 +99,7 @@ class Bins:
 
 
 def features(splits: Mapping[str, SplitStatistics], *, findings: Iterable[str] = ()) -> list[Feature]:
-    """Each feature of the statistics, those that the gate found something about first.
+    """Each feature of the statistics, those with findings of the gate first.
 
     Args:
         splits: split -> its statistics.
@@ -144,13 +144,13 @@ def _missing(found: FeatureStatistics) -> float | None:
 
 
 def _texts(found: Sequence[FeatureStatistics]) -> tuple[str, ...]:
-    """The most frequent texts of the first split, then those that only others know."""
+    """The most frequent texts of the first split, then those that only other splits have."""
     labels = dict.fromkeys(label for each in found for label in each.counts)
     return tuple(labels)[:_SHOWN_VALUES]
 
 
 def bins_of(numbers: Sequence[FeatureStatistics]) -> Bins:
-    """What the bars count: each whole number where they are few, or equal ranges from the least to the most.
+    """The bins of a number: each whole number if there are few, else equal ranges from minimum to maximum.
 
     Whole numbers never share a bin with half of their neighbour: the edges lie between them.
 
@@ -176,7 +176,7 @@ def bins_of(numbers: Sequence[FeatureStatistics]) -> Bins:
 
 
 def _without_tails(numbers: Sequence[FeatureStatistics], low: float, high: float) -> tuple[float, float]:
-    """From where to where the bars stand: the ends, or the quantiles at 1% and 99% where a tail is long."""
+    """The range of the bars: minimum and maximum, or the quantiles at 1% and 99% if a tail is long."""
     tails = [
         each.distribution.quantiles(np.array([_TAIL, 1 - _TAIL])) for each in numbers if each.distribution
     ]
@@ -191,7 +191,7 @@ def _without_tails(numbers: Sequence[FeatureStatistics], low: float, high: float
 
 
 def _open_ended(edges: Floats, ranges: list[tuple[str, str]], *, low: float, high: float) -> Bins:
-    """The first and the last bin also hold what lies beyond them, and say so."""
+    """Labels the first and the last bin as open: they also count the values beyond them."""
     labels = [first if first == last else f"{first} to {last}" for first, last in ranges]
     if low < edges[0]:
         edges[0], labels[0] = low, f"{ranges[0][1]} and less"
@@ -201,14 +201,14 @@ def _open_ended(edges: Floats, ranges: list[tuple[str, str]], *, low: float, hig
 
 
 def _is_whole(found: FeatureStatistics) -> bool:
-    """Whether all values that are known of it are whole, and small enough for halves between them."""
+    """Whether all its known values are whole, and small enough for bin edges halfway between them."""
     if found.distribution is None or max(abs(found.min), abs(found.max)) > 2**51:
         return False
     return bool((np.mod(found.distribution.points, 1) == 0).all())
 
 
 def number_words(values: Sequence[float]) -> tuple[str, ...]:
-    """Numbers in as few digits, four or more, as tell a hundredth of the range between them apart."""
+    """Numbers with as few digits, four or more, as distinguish a hundredth of the range between them."""
     if len(set(values)) == 1:
         return (f"{values[0]:.10g}",) * len(values)
     largest = max(abs(value) for value in values)

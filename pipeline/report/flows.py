@@ -1,4 +1,4 @@
-"""How many rows and bytes leave each node, so that lost rows and large artifacts show on the graph."""
+"""The rows and bytes that leave each node, so that lost rows and large artifacts show on the graph."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from slipway.pipeline.runs.record import Artifact, NodeRecord, RunRecord, artifa
 
 @dataclass(frozen=True)
 class Flow:
-    """What a node passes on.
+    """The output of a node.
 
     Attributes:
         rows: that it made or, of a node that makes none, that it has used; None where it does not tell.
@@ -25,14 +25,14 @@ class Flow:
 
     @property
     def words(self) -> str:
-        """Both, as far as they are known; empty where nothing is."""
+        """Rows and bytes, as far as they are known; empty if neither is."""
         rows = "" if self.rows is None else f"{self.rows:,} rows"
         size = "" if self.size_bytes is None else size_words(self.size_bytes)
         return ", ".join(filter(None, (rows, size)))
 
 
 def flows(record: RunRecord, splits: Mapping[str, int]) -> dict[str, Flow]:
-    """What each node passes on, by its id; only of nodes that are done.
+    """The output of each node by its id; only for nodes that are done.
 
     Args:
         record: the run.

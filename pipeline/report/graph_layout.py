@@ -59,12 +59,12 @@ class Drawing:
 
     @property
     def sources(self) -> frozenset[str]:
-        """The nodes that another one needs."""
+        """The nodes that other nodes need."""
         return frozenset(edge.source for edge in self.edges)
 
 
 def lay_out(upstream: Mapping[str, Sequence[str]]) -> Drawing:
-    """Places the nodes in layers: each below all that it needs.
+    """Places the nodes in layers: each below all nodes that it needs.
 
     Args:
         upstream: node -> the nodes it needs; names that are no key are left out.
@@ -90,7 +90,7 @@ def lay_out(upstream: Mapping[str, Sequence[str]]) -> Drawing:
 
 
 def _without_detours(needs: Mapping[str, Sequence[str]], order: Sequence[str]) -> dict[str, list[str]]:
-    """The transitive reduction: what a node gets through another one that it needs is not drawn again."""
+    """The transitive reduction: an edge is left out if a longer path connects its nodes."""
     above: dict[str, set[str]] = {}
     for node in order:
         above[node] = set(needs[node]).union(*(above[up] for up in needs[node]))

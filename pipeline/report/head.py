@@ -1,4 +1,4 @@
-"""The top of the page: the verdict in one sentence, the numbers that matter, what to do next."""
+"""The top of the page: the verdict in one sentence, the key numbers, the next steps."""
 
 import math
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from slipway.pipeline.screen.wording import metrics_line, rollback_line, summary
 from slipway.pipeline.terminal.durations import seconds
 
 COUNT = "example_count"
-"""How many rows a metric was measured on, as the Evaluator calls it."""
+"""The Evaluator's name for the number of rows that a metric was measured on."""
 
 _SHOWN_REASON = 160
 
@@ -99,7 +99,7 @@ def _lines(record: RunRecord, verdict: Verdict) -> list[str]:
 
 
 def _without_path(line: str, record: RunRecord) -> str:
-    """The headline; where the version was pushed to stands in its tile, and would break the line."""
+    """The headline without the push destination, which has its own tile and would break the line."""
     return line.removesuffix(f" -> {record.pushed['path']}") if record.pushed else line
 
 
@@ -128,7 +128,7 @@ def _change(change: float) -> str:
 
 
 def is_better(name: str, change: float) -> bool | None:
-    """Whether the change of a metric is one for the better; None where it is none, or nobody knows."""
+    """Whether the change of a metric is an improvement; None if it did not change, or nobody knows."""
     known = METRICS.get(name)
     if known is None or known.better is None or change == 0 or math.isnan(change):
         return None
@@ -158,7 +158,7 @@ def _goodput(training: Training) -> float | None:
 
 
 def one_line(record: RunRecord) -> str:
-    """What came of a run, for a list of runs."""
+    """The outcome of a run, for a list of runs."""
     if record.rollback:
         return rollback_line(record)
     pushed = f"pushed {record.pushed['version']}" if record.pushed else ""
@@ -166,7 +166,7 @@ def one_line(record: RunRecord) -> str:
 
 
 def _what_failed(record: RunRecord) -> str:
-    """The first node that failed, and the first line of why; empty where none did."""
+    """The first node that failed, and the first line of its cause; empty if none did."""
     failed = next((node for node in record.nodes if node.state == "failed"), None)
     if failed is None:
         return ""

@@ -82,7 +82,7 @@ class Index:
 
 
 def index(records: Sequence[RunRecord], output: Path, path: Path) -> Index:
-    """What the page of all runs shows.
+    """The content of the page of all runs.
 
     Args:
         records: the newest first.
@@ -114,7 +114,7 @@ def _row(record: RunRecord, output: Path, path: Path) -> Row:
 
 
 def _trends(records: Sequence[RunRecord]) -> list[Trend]:
-    """Of the latest runs that completed; a run wholly from the cache says nothing about times."""
+    """Trends of the latest completed runs; a fully cached run says nothing about times."""
     done = [r for r in records if r.state in ("complete", "stopped") and not r.rollback][:_TREND_RUNS][::-1]
     names = dict.fromkeys(name for record in done for name in record.metrics if name != COUNT)
     made = [trend(name, [r.metrics[name] for r in done if name in r.metrics]) for name in names]
@@ -123,7 +123,7 @@ def _trends(records: Sequence[RunRecord]) -> list[Trend]:
 
 
 def trend(name: str, values: Sequence[float], *, unit: str = "") -> Trend | None:
-    """One number over time; None where there are not two values.
+    """One number over time; None without at least two values.
 
     Args:
         name: what it is.

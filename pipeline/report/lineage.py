@@ -1,4 +1,4 @@
-"""Where a run comes from: the data and the code by digest, the versions, the command that makes it again."""
+"""The origin of a run: data and code by digest, versions, and the command that repeats it."""
 
 import hashlib
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ _OUR_FILES = ("slipway/", "components/", "pipeline/")
 
 @dataclass(frozen=True)
 class Lineage:
-    """Where a run comes from.
+    """The origin of a run.
 
     Attributes:
         command: makes it again, with the code and data as they are then.
@@ -35,7 +35,7 @@ class Lineage:
 
 
 def lineage(record: RunRecord, prints: Mapping[str, Fingerprint]) -> Lineage | None:
-    """Where the run comes from; None for a rollback, and for a run that ended before its plan.
+    """The origin of a run; None for a rollback, and for a run that ended before its plan.
 
     Args:
         record: the run.

@@ -1,4 +1,4 @@
-"""The model of a run: what the gate held against it, its metrics by slice, how it serves, its other forms."""
+"""The model of a run: the gate's checks, its metrics by slice, how it serves, its exports."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _OVERALL = "overall"
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that the model had to hold.
+    """One check of the model.
 
     Attributes:
         name: the metric, or what was measured.
@@ -87,7 +87,7 @@ class Model:
 
 
 def model(record: RunRecord, names: Sequence[str] = ()) -> Model | None:
-    """What the run tells of its model; None where it tells nothing.
+    """The model of a run; None if the run has no records of one.
 
     Args:
         record: the run.
@@ -166,7 +166,7 @@ def slices(
 
 
 def serving(report: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """What the serving check measured, in words.
+    """The measurements of the serving check, in words.
 
     Args:
         report: its `report.json`; may be empty.

@@ -1,4 +1,4 @@
-"""What the page tells of each node: what went in and came out, why it ran, the end of its log."""
+"""The page's details of each node: inputs and outputs, why it ran, the end of its log."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -85,7 +85,7 @@ def node_cards(record: RunRecord, folder: Path, prints: Mapping[str, Fingerprint
 
 
 def upstream_of(node: NodeRecord, own: Fingerprint | None) -> tuple[str, ...]:
-    """The nodes that one needs; of a run from before these were recorded, what its fingerprint tells."""
+    """The nodes that a node needs; for an old record without them, those in its fingerprint."""
     if node.upstream or own is None:
         return tuple(node.upstream)
     return tuple(part.removeprefix("upstream:") for part in own.parts if part.startswith("upstream:"))
@@ -141,7 +141,7 @@ def _cut(text: str) -> str:
 
 
 def _tail(folder: Path, name: str, *, limit_bytes: int) -> str:
-    """The last whole lines of a log within the run's folder; empty where there is none."""
+    """The last whole lines of a log within the run's folder; empty if there is none."""
     path = (folder / name).resolve()
     if not name or not path.is_relative_to(folder.resolve()) or not path.is_file():
         return ""

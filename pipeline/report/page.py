@@ -1,4 +1,4 @@
-"""Writes the pages: templates, colours and the policy that keeps a page to itself."""
+"""Writes the pages: templates, colours, and the policy that isolates a page."""
 
 import base64
 import hashlib
@@ -91,7 +91,7 @@ def render(template: str, **values: Any) -> str:
 
 
 def _policy(style: str, script: str) -> str:
-    """What the page may do: nothing but its own style and script, each by its digest."""
+    """The content security policy: only the page's own style and script, each by its digest."""
     return (
         f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
@@ -138,7 +138,7 @@ def _environment() -> jinja2.Environment:
 
 
 def _shown(value: Any) -> Any:
-    """Control characters written out: some turn the direction of what follows. Markup is ours already."""
+    """Escapes control characters: some reverse the direction of text. Markup is escaped already."""
     if isinstance(value, str) and not isinstance(value, markupsafe.Markup) and not value.isprintable():
         return printable(value)
     return value

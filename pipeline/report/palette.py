@@ -1,4 +1,4 @@
-"""The colours of the pages, one set for each scheme. Status is never told by colour alone."""
+"""The colours of the pages, one set per colour scheme. Status is never shown by colour alone."""
 
 from collections.abc import Mapping
 
@@ -33,7 +33,7 @@ DARK: Mapping[str, str] = {
     "second": "#f0a35e",
 }
 TEXTS = ("text", "muted", "link", "good", "bad", "warn", "still")
-"""The colours that text is set in."""
+"""The colours of text."""
 
 MARKS = ("line", "first", "second", "good", "bad", "warn", "still")
-"""The colours that lines, bars and boxes are drawn in."""
+"""The colours of lines, bars and boxes."""

@@ -1,4 +1,4 @@
-"""What a preflight found of training on TPUs: a row a slice, findings, what to set."""
+"""The findings of a preflight for training on TPUs: a row per slice, findings, settings."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -90,7 +90,7 @@ class Preflight:
 
 
 def preflight(record: RunRecord, output: Path) -> Preflight | None:
-    """The preflight of the run, else the last that the command made of the workload; None without either.
+    """The preflight of the run, otherwise the command's latest one for the workload; None without either.
 
     Args:
         record: the run.
@@ -102,7 +102,7 @@ def preflight(record: RunRecord, output: Path) -> Preflight | None:
 
 
 def preflight_part(found: Mapping[str, Any], *, is_own: bool) -> Preflight:
-    """What the page shows of a preflight.
+    """The page's part about a preflight.
 
     Args:
         found: its JSON, see `slipway.components.preflight.result`.

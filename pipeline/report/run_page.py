@@ -1,4 +1,4 @@
-"""All that the page of one run shows, gathered from the run's files."""
+"""The content of one run's page, gathered from the run's files."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ _Part = TypeVar("_Part")
 
 @dataclass(frozen=True)
 class RunPage:
-    """The page's data, part by part; None for a part that the run has not, or that cannot be read.
+    """The page's data, part by part; None for a part that the run does not have, or that cannot be read.
 
     Attributes:
         head: what came of it.
@@ -58,12 +58,12 @@ class RunPage:
 
     @property
     def failed(self) -> tuple[NodeCard, ...]:
-        """The nodes that failed, or are gates that stopped the run."""
+        """The nodes that failed, or that are gates that stopped the run."""
         return tuple(node for node in self.nodes if node.state == "failed")
 
 
 class _Reader:
-    """Reads part after part; one that cannot be read is told, and leaves the others as they are."""
+    """Reads part after part; one that cannot be read is reported, and leaves the others as they are."""
 
     def __init__(self) -> None:
         self.problems: list[str] = []
@@ -78,7 +78,7 @@ class _Reader:
 
 
 def gather(record: RunRecord, output: Path) -> RunPage:
-    """Reads what the page of a run shows.
+    """Reads the content of a run's page.
 
     Args:
         record: the run.

@@ -1,4 +1,4 @@
-"""Who ran when, and which nodes the run's length hung on. Pure."""
+"""When each node ran, and which nodes determined the run's length. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Bar:
 
     @property
     def end_s(self) -> float:
-        """When it was done."""
+        """The end of the node."""
         return self.start_s + self.wall_s
 
 
@@ -49,7 +49,7 @@ class Timeline:
 
 
 def timeline(nodes: Sequence[NodeRecord]) -> Timeline:
-    """The times of the nodes; those from the cache, or done before a resume, took none here."""
+    """The times of the nodes; those from the cache, or done before a resume, took no time in this attempt."""
     ran = [
         n
         for n in nodes
@@ -64,7 +64,7 @@ def timeline(nodes: Sequence[NodeRecord]) -> Timeline:
 
 
 def critical_path(ran: Sequence[NodeRecord]) -> list[str]:
-    """From the node that ended last back to the first: each time the needed node that ended last.
+    """The nodes from the last one to end back to the first: each time the dependency that ended last.
 
     Making any other node faster would not have ended the run sooner, as long as there are free places.
     """

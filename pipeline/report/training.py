@@ -1,4 +1,4 @@
-"""The training of a run: its curves, its speed, what it was given, and what the Tuner tried."""
+"""The training of a run: its curves, its speed, its settings, and the Tuner's trials."""
 
 import json
 import math
@@ -61,7 +61,7 @@ class Training:
 
 
 def training(record: RunRecord) -> Training | None:
-    """What the run tells of its training; None where it tells nothing.
+    """The training of a run; None if the run has no records of one.
 
     Raises:
         OSError, ValueError: a file cannot be read.
@@ -83,7 +83,7 @@ def training(record: RunRecord) -> Training | None:
 
 
 def curves(epochs: Sequence[Mapping[str, Any]]) -> tuple[Curve, ...]:
-    """Each metric of the records as lines, that of the eval split in the same picture. Nothing is smoothed.
+    """Each metric of the records as lines, training and eval split in the same picture. Nothing is smoothed.
 
     Args:
         epochs: one record an epoch: `epoch`, and each metric by name.
@@ -156,7 +156,7 @@ def _facts(result: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
 
 
 def _device_share(speed: Mapping[str, Any], time: Mapping[str, Any]) -> float | None:
-    """Of the wall time, what the device had steps to do; what it makes of them, its peak, nobody measures."""
+    """The share of wall time in which the device had steps to run; how well it used them is not measured."""
     wall_s, waiting = time.get("wall_s"), speed.get("input_waiting_share")
     return None if not wall_s or waiting is None else float(time["useful_s"]) * (1.0 - waiting) / wall_s
 

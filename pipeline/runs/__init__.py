@@ -1,1 +1,1 @@
-"""The run store: what is kept of each run, in types with one reader and one writer."""
+"""The run store: the records of runs, in types with one reader and one writer."""

@@ -1,4 +1,4 @@
-"""What differs between two runs: settings, code, data, results, times. Pure but for `read_fingerprints`."""
+"""The differences between two runs: settings, code, data, results, times. Pure except `read_fingerprints`."""
 
 import json
 import math
@@ -75,7 +75,7 @@ class Change:
         return document | ({"nodes": list(self.nodes)} if self.nodes else {})
 
     def cells(self, length: int = _CELL_LENGTH) -> tuple[str, str, str]:
-        """Old, new and a remark, as text, each value cut to so many characters."""
+        """Old, new and a remark, as text, each value cut to that many characters."""
         if self.change is not None:
             if self.section == "durations_s":
                 return seconds(self.old), seconds(self.new), f"{self.change:+.1f} s"
@@ -109,7 +109,7 @@ class Difference:
         return {"old": self.old, "new": self.new, **sections, "notes": list(self.notes)}
 
     def text(self) -> str:
-        """A table, one line a change, under the name of its section; `No difference.` where there is none."""
+        """A table, one line per change, under the name of its section; `No difference.` if there is none."""
         if not self.changes:
             return "\n".join(["No difference.", *self.notes])
         rows: list[tuple[str, str, str, str]] = [("", self.old, self.new, "")]
@@ -155,7 +155,7 @@ def compare(
 
 
 def read_fingerprints(folder: Path) -> dict[str, Fingerprint] | None:
-    """The fingerprints that a run kept, by node id; None where it ended before it had any.
+    """The stored fingerprints of a run, by node id; None if it ended before it had any.
 
     Args:
         folder: the run's.
@@ -230,7 +230,7 @@ def _durations(old: RunRecord, new: RunRecord) -> Iterator[Change]:
 
 
 def _parts(old: Prints, new: Prints) -> Iterable[Change]:
-    """The differing parts of the nodes that both runs have; what several nodes tell alike is told once."""
+    """The differing parts of the nodes that both runs have; equal differences of several nodes are merged."""
     told: dict[tuple[str, str, str | None, str | None], list[str]] = {}
     for node_id in (node_id for node_id in new if node_id in old):
         before, now = old[node_id].parts, new[node_id].parts
@@ -265,7 +265,7 @@ def _shown(value: Any) -> str:
 
 
 def _excerpts(old: str, new: str, length: int) -> tuple[str, str]:
-    """Both cut to a cell's length where they are longer, so that the first difference stays in sight."""
+    """Cuts both to a cell's length, if they are longer, so that the first difference stays visible."""
     if max(len(old), len(new)) <= length:
         return old, new
     pairs = enumerate(zip(old, new, strict=False))
@@ -280,5 +280,5 @@ def _cut(text: str, start: int, length: int) -> str:
 
 
 def _printable(text: str) -> str:
-    """File names may hold anything; a terminal must not obey it."""
+    """Escapes a file name: it may hold anything, and a terminal must not obey it."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)

@@ -1,4 +1,4 @@
-"""JSON that we keep on disk, read back as what was written: of the right types, or refused in words."""
+"""Reads JSON that we stored back as what was written: of the right types, or rejected with an explanation."""
 
 import contextlib
 import json
@@ -30,7 +30,7 @@ _SHOWN_LETTERS = 40
 
 
 class DocumentError(PipelineError):
-    """A document is damaged, or none of ours."""
+    """A document is damaged, or not one of ours."""
 
 
 def read_document(kind: type[T], path: Path) -> T:
@@ -77,7 +77,7 @@ def plain(document: Any) -> Any:
 
 
 def typed(kind: type[T], value: Any) -> T:
-    """A document as what it says of itself, checked to the last field. Pure.
+    """Reads plain data as the given type, checked to the last field. Pure.
 
     Args:
         kind: a dataclass, a TypedDict, a plain type, or what `list`, `dict`, `tuple`, `Literal` and unions
@@ -96,7 +96,7 @@ def typed(kind: type[T], value: Any) -> T:
 
 
 class _MisfitError(Exception):
-    """A value that does not fit; whoever reads what holds it adds where it is."""
+    """A value that does not fit; each enclosing reader adds its position."""
 
     def __init__(self, words: str, place: str = "") -> None:
         super().__init__(words)
@@ -104,12 +104,12 @@ class _MisfitError(Exception):
         self.place = place
 
     def inside(self, place: str) -> Self:
-        """The same, as seen from one level further out."""
+        """The same error, as seen from one level further out."""
         self.place = f"{place}.{self.place}" if self.place and self.place[0] != "[" else place + self.place
         return self
 
     def told(self) -> str:
-        """Where, and what is wrong."""
+        """The position, and what is wrong."""
         return f"{self.place or 'the whole'} {self.words}"
 
 
@@ -121,7 +121,7 @@ def _misfit(kind: Any, value: Any) -> _MisfitError:
 
 @cache
 def _reader(kind: Any) -> _Reader:
-    """Reads a value of that kind. Made once: a history holds thousands of records."""
+    """A reader for values of that kind. Cached: a history holds thousands of records."""
     if kind is Any:
         return _as_it_is
     if is_dataclass(kind):

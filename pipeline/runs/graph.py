@@ -93,7 +93,7 @@ class Graph:
         return tuple(node.id for node in self.nodes)
 
     def downstream_of(self, roots: Iterable[str]) -> set[str]:
-        """The given nodes and all that depend on them, directly or not."""
+        """The given nodes and all that depend on them, directly or indirectly."""
         found = set(roots)
         for node in self.nodes:
             if found.intersection(node.upstream):
@@ -101,7 +101,7 @@ class Graph:
         return found
 
     def upstream_of(self, roots: Iterable[str]) -> set[str]:
-        """The given nodes and all that they depend on, directly or not."""
+        """The given nodes and all that they depend on, directly or indirectly."""
         found = set(roots)
         for node in reversed(self.nodes):
             if node.id in found:
@@ -109,7 +109,7 @@ class Graph:
         return found
 
     def select(self, *, start: str | None, end: str | None) -> set[str]:
-        """The nodes of `run --from START --to END`: from START on, and what END needs; both inclusive.
+        """The nodes of `run --from START --to END`: from START on, and those that END needs; both inclusive.
 
         Raises:
             UsageError: a name that is no node, or START does not lie before END.
@@ -127,7 +127,7 @@ class Graph:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Reads what `to_json` wrote, also where it went through JSON.
+        """Reads the result of `to_json`, also after it went through JSON.
 
         Raises:
             DocumentError: it is no graph.
@@ -138,7 +138,7 @@ class Graph:
 def ready(
     graph: Graph, *, waiting: Collection[str], done: Collection[str], unmet: Collection[str]
 ) -> list[str]:
-    """The waiting nodes of which all that they come from is done, in topological order.
+    """The waiting nodes whose dependencies are all done, in topological order.
 
     Not only what they read: the result of a node that is taken from an earlier run is there at once, while a
     gate before it may still have to say no.

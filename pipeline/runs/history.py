@@ -1,4 +1,4 @@
-"""The runs under one output folder: made, listed, found by name, remembered for the cache."""
+"""The runs under one output folder: created, listed, found by name, remembered for the cache."""
 
 import contextlib
 import json
@@ -45,7 +45,7 @@ def new_run_id(*, after: str = "") -> str:
 
 
 def result_of(node: NodeRecord, run_id: str, *, files: Files, unmet: str = "") -> Result:
-    """What is remembered of a node that is done, made by now.
+    """The record of a finished node for the cache, with the current time.
 
     Args:
         node: its record.
@@ -65,7 +65,7 @@ def result_of(node: NodeRecord, run_id: str, *, files: Files, unmet: str = "") -
 
 
 class History:
-    """What one output folder remembers.
+    """The stored history of one output folder.
 
     Args:
         output: the folder; it need not exist to be read.
@@ -86,12 +86,12 @@ class History:
         return self._runs / run_id
 
     def new_run_id(self) -> str:
-        """An id that sorts after those of all runs that are there."""
+        """An id that sorts after those of all existing runs."""
         names = os.listdir(self._runs) if self._runs.is_dir() else []  # noqa: PTH208
         return new_run_id(after=max(names, default=""))
 
     def new_run(self, workload: str, target: Asked = NOTHING, *, run_id: str = "") -> RunRecord:
-        """Makes the folder of a new run.
+        """Creates the folder of a new run.
 
         Args:
             workload: the pipeline's name.
@@ -119,19 +119,19 @@ class History:
         write_json(path, verdict)
 
     def note_alive(self, run_id: str, wall_s: float) -> None:
-        """Notes, from time to time, how long a run has gone on: one that is killed cannot say it any more."""
+        """Records from time to time how long a run has lasted: a killed run cannot report it."""
         with contextlib.suppress(OSError):  # a full disk: the record fails as well, and tells
             (self.folder(run_id) / _ALIVE).write_text(f"{wall_s:.3f}\n", encoding="utf-8")
 
     def alive_s(self, run_id: str) -> float:
-        """For how long a run is known to have gone on, in seconds; 0 where nothing was noted."""
+        """How long a run is known to have lasted, in seconds; 0 if nothing was recorded."""
         try:
             return float((self.folder(run_id) / _ALIVE).read_text(encoding="utf-8"))
         except (OSError, ValueError):  # killed before the first note, or within one
             return 0.0
 
     def forget_alive(self, run_id: str) -> None:
-        """Removes that note: a run that has ended says itself how long it took."""
+        """Removes that record: a run that has ended records its own time."""
         (self.folder(run_id) / _ALIVE).unlink(missing_ok=True)
 
     def append_event(self, run_id: str, event: Mapping[str, Any]) -> None:
@@ -141,7 +141,7 @@ class History:
             stream.write(line + "\n")
 
     def runs(self, *, prefix: str = "") -> Iterator[RunRecord]:
-        """The runs with a readable record, the newest first; each is read when it is asked for.
+        """The runs with a readable record, the newest first; each is read on demand.
 
         Args:
             prefix: what their ids begin with.
@@ -156,12 +156,12 @@ class History:
                 yield record
 
     def latest_runs(self, workload: str, *, limit: int) -> Iterator[RunRecord]:
-        """The newest runs of one pipeline, at most `limit`, found among ten times as many of any."""
+        """The newest runs of one pipeline, at most `limit`, found among ten times as many of any pipeline."""
         own = (run for run in islice(self.runs(), 10 * limit) if run.workload == workload)
         return islice(own, limit)
 
     def begun_runs(self, workload: str) -> Iterator[RunRecord]:
-        """The runs of one pipeline that came to their nodes, the newest first."""
+        """The runs of one pipeline that reached their nodes, the newest first."""
         return (run for run in self.runs() if run.workload == workload and run.nodes)
 
     def _read(self, path: Path) -> RunRecord | None:
@@ -175,7 +175,7 @@ class History:
             return None
 
     def find(self, name: str | None) -> RunRecord:
-        """A run by its id, or by the start of it; the latest of the pipeline without a name.
+        """A run by its id or the start of it; the latest of the pipeline if no name is given.
 
         Raises:
             UsageError: no such run, or several; or its record cannot be read.
@@ -208,7 +208,7 @@ class History:
             )
 
     def save_fingerprints(self, run_id: str, prints: Mapping[str, Fingerprint]) -> None:
-        """Keeps the run's fingerprints, by node id, so that the next plan can say what changed."""
+        """Stores the run's fingerprints by node id, so that the next plan can name the changes."""
         document = {node_id: item.to_json() for node_id, item in prints.items()}
         write_json(self.folder(run_id) / "fingerprints.json", document)
 
@@ -231,16 +231,16 @@ class History:
         return latest
 
     def remember(self, key: str, entry: Mapping[str, object]) -> None:
-        """Keeps the result of a node under its key, see `result_of`; or a compiled graph."""
+        """Stores the result of a node under its key, see `result_of`; or a compiled graph."""
         self._cache.mkdir(parents=True, exist_ok=True)
         write_json(self._cache / f"{key}.json", entry)
 
     def recall(self, key: str) -> Result | None:
-        """The result that `remember` kept under the key; None where there is none, or it is damaged."""
+        """The result that `remember` stored under the key; None if there is none, or it is damaged."""
         return self._recall(key, Result)
 
     def recall_graph(self, key: str) -> Graph | None:
-        """The graph that `remember` kept under the key; None where there is none, or it is damaged."""
+        """The graph that `remember` stored under the key; None if there is none, or it is damaged."""
         return self._recall(key, Graph)
 
     def _recall(self, key: str, kind: type[_Kind]) -> _Kind | None:
@@ -250,7 +250,7 @@ class History:
             return None
 
     def discard(self, record: RunRecord) -> None:
-        """Forgets a run that was refused before anything ran; of the first one nothing is left."""
+        """Removes a run that was rejected before anything ran; after the first one nothing is left."""
         folder = self.folder(record.run_id)
         shutil.rmtree(folder)
         with contextlib.suppress(OSError):  # others are there
@@ -258,7 +258,7 @@ class History:
 
     @contextlib.contextmanager
     def scratch(self) -> Iterator[Path]:
-        """A folder of its own, with `logs/` and `tmp/`, for work that is no run; removed in the end.
+        """A temporary folder with `logs/` and `tmp/`, for work that is not a run; removed at the end.
 
         Raises:
             UsageError: the output folder cannot be written.
@@ -286,7 +286,7 @@ class History:
 
     @property
     def digest_memo(self) -> Path | None:
-        """Where the digests of unchanged data files are kept; None where nothing can be kept."""
+        """Where the digests of unchanged data files are stored; None if nothing can be written."""
         try:
             self._cache.mkdir(parents=True, exist_ok=True)
         except OSError:
@@ -295,7 +295,7 @@ class History:
 
 
 def _own_record(path: Path, output: Path) -> RunRecord:
-    """The record of the run whose folder it lies in: files are written to the folder of the id's name."""
+    """The record, checked to be in its own run's folder: files are written to the folder of its id."""
     record = read_document(RunRecord, path)
     record.output = output
     if record.run_id != path.parent.name:

@@ -1,4 +1,4 @@
-"""The files of a result as its node left them, so that a later run notices what has become of them."""
+"""The files of a result as its node left them, so that a later run notices changes to them."""
 
 import os
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from slipway.pipeline.runs.record import Artifact, Files, Outputs, Result, artif
 
 
 def kept_files(outputs: Outputs) -> Files:
-    """The files of artifacts that a node has just made, of pushed versions too, by their paths.
+    """The files of artifacts that a node has just made, including pushed versions, by their paths.
 
     Every byte is read once more, from memory as a rule: about a second for each gigabyte and processor.
     """
@@ -24,12 +24,12 @@ def kept_files(outputs: Outputs) -> Files:
 
 
 def file_sizes(outputs: Outputs) -> dict[str, int]:
-    """The files of the artifacts, of pushed versions too, with their sizes in bytes."""
+    """The files of the artifacts, including pushed versions, with their sizes in bytes."""
     return {str(path): path.stat().st_size for path in _files(outputs) if path.is_file()}
 
 
 def no_longer_kept(entry: Result, *, now_s: float, is_doubted: bool = False) -> str:
-    """What has become of a remembered result, in words; empty where it is as its node left it.
+    """How a remembered result has changed, in words; empty if it is as its node left it.
 
     A look at size and time of each file is all that an unchanged rerun takes. Only where the time is another,
     or the result is doubted, is the content read.
@@ -74,6 +74,6 @@ def _digest(path: str) -> str:
 
 
 def _places(artifact: Artifact) -> list[str]:
-    """Where an artifact lies; only local paths can be looked at without a client and its time."""
+    """The place of an artifact; only local paths can be examined without a client and its delay."""
     paths = (artifact["uri"], artifact["properties"].get("pushed_destination"))
     return [path for path in paths if path and "://" not in path]

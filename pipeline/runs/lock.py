@@ -1,4 +1,4 @@
-"""Who works in an output folder: one engine, or many steps; beside them, who changes what is pushed."""
+"""Locks of an output folder: for one engine, or many steps, or for a change of what is pushed."""
 
 import contextlib
 import fcntl
@@ -26,7 +26,7 @@ _PUSHES = ".pushes"
 
 @contextlib.contextmanager
 def working(output: Path, workload: str, *, run_id: str, in_steps: bool = False) -> Iterator[None]:
-    """Holds an output folder, and what a workload has pushed from there, for a run.
+    """Locks an output folder, and the versions that a workload pushed from there, for a run.
 
     Args:
         output: the folder.
@@ -46,7 +46,7 @@ def working(output: Path, workload: str, *, run_id: str, in_steps: bool = False)
 
 @contextlib.contextmanager
 def changing_pushes(output: Path, workload: str, *, run_id: str) -> Iterator[None]:
-    """Holds what one workload has pushed, or what it is compared with; runs of other workloads go on beside.
+    """Locks the versions or the baseline of one workload; runs of other workloads continue.
 
     Args:
         output: the folder.
@@ -65,7 +65,7 @@ def changing_pushes(output: Path, workload: str, *, run_id: str) -> Iterator[Non
 
 @contextlib.contextmanager
 def alone(output: Path, *, run_id: str) -> Iterator[None]:
-    """Holds an output folder against everyone: no run is at work, and nobody changes what is pushed.
+    """Locks an output folder against everyone: no run is at work, and nobody changes what is pushed.
 
     Raises:
         UsageError: as `locked`.
@@ -82,7 +82,7 @@ def _pushes(output: Path, workload: str) -> Path:
 def locked(
     output: Path, *, run_id: str, shared: bool = False, what: str = "", wait_s: float | None = None
 ) -> Iterator[None]:
-    """Holds a folder for this process. The kernel lets go when the process ends, however it ends.
+    """Locks a folder for this process. The kernel releases the lock when the process ends, however it ends.
 
     Args:
         output: the folder.
@@ -141,7 +141,7 @@ def _take(descriptor: int, kind: int, *, wait_s: float) -> None:
 
 
 def is_locked(output: Path) -> bool:
-    """Whether an engine is at work in that folder now."""
+    """Whether an engine is at work in that folder."""
     try:
         descriptor = os.open(output / ".lock", os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
@@ -167,7 +167,7 @@ def _owner(path: Path) -> str:
 
 
 def check_store(path: Path) -> None:
-    """Makes sure that the SQLite store is one, and free.
+    """Checks that the SQLite store is undamaged, and not in use.
 
     Raises:
         UsageError: the file is damaged, no database, or locked by another program.
@@ -193,7 +193,7 @@ def check_store(path: Path) -> None:
 
 
 def check_undamaged(path: Path) -> None:
-    """As `check_store`, without a word where the file is in use: for those that only read.
+    """As `check_store`, but ignores a file that is in use: for those that only read.
 
     Raises:
         UsageError: the file is damaged, or no database.
@@ -224,13 +224,13 @@ def _damaged(path: Path, damage: str) -> UsageError:
 
 
 def _damage(connection: sqlite3.Connection) -> str:
-    """What SQLite finds wrong in the whole file; empty where all is well."""
+    """The damage that SQLite finds in the whole file; empty if there is none."""
     found = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
     return "" if found == "ok" else " ".join(found.split())
 
 
 def has_execution(path: Path, execution_id: int) -> bool:
-    """Whether the SQLite store holds that execution as done; without importing ML Metadata.
+    """Whether the SQLite store has that execution as done; without importing ML Metadata.
 
     The table and its states are those of ML Metadata's schema 10: 3 complete, 5 cached.
     """

@@ -1,4 +1,4 @@
-"""What a run achieved, read from the outputs of its nodes: metrics, blessing, pushed version."""
+"""The outcome of a run, read from the outputs of its nodes: metrics, blessing, pushed version."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,14 +28,14 @@ TRAINING_FACTS = ("verdict", "speed", "time", "tuned", "exports")
 
 
 def conclude(record: RunRecord, *, interrupted: bool = False) -> None:
-    """Fills in what a run whose nodes are done achieved, its state and exit code."""
+    """Fills in the outcome of a run whose nodes are done, its state and exit code."""
     complete_outcome(record)
     record.exit_code = INTERRUPTED if interrupted else exit_code(record)
     record.state = _STATES[record.exit_code]
 
 
 def complete_outcome(record: RunRecord) -> None:
-    """Fills in `metrics`, `blessed`, `blessing_reasons`, `pushed`, `training` from what the nodes put out.
+    """Fills in `metrics`, `blessed`, `blessing_reasons`, `pushed` and `training` from the nodes' outputs.
 
     Works for any pipeline that blesses and pushes with TFX's artifact types; the reasons and metrics come
     from the `verdict.json` that our ModelGate writes beside its blessing.
@@ -54,7 +54,7 @@ def complete_outcome(record: RunRecord) -> None:
 
 
 def _complete_blessing(record: RunRecord) -> None:
-    """Of several blessings, such as an Evaluator's and an InfraValidator's, each can refuse."""
+    """Of several blessings, such as an Evaluator's and an InfraValidator's, each can reject the model."""
     answers = [
         (node.id, blessing["properties"]["blessed"] == 1, _verdict_in(Path(blessing["uri"])))
         for type_name in _BLESSINGS
@@ -74,12 +74,12 @@ def _complete_blessing(record: RunRecord) -> None:
 
 
 def pushed_to(artifact: Artifact) -> str:
-    """Where a PushedModel says that the model went; its own folder where it does not say."""
+    """Where a PushedModel says that the model went; its own folder if it does not say."""
     return str(artifact["properties"].get("pushed_destination") or artifact["uri"])
 
 
 def live_beside(path: str) -> str:
-    """The version that is served now of those beside a pushed one, itself included.
+    """The version that is served now, out of those beside a pushed one and itself.
 
     Args:
         path: of the pushed version; of one that is not on this disk nothing is known.
@@ -102,7 +102,7 @@ def read_verdict(record: RunRecord) -> Verdict:
 
 
 def read_stops(record: RunRecord) -> dict[str, Verdict]:
-    """The verdict of each node that is a gate and stopped the run, by node id; empty where one is lost."""
+    """The verdict of each gate node that stopped the run, by node id; empty if one is lost."""
     stops = {}
     for node in record.nodes:
         if node.is_stop:
@@ -116,7 +116,7 @@ def read_verdicts(record: RunRecord) -> list[Verdict]:
 
 
 def _training_in(folder: Path) -> Training:
-    """What our Trainer says about its speed, its exports and what was tuned; empty for another one's run."""
+    """Our Trainer's report of speed, exports and tuned values; empty for other Trainers."""
     result = _read(folder / "result.json")
     return cast(Training, {name: result[name] for name in TRAINING_FACTS if result.get(name)})
 
@@ -130,7 +130,7 @@ def _verdict(path: Path) -> Verdict:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """What a node wrote; empty where it wrote none; that a file is damaged, in the words of a verdict."""
+    """The document that a node wrote; empty if it wrote none; if damaged, in the form of a verdict."""
     try:
         return read_document(dict[str, Any], path)
     except FileNotFoundError:
@@ -140,7 +140,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def withhold(record: RunRecord, graph: Graph) -> list[NodeRecord]:
-    """Takes back earlier results behind a gate that has stopped: they are not what this run leads to.
+    """Removes earlier results behind a gate that has stopped: they are not results of this run.
 
     Returns:
         The nodes that were cached and are skipped now.
@@ -157,7 +157,7 @@ def withhold(record: RunRecord, graph: Graph) -> list[NodeRecord]:
 
 
 def exit_code(record: RunRecord) -> int:
-    """0 done; 1 a node failed; 3 a gate said no."""
+    """0 done; 1 a node failed; 3 a gate stopped it."""
     failed = [node for node in record.nodes if node.state == "failed"]
     if any(not node.is_stop for node in failed):
         return NODE_FAILED

@@ -1,4 +1,4 @@
-"""Where the results of preflights lie, and how they are found again.
+"""Where the results of preflights are stored, and how to find them.
 
 The command keeps its last one of a workload in `OUTPUT/preflight/WORKLOAD.json`. The node before the Trainer
 writes `preflight.json` into its artifact; where it stopped the run, its outputs are removed and the document
@@ -19,7 +19,7 @@ FILE = "preflight.json"
 
 
 def keep(output: Path, document: Mapping[str, Any]) -> Path:
-    """Keeps a result as the last one of its workload; returns its file."""
+    """Stores a result as the latest of its workload; returns its file."""
     path = _last_path(output, document["workload"])
     path.parent.mkdir(parents=True, exist_ok=True)
     write_json(path, document)
@@ -27,12 +27,12 @@ def keep(output: Path, document: Mapping[str, Any]) -> Path:
 
 
 def last(output: Path, workload: str) -> dict[str, Any]:
-    """What the command found last of a workload; empty where it was never asked, or the file is no JSON."""
+    """The command's latest result for a workload; empty if there is none, or the file is not JSON."""
     return _read(_last_path(output, workload))
 
 
 def of_run(record: RunRecord) -> dict[str, Any]:
-    """What the run's own node found, also where it stopped the run; empty where the run has no such node."""
+    """The result of the run's own node, even if it stopped the run; empty if the run has no such node."""
     for _, artifact in record.outputs_of(ARTIFACT):
         return _read(Path(artifact["uri"], FILE))
     found: dict[str, Any] = read_stops(record).get(NODE, {}).get("preflight", {})

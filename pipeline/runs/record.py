@@ -1,4 +1,4 @@
-"""What is kept of a run: `run.json`, its fingerprints, its events. Written whole or not at all."""
+"""The record of a run: `run.json`, its fingerprints, its events. Each file is written whole or not at all."""
 
 import itertools
 import json
@@ -23,7 +23,7 @@ WHY = "why it is right"
 
 
 class Artifact(TypedDict):
-    """What a node put out: where it lies, its TFX type, and its properties of its own."""
+    """An output of a node: its place, its TFX type, and its own properties."""
 
     uri: str
     type: str
@@ -31,17 +31,17 @@ class Artifact(TypedDict):
 
 
 Outputs = Mapping[str, Sequence[Artifact]]
-"""What a node put out: artifacts by output key."""
+"""The outputs of a node: artifacts by output key."""
 
 
 def artifacts_in(outputs: Outputs, type_name: str = "") -> Iterator[Artifact]:
-    """The artifacts of a type; all where none is named."""
+    """The artifacts of a type; all if no type is named."""
     found = itertools.chain.from_iterable(outputs.values())
     return (each for each in found if type_name in ("", each["type"]))
 
 
 class Finding(TypedDict, total=False):
-    """What a data gate found, as far as it is shown again."""
+    """A data gate's finding, as far as it is shown later."""
 
     feature: str
     what: str
@@ -49,7 +49,7 @@ class Finding(TypedDict, total=False):
 
 
 class VerdictCheck(TypedDict):
-    """One thing that a model gate asked for; `found`: in words, where there is no number."""
+    """One check of a model gate; `found`: in words, if there is no number."""
 
     metric: str
     required: str
@@ -64,7 +64,7 @@ class VerdictCheck(TypedDict):
 
 
 class Verdict(TypedDict, total=False):
-    """What a gate wrote of its judgement, as far as it is shown again; another one's may hold none of it."""
+    """The verdict of a gate, as far as it is shown later; other gates may have none of these fields."""
 
     passed: bool
     message: str
@@ -94,7 +94,7 @@ class Export(TypedDict):
 
 
 class Training(TypedDict, total=False):
-    """What our Trainer says of its speed, its exports and what was tuned."""
+    """Our Trainer's report of speed, exports and tuned values."""
 
     verdict: str
     speed: dict[str, float]
@@ -113,7 +113,7 @@ class Failure(TypedDict):
 
 
 class Pushed(TypedDict):
-    """A version that was pushed; `live`: the one that was served instead when the run ended."""
+    """A version that was pushed; `live`: the one served instead when the run ended."""
 
     version: str
     path: str
@@ -121,7 +121,7 @@ class Pushed(TypedDict):
 
 
 class Rollback(TypedDict):
-    """Which version was published again instead of which, by whom, and why; empty for other runs."""
+    """Which version was published again in place of which, by whom, and why; empty for other runs."""
 
     version: NotRequired[int]
     instead_of: NotRequired[int]
@@ -130,11 +130,11 @@ class Rollback(TypedDict):
 
 
 Files = dict[str, tuple[int, int, str]]
-"""Of each file its size in bytes, when it was written (mtime in ns), and the sha256 of its content."""
+"""Of each file its size in bytes, its time of writing (mtime in ns), and the sha256 of its content."""
 
 
 class Result(TypedDict):
-    """What is remembered of a node for later runs; `unmet` says why a condition left it out."""
+    """The cached result of a node; `unmet` says why a condition left it out."""
 
     run_id: str
     execution_id: int | None
@@ -146,7 +146,7 @@ class Result(TypedDict):
 
 
 class Made(TypedDict):
-    """What a node that did not fail has made, as its process tells it; `execution_id`: None for nothing."""
+    """The outputs of a node that did not fail, as its process reports them; `execution_id`: None for none."""
 
     state: Literal["complete", "cached", "skipped"]
     execution_id: int | None
@@ -195,7 +195,7 @@ class NodeRecord:
 
     @property
     def failure(self) -> Failure:
-        """Why it failed; with empty words where it did not."""
+        """Why it failed; with empty texts if it did not."""
         return self.error or Failure(message="")
 
     @property
@@ -205,15 +205,15 @@ class NodeRecord:
 
     @property
     def is_done(self) -> bool:
-        """Whether its outputs are there, made now or earlier."""
+        """Whether its outputs exist, made now or earlier."""
         return self.state in ("complete", "cached")
 
     def outputs_of(self, type_name: str) -> list[Artifact]:
-        """The artifacts of a type that it put out."""
+        """Its outputs of a type."""
         return list(artifacts_in(self.outputs, type_name))
 
     def makes(self, type_name: str) -> bool:
-        """Whether it put out an artifact of that type; one that a resolver found was made elsewhere."""
+        """Whether it made an artifact of that type; one that a resolver found was made elsewhere."""
         return not self.is_resolver and bool(self.outputs_of(type_name))
 
 
@@ -281,14 +281,14 @@ class RunRecord:
         return self.output / "runs" / self.run_id
 
     def node(self, node_id: str) -> NodeRecord:
-        """The record of one node; a KeyError if the run has none of that name."""
+        """The record of one node; KeyError if the run has none of that name."""
         for node in self.nodes:
             if node.id == node_id:
                 return node
         raise KeyError(node_id)
 
     def outputs_of(self, type_name: str) -> Iterator[tuple[NodeRecord, Artifact]]:
-        """The artifacts of a type that its nodes made, or took from the cache; each with its node.
+        """The artifacts of a type that its nodes made, or took from the cache, each with its node.
 
         What a resolver puts out is an earlier run's doing.
         """
@@ -318,12 +318,12 @@ def file_name(node_id: str) -> str:
 
 
 def verdict_path(folder: Path, node_id: str) -> Path:
-    """Where the verdict of a gate that stopped a run is kept, in the run's folder."""
+    """The file of a stopping gate's verdict, in the run's folder."""
     return folder / "verdicts" / f"{file_name(node_id)}.json"
 
 
 def write_json(path: Path, document: Any) -> None:
-    """Writes JSON so that a reader, or a crash, sees the old file or the new one and nothing between.
+    """Writes JSON so that a reader, or a crash, sees the old file or the new one, and nothing in between.
 
     Raises:
         OSError: the disk is full or the folder cannot be written; the old file stays.

@@ -1,4 +1,4 @@
-"""The record of a run that several processes write at the same time, each the part of its own node."""
+"""The record of a run that several processes write at the same time, each its own node."""
 
 import fcntl
 import os
@@ -11,7 +11,7 @@ from slipway.pipeline.runs.record import RunRecord
 
 
 class SharedHistory(History):
-    """As `History`, but that `save` writes one node, beside what others have written since it was read.
+    """As `History`, except that `save` writes one node and keeps what others have written since it was read.
 
     Args:
         output: the folder.
@@ -24,7 +24,7 @@ class SharedHistory(History):
 
     @contextmanager
     def alone(self, run_id: str) -> Iterator[None]:
-        """Keeps other processes from writing this run's record."""
+        """Prevents other processes from writing this run's record."""
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         descriptor = os.open(self.folder(run_id) / ".lock", flags, 0o644)
         try:

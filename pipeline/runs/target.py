@@ -1,4 +1,4 @@
-"""What a run was asked to do: a workload, a module's pipeline, or one that was handed over as TFX's IR.
+"""The target of a run: a workload, a module's pipeline, or one that was handed over as TFX's IR.
 
 Each target is written to `run.json` and sent to the process that compiles it in one form, `plain`'s, and read
 back by `documents.typed`. The workload's settings travel as the text of a JSON document, so that a record can
@@ -37,7 +37,7 @@ class KeptData:
 
 @dataclass(frozen=True)
 class KeptNotify:
-    """Who is told how the run ended; see `NotifyConfig`."""
+    """Notifications of the run's end; see `NotifyConfig`."""
 
     when: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ class KeptNotify:
 
 @dataclass(frozen=True)
 class KeptSettings:
-    """The settings that are read from a run's record, whichever version of Slipway wrote it."""
+    """The settings that are read from a run's record, written by any version of Slipway."""
 
     schema: str | None = None
     data: KeptData = KeptData()
@@ -68,7 +68,7 @@ class OfWorkload:
 
     @property
     def import_from(self) -> tuple[str, ...]:
-        """The folders of the user's own that its modules are imported from."""
+        """The user's folders that its modules are imported from."""
         return ()
 
     @cached_property
@@ -80,7 +80,7 @@ class OfWorkload:
 
     @cached_property
     def kept(self) -> KeptSettings:
-        """Its settings as far as a record's readers need them.
+        """Its settings as far as readers of a record need them.
 
         Raises:
             DocumentError: they are no JSON, or of the wrong types.
@@ -127,7 +127,7 @@ class ModuleRun:
 
     @property
     def import_from(self) -> tuple[str, ...]:
-        """The folders of the user's own that its modules are imported from."""
+        """The user's folders that its modules are imported from."""
         return (self.folder,) if self.folder else ()
 
 
@@ -191,7 +191,7 @@ Target = ImageRun | ImageModuleRun | WorkloadRun | ModuleRun | IrRun
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """What the process that imports TFX compiles, for one run.
+    """The order for the process that imports TFX, for one run.
 
     Attributes:
         target: what to compile.
@@ -210,7 +210,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Origin:
-    """The workload file, the `--set`s and the profile that a target was made of."""
+    """The workload file, the `--set`s and the profile that a target was made from."""
 
     path: str = ""
     sets: tuple[str, ...] = ()
@@ -219,7 +219,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class NodeLimits:
-    """How one node is run; see `NodeConfig`."""
+    """Retries and time limits of one node; see `NodeConfig`."""
 
     retries: int = 0
     timeout_s: float | None = None
@@ -228,7 +228,7 @@ class NodeLimits:
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What a run was asked to do, as its record keeps it; nothing where it is a rollback.
+    """The original request of a run, as its record keeps it; empty for a rollback.
 
     Attributes:
         workload: the pipeline's name.
@@ -264,11 +264,11 @@ class Asked:
 
     @property
     def settings(self) -> KeptSettings | None:
-        """The workload's settings as far as a record's readers need them; None where it is no workload."""
+        """The workload's settings as far as readers of a record need them; None if it is not a workload."""
         return self.target.kept if isinstance(self.target, OfWorkload) else None
 
     def lying_in(self, output: Path) -> Self:
-        """The same, asked for in another folder: an output folder may be moved, or copied."""
+        """The same request for another folder: an output folder may be moved, or copied."""
         target = self.target
         if isinstance(target, (WorkloadRun, ModuleRun, IrRun)):
             target = replace(target, output=output)
@@ -284,7 +284,7 @@ class Asked:
 
     @staticmethod
     def from_document(document: dict[str, Any]) -> dict[str, Any]:
-        """What `to_json` wrote by the names of the fields, for `documents.typed`."""
+        """The result of `to_json` with the names of the fields, for `documents.typed`."""
         if "again" in document:
             kept = {key: value for key, value in document.items() if key in ("output", "again")}
             return {**kept, "target": _known(document)}
@@ -292,10 +292,10 @@ class Asked:
 
 
 NOTHING = Asked()
-"""What a rollback was asked to compile."""
+"""The request of a rollback, which compiles nothing."""
 
 
 def _known(target: Any) -> Any:
-    """A target's document; None where it is of a kind that a later version wrote."""
+    """A target's document; None if a later version wrote its kind."""
     is_known = not isinstance(target, dict) or not {"config", "pipeline", "ir"}.isdisjoint(target)
     return target if is_known else None
