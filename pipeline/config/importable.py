@@ -131,7 +131,7 @@ class _Reader:
         return [self._read(each) for each in found][-1]
 
     def submodule(self, package: str, name: str) -> _Source | None:
-        """The source of the module `name` in a package below the root; None where there is none."""
+        """The source of the module `name` in a package below the root; None if there is none."""
         parts = [*package.split("."), name]
         return self.source(".".join(parts)) if len(self.modules(parts)) == len(parts) else None
 

@@ -40,7 +40,7 @@ class Layer:
     origins: dict[KeyPath, Origin]
 
     def mapping_at(self, *path: str) -> Mapping:
-        """The mapping at a key path; empty where there is none."""
+        """The mapping at a key path; empty if there is none."""
         value: Value = self.data
         for key in path:
             value = value.get(key) if isinstance(value, dict) else None
@@ -67,7 +67,7 @@ class Layers:
         return self._layers[0], Origin(self._layers[0].name)
 
     def value(self, path: KeyPath) -> Value:
-        """The merged value at `path`; None where there is none."""
+        """The merged value at `path`; None if there is none."""
         value: Value = self.data
         for key in path:
             if isinstance(value, dict):

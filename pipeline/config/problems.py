@@ -128,7 +128,7 @@ def _may_be_shown(key: str, value: object) -> bool:
 
 
 def raise_problems(problems: Sequence[Problem], *, name: str) -> None:
-    """Raises a ConfigError with one line a problem, in the order of the file; nothing where there is none."""
+    """Raises a ConfigError with one line a problem, in the order of the file; nothing if there is none."""
     lines = list(dict.fromkeys(problem.text for problem in sorted(problems, key=lambda each: each.line)))
     if not lines:
         return
@@ -141,7 +141,7 @@ def raise_problems(problems: Sequence[Problem], *, name: str) -> None:
 
 
 def nearest(name: str, names: Sequence[str]) -> str:
-    """The most similar of `names`, or "" where none is similar."""
+    """The most similar of `names`, or "" if none is similar."""
     return next(iter(difflib.get_close_matches(name, names, n=1)), "")
 
 

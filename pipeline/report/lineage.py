@@ -20,7 +20,7 @@ class Lineage:
     Attributes:
         command: makes it again, with the code and data as they are then.
         data: file and digest, at most 60.
-        code_digest: over all files of code that any node depends on; empty where none is known.
+        code_digest: over all files of code that any node depends on; empty if none is known.
         code: file and digest, of the workload's own files only, at most 60.
         code_files: how many files went into `code_digest`.
         stack: package and version.

@@ -76,7 +76,7 @@ class Preflight:
         left_out: how many more there are.
         keys: what to set in the workload, in words.
         command: that rents the slice; may be empty.
-        cost: of the training on the slice to take; None where it is not known.
+        cost: of the training on the slice to take; None if it is not known.
     """
 
     source: str

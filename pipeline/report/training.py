@@ -22,7 +22,7 @@ class Curve:
 
     Attributes:
         name: of the metric.
-        train: the line's points in the picture, as SVG wants them; empty where there is none.
+        train: the line's points in the picture, as SVG wants them; empty if there is none.
         evaluated: the same on the eval split.
         low: the least value.
         high: the greatest one.

@@ -85,7 +85,7 @@ def live_beside(path: str) -> str:
         path: of the pushed version; of one that is not on this disk nothing is known.
 
     Returns:
-        Its number; "" where there is none.
+        Its number; "" if there is none.
     """
     if "://" in path:
         return ""

@@ -1,1 +1,1 @@
-"""What a run says on the screen."""
+"""The screen output of a run."""

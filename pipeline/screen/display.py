@@ -1,4 +1,4 @@
-"""What a run tells while it goes on: to the screen, to a log, or to a caller."""
+"""Reports on a run in progress: to the screen, to a log, or to a caller."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -7,23 +7,23 @@ from slipway.pipeline.runs.record import NodeRecord, RunRecord
 
 
 class Display(Protocol):
-    """What the engine tells while it works."""
+    """The engine's reports while it works."""
 
     def changed(self, record: RunRecord, node: NodeRecord) -> None:
-        """A node went to another state."""
+        """A node's state changed."""
 
     def tick(self, record: RunRecord, progress: Mapping[str, str]) -> None:
-        """Time passed; `progress` holds a few words for each running node that told some."""
+        """Time passed; `progress` holds a few words for each running node that reported some."""
 
 
 class RunDisplay(Display, Protocol):
-    """What a run tells, from the first line to the last."""
+    """The reports of a run, from the first line to the last."""
 
     def begins(self, record: RunRecord) -> None:
         """The run has an id; nothing is imported yet."""
 
     def planned(self, record: RunRecord, expected_s: Mapping[str, float]) -> None:
-        """It is decided what runs; `expected_s` holds each node's time in the latest run that ran it."""
+        """The plan is made; `expected_s` holds each node's time in the latest run that ran it."""
 
     def waiting(self, record: RunRecord, what: str) -> None:
         """Time passes before nodes can start, e.g. while TFX is imported."""
@@ -32,4 +32,4 @@ class RunDisplay(Display, Protocol):
         """The run is over."""
 
     def close(self) -> None:
-        """Nothing more will be told; also called when the run ended in an error."""
+        """No more reports follow; also called if the run ended in an error."""

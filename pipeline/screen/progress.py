@@ -1,4 +1,4 @@
-"""Shows a run while it goes: a table that redraws on a terminal, one line per change in a log."""
+"""Shows a run in progress: a table that redraws on a terminal, one line per change in a log."""
 
 import os
 import sys
@@ -24,7 +24,7 @@ _STYLES = {"running": "bold", "complete": "green", "cached": "dim", "failed": "b
 
 
 def choose_display(stream: TextIO) -> RunDisplay:
-    """A live table where the stream is a terminal that can redraw, else lines.
+    """A live table if the stream is a terminal that can redraw, otherwise lines.
 
     `CI=true`, `TERM=dumb` and `NO_COLOR` are honoured.
     """
@@ -62,7 +62,7 @@ class SilentDisplay:
 
 
 class LineDisplay:
-    """One line for each change, and a sign of life when nothing changes.
+    """One line per change, and a sign of life when nothing changes.
 
     Args:
         stream: where the lines go.
@@ -74,23 +74,23 @@ class LineDisplay:
         self._width = 0
 
     def begins(self, record: RunRecord) -> None:
-        """Says which run this is."""
+        """Prints which run this is."""
         self._say(_heading(record))
 
     def waiting(self, record: RunRecord, what: str) -> None:
-        """Says what is waited for, now and then."""
+        """Prints what the run waits for, now and then."""
         if time.monotonic() - self._last_said > _LOG_SILENCE_S:
             self._say(f"  {what}")
 
     def planned(self, record: RunRecord, expected_s: Mapping[str, float]) -> None:
-        """Says what is cached or left out."""
+        """Prints which nodes are cached or left out."""
         self._width = max(len(node.id) for node in record.nodes)
         cached = [node.id for node in record.nodes if node.state == "cached"]
         if cached:
             self._say(f"= cached: {', '.join(cached)}")
 
     def changed(self, record: RunRecord, node: NodeRecord) -> None:
-        """Says what happened to the node."""
+        """Prints the node's change."""
         self._say(node_line(node, width=self._width))
 
     def tick(self, record: RunRecord, progress: Mapping[str, str]) -> None:
@@ -139,7 +139,7 @@ class TableDisplay:
         self._live.start()
 
     def waiting(self, record: RunRecord, what: str) -> None:
-        """Shows what is waited for."""
+        """Shows what the run waits for."""
         self._draw(Text(f"  {what}, {seconds(time.monotonic() - self._began)}", style="dim"))
 
     def planned(self, record: RunRecord, expected_s: Mapping[str, float]) -> None:
@@ -174,7 +174,7 @@ class TableDisplay:
             self._console.print(Text(printable(line)), soft_wrap=True)
 
     def close(self) -> None:
-        """Takes the table off the screen and gives the cursor back, however the run ended."""
+        """Removes the table from the screen and shows the cursor again, however the run ended."""
         if self._live is not None:
             self._live.stop()
             self._live = None
@@ -218,7 +218,7 @@ def stderr_display() -> RunDisplay:
 
 
 def _heading(record: RunRecord) -> str:
-    """Which run this is; of the first in its folder also where: it may be another one than was meant."""
+    """Which run this is; for the first run in a folder also the folder, which may not be the intended one."""
     line = f"{record.workload}: {'resumes' if record.resumed else 'run'} {record.run_id}"
     runs = record.folder.parent
     is_first = runs.is_dir() and [path.name for path in runs.iterdir()] == [record.run_id]

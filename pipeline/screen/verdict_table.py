@@ -40,7 +40,7 @@ def verdict_lines(verdict: Verdict, *, width: int | None = None) -> Iterator[str
 def check_table(
     checks: Sequence[VerdictCheck], *, limit: int | None = None, width: int | None = None
 ) -> Iterator[str]:
-    """Each check: what, where, required, got, the baseline's, the verdict. Failed ones first.
+    """Each check: metric, slice, required, got, baseline, verdict. Failed ones first.
 
     Args:
         checks: as `verdict.json` holds them.
@@ -84,7 +84,7 @@ def _gravity(check: VerdictCheck) -> int:
 def worst_first(
     slices: Mapping[str, Mapping[str, float]], metric: str, *, min_rows: int
 ) -> tuple[list[str], frozenset[str]]:
-    """The slices in the order in which they are worth a look.
+    """The slices, those most worth a look first.
 
     Args:
         slices: slice -> metric -> value, `example_count` among them.
@@ -140,7 +140,7 @@ def _number(value: float | None) -> str:
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]], width: int | None) -> Iterator[str]:
-    """Lines of at most `width` columns: the longest texts go on in the next line, and nothing is cut off."""
+    """Lines of at most `width` columns: the longest texts are wrapped, and nothing is cut off."""
     cells = [[printable(cell).replace("\n", "\\n") for cell in row] for row in (head, *rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     if width is None:
@@ -170,7 +170,7 @@ def _folded(cells: Sequence[Sequence[str]], widths: Iterable[int], width: int) -
 
 
 def _one_below_another(cells: Sequence[Sequence[str]]) -> Iterator[str]:
-    """For a screen without room for the columns."""
+    """One field per line, for a screen too narrow for the columns."""
     head, *rows = cells
     for row in rows:
         yield from (

@@ -1,4 +1,4 @@
-"""What a run says, as text: the lines of nodes, the summary, the failure block. Pure."""
+"""The texts of a run: the lines of nodes, the summary, the failure block. Pure."""
 
 import json
 import os
@@ -31,12 +31,12 @@ _SHOWN_FINDINGS = 3
 
 
 def metrics_line(metrics: dict[str, float]) -> str:
-    """The metrics, overall, on one line; counts without decimals."""
+    """The overall metrics on one line; counts without decimals."""
     return ", ".join(f"{name} {value:.4f}".removesuffix(".0000") for name, value in metrics.items())
 
 
 def rollback_line(record: RunRecord) -> str:
-    """What a rollback did, who wanted it and why; empty for a run of the pipeline."""
+    """The result of a rollback, who wanted it and why; empty for a run of the pipeline."""
     done = record.rollback
     if not done:
         return ""
@@ -59,7 +59,7 @@ def summary(
     passed: Sequence[Verdict] = (),
     width: int | None = None,
 ) -> Iterator[str]:
-    """The last lines of a run: outcome first, then the numbers, then what to do next.
+    """The last lines of a run: the outcome first, then the numbers, then the next steps.
 
     Args:
         record: the finished run.
@@ -112,7 +112,7 @@ def summary(
 
 
 def _data_lines(passed: Sequence[Verdict]) -> Iterator[str]:
-    """What a data gate found and let pass."""
+    """The findings that a data gate let pass."""
     found = [finding for verdict in passed for finding in verdict.get("findings", ())]
     for finding in found[:_SHOWN_FINDINGS]:
         about = f"{finding['feature']}: " if finding.get("feature") else ""
@@ -132,7 +132,7 @@ def _pushed_line(record: RunRecord, pushed: Pushed) -> str:
 
 
 def training_lines(training: Training) -> Iterator[str]:
-    """What the Tuner found, and the smaller forms with what each costs; `training` is the run record's."""
+    """The Tuner's result, and the smaller forms with the cost of each; `training` is the run record's."""
     if tuned := training.get("tuned"):
         yield f"tuned     {', '.join(f'{name} {value}' for name, value in tuned.items())}"
     for form in training.get("exports", ()):
@@ -167,7 +167,7 @@ def _failed_node(record: RunRecord, node: NodeRecord) -> Iterator[str]:
 
 
 def step_lines(record: RunRecord, node_id: str, *, stops: Mapping[str, Verdict]) -> Iterator[str]:
-    """Why one node failed, or what it found as a gate, for who takes the steps of a run; else nothing.
+    """Why one node failed, or the findings of a gate, for a run in steps; nothing for other nodes.
 
     Args:
         record: the run's.
@@ -212,12 +212,12 @@ def _not_blessed(record: RunRecord, verdict: Verdict, width: int | None) -> Iter
 
 
 def stop_lines(verdict: Verdict) -> Iterator[str]:
-    """What a gate that stopped the run has to say, in its own words, indented below its name."""
+    """The message of a gate that stopped the run, in its own words, indented below its name."""
     return (f"    {line}" for line in verdict.get("lines", ()))
 
 
 def stop_hints(record: RunRecord, stops: Mapping[str, Verdict]) -> Iterator[str]:
-    """The commands that go on from a gate that stopped the run."""
+    """The commands that continue after a gate has stopped the run."""
     for verdict in stops.values():
         has_edits = any(finding.get("edits") for finding in verdict.get("findings", ()))
         if has_edits and not _is_rehearsal(record):  # whose schema is the copy that the image would hold
@@ -227,7 +227,7 @@ def stop_hints(record: RunRecord, stops: Mapping[str, Verdict]) -> Iterator[str]
 
 
 def again_command(record: RunRecord, **overrides: str) -> str:
-    """The command that begins the same run again, where this one was begun: here, in Airflow, as a rehearsal.
+    """The command that starts the same run again, as this one was started: here, in Airflow, as a rehearsal.
 
     Args:
         record: the run's.
@@ -242,7 +242,7 @@ def again_command(record: RunRecord, **overrides: str) -> str:
 
 
 def run_command(record: RunRecord) -> str:
-    """The command that runs the same workload in the same way on this machine."""
+    """The command that runs the same workload with the same options on this machine."""
     return _begin_command(record, "run")
 
 
@@ -258,7 +258,7 @@ def _begin_command(record: RunRecord, *verb: str, options: Sequence[str] = ()) -
 
 
 def steps_go_on(record: RunRecord, *node_ids: str) -> str:
-    """How a run in steps goes on when what failed is mended: the nodes of that name, or all that failed."""
+    """How a run in steps continues after a fix: the nodes of that name, or all that failed."""
     if record.airflow:
         return "once it is fixed, clear the failed task and those after it in Airflow: the run continues"
     failed = node_ids or [node.id for node in record.nodes if node.state == "failed"] or ["NODE"]
@@ -291,7 +291,7 @@ def _next_step(record: RunRecord) -> str:
 
 
 def _workload_words(record: RunRecord) -> list[str]:
-    """The workload file as an argument; none for a pipeline of the user's own."""
+    """The workload file as an argument; nothing for a user's own pipeline."""
     path = Path(record.target.origin.path if record.target.origin else "")
     if not path.name:
         return []
@@ -311,12 +311,12 @@ def _nodes(count: int) -> str:
 
 
 def resume_command(record: RunRecord) -> str:
-    """The command that goes on with a run; of a rehearsal, the one that began it: it starts anew."""
+    """The command that continues a run; for a rehearsal, the command that starts it again."""
     return record.target.again or _command(record, "resume")
 
 
 def go_on_hints(record: RunRecord) -> Iterator[str]:
-    """The commands that go on with a run that did not complete.
+    """The commands that continue an incomplete run.
 
     `resume` reads the workload file anew but keeps what `--set` laid over it: where such a value may be what
     failed, the command that began the run stands beside it, to be pasted with another one.
@@ -335,12 +335,12 @@ def go_on_hints(record: RunRecord) -> Iterator[str]:
 
 
 def _can_begin(record: RunRecord) -> bool:
-    """Whether `run` begins such a run: no rehearsal, and no pipeline that another program handed over."""
+    """Whether `run` can start such a run: no rehearsal, and no pipeline that another program handed over."""
     return not _is_rehearsal(record) and not isinstance(record.target.target, IrRun)
 
 
 def _as_before(record: RunRecord, *, start: str | None) -> str:
-    """The command that began the run, with `--from START`."""
+    """The command that started the run, with `--from START`."""
     options = [word for name, why in record.overrides.items() for word in (OVERRIDES[name], why)]
     for option, node_id in (("--from", start), ("--to", record.target.end)):
         options += [option, node_id] if node_id else []

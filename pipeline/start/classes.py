@@ -1,4 +1,4 @@
-"""The order of a label's classes: of two, the second is the one whose probability the model answers. Pure."""
+"""The order of a label's classes: of two, the model predicts the probability of the second. Pure."""
 
 from collections.abc import Iterable
 
@@ -13,7 +13,7 @@ _NOT = frozenset(["no", "not", "non", "un", "nicht", "kein", "keine", "sin", "sa
 
 
 def ordered(values: Iterable[str | int | float]) -> tuple[str | int | float, ...]:
-    """The classes by their values; of two, the one that says no stands first.
+    """The classes sorted by value; of two, the negative one comes first.
 
     So ("nein", "ja"), ("notckd", "ckd") and ("-", "+"), which their letters alone would turn round.
     """

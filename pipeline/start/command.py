@@ -1,4 +1,4 @@
-"""`new`: look, decide, write, and say what was decided."""
+"""`new`: look at the data, decide, write, and report the decisions."""
 
 import difflib
 import keyword
@@ -45,7 +45,7 @@ class Ask(Protocol):
     """Asks the user."""
 
     def __call__(self, question: str, answers: Sequence[str], *, option: str) -> str:
-        """One of the answers; raises UsageError, with the option that answers, where nobody is there."""
+        """One of the answers; raises UsageError, naming the option that answers, if nobody can be asked."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Begun:
     rejected: int
 
     def text(self) -> str:
-        """What was decided and why, what was written, and the next command."""
+        """The decisions and their reasons, the written files, and the next command."""
         width = max(len(d.facts.name) for d in self.plan.decisions)
         width = min(width, 30)
         kinds = {"multiclass": f"one of {len(self.plan.classes)} classes"}
@@ -104,7 +104,7 @@ def new(
     ask: Ask,
     null_values: Sequence[str] = (),
 ) -> Begun | BegunImages:
-    """Begins a workload from files of examples.
+    """Creates a workload from files of examples.
 
     Args:
         name: of the workload.
@@ -186,7 +186,7 @@ def new(
 
 
 def _check_heads(data: str, table: Table, *, label: str, root: Path) -> None:
-    """By the rule that a run holds a CSV against before anything starts."""
+    """Checks the header by the rule that a run applies to a CSV before anything starts."""
     if table.file_format != "csv" or "://" in data:
         return
     files = resolve_source(data, root=root, file_format="csv").files
@@ -197,7 +197,7 @@ def _check_heads(data: str, table: Table, *, label: str, root: Path) -> None:
 
 
 def _is_skewed(numbers: npt.NDArray[np.float64]) -> bool:
-    """Whether the mean is so far from the median that to answer the one is bad by the other's measure."""
+    """Whether mean and median differ so much that predicting one is bad by the measure of the other."""
     about_mean, about_median = (np.abs(numbers - each(numbers)).mean() for each in (np.mean, np.median))
     return bool(about_mean > _SKEWED * about_median)
 
@@ -242,7 +242,7 @@ def _asked_task(label: str, ask: Ask) -> Task:
 
 
 def _leaks(table: Table, label: str) -> tuple[dict[str, str], dict[str, str]]:
-    """What the data gate would stop at, and what comes close to it: column -> in words."""
+    """Columns that would stop the data gate, and those that come close: column -> in words."""
     scores = single_scores(table.columns, label)
     sure = {
         column: f"predicts it alone, {score:.2f} where 1 is perfect"
@@ -254,6 +254,6 @@ def _leaks(table: Table, label: str) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _source(data: str, root: Path) -> str:
-    """Relative to the project's root where it lies there, so that the workload can move with it."""
+    """The source relative to the project's root, if it lies there, so that the workload can move with it."""
     is_below = "://" not in data and Path(data).is_relative_to(root)
     return str(Path(data).relative_to(root)) if is_below else data

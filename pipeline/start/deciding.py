@@ -1,4 +1,4 @@
-"""What becomes of each column, and why. Pure."""
+"""Decides the role of each column, and why. Pure."""
 
 import re
 import shlex
@@ -18,7 +18,7 @@ Task = Literal["binary", "multiclass", "regression"]
 
 
 class Role(StrEnum):
-    """What a column is to the model."""
+    """The role of a column for the model."""
 
     LABEL = "label"
     NUMBER = "number"  # scaled to mean 0 and variance 1
@@ -31,7 +31,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True)
 class Decision:
-    """What becomes of a column.
+    """The decision about a column.
 
     Attributes:
         facts: of the column.
@@ -53,7 +53,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything that the files are written from.
+    """The plan from which all files are written.
 
     Attributes:
         label: the column to predict.
@@ -78,12 +78,12 @@ class Plan:
     is_skewed: bool = False
 
     def with_role(self, *roles: Role) -> list[Decision]:
-        """The columns of some roles."""
+        """The columns with any of the given roles."""
         return [decision for decision in self.decisions if decision.role in roles]
 
     @property
     def rows(self) -> int:
-        """Rows of the table."""
+        """The number of rows of the table."""
         return self.label.rows
 
 
@@ -107,7 +107,7 @@ _PARTS = ("_missing", "_month", "_weekday", "_hour", "_year_sin", "_year_cos", "
 
 
 def check_rows(rows: int, *, rejected: int = 0, first_reject: str = "") -> None:
-    """Refuses a table that leaves a split empty.
+    """Rejects a table that leaves a split empty.
 
     Args:
         rows: that could be read.
@@ -271,7 +271,7 @@ def _is_free_text(column: Facts) -> bool:
 
 
 def _are_codes(column: Facts) -> bool:
-    """Whole numbers that come back, with wide gaps between them, as those of districts or firms do."""
+    """Whole numbers that repeat, with wide gaps between them, such as codes of districts or companies."""
     gaps = (column.greatest - column.least) / max(column.distinct, 1)
     comes_back = column.present / max(column.distinct, 1)
     return gaps > _CODE_GAP and comes_back > _ROWS_PER_CATEGORY and column.least > _LEAST_CODE

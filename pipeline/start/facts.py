@@ -1,4 +1,4 @@
-"""What a column holds, in numbers: what decisions about it are made of. Pure."""
+"""The properties of a column, in numbers: the basis of decisions about it. Pure."""
 
 import itertools
 import math
@@ -72,22 +72,22 @@ class Facts:
 
     @property
     def present(self) -> int:
-        """Rows that have a value."""
+        """The number of rows that have a value."""
         return self.rows - self.missing
 
     @property
     def missing_share(self) -> float:
-        """Rows without a value, of all, 0 to 1."""
+        """The share of rows without a value, 0 to 1."""
         return self.missing / self.rows if self.rows else 0.0
 
     @property
     def is_too_large(self) -> bool:
-        """Whether it holds a number that 32 bits do not."""
+        """Whether it holds a number that does not fit into 32 bits."""
         return max(abs(self.least), abs(self.greatest)) > _FLOAT32_MAX
 
 
 def few(texts: Sequence[str]) -> str:
-    """Some of the texts, in words: 'Total' and 7 more."""
+    """Some of the texts: 'Total' and 7 more."""
     shown = [repr(text[:40]) for text in texts[:_SHOWN]]
     if more := len(texts) - len(shown):
         shown.append(f"{more:,} more")
@@ -95,7 +95,7 @@ def few(texts: Sequence[str]) -> str:
 
 
 def facts_of(name: str, kind: str, values: Values) -> Facts:
-    """Looks at a column.
+    """Examines a column.
 
     Args:
         name: of the column.
@@ -137,7 +137,7 @@ def facts_of(name: str, kind: str, values: Values) -> Facts:
 
 
 def _stand_ins(found: list[float], rows: list[int]) -> dict[float, int]:
-    """The outermost numbers that come back, and look like what programs write where there is no value.
+    """Outlying numbers that repeat and look like placeholders for a missing value.
 
     Args:
         found: the different numbers, ascending.
@@ -179,7 +179,7 @@ def _most_frequent(counts: Counter[Any]) -> dict[Any, int]:
 
 
 def _others(counts: Counter[str]) -> tuple[str, ...]:
-    """The texts among numbers that make a column of numbers one of text."""
+    """The texts in a column of numbers, which make it a column of text."""
     others = [text for text in counts if not _NUMBER.fullmatch(text.strip())]
     is_few = len(others) <= (1 - _MOSTLY) * len(counts)
     if any(text.strip().isdigit() for text in others):
@@ -195,7 +195,7 @@ def _moment_of_texts(counts: Counter[str]) -> str:
 
 
 def _moment_of_numbers(name: str, found: npt.NDArray[np.float64]) -> str:
-    """A number is taken for a moment only where its name says so, too."""
+    """A number counts as a point in time only if its name says so, too."""
     if not len(found) or not any(word in f"_{name.lower()}" for word in _TIME_WORDS):
         return ""
     return "seconds" if _EPOCH_SECONDS[0] <= found[0] and found[-1] <= _EPOCH_SECONDS[1] else ""

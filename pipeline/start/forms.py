@@ -1,6 +1,6 @@
-"""How a column's numbers and dates are written, where otherwise than Ingest reads them by itself. Pure.
+"""How a column's numbers and dates are written, if Ingest does not read them as they are. Pure.
 
-A form is recognised only where every value of the column has it, but for words that say that there is none.
+A form is recognised only if every value of the column has it, except words for a missing value.
 """
 
 import re
@@ -57,7 +57,7 @@ _FEW = 50
 
 @dataclass(frozen=True)
 class Forms:
-    """What a workload says of how its values are written.
+    """The workload's settings for how values are written.
 
     Attributes:
         null_values: words that mean a missing value.
@@ -83,7 +83,7 @@ class _Form:
 
 
 def forms_of(texts: Mapping[str, pa.Array], *, has_types: bool) -> Forms:
-    """Looks at columns of text.
+    """Examines columns of text.
 
     Args:
         texts: the different values of each, Arrow large_string without null.
@@ -160,7 +160,7 @@ def _number(present: pa.Array) -> _Form | None:
 
 
 def _clock(present: pa.Array) -> _Form | None:
-    """Of a duration, or of a time of the day."""
+    """The format of a duration, or of a time of day."""
     plain, fits = written_numbers(present, NumberFormat(clock=True))
     if not pc.all(fits).as_py():
         return None

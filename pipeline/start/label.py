@@ -1,4 +1,4 @@
-"""What kind of prediction a label asks for, and which column cannot be one. Pure."""
+"""The kind of prediction for a label, and which columns cannot be one. Pure."""
 
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.start.deciding import Task
@@ -10,7 +10,7 @@ _MOST_CLASSES = 100
 
 
 def decide_task(label: Facts, asked: str) -> Task | None:
-    """What kind of prediction the label asks for; None where that is not clear and somebody should say.
+    """The kind of prediction for the label; None if it is not clear and the user should say.
 
     Args:
         label: the column.

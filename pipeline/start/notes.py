@@ -1,4 +1,4 @@
-"""What the user should know of a table, in words. Pure."""
+"""Notes about a table for the user, in words. Pure."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -18,7 +18,7 @@ def notes_of(
     lists: Collection[str],
     kept_leaks: Mapping[str, str],
 ) -> Sequence[str]:
-    """What speaks for a second look, a sentence or two each.
+    """Reasons for a second look, a sentence or two each.
 
     Args:
         label: the column to predict.
@@ -74,7 +74,7 @@ def notes_of(
 
 
 def stand_in_notes(columns: Sequence[Facts], *, is_csv: bool) -> list[str]:
-    """Numbers that may stand for no value, a sentence or two a column.
+    """Numbers that may mean a missing value, a sentence or two per column.
 
     Args:
         columns: that are used.
@@ -95,7 +95,7 @@ def _stand_in_note(column: Facts, *, is_csv: bool) -> str:
 
 
 def _spellings(label: Facts) -> list[list[str]]:
-    """The classes that differ in capitals and spaces only, together."""
+    """Groups of classes that differ only in capitals and spaces."""
     found: dict[str, list[str]] = {}
     for value in sorted(map(str, label.counts)):
         found.setdefault(" ".join(value.casefold().split()), []).append(value)

@@ -1,4 +1,4 @@
-"""Columns whose texts can be read as numbers: which are codes, and what is said of the others. Pure."""
+"""Columns whose texts can be read as numbers: which are codes, and descriptions of the others. Pure."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ _LEAST_DIGITS = 7
 
 
 def codes(notes: ColumnNotes) -> tuple[str, ...]:
-    """The columns of texts that only look like numbers: telephone numbers, `12E4`, `01.02`.
+    """Text columns that only look like numbers: telephone numbers, `12E4`, `01.02`.
 
     Args:
         notes: what Ingest would say of each column.
@@ -20,7 +20,7 @@ def codes(notes: ColumnNotes) -> tuple[str, ...]:
 
 
 def words(notes: ColumnNotes) -> dict[str, str]:
-    """How each column is written that Ingest reads otherwise, and what becomes of it."""
+    """How each column is written that Ingest reads differently, and how it is read."""
     return {
         column: f"{', '.join(_counted(what, *found) for what, found in kinds.items())}: "
         + ("text, to keep them as they are" if _are_codes(kinds) else "read as numbers")

@@ -1,4 +1,4 @@
-"""Tables that follow many things over time, whatever the columns are called: by the order of rows. Pure."""
+"""Finds tables that follow many things over time, by the order of rows, whatever the column names. Pure."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -26,14 +26,14 @@ _MOST_COLUMNS, _FIRST_ROWS = 20, 2_000
 
 
 def has_rows_of_groups(facts: Facts) -> bool:
-    """Whether a column has a value in every row, and each comes back in a few."""
+    """Whether a column has a value in every row, and each value repeats in a few."""
     if facts.kind == "float" or facts.missing or facts.distinct < LEAST_GROUPS:
         return False
     return LEAST_ROWS_PER_GROUP <= facts.present / facts.distinct <= MOST_ROWS_PER_GROUP
 
 
 def find_panel(facts: Sequence[Facts], columns: Mapping[str, Values]) -> tuple[str, str] | None:
-    """The column that says which thing a row is about, and the one that says when; None where there are none.
+    """The column of the thing that a row is about, and the column of its time; None if there are none.
 
     Each thing has a row for a time at most, its rows stand in the order of the times, and the things share
     them. Colours and makes of cars do not: their rows lie as it comes.
@@ -65,7 +65,7 @@ def _may_order(order: Facts, group: Facts) -> bool:
 
 
 def _is_in_order(groups: Values, orders: Values) -> bool:
-    """Whether the orders rise from row to row of each group, or fall in all."""
+    """Whether the orders rise from row to row within each group, or fall in all groups."""
     codes = categories(groups)
     if orders.dtype == object:
         orders = np.unique(orders.astype(str), return_inverse=True)[1]

@@ -1,4 +1,4 @@
-"""The user's files as columns of values: read as ingest reads them, so that both see the same types."""
+"""Reads the user's files as columns of values, as Ingest does, so that both see the same types."""
 
 import codecs
 import re
@@ -75,7 +75,7 @@ class Table:
         rows: how many were read.
         is_whole: whether these are all.
         rejected: rows that could not be read.
-        first_reject: the first of these, in words; empty where there is none.
+        first_reject: the first of these, in words; empty if there is none.
         file_format: csv, jsonl or parquet.
         delimiter: of a CSV.
         lists: columns that hold several values a row, which nothing here uses.
@@ -160,13 +160,13 @@ def read_table(
 
 
 def _as_written(null_values: Sequence[str]) -> tuple[str, ...]:
-    """The texts, and how pandas writes a whole number where its column has gaps or fractions."""
+    """The texts, also as pandas writes a whole number if its column has gaps or fractions."""
     whole = [text for text in null_values if _WHOLE.fullmatch(text)]
     return (*null_values, *(f"{text}{zeros}" for text in whole for zeros in (".0", ".00")))
 
 
 def _table(files: Sequence[StoredFile], options: Options, most_rows: int, most_bytes: int) -> Table:
-    """The rows of some files, read as the options say."""
+    """The rows of some files, read with the given options."""
     kinds: Columns = {}
     for stored in files:
         with fetched(stored) as file:
@@ -245,13 +245,13 @@ def _format_of(source: str, root: Path) -> str:
 
 
 def _end(name: str) -> str:
-    """How a file's name ends, in small letters and without what it is packed by."""
+    """The end of a file's name in lower case, without the suffix of its compression."""
     path = Path(name)
     return (Path(path.stem).suffix if path.suffix in _UNPACKED else path.suffix).lower()
 
 
 def _check_encoding(file: InputFile) -> None:
-    """Refuses what is not UTF-8, with the command that makes it so: a workload can name another encoding.
+    """Rejects text that is not UTF-8, with a command to convert it: a workload can name another encoding.
 
     Raises:
         UsageError: the first bytes are not UTF-8.
@@ -276,7 +276,7 @@ def _check_encoding(file: InputFile) -> None:
 
 
 def _delimiter(file: InputFile) -> str:
-    """The one of the usual delimiters that stands most often in the first line, outside of quotes."""
+    """The most frequent of the usual delimiters in the first line, outside of quotes."""
     head = open_stream(file).read(_HEAD_BYTES).split(b"\n", 1)[0].decode("utf-8", "replace")
     outside = "".join(head.split('"')[::2])
     return max(_DELIMITERS, key=lambda letter: outside.count(letter))

@@ -1,4 +1,4 @@
-"""Templates whose output is code, YAML, protobuf text and Markdown; what a user's data holds stays data."""
+"""Templates that produce code, YAML, protobuf text and Markdown; the user's data stays data in them."""
 
 import html
 import json
@@ -77,7 +77,7 @@ def _proto(value: str) -> str:
 
 
 def utf8(text: str) -> bytes:
-    """The bytes of a text in a file.
+    """The bytes of a text for a file.
 
     Raises:
         UsageError: it holds a lone surrogate, which no file can hold.
@@ -91,7 +91,7 @@ def utf8(text: str) -> bytes:
 
 
 def line(value: object) -> str:
-    """One line of a comment, whatever stands in the name of a column."""
+    """One line of a comment, whatever a column's name holds."""
     return " ".join(printable(str(value)).replace('"""', "'''").replace("\\", "/").split())
 
 

@@ -1,7 +1,7 @@
-"""What decides over a row's split, and why: time, a group, an id, or the row's place. Pure.
+"""Chooses what decides a row's split, and why: time, a group, an id, or the row's place. Pure.
 
-Rows that are alike because they are about the same person, or next to each other in time, must not be learned
-from and judged by; rows that are equal by chance must be dealt like all others.
+Rows that are alike because they are about the same person, or adjacent in time, must not be in both splits;
+rows that are equal by chance must be split like all others.
 """
 
 import re
@@ -37,7 +37,7 @@ _MIXER = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True)
 class Split:
-    """What decides.
+    """The column or rule that decides a row's split.
 
     Attributes:
         by: `data.split_by`; empty: the hash of the whole row.
@@ -55,7 +55,7 @@ class Split:
 
 
 def decide_split(plan: Plan, columns: Mapping[str, Values], *, is_whole: bool) -> tuple[Plan, Split]:
-    """Chooses what decides.
+    """Chooses what decides a row's split.
 
     Args:
         plan: what becomes of the columns.
@@ -97,7 +97,7 @@ def repeated_share(columns: list[Values]) -> float:
 
 
 def _by_time(plan: Plan, columns: Mapping[str, Values], labels: Values) -> tuple[Split | None, str]:
-    """The split by time, or why there is none though there are dates that could decide, in words."""
+    """The split by time, or in words why there is none although there are dates that could decide."""
     moved = ""
     for decision in plan.with_role(Role.MOMENT):
         name = decision.facts.name
@@ -132,7 +132,7 @@ def _is_sorted(moments: Values) -> bool:
 
 
 def _has_enough(later: npt.NDArray[np.bool_], labels: Values, *, is_number: bool) -> bool:
-    """Whether no more than half is judged by, and the earlier part has every class and the later one two.
+    """Whether the later part has at most half of the rows and two classes, and the earlier part every class.
 
     A third is judged by at least, that is where it begins; more where many rows are of one moment.
     """
@@ -146,7 +146,7 @@ def _has_enough(later: npt.NDArray[np.bool_], labels: Values, *, is_number: bool
 
 
 def _moved(later: npt.NDArray[np.bool_], labels: Values, *, is_number: bool) -> bool:
-    """Whether the later rows have quite other labels than the earlier ones."""
+    """Whether the later rows have very different labels from the earlier ones."""
     if is_number:
         before, after = (labels[part & ~np.isnan(labels)] for part in (~later, later))
         return bool(abs(after.mean() - before.mean()) > before.std())
@@ -160,7 +160,7 @@ def _moved(later: npt.NDArray[np.bool_], labels: Values, *, is_number: bool) -> 
 
 
 def _by_group(plan: Plan, columns: Mapping[str, Values]) -> tuple[Plan, Split | None]:
-    """The split by groups: by a column that is called an id, or by one that a panel follows over time."""
+    """The split by groups: by an id column, or by a column that a panel follows over time."""
     may_be = [d.facts for d in plan.decisions if d.role is not Role.LABEL and not d.is_kept]
     named = [each for each in may_be if _GROUP_NAME.search(each.name) and has_rows_of_groups(each)]
     panel = find_panel(may_be, columns) if not named else None
@@ -186,7 +186,7 @@ def _by_group(plan: Plan, columns: Mapping[str, Values]) -> tuple[Plan, Split | 
 
 
 def _identity(plan: Plan) -> Decision | None:
-    """A column that is no feature and different in every row."""
+    """A column that is not a feature and differs in every row."""
     for decision in plan.with_role(Role.LEFT_OUT):
         facts = decision.facts
         if facts.kind != "float" and not facts.missing and facts.distinct == facts.rows and facts.words < 2:

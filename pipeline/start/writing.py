@@ -1,4 +1,4 @@
-"""The decisions as files of a workload: plain code that the user owns."""
+"""Writes the decisions as files of a workload: plain code that the user owns."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ _SAMPLE_ROWS = 5
 
 @dataclass(frozen=True)
 class _Column(Decision):
-    """A decision, with what the schema says of the column."""
+    """A decision, and the schema's entry for the column."""
 
     @property
     def is_domain(self) -> bool:
@@ -44,7 +44,7 @@ class _Column(Decision):
 
     @property
     def least_share(self) -> float:
-        """Half of the share seen, so that a column that goes quiet is an anomaly."""
+        """Half of the observed share, so that a column that loses its values is an anomaly."""
         return round((1 - self.facts.missing_share) / 2, 3)
 
 
@@ -63,13 +63,13 @@ def files_of(plan: Plan, table: Table, split: Split, *, name: str, source: str) 
 
 
 def written_lines(files: Sequence[str]) -> list[str]:
-    """What `new` says of the files that it wrote."""
+    """The lines of `new` about the files that it wrote."""
     shown = (f"  {path}" for path in files if "__init__" not in path)
     return ["Written; the files are yours to edit:", *shown]
 
 
 def write_files(files: Mapping[str, str], root: Path) -> None:
-    """Writes new files below the project's root; never over one that is there.
+    """Writes new files below the project's root; never overwrites an existing one.
 
     Raises:
         UsageError: a file is there already; nothing is written.
@@ -133,7 +133,7 @@ def _values(plan: Plan, table: Table, split: Split, *, name: str, source: str) -
 
 
 def _metrics(plan: Plan) -> tuple[str, ...]:
-    """Those in which a good model beats the best constant answer; the first is what it is judged by."""
+    """The metrics in which a good model beats the best constant answer; the first is the main one."""
     if plan.task == "multiclass":
         return ("sparse_categorical_accuracy", "sparse_categorical_crossentropy")
     if plan.task == "regression":
@@ -168,7 +168,7 @@ def _training(plan: Plan) -> dict[str, Any]:
 
 
 def bad_share_limit(bad: int, rows: int) -> float | None:
-    """`data.max_bad_share` that lets a first run begin: twice what was seen; None: the default holds.
+    """A `data.max_bad_share` that lets a first run begin: twice the observed share; None: use the default.
 
     Args:
         bad: rows that cannot be read.
@@ -180,7 +180,7 @@ def bad_share_limit(bad: int, rows: int) -> float | None:
 
 
 def skew_limits(rows: int) -> dict[str, float]:
-    """Limits for the skew between the splits that chance alone does not exceed; {}: the defaults hold.
+    """Limits for the skew between the splits that chance alone does not exceed; {}: use the defaults.
 
     Two samples of n and m rows differ in a share by sqrt(1/n + 1/m) / 2, one standard deviation at most.
     Four of these are hardly ever exceeded, and neither by the largest of some dozen shares.
@@ -200,7 +200,7 @@ def skew_limits(rows: int) -> dict[str, float]:
 
 
 def _sample(table: Table, used: Sequence[Decision], label: str) -> list[dict[str, list[Any]]]:
-    """A few rows, of as many different labels as fit, as tf.Transform takes them."""
+    """A few rows, with as many different labels as possible, as tf.Transform takes them."""
     first: dict[Any, int] = {}
     for row, value in enumerate(table.columns[label].tolist()):
         if value is not None and value == value:

@@ -1,4 +1,4 @@
-"""Questions on a terminal; where nobody is there, an error that says which option answers."""
+"""Questions on a terminal; without a terminal, an error that names the option with the answer."""
 
 import sys
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from slipway.pipeline.terminal.printable import printable
 
 
 def choose(question: str, answers: Sequence[str], *, option: str) -> str:
-    """Asks until one of the answers is given.
+    """Asks until the user gives one of the answers.
 
     Args:
         question: ends with a question mark.

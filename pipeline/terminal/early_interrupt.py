@@ -1,4 +1,4 @@
-"""Ctrl-C while a command line is still being imported: a line in words, and the documented exit code."""
+"""Ctrl-C while a command line is still being imported: ends in one line and the documented exit code."""
 
 import contextlib
 import os
@@ -8,7 +8,7 @@ _INTERRUPTED = 130
 
 
 def answer_at_once() -> None:
-    """From here on Ctrl-C ends the process: nothing has begun that could be left half done.
+    """Makes Ctrl-C end the process from here on: nothing has begun that could be left half done.
 
     Where the shell has it ignored, it stays so.
     """
@@ -17,7 +17,7 @@ def answer_at_once() -> None:
 
 
 def leave_to_command() -> None:
-    """From here on Ctrl-C is the command's own."""
+    """Leaves Ctrl-C to the command from here on."""
     if signal.getsignal(signal.SIGINT) is _end:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

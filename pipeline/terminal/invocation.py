@@ -1,4 +1,4 @@
-"""The commands that messages tell the user to paste, as they work in the shell that he is in."""
+"""Commands for the user to paste, in a form that works in his current shell."""
 
 import os
 import shlex
@@ -31,7 +31,7 @@ def command(*words: str, output: Path | None = None, program: str = LOCAL) -> st
 
 
 def same_command() -> str:
-    """The command that runs now, to be run once more."""
+    """The command that runs now, to be run again."""
     return shlex.join([_interpreter(), *sys.argv])
 
 

@@ -7,7 +7,7 @@ _CONTROL_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x0
 
 
 def plain_log(text: str) -> str:
-    """A log as it was to be read: without colours, and of a line that was drawn over, the last state only.
+    """A log as a reader saw it: without colours, and only the last state of a redrawn line.
 
     Args:
         text: may begin or end within a sequence; what is left of one is written out.
@@ -18,7 +18,7 @@ def plain_log(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """The same text with control characters written out, so that no terminal obeys them; lines stay."""
+    """The same text with control characters escaped, so that no terminal obeys them; lines stay."""
     return "".join(
         c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode("ascii") for c in text
     )

@@ -1,4 +1,4 @@
-"""Says at once what a command does, and then that it still does it, until it is done."""
+"""Prints what a command does, and from time to time that it still does it, until it is done."""
 
 import contextlib
 import os
@@ -16,7 +16,7 @@ TERMINAL_SILENCE_S, LOG_SILENCE_S = 4.0, 25.0
 
 @contextlib.contextmanager
 def sign_of_life(what: str) -> Iterator[None]:
-    """Tells `what` on stderr, and again with the time that has passed whenever that gets long.
+    """Prints `what` on stderr, and again with the elapsed time whenever that gets long.
 
     It goes on telling where a library is kept from writing to stderr meanwhile.
 

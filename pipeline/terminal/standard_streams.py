@@ -1,4 +1,4 @@
-"""Standard input, output and error of a command, whatever becomes of those at their other ends."""
+"""Standard input, output and error of a command, whatever happens to them."""
 
 import io
 import os
@@ -11,11 +11,11 @@ _DESCRIPTORS = (0, 1, 2)
 
 
 class ResultError(PipelineError):
-    """The command's result cannot be written where standard output goes."""
+    """The command's result cannot be written to standard output."""
 
 
 def prepare_streams() -> None:
-    """Makes the three streams of this process fit for a command, once and for good.
+    """Prepares the three streams of this process for a command, once and for all.
 
     One that was closed (`2>&-`) leads nowhere, so that no file of ours takes its number and gets what
     libraries write there. Letters that an encoding lacks are written as escapes. Messages that nobody can
@@ -46,7 +46,7 @@ class _Nowhere(io.TextIOBase):
 
 
 class _Stream:
-    """A stream that leads nowhere from the first write on that failed."""
+    """A stream that discards its output after the first write that failed."""
 
     def __init__(self, stream: TextIO | _Nowhere) -> None:
         self._stream = stream
@@ -63,7 +63,7 @@ class _Stream:
             return len(text)
 
     def flush(self) -> None:
-        """Writes what is kept back; see `_failed`."""
+        """Flushes; see `_failed`."""
         try:
             self._stream.flush()
         except OSError as error:

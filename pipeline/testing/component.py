@@ -1,4 +1,4 @@
-"""One component, run in this process on given artifacts: no pipeline, no metadata store, no cache."""
+"""Runs one component in this process on given artifacts: no pipeline, no metadata store, no cache."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A preprocessing function, run by tf.Transform itself on a handful of rows."""
+"""Runs a preprocessing function through tf.Transform on a handful of rows."""
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +17,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Table:
-    """Rows as a model gets them.
+    """Rows as a model receives them.
 
     Attributes:
         features: what `build_model` is told about each input, by name.

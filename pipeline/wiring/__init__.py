@@ -1,1 +1,1 @@
-"""From the workload file to what components and Beam are given."""
+"""Turns the workload file into the settings of components and of Beam."""

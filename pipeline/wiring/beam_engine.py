@@ -1,4 +1,4 @@
-"""From the workload's `beam` to the options that every Beam node gets, and whether that engine is here. Pure.
+"""From the workload's `beam` to the options of every Beam node, and whether that engine is available. Pure.
 
 A local engine's program is fetched by `make flink`, `make spark` or `make prism` into `.engines/`.
 """
@@ -18,9 +18,9 @@ from slipway.pipeline.wiring.beam_ports import IN_PROCESS, check_running_mode, r
 ENGINES = PROJECT_ROOT / ".engines"
 """Where `make` puts the engines' programs."""
 FLINK_VERSION = "1.19"
-"""Of the job server that `make flink` makes; see engines/flink/pom.xml."""
+"""The Flink version of the job server that `make flink` makes; see engines/flink/pom.xml."""
 NO_PACKAGE = "--sdk_container_image=none"
-"""Without an image TFX packs itself up (1.2 s of CPU a node) for workers, which have it already."""
+"""Without an image TFX packages itself (1.2 s of CPU a node) for workers, which have it already."""
 
 _RUNNERS = {
     "direct": "FnApiRunner",  # Beam's own default first tries to download another runner
@@ -62,7 +62,7 @@ def beam_args(beam: BeamConfig, cloud: CloudConfig) -> list[str]:
 
 
 def completed_args(own: Sequence[str], more: Sequence[str]) -> list[str]:
-    """What to add to the Beam options of a pipeline of the user's own.
+    """The Beam options to add for a user's own pipeline.
 
     No runner is named for it, for its module may read the options itself, as TFX's penguin example does: the
     direct runner is the one inside the process by `beam_options.run_in_process_by_default`.
@@ -81,7 +81,7 @@ def completed_args(own: Sequence[str], more: Sequence[str]) -> list[str]:
 
 
 def check_engine(args: Sequence[str]) -> None:
-    """Refuses a local run whose Beam steps could not be carried out.
+    """Rejects a local run whose Beam engine could not run its steps.
 
     Args:
         args: of every Beam component; of an option that is named twice the later counts, as in Beam.
@@ -123,7 +123,7 @@ def check_engine(args: Sequence[str]) -> None:
 
 
 def _check_runner(runner: str) -> None:
-    """Refuses a name that Beam would not know either; it takes them in any case, and without `Runner`."""
+    """Rejects a name that Beam would not know either; Beam takes names in any case, and without `Runner`."""
     known = {name.lower() for name in _KNOWN_TO_BEAM}
     if not runner or "." in runner or {runner.lower(), f"{runner.lower()}runner"} & known:
         return
@@ -135,7 +135,7 @@ def _check_runner(runner: str) -> None:
 
 
 def check_cloud_engine(beam: BeamConfig, cloud: CloudConfig) -> None:
-    """Refuses a job for the cloud whose Beam steps could not be carried out there.
+    """Rejects a cloud job whose Beam engine could not run its steps.
 
     Args:
         beam: the workload's.
@@ -173,12 +173,12 @@ def check_cloud_engine(beam: BeamConfig, cloud: CloudConfig) -> None:
 
 
 def engine_programs() -> Mapping[str, Path]:
-    """Where the engines' programs are looked for, by the runner's name in a workload file."""
+    """Where to look for the engines' programs, by the runner's name in a workload file."""
     return {_name(runner): path for runner, (_, path, _) in _PROGRAMS.items()}
 
 
 def engine_remedy(name: str) -> str:
-    """How to have an engine's program."""
+    """How to get an engine's program."""
     return _PROGRAMS[_RUNNERS[name]][2]
 
 

@@ -1,4 +1,4 @@
-"""Beam's options: whether it knows those that a workload names, and its default runner. Imports Beam."""
+"""Beam's options: whether it knows the ones in a workload, and its default runner. Imports Beam."""
 
 import difflib
 
@@ -14,7 +14,7 @@ _WITH_JOB_SERVER = ("flink", "spark")
 
 
 def check_options(beam: BeamConfig) -> None:
-    """Refuses an option that nothing would read: Beam ignores those that it does not know.
+    """Rejects an option that nothing would read: Beam ignores unknown options.
 
     Raises:
         ConfigError: with the nearest name.
@@ -27,7 +27,7 @@ def check_options(beam: BeamConfig) -> None:
 
 
 def run_in_process_by_default() -> None:
-    """Makes Beam's direct runner, its default, the one inside the process, here and in forks.
+    """Makes the in-process runner the default of Beam's direct runner, here and in forks.
 
     Beam's own tries to download Prism, which listens on all interfaces. An option would do the same, and TFX
     has all options read as the flags that a user's module declares, which may know no such runner.

@@ -1,8 +1,8 @@
 """Which of Beam's engines listen on the network, and the rule that none does so unasked. Pure.
 
-Beam asks nobody who they are: who reaches a port of its engines has code run, or files read, as the user who
-started it. So an engine that listens beyond loopback is used where the machine is said to be for that,
-and the modes of the direct runner that listen, which no run here needs, are refused.
+Beam authenticates nobody: whoever reaches a port of its engines can run code, or read files, as the user who
+started it. So an engine that listens beyond loopback is used only if the machine is declared fit for it, and
+the listening modes of the direct runner, which no run here needs, are rejected.
 """
 
 import os
@@ -13,7 +13,7 @@ from slipway.pipeline.errors import ConfigError
 OPEN_PORTS_VARIABLE = "SLIPWAY_OPEN_PORTS"
 """Set to 1 by the owner of a machine on which Beam's engines may listen on all network interfaces."""
 IN_PROCESS = "--runner=FnApiRunner"
-"""Beam's runner inside each node's process. It listens to nobody."""
+"""Beam's runner inside each node's process. It opens no port."""
 
 # Beam's default first tries to download Prism, and to start it.
 _DIRECT = frozenset({"", "direct", "switchingdirect"})
@@ -24,7 +24,7 @@ _MODE_WITHOUT_PORTS = "in_memory"
 
 
 def without_ports(args: Sequence[str]) -> list[str]:
-    """The options of a Beam component with which this machine listens to nobody unasked.
+    """The options of a Beam component with which this machine opens no port unasked.
 
     Args:
         args: as on a command line; of an option that is named twice the later counts, as in Beam.
@@ -49,7 +49,7 @@ def without_ports(args: Sequence[str]) -> list[str]:
 
 
 def check_running_mode(mode: str) -> None:
-    """Refuses a mode of the direct runner whose workers are reached through ports.
+    """Rejects a mode of the direct runner whose workers are reached through ports.
 
     Raises:
         ConfigError: says which mode opens none.

@@ -1,4 +1,4 @@
-"""From the workload's `data_gate` and `evaluate` to what the gates are given."""
+"""Turns the workload's `data_gate` and `evaluate` into the settings of the gates."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -22,7 +22,7 @@ _OF_CLASSES = ("majority_share", "chance", "entropy", "positive_share")
 
 
 def data_gate_settings(config: WorkloadConfig) -> dict[str, Any]:
-    """The DataGate's settings, by the names that it has for them."""
+    """The DataGate's settings, by its own names."""
     gate = config.data_gate
     limits = gate.model_dump(mode="json", exclude_none=True, exclude=_NOT_LIMITS)
     return {
@@ -59,7 +59,7 @@ def model_gate_settings(evaluate: EvaluateConfig) -> dict[str, Any]:
 
 
 def reference_models_settings(evaluate: EvaluateConfig) -> dict[str, Any]:
-    """The ReferenceModels' settings: which to fit, what for, and the metrics to hold beside the network's."""
+    """The ReferenceModels' settings: which to fit, the task, and the metrics to show beside the network's."""
     of_classes = any(METRICS[name].trivial in _OF_CLASSES for name in evaluate.metrics)
     return {
         "task": "classes" if of_classes else "numbers",
@@ -69,7 +69,7 @@ def reference_models_settings(evaluate: EvaluateConfig) -> dict[str, Any]:
 
 
 def judges_age(config: WorkloadConfig) -> bool:
-    """Whether what the gate says today need not hold tomorrow."""
+    """Whether the gate's verdict may change from one day to the next."""
     freshness = config.data_gate.freshness
     return freshness is not None and freshness.max_age_days is not None
 

@@ -9,7 +9,7 @@ _INSTALLED = frozenset({"site-packages", "dist-packages"})
 
 
 def import_folders() -> list[Path]:
-    """What this process and those that it starts import from, but for Python's and installed packages.
+    """The folders that this process and its children import from, except Python's and installed packages.
 
     A folder that PYTHONPATH has come to name since this process began, as in a cell of a notebook, is one of
     those that the nodes of a run import from. With the sources of packages that are installed editable,

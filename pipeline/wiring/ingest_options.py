@@ -1,4 +1,4 @@
-"""From the workload's `data` to what Ingest is given: how files are read, and which are which split's."""
+"""Turns the workload's `data` into Ingest's options: how to read files, and which split each belongs to."""
 
 from slipway.components.ingest.options import MEBIBYTE, Options
 from slipway.pipeline.config import DataConfig
@@ -7,7 +7,7 @@ ALL = "all"
 
 
 def ingest_options(data: DataConfig) -> Options:
-    """How the source is read and written."""
+    """The options for reading and writing."""
     by = data.split_by
     split_by = {}
     if by is not None:
@@ -41,7 +41,7 @@ def ingest_options(data: DataConfig) -> Options:
 
 
 def split_weights(data: DataConfig) -> dict[str, int]:
-    """The output splits and their hash buckets; none where each split has files of its own."""
+    """The output splits and their hash buckets; none if each split has files of its own."""
     by = data.split_by
     if by is None or by.key is not None or by.row is not None:
         return dict(data.split)

@@ -1,4 +1,4 @@
-"""Where ML Metadata is kept: SQLite in the output folder, or a database server of the user's."""
+"""The store of ML Metadata: SQLite in the output folder, or a user's database server."""
 
 import os
 import socket
@@ -12,7 +12,7 @@ from slipway.pipeline.config import DEFAULT_PORTS, MetadataConfig
 from slipway.pipeline.errors import UsageError
 
 URL_VARIABLE = "SLIPWAY_METADATA_URL"
-"""Names the server for pipelines that name none: `postgresql://USER:PASSWORD@HOST:PORT/DATABASE`."""
+"""The variable that names the server for pipelines that name none: `postgresql://USER:PASSWORD@HOST:PORT/DATABASE`."""
 
 # How long a server may take to take a connection; one in the same network takes milliseconds.
 _CONNECT_LIMIT_S = 5.0
@@ -39,7 +39,7 @@ class StoreServer:
     password: str = ""
 
     def __str__(self) -> str:
-        """Without the password: this is what messages show."""
+        """The address without the password, for messages."""
         return f"{self.type}://{self.user}@{self.host}:{self.port}/{self.database}"
 
     def __repr__(self) -> str:
@@ -47,7 +47,7 @@ class StoreServer:
 
 
 def server_of(metadata: MetadataConfig | None, environment: Mapping[str, str]) -> StoreServer | None:
-    """The server that the workload names, else that of the environment; None for SQLite.
+    """The server that the workload names, otherwise the environment's; None for SQLite.
 
     Args:
         metadata: the workload's key `metadata`.
@@ -133,13 +133,13 @@ def connection_config(metadata: MetadataConfig | None, output: Path) -> Any:
 
 
 def sqlite_file(config: Any) -> str:
-    """The file of a ConnectionConfig's SQLite store; empty where the store is on a server."""
+    """The file of a ConnectionConfig's SQLite store; empty if the store is on a server."""
     is_here = hasattr(config, "sqlite") and config.WhichOneof("config") == "sqlite"
     return str(config.sqlite.filename_uri) if is_here else ""
 
 
 def prepare_server(config: Any) -> None:
-    """Makes a server fit for this process and its children; its tables, before nodes want them all at once.
+    """Prepares a server for this process and its children; creates tables before nodes need them all at once.
 
     Args:
         config: a ConnectionConfig. SQLite, which needs no server, and a gRPC service are left alone.

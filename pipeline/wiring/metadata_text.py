@@ -16,7 +16,7 @@ STAND_IN = "\uf05c"
 
 
 class _Call:
-    """What replaces `MetadataStore._call`, the one way of every request and answer."""
+    """Replaces `MetadataStore._call`, which every request and answer passes through."""
 
     def __init__(self, call: Any) -> None:
         self._call = call
@@ -32,7 +32,7 @@ class _Call:
 
 
 def keep_backslashes() -> None:
-    """From now on every `MetadataStore` of this process keeps backslashes; a second call changes nothing."""
+    """Makes every `MetadataStore` of this process keep backslashes; a second call changes nothing."""
     if not isinstance(vars(ml_metadata.MetadataStore)["_call"], _Call):
         ml_metadata.MetadataStore._call = _Call(ml_metadata.MetadataStore._call)
 

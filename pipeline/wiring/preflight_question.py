@@ -1,4 +1,4 @@
-"""What of a workload the preflight is asked about: the slice, and the settings of the step."""
+"""Takes the question for the preflight from a workload: the slice, and the settings of the step."""
 
 from dataclasses import asdict
 from typing import Any
@@ -12,7 +12,7 @@ from slipway.pipeline.wiring.tpu_slices import TpuSlice, tpu_slice
 
 
 def wanted_slice(tpu: TpuSlice) -> Slice:
-    """A slice of Vertex AI's as the compiler and the rules need it."""
+    """A slice of Vertex AI in the form that the compiler and the rules need."""
     generation = tpu.name.partition("-")[0]
     return Slice(
         name=tpu.name,
@@ -27,7 +27,7 @@ def wanted_slice(tpu: TpuSlice) -> Slice:
 
 
 def step_settings(config: WorkloadConfig) -> dict[str, Any]:
-    """The fields of a `Question` that the workload file decides, but for its slice."""
+    """The fields of a `Question` that the workload file determines, except its slice."""
     train = config.train
     return {
         "model": train.model,
@@ -42,7 +42,7 @@ def step_settings(config: WorkloadConfig) -> dict[str, Any]:
 
 
 def own_prices(config: WorkloadConfig) -> dict[str, Price]:
-    """What the workload's user pays for a chip-hour, by generation."""
+    """The user's own prices of a chip-hour, by generation."""
     known = config.preflight
     return {name: Price(usd=usd, month=known.prices_of or "") for name, usd in known.prices.items()}
 

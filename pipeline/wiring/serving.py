@@ -1,4 +1,4 @@
-"""Where a workload's versions are, and what their papers say of it."""
+"""Where a workload's versions are, and the workload's entries in their manifests."""
 
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,7 @@ from slipway.pipeline.config import WorkloadConfig
 
 
 def serving_base(config: WorkloadConfig, output: Path) -> str:
-    """The directory or gs:// address that receives the workload's versions.
+    """The directory or gs:// address of the workload's versions.
 
     Args:
         config: the workload, its paths absolute.
@@ -18,7 +18,7 @@ def serving_base(config: WorkloadConfig, output: Path) -> str:
 
 
 def endpoint_settings(config: WorkloadConfig) -> EndpointSettings | None:
-    """The endpoint that versions are deployed to, where `cloud.vertex` is; None where there is none."""
+    """The endpoint that versions are deployed to, with its `cloud.vertex`; None if there is none."""
     wanted, vertex = config.push.endpoint, config.cloud.vertex
     if wanted is None:
         return None
@@ -32,7 +32,7 @@ def endpoint_settings(config: WorkloadConfig) -> EndpointSettings | None:
 
 
 def about_model(config: WorkloadConfig) -> dict[str, Any]:
-    """What the manifest and the model card of a version say of the workload that made it."""
+    """The workload's entries in the manifest and the model card of its versions."""
     classes = config.transform.classes
     return {
         "workload": config.name,

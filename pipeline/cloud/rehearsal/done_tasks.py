@@ -78,7 +78,7 @@ class DoneTasks:
         return there[-1] if there else None
 
     def find(self, query: str) -> list[Artifact]:
-        """The latest artifact that a resolver's filter lets through; none where there is none.
+        """The latest artifact that a resolver's filter lets through; none if there is none.
 
         Args:
             query: as TFX's compiler writes it: clauses `a="b"` joined by AND.

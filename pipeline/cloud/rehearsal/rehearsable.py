@@ -39,7 +39,7 @@ def redirect_pushes(job: Job, *, folder: str) -> None:
     """Has TFX's Pusher push into a folder of the rehearsal; changes the job in place.
 
     Args:
-        job: of a pipeline of the user's own.
+        job: of a user's own pipeline.
         folder: gets a folder for each task that pushes.
 
     Raises:
@@ -67,7 +67,7 @@ def redirect_pushes(job: Job, *, folder: str) -> None:
 
 
 def _pushers(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The tasks that make a PushedModel, each with its executor's class; empty where none is named."""
+    """The tasks that make a PushedModel, each with its executor's class; empty if none is named."""
     for name, container in container_tasks(spec):
         made = component_of(spec, name).get("outputDefinitions", {}).get("artifacts", {})
         if any(title_of(each["artifactType"]).endswith("PushedModel") for each in made.values()):

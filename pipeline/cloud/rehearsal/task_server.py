@@ -69,7 +69,7 @@ class TaskServer(ForkServer):
         keep_beams_answers()
         bind_to_loopback()
         run_in_process_by_default()
-        find_our_types()  # also for a pipeline of the user's own, whose tasks TFX's entry point runs
+        find_our_types()  # also for a user's own pipeline, whose tasks TFX's entry point runs
         return Rehearsed(job=job, run_id=order.run_id, runs=order.folder.parent, files=TfxFiles())
 
 

@@ -25,7 +25,7 @@ class Answer:
     Attributes:
         status: of HTTP.
         message: the service's own.
-        reason: of `google.rpc.ErrorInfo`, as SERVICE_DISABLED; empty where there is none.
+        reason: of `google.rpc.ErrorInfo`, as SERVICE_DISABLED; empty if there is none.
         metadata: of the same.
     """
 

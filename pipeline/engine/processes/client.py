@@ -76,7 +76,7 @@ class Server:
         module: the server's own.
         folder: where it imports our packages from and, with an environment of its own, works.
         environment: its variables, beside those that are always set; None: this process's.
-        is_ours: whether it runs a workload; a pipeline of the user's own takes the Keras that `environment`
+        is_ours: whether it runs a workload; a user's own pipeline takes the Keras that `environment`
             asks for.
     """
 

@@ -1,4 +1,4 @@
-"""`new` for images: look, decide, write, and say what was decided."""
+"""`new` for images: look at them, decide, write, and report the decisions."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +31,7 @@ class BegunImages:
     plan: ImagePlan
 
     def text(self) -> str:
-        """What was decided and why, what was written, and the next command."""
+        """The decisions and their reasons, the written files, and the next command."""
         plan, facts = self.plan, self.plan.facts
         classes = plan.classes[:_SHOWN_CLASSES]
         width = max(len(str(name)) for name in classes)
@@ -62,7 +62,7 @@ class BegunImages:
 def new_images(
     name: str, *, data: Path, label: str | None, task: str, source: str, root: Path
 ) -> BegunImages:
-    """Begins a workload from images.
+    """Creates a workload from images.
 
     Args:
         name: of the workload.

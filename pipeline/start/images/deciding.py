@@ -1,4 +1,4 @@
-"""How images are trained on, and why. Pure."""
+"""Decides how to train on images, and why. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _RARE_CLASS = 0.5  # of what each class would have, were they all equal
 
 @dataclass(frozen=True, kw_only=True)
 class ImagePlan:
-    """Everything that the files are written from.
+    """The plan from which all files are written.
 
     Attributes:
         facts: what was found.
@@ -56,17 +56,17 @@ class ImagePlan:
 
     @property
     def task(self) -> Literal["binary", "multiclass"]:
-        """What the model answers: one probability, or one for each class."""
+        """The kind of prediction: one probability, or one for each class."""
         return "binary" if len(self.classes) == 2 else "multiclass"
 
     @property
     def train_images(self) -> int:
-        """How many are trained on, about."""
+        """Roughly how many images are trained on."""
         return max(self.facts.images * 2 // 3, 1)
 
 
 def decide(facts: ImageFacts, *, label: str, data: str) -> ImagePlan:
-    """Decides over size, colours, network and length of the training.
+    """Decides size, colours, network and length of the training.
 
     Args:
         facts: what was found.

@@ -1,4 +1,4 @@
-"""What images hold: how many of each class, their sizes and colours, and which of them cannot be read."""
+"""Examines images: how many of each class, their sizes and colours, and which of them cannot be read."""
 
 import shlex
 from collections import Counter
@@ -32,7 +32,7 @@ Class = str | int
 
 @dataclass(frozen=True, kw_only=True)
 class ImageFacts:
-    """What was found.
+    """The properties of the images.
 
     Attributes:
         file_format: "images" (files in folders) or "npz".
@@ -64,7 +64,7 @@ class ImageFacts:
 
     @property
     def images(self) -> int:
-        """Images that can be read."""
+        """The number of readable images."""
         return sum(self.classes.values())
 
 
@@ -76,7 +76,7 @@ def holds_images(path: Path) -> bool:
 
 
 def check_folder(path: Path) -> None:
-    """Refuses a folder whose images Ingest would not find.
+    """Rejects a folder whose images Ingest would not find.
 
     Raises:
         UsageError: they are of a format that is not read, or lie in no folder of a class.
@@ -99,7 +99,7 @@ def check_folder(path: Path) -> None:
 
 
 def look_at(path: Path, *, most_images: int = MOST_IMAGES) -> ImageFacts:
-    """Looks at a file or a folder for which `holds_images` says yes, or that has images two folders down.
+    """Examines a file or a folder for which `holds_images` is true, or that has images two folders down.
 
     Args:
         path: the npz, or the folder that has a folder for each class, or train/ and test/ with these in them.
@@ -113,7 +113,7 @@ def look_at(path: Path, *, most_images: int = MOST_IMAGES) -> ImageFacts:
 
 
 def divided(path: Path) -> dict[str, str]:
-    """The folders of a divided data set, such as {"train": "train", "eval": "test"}; {} where it is not."""
+    """The folders of a data set that is split already, as {"train": "train", "eval": "test"}; else {}."""
     if not path.is_dir():
         return {}
     parts = _parts(sorted(_folders(path)))
@@ -172,7 +172,7 @@ def _passed_over(path: Path, tops: list[Path], folders: list[Path]) -> Iterator[
 
 
 def _why_unreadable(file: Path) -> str:
-    """As Ingest finds it; empty where the image is sound."""
+    """Ingest's reason to reject the image; empty if it is sound."""
     blocks = FORMATS["images"].read(InputFile(name=str(file), path=file), Options(format="images"), {})
     return next((each.detail.rstrip(".") or each.reason for block in blocks for each in block.rejects), "")
 
@@ -184,7 +184,7 @@ def _mode(image: Image.Image) -> str:
 
 
 def _is_taken(path: Path) -> bool:
-    """A glob, with which Ingest lists them, does not find what begins with a dot."""
+    """Whether Ingest's glob finds the file: not if its name begins with a dot."""
     return not path.name.startswith(".")
 
 
@@ -246,7 +246,7 @@ def _look_at_arrays(path: Path) -> ImageFacts:
 
 
 def _picture(name: str, part: str, shape: tuple[int, ...]) -> tuple[int, int, int]:
-    """Height, width and channels of one image, from the shape of an array of them."""
+    """Height, width and channels of one image, from the shape of an array of images."""
     if len(shape) == 3:
         return shape[1], shape[2], 1
     if len(shape) == 4 and shape[3] in (1, 3):

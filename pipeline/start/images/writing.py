@@ -36,5 +36,5 @@ def files_of(plan: ImagePlan, *, name: str, source: str) -> dict[str, str]:
 
 
 def _scale(plan: ImagePlan) -> int:
-    """What turns the pixels of an npz into 0..255: 255 where they are fractions of 1."""
+    """The factor that maps the pixels of an npz to 0..255: 255 if they are fractions of 1."""
     return _BYTE if plan.facts.has_fractions and plan.facts.highest <= 1 else 1
