@@ -103,7 +103,7 @@ def build_pipeline(
         schema_gen = ImportSchemaGen(schema_file=config.schema_path)
     schema = schema_gen.with_id("SchemaGen").outputs["schema"]
     validator = ExampleValidator(statistics=statistics_gen.outputs["statistics"], schema=schema)
-    # Rows of a query have none.
+    # Rows of a query have no place in a file.
     quarantine = {name: ingest.outputs[name] for name in ("quarantine",) if name in ingest.outputs}
     reference, compared_with = _reference(config.data_gate.reference)
     data_gate = DataGate(
@@ -122,7 +122,7 @@ def build_pipeline(
         examples=examples,
         schema=schema,
         preprocessing_fn=config.transform.preprocessing_fn,
-        # Statistics of the transformed examples cost a quarter of the time, and nothing reads them yet.
+        # Statistics of the transformed examples would take a quarter of the time, and nothing reads them yet.
         disable_statistics=True,
         # Nothing reads it either.
         disable_analyzer_cache=True,
@@ -201,7 +201,7 @@ def build_pipeline(
         components=nodes,
         metadata_connection_config=connection_config(config.metadata, output),
         beam_pipeline_args=beam_args(config.beam, config.cloud),
-        # For the engine, which decides from the content of data and code; TFX's own key sees neither.
+        # For the engine, which decides by the content of data and code; TFX's own key covers neither.
         enable_cache=True,
     )
 
@@ -279,7 +279,7 @@ def _tuner(config: WorkloadConfig, transform: BaseNode, settings: Mapping[str, A
         tuner_fn="slipway.components.trainer.tuner_fn.tuner_fn",
         examples=transform.outputs["transformed_examples"],
         transform_graph=transform.outputs["transform_graph"],
-        # What is only written in the end changes no search.
+        # Settings that only affect the export do not change the search.
         custom_config={**settings, "exports": [], "tune": config.tune.model_dump(mode="json")},
     )
 
@@ -295,7 +295,7 @@ def _ingest(config: WorkloadConfig, data: tuple[str, Mapping[str, str]]) -> Base
         partition_feature_name=by.key if by is not None else None,
     )
     if config.data.format == "bigquery":
-        # Here: it imports a client library that no other workload needs.
+        # Imported here: it needs a client library that no other workload needs.
         from tfx.extensions.google_cloud_big_query.example_gen.component import BigQueryExampleGen
 
         return BigQueryExampleGen(
@@ -309,7 +309,7 @@ def _ingest(config: WorkloadConfig, data: tuple[str, Mapping[str, str]]) -> Base
             ]
         ),
         range_config=_one_span(config.data.span),
-        # Where each split has files of its own, there is nothing to split.
+        # If each split has files of its own, there is nothing to split.
         output_config=example_gen_pb2.Output(split_config=split_config if split_config.splits else None),
         options=ingest_options(config.data),
         schema_file=config.schema_path,

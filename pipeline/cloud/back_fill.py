@@ -50,7 +50,7 @@ def back_fill(chosen: WorkloadChoice, *, first: str, last: str) -> int:
     spans = span_range(first, last, kind=span_kind(source_patterns(target.config.data).values()))
     name = chosen.schedule or target.config.name
     name = f"{name}-{chosen.profile}" if chosen.profile else name
-    span_run_id(name, spans[0], attempt=1)  # refuses a name, before the service is asked
+    span_run_id(name, spans[0], attempt=1)  # rejects a name before the service is asked
     service = service_of(target.config)
     check(service, target)
     return _Backfill(chosen, service, target, name, spans).run()

@@ -29,7 +29,7 @@ def compile_job(target: Target) -> Job:
         ConfigError: see `job.complete`.
         UsageError: the pipeline holds what TFX cannot compile for Kubeflow.
     """
-    # The folder stands for nothing: where artifacts go is said by the job's runtime configuration.
+    # The folder is a placeholder: the job's runtime configuration says where artifacts go.
     pipeline = build_pipeline(
         config=target.config,
         data=target.source,
@@ -59,7 +59,7 @@ def compile_other(target: ImageModuleRun) -> Job:
             only it knows, or its Beam steps would listen on the network.
     """
     module = target.pipeline.partition(":")[0].rpartition(".")[2]
-    # What a function may ask for; the service takes no underscores in it.
+    # Arguments that a function may ask for; the service allows no underscores in them.
     known = {"pipeline_name": module.replace("_", "-").lower()}
     pipeline, parameters = load_pipeline(target, {**known, **target.parameters})
     job = mend(_compiled(pipeline, name=target.pipeline, image=target.image), root=target.root)
@@ -67,7 +67,7 @@ def compile_other(target: ImageModuleRun) -> Job:
     wanted = completed_args(pipeline.beam_pipeline_args, target.beam_args)
     for _, container in container_tasks(job["pipelineSpec"]):
         for part in (container, container.get("lifecycle", {}).get("preCacheCheck", {})):
-            # An executor hands on to Beam what it does not know itself, and so does the driver.
+            # An executor passes options that it does not know itself on to Beam, and so does the driver.
             part.setdefault("args", []).extend(wanted)
     job["runtimeConfig"]["parameterValues"] = {
         name: value for name, value in parameters.items() if name in target.parameters

@@ -12,7 +12,7 @@ from slipway.pipeline.runs.record import Artifact, NodeRecord, RunRecord
 from slipway.pipeline.screen.wording import metrics_line
 from slipway.pipeline.terminal.durations import seconds
 
-# How services tell the exit code of a container: Vertex AI, Kubernetes, and Kubeflow's launcher in Go.
+# How services report the exit code of a container: Vertex AI, Kubernetes, and Kubeflow's launcher in Go.
 _EXIT_CODE = re.compile(
     r"(?:non-zero status of|exit code:?|exit status|exited with code) (\d+)", re.IGNORECASE
 )
@@ -134,7 +134,7 @@ def _in_order(tasks: Mapping[str, Any]) -> list[str]:
     ordered: list[str] = []
     while len(ordered) < len(needs):
         ready = sorted(name for name in needs if name not in ordered and needs[name] <= set(ordered))
-        if not ready:  # a service would have refused a circle
+        if not ready:  # a service would have rejected a cycle
             ready = sorted(set(needs) - set(ordered))
         ordered += ready
     return ordered

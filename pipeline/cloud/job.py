@@ -29,7 +29,7 @@ _GRACE_S = 10
 DRIVER = ("python", "-m", "slipway.pipeline.cloud.container.span_driver")
 """In place of TFX's own, which would not find artifact types of ours."""
 _TITLE = re.compile(r"^title: (\S+)", re.MULTILINE)
-# What TFX looks for where an artifact type is not one of its own: no artifact has it.
+# The property by which TFX finds an artifact type that is not its own: no artifact has it.
 _NO_TITLE = 'schema_title="tfx.Artifact"'
 _ABSOLUTE = re.compile(r"/[^\s/:]+/[^\s:]+")
 

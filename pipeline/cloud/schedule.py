@@ -19,7 +19,7 @@ def create(chosen: WorkloadChoice) -> Schedule:
         PipelineError: the service refused.
     """
     target = target_of(chosen)
-    scheduled_kind(target.config)  # refuses what cannot advance, before the service is asked
+    scheduled_kind(target.config)  # rejects what cannot advance, before the service is asked
     service = service_of(target.config)
     name = chosen.schedule or target.config.name
     for there in service.schedules():

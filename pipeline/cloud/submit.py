@@ -19,7 +19,7 @@ from slipway.pipeline.screen.display import RunDisplay
 from slipway.pipeline.screen.progress import stderr_display
 from slipway.pipeline.terminal.printable import printable
 
-# Between two looks at a run; a short run is told at once, a long one costs the service little.
+# Between two checks of a run; a short run is reported at once, a long one costs the service little.
 _FIRST_LOOK_S, _LONGEST_LOOK_S = 1.0, 15.0
 _TICK_S = 0.5
 

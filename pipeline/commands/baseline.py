@@ -7,7 +7,7 @@ from slipway.pipeline.commands.show import find
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.root import PROJECT_ROOT
 
-# What reads workload files takes a quarter of a second to import: only the commands that need it do.
+# The modules that read workload files take a quarter of a second to import: only commands that need them do.
 if TYPE_CHECKING:
     from slipway.pipeline.plan.baseline import Baseline
 

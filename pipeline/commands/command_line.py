@@ -70,7 +70,7 @@ def call(app: typer.Typer) -> NoReturn:
     try:
         leave_to_command()
         code = app(standalone_mode=False) or 0
-        sys.stdout.flush()  # here, where it can be told that it fails
+        sys.stdout.flush()  # here, where a failure can be reported
         sys.exit(code)
     except SlipwayError as error:
         if _verbose:
@@ -81,7 +81,7 @@ def call(app: typer.Typer) -> NoReturn:
         _end_of_words(error)
     except typer.Abort:
         _end("No answer; nothing was done.", "give the answer as an option", INTERRUPTED)
-    except (OSError, MemoryError) as error:  # the machine's, wherever it was met
+    except (OSError, MemoryError) as error:  # an error of the machine, wherever it occurred
         if _verbose:
             raise
         _end(of_the_machine(error).message, _other_hint(app, 1), 1)
@@ -96,7 +96,7 @@ def _with_home(word: str) -> str:
 def _end_of_words(error: TyperException) -> NoReturn:
     context = getattr(error, "ctx", None)
     if isinstance(error, typer.BadParameter) and isinstance(error.__cause__, ValueError):
-        # Typer tells pydantic's rule without the value that breaks it.
+        # Typer shows pydantic's rule without the value that breaks it.
         refused: list[dict[str, Any]] = getattr(error.__cause__, "errors", list)()
         error.message = "; ".join([*(str(each["input"]) for each in refused[:1]), error.message])
     message = _SUGGESTION.sub(r"Closest: \1.", error.format_message())

@@ -208,7 +208,7 @@ def _request(
         sets = [f"{key}={value}" for key, value in parameters.items()]
         return pipeline_request(pipeline, sets=sets, output=output, beam_args=beam_args, **options)
     if isinstance(pipeline, (str, Path)):
-        # JSON is YAML, in which values over a workload file are written.
+        # JSON is YAML, the format of values that override a workload file.
         sets = [f"{key}={json.dumps(value)}" for key, value in parameters.items()]
         return workload_request(
             Path(pipeline), sets=sets, profile=None, output=output, beam_args=beam_args, **options

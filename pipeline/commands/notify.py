@@ -11,7 +11,7 @@ from slipway.pipeline.runs.outcome import read_stops, read_verdict
 from slipway.pipeline.runs.record import RunRecord
 from slipway.pipeline.screen.wording import summary
 
-# Nobody waits for a run's end longer than this because of who is to hear of it.
+# The end of a run waits at most this long for a notification.
 COMMAND_LIMIT_S = 60.0
 WEBHOOK_LIMIT_S = 10.0
 
@@ -74,7 +74,7 @@ def _webhook(variable: str, told: Mapping[str, Any]) -> Iterator[str]:
         yield f"notify.webhook_env: the environment variable {variable} {held}"
         return
     problems = ["did not answer in time"]
-    # A timeout of the client's begins anew with each byte that comes; this one ends whatever comes.
+    # A timeout of the client's restarts with each byte that comes; this one ends in any case.
     poster = threading.Thread(target=_post, args=(address, told, problems), daemon=True)
     poster.start()
     poster.join(WEBHOOK_LIMIT_S)
@@ -87,12 +87,12 @@ def _post(address: str, told: Mapping[str, Any], problems: list[str]) -> None:
     import requests
 
     try:
-        # Not followed elsewhere: the message goes to whom the variable names. What comes back is not read.
+        # No redirects: the message goes only to the address in the variable. The response is not read.
         with requests.post(
             address, json=told, timeout=WEBHOOK_LIMIT_S, allow_redirects=False, stream=True
         ) as answer:
             is_taken = answer.ok and not answer.is_redirect
             problems.append("" if is_taken else f"answered {answer.status_code}")
     except requests.RequestException as error:
-        # Its own words hold the address, which is as good as a password.
+        # Its own text contains the address, which is as good as a password.
         problems.append(f"could not be reached ({type(error).__name__})")

@@ -89,7 +89,7 @@ ProfileSteps = Annotated[
     str | None, typer.Option(metavar="FIRST:LAST", help="Training steps to profile, counted from 1.")
 ]
 
-# Runs and what they left.
+# Runs and their results.
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
 Index = Annotated[bool, typer.Option("--index", help="Write one page of all runs, with their trends.")]
 PageFile = Annotated[

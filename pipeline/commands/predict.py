@@ -50,7 +50,7 @@ _TYPES = {
     "string": ColumnType.TEXT,
 }
 _SCHEMA_TYPES = {"FLOAT": ColumnType.FLOAT, "INT": ColumnType.INT, "BYTES": ColumnType.TEXT}
-_SHOWN_DETAIL = 200  # letters of what was found in a row
+_SHOWN_DETAIL = 200  # characters of a row's rejected value
 _SHOWN_PREDICTIONS = 3
 _TABLES = ("csv", "jsonl", "parquet", "tfrecord")
 
@@ -176,7 +176,7 @@ def predict(
         _check_columns(manifest, files[0], options, others=Path(shelf.base).parent)
     target = (to or output / "predictions" / config.name / _now()).absolute()
     doing = f"{config.name} version {number}: predicts {source}"
-    # Also told to end by SIGTERM, as by a system that shuts down, it leaves nothing half done.
+    # A SIGTERM, such as from a system that shuts down, leaves nothing half done either.
     with unfinished(target) as partial, answered_by(raise_interrupt):
         with sign_of_life(doing), shelf.fetched(number) as model, _wrong_input():
             counts = _predict(manifest, model, files, options, partial, engine)
@@ -292,7 +292,9 @@ def _files(source: str, file_format: str) -> tuple[StoredFile, ...]:
         return tuple(list_files(pattern))
     except ComponentError as error:
         if pattern != source and file_format not in _TABLES:
-            raise _no_table(file_format) from error  # of a folder of images it is not the place that is wrong
+            raise _no_table(
+                file_format
+            ) from error  # for a folder of images it is not the place that is wrong
         raise UsageError(error.message, hint="check --input") from error
 
 
@@ -308,7 +310,7 @@ def _options(config: WorkloadConfig, file_format: str) -> Options:
     if file_format not in _TABLES:
         raise _no_table(file_format)
     own = ingest_options(config.data)
-    # The workload's delimiter and the like are about files of its own format; `columns` about training.
+    # The workload's delimiter and the like apply to files of its own format; `columns` to training.
     if file_format == config.data.format:
         return replace(own, columns=())
     # How people write numbers and dates is not a matter of the format.
@@ -345,7 +347,7 @@ def _taken(manifest: Manifest | None) -> tuple[str, ...]:
 def _raw_names(arguments: Iterable[str], columns: Iterable[str]) -> dict[str, str]:
     """From each argument of `serve_raw` to its column."""
     columns = list(columns)
-    # Versions pushed before signatures kept the names of columns have "_" for what is no letter or digit.
+    # Versions pushed before signatures kept the column names have "_" for all but letters and digits.
     known = {re.sub(r"\W|^(?=\d)", "_", column, flags=re.ASCII): column for column in columns}
     return {each: each if each in columns else known.get(each, each) for each in arguments}
 

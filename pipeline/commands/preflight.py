@@ -145,7 +145,7 @@ def _answers(
     root = source_root(questions[0].model)
     keys = _keys(asked, compiler, root)
     kept = {key: _kept(history, key) for key in keys}
-    # Without libtpu all slices ask the same.
+    # Without libtpu all slices ask for the same.
     missing = {key: question for key, question in zip(keys, asked, strict=True) if kept[key] is None}
     with ThreadPoolExecutor(max_workers=default_jobs(node_bytes=COMPILE_BYTES)) as pool:
 
@@ -221,7 +221,7 @@ def _train_rows(run: RunRecord) -> int | None:
     try:
         rows = json.loads(file.read_text(encoding="utf-8")).get("train_rows") if file else None
         return int(rows) if rows else None
-    except (OSError, ValueError, TypeError, AttributeError):  # damaged: then it is not known
+    except (OSError, ValueError, TypeError, AttributeError):  # damaged: then it is unknown
         return None
 
 

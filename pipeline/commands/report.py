@@ -8,7 +8,7 @@ from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.record import RunRecord
 
-# What reads workload files takes a quarter of a second to import: only the commands that need it do.
+# The modules that read workload files take a quarter of a second to import: only commands that need them do.
 if TYPE_CHECKING:
     from slipway.pipeline.runs.diff import Difference
 

@@ -20,7 +20,7 @@ from slipway.pipeline.screen.wording import (
 )
 from slipway.pipeline.terminal.printable import printable
 
-# What reads workload files takes a quarter of a second to import: only the commands that need it do.
+# The modules that read workload files take a quarter of a second to import: only commands that need them do.
 if TYPE_CHECKING:
     from slipway.pipeline.plan.request import Options, Request
 

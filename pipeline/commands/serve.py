@@ -33,7 +33,7 @@ def serve(config: WorkloadConfig, output: Path, *, host: str, port: int) -> None
     versions = shelf_at(serving_base(config, output.absolute()))
     if not versions.numbers():
         raise no_version(versions.base, config.name, output)
-    # Bound first: a wrong address is told before a model is loaded.
+    # Bound first: a wrong address is reported before a model is loaded.
     with ModelServer(
         name=config.name, host=host, port=port, token=os.environ.get(TOKEN_VARIABLE, "")
     ) as server:

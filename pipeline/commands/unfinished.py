@@ -40,7 +40,7 @@ def unfinished(target: Path) -> Iterator[Path]:
             yield partial
             partial.rename(target)
         except BaseException:
-            shutil.rmtree(partial, ignore_errors=True)  # the first error is the one to tell
+            shutil.rmtree(partial, ignore_errors=True)  # the first error is the one to report
             raise
 
 
@@ -50,7 +50,7 @@ def _made(target: Path, held: contextlib.ExitStack) -> Path:
     if not target.parent.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-    # Held so that nobody takes a folder for one that was left, which is made and not yet held itself.
+    # Locked, so that nobody takes a folder for a leftover between its creation and its lock.
     with _held(target.parent, fcntl.LOCK_EX) as is_held:
         if is_held:
             _remove_left(target.parent)
@@ -64,7 +64,7 @@ def _remove_left(folder: Path) -> None:
         if not _HIDDEN.fullmatch(path.name) or path.is_symlink() or not path.is_dir():
             continue
         with contextlib.suppress(OSError), _held(path, fcntl.LOCK_EX | fcntl.LOCK_NB) as is_left:
-            # Nothing but what `predict` writes: whoever may call a folder so keeps it.
+            # Only the files that `predict` writes: a user's own folder of such a name is kept.
             if is_left and all(_WRITTEN.fullmatch(each.name) for each in path.iterdir()):
                 shutil.rmtree(path)
 

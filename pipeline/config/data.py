@@ -31,9 +31,9 @@ from slipway.pipeline.config.section import (
     setting_of,
 )
 
-# A year, a month and a day, and no directive but these and those of a time.
+# A year, a month and a day, and only directives of dates and times.
 _DAY_FORMAT = re.compile("(?=.*%[Yy])(?=.*%[mbB])(?=.*%d)(?:[^%]|%[YymbBdHIMSp])*", re.DOTALL)
-# What only files have.
+# Keys that only apply to files.
 _OF_FILES = (
     "source", "span", "max_bad_share", "delimiter", "quote", "encoding", "column_names", "columns", "types",
     "null_values", "numbers", "dates", "shard_mb", "min_shards", "compression", "gzip_level", "limits",
@@ -211,7 +211,7 @@ class DataConfig(Section):
             for index, name in enumerate(names):
                 if name in names[:index]:
                     raise KeyRuleError("given twice; keep one", key, index)
-        # By its value: a configuration that was written out and is read again has every key set.
+        # By its value: a configuration that was written out and read back has every key set.
         is_split_given = self.split != type(self).model_fields["split"].default
         is_dealt = self.split_by is None or self.split_by.key is not None or self.split_by.row is not None
         if not is_dealt and is_split_given:

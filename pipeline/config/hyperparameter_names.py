@@ -13,7 +13,7 @@ from pathlib import Path
 
 from slipway.pipeline.config.importable import SourceModule, read_module, words_for_unknown
 
-# What could keep a call from being made, or make it with other values, within one statement.
+# Statements that could skip a call, or make it with other values.
 _UNSURE = (ast.IfExp, ast.BoolOp, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _MOST_STEPS = 8  # from function to function
 

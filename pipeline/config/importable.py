@@ -78,7 +78,7 @@ def read_module(name: str, *, root: Path) -> SourceModule | None:
         return None
     try:
         return SourceModule(name, _parsed(file, str(file)), is_package=found[-1].folder is not None)
-    except _BrokenError:  # told where the function is looked for
+    except _BrokenError:  # reported where the function is looked up
         return None
 
 
@@ -160,7 +160,7 @@ class _Reader:
         return self._sources[module.name]
 
     def _follow_imports(self, tree: ast.Module, module: _Module, shown: str) -> None:
-        # Only what always runs: an import inside `try` or `if` may be meant to fail.
+        # Only imports that always run: one inside `try` or `if` may be meant to fail.
         for statement in tree.body:
             try:
                 if isinstance(statement, ast.Import):
@@ -170,7 +170,7 @@ class _Reader:
                     self._follow_names(statement, module)
             except _BrokenError as broken:
                 text = str(broken)
-                # Only the innermost place: that is where it has to be corrected.
+                # Only the innermost place: that is the one to correct.
                 raise _BrokenError(
                     text if ".py:" in text else f"{shown}:{statement.lineno}: {text}"
                 ) from broken
@@ -237,7 +237,7 @@ def _names_in(folder: Path | None) -> list[str]:
 def _parsed(file: Path, shown: str) -> ast.Module:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an invalid escape in user code is none of our business here
+            warnings.simplefilter("ignore")  # an invalid escape in user code is not our business here
             return ast.parse(file.read_bytes())
     except SyntaxError as error:
         raise _BrokenError(f"{shown}:{error.lineno or 1}: {error.msg}") from error

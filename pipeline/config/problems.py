@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 MAX_PROBLEMS = 10
-# A secret pasted where the name of a variable belongs must not reach the terminal or a log.
+# A secret pasted in place of a variable's name must not reach the terminal or a log.
 _NAMES_VARIABLE = "_env"
-# Nor one that is an address, as of a webhook, wherever it is pasted.
+# Nor an address, such as a webhook's, wherever it is pasted.
 _ADDRESSES = ("https://", "http://")
 
-# What people call a key that has another name here.
+# Names that people use for keys that are called differently here.
 _OTHER_NAMES = {
     "path": "source",
     "file": "source",
@@ -34,10 +34,10 @@ _OTHER_NAMES = {
     "steps": "epochs",
     "batch": "batch_size",
 }
-# A key of another section is named only where it is nearly what was written.
+# A key of another section is suggested only if it is nearly what was written.
 _ELSEWHERE_CUTOFF = 0.8
 
-_BEHIND_ALL_LINES = 2**31  # what has no line in the file comes last
+_BEHIND_ALL_LINES = 2**31  # problems without a line in the file come last
 
 _TYPE_WORDS = {
     "int_type": "a whole number",
@@ -49,7 +49,7 @@ _TYPE_WORDS = {
     "model_type": "keys with values, as {key: value}",
     "dataclass_type": "keys with values, as {key: value}",
 }
-# As pydantic calls a key that a model does not know, or a component's settings.
+# Pydantic's names for a key that a model, or a component's settings, do not have.
 _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
 _BOUND_WORDS = {
     "greater_than_equal": ("at least", "ge"),
@@ -158,7 +158,7 @@ def _problem(
     path = path[:-1] if is_key else path
     rule = detail.get("ctx", {}).get("error")
     if kind in _UNKNOWN:
-        # To look for the nearest name is dear, and for a problem that is only counted nobody reads it.
+        # Finding the nearest name is expensive, and nobody reads it for a problem that is only counted.
         words = _unknown_key(model, path) if is_shown else "unknown key"
         return problem_at(path, words, layers, echo=False)
     if kind == "missing":
@@ -266,7 +266,7 @@ def _annotation_at(model: type[BaseModel], path: KeyPath) -> Any:
             annotation = get_args(annotation)[1]
         else:
             return None
-        if get_origin(annotation) in (Union, UnionType):  # "X or null": what it is when it is there
+        if get_origin(annotation) in (Union, UnionType):  # "X or null": the type if it is given
             annotation = next(each for each in get_args(annotation) if each is not type(None))
         if get_origin(annotation) is Annotated:
             annotation = get_args(annotation)[0]

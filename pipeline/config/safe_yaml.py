@@ -28,11 +28,11 @@ _FALSE = re.compile(r"false|False|FALSE")
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|(?:0|[1-9][0-9]*)(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
-# YAML's own set of characters that may stand in a file (YAML 1.2, production c-printable).
+# YAML's own set of allowed characters (YAML 1.2, production c-printable).
 _FORBIDDEN_CHARACTER = re.compile(
     "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
 )
-# What the parser says -> the same for people. The first match counts.
+# The parser's messages -> the same for people. The first match counts.
 _PLAIN_WORDS = (
     (
         "mapping values are not allowed",
@@ -112,7 +112,7 @@ def shown_key(path: KeyPath) -> str:
 
 
 def _decode(raw: bytes | str, name: str) -> str:
-    # Characters are no more than bytes, so this holds for text as well and comes before any work.
+    # There are no more characters than bytes, so this check covers text as well, and comes before any work.
     if len(raw) > MAX_BYTES:
         raise ConfigError(f"{name}: {len(raw)} bytes; at most {MAX_BYTES} are read")
     try:
@@ -142,7 +142,7 @@ def _syntax_error(error: yaml.MarkedYAMLError, text: str, name: str) -> ConfigEr
             words = f"text cannot begin with {shown(character)}; put it in quotes"
     else:
         words = next((plain for said, plain in _PLAIN_WORDS if said in problem), problem)
-        # What has to be looked at is the opening, or the key; the parser stops far behind it.
+        # The place to look at is the opening, or the key; the parser stops far behind it.
         if "not closed" in words or "after a key" in words:
             mark = error.context_mark or mark
     return ConfigError(f"{name}:{mark.line + 1}: {words} (column {mark.column + 1})")

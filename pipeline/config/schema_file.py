@@ -27,7 +27,7 @@ def find_schema_problem(value: str, *, root: Path) -> str:
 
 
 def _parse_problem(text: str) -> str:
-    # Here, so that a workload without a schema file costs no import.
+    # Imported here, so that a workload without a schema file does not pay for it.
     from google.protobuf import text_format
     from tensorflow_metadata.proto.v0 import schema_pb2
 

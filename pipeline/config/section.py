@@ -68,7 +68,7 @@ Metrics = Annotated[tuple[SnakeName, ...], Field(strict=False, min_length=1)]
 Slice = Annotated[tuple[Column, ...], Field(strict=False, min_length=1)]
 Columns = Annotated[tuple[Column, ...], Field(strict=False)]
 Texts = Annotated[tuple[Text, ...], Field(strict=False)]
-# One ASCII character that can stand in a line.
+# One ASCII character that is allowed within a line.
 Letter = Annotated[str, Field(pattern=_LETTER)]
 Moment = Annotated[int | float | str, Field(union_mode="left_to_right")]
 Slices = Annotated[tuple[Slice, ...], Field(strict=False)]

@@ -91,7 +91,7 @@ class WorkloadConfig(Section):
         default=CloudConfig(),
         description="Where the pipeline runs in the cloud, and the resources of its tasks.",
     )
-    # Not dumped: what a run used is the merged file, not the profiles that it did not choose.
+    # Not dumped: a run used the merged file, not the profiles that it did not choose.
     profiles: dict[Name, dict[str, JsonValue]] = Field(
         default={},
         exclude=True,
@@ -121,7 +121,7 @@ class WorkloadConfig(Section):
             return data
         raw, transform = data.get("data"), data.get("transform")
         label = raw.get("label") if isinstance(raw, dict) else None
-        # A label that is wrong itself is told once, where it stands.
+        # A label that is wrong itself is reported once, at its own key.
         if isinstance(transform, dict) and isinstance(label, str) and label:
             return {**data, "transform": {"label": label, **transform}}
         return data

@@ -21,7 +21,7 @@ from slipway.pipeline.runs.target import IR_NAME
 from slipway.pipeline.screen.display import RunDisplay
 from slipway.pipeline.screen.wording import DONE_BEFORE
 
-# How many earlier runs are looked at for the time that a node took: what none of them ran has no estimate.
+# How many earlier runs are searched for a node's time: without one in them, there is no estimate.
 _RUNS_FOR_EXPECTATION = 50
 
 
@@ -162,14 +162,14 @@ def prepare(
         display.waiting(record, "importing TFX")
 
     graph = compile_graph(request, server, history, folder=folder, run_id=attempt, tick=tick)
-    # Who runs steps shares the folder with others, whose executions are alive.
+    # Steps share the folder with other processes, whose executions are alive.
     server.settle("" if record.in_steps else str(folder.parent), tick=tick)
     if resumed:
         _take_up(record, server, history, tick=tick)
     plan = make_plan(request, history, graph, resumed=resumed)
     _begin_nodes(history, record, plan)
     display.planned(record, _expected_s(history, record))
-    # A resolver that found nothing has left nothing to take over.
+    # A resolver that found nothing left nothing to take over.
     sources = {i: d.source for i, d in plan.decisions.items() if d.source is not None}
     reused = {i: source for i, source in sources.items() if source["execution_id"] is not None}
     results = server.reuse(reused, tick=lambda: display.tick(record, {}))

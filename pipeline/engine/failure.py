@@ -11,7 +11,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 from slipway.components.errors import ComponentError, GateStopError, SlipwayError
 from slipway.components.missing_key import missing_key
 
-# Our own code: its frames say less than the user's, those of the engine nothing at all.
+# Our own code: its frames say less than the user's; those of the engine say nothing.
 _ENGINE = Path(__file__).parents[1]
 _COMPONENTS = _ENGINE.parent / "components"
 _INSTALLED = tuple(

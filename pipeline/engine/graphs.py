@@ -97,7 +97,7 @@ def _graph_key(request: Request) -> str:
 
 def _with_limits(graph: Graph, limits: Mapping[str, NodeLimits]) -> Graph:
     for node_id in limits:
-        graph[node_id]  # refuses a name that is no node's
+        graph[node_id]  # rejects a name that is not a node's
     nodes = (
         replace(n, retries=limit.retries, timeout_s=limit.timeout_s, backoff_s=limit.backoff_s)
         if (limit := limits.get(n.id))

@@ -50,7 +50,7 @@ def carry_out(
         refused = of_the_machine(error)
         give_up(history, record, refused, began=began, listeners=listeners)
         raise refused from error
-    except Exception:  # a fault of ours: the traceback tells it, and the run is over all the same
+    except Exception:  # our own fault: the traceback shows it, and the run is over all the same
         record.state, record.exit_code = "failed", 1
         _end(history, record, began, listeners)
         raise
@@ -71,7 +71,7 @@ def give_up(
     """
     is_refused = isinstance(error, UsageError) and not isinstance(error, RefusedError)
     if is_refused and not record.resumed:
-        history.discard(record)  # there is nothing to resume or to look at
+        history.discard(record)  # there is nothing to resume or to inspect
         return
     record.state, record.exit_code = "failed", error.exit_code
     _end(history, record, began, listeners)

@@ -28,12 +28,12 @@ from slipway.pipeline.runs.outcome import withhold
 from slipway.pipeline.runs.record import Failure, Files, NodeRecord, RunRecord, file_name
 from slipway.pipeline.screen.display import Display
 
-# Seconds between two looks at limits and progress; also how late a time limit or Ctrl-C can strike.
+# Seconds between two checks of limits and progress; also the longest delay of a time limit or Ctrl-C.
 _TICK_S = 0.5
 # Nodes that are due at once start this far apart: ML Metadata waits for seconds where it finds its SQLite
 # file locked, and eight that begin together, and so end together, find it so.
 _STAGGER_S = 0.1
-# How often a node is started again that left on somebody else's SIGTERM, its state kept; that is no retry.
+# How often a node is restarted after an outside SIGTERM with its state kept; that is not a retry.
 _MAX_PREEMPTIONS = 20
 _UNMET = "its condition was not met"
 
@@ -136,7 +136,7 @@ class Engine:
             self._end(node_id, "interrupted")
 
     def _lose(self, error: ServerLostError) -> None:
-        # Those that wait for another try have nobody left to start them.
+        # Nodes that wait for a retry have nobody left to start them.
         for node_id in (*self._running, *self._not_before):
             entry = self.record.node(node_id)
             entry.state, entry.error = "failed", Failure(message=error.message, hint=error.hint, where="")
@@ -217,7 +217,7 @@ class Engine:
             progress.unlink(missing_ok=True)
             if left.exists():
                 shutil.rmtree(left)
-        # Before it starts: a run that is killed now must know that this node may have done something.
+        # Before it starts: if the run is killed now, the record shows that this node may have done something.
         self._changed(entry)
         self.server.send(
             "start",
@@ -245,7 +245,7 @@ class Engine:
             entry.outputs, entry.key = result["outputs"], self.prints[entry.id].key
             if entry.execution_id is None:
                 entry.why = "found nothing"
-            # Not what cannot be foreseen: nobody will ask for it again.
+            # Not for fingerprints that cannot be foreseen: nobody will ask for them again.
             node = self.graph[entry.id]
             if entry.execution_id is not None or node.finds_reference or node.found is not None:
                 self._remember(entry, files=result.get("files"))
@@ -254,7 +254,7 @@ class Engine:
             self._leave_out(entry, _UNMET)
         else:
             if not self._is_current(entry.id):
-                self._forget_state(entry.id)  # what other code, or other data, has begun
+                self._forget_state(entry.id)  # state from other code, or other data
             self._fail(entry, self.graph[entry.id], attempt, result)
         self._changed(entry)
 
@@ -281,7 +281,7 @@ class Engine:
         if attempt.reason:
             entry.error = Failure(message=attempt.reason, hint="", where="")
         elif "verdict" in result:
-            # A gate says no however often it is asked.
+            # A gate repeats its answer however often it is asked.
             entry.is_stop = True
             with self._keeps_record():
                 self.history.keep_verdict(self.record.run_id, entry.id, result["verdict"])
@@ -336,7 +336,7 @@ class Engine:
             try:
                 line = json.loads((folder / file_name(node_id)).read_text(encoding="utf-8"))
             except (OSError, ValueError):
-                continue  # it has told nothing yet
+                continue  # it has reported nothing yet
             share = f"{line['done']:,} of {line['total']:,}" if line.get("total") else ""
             told[node_id] = ", ".join(filter(None, [share, line.get("text", "")]))
         return told

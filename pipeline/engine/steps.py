@@ -36,10 +36,10 @@ from slipway.pipeline.runs.shared_history import SharedHistory
 from slipway.pipeline.screen.display import RunDisplay
 from slipway.pipeline.terminal.invocation import command
 
-# In the folder of a run: its graph, as `finish` needs it.
+# In the folder of a run: its graph, for `finish`.
 _GRAPH = "graph.json"
 _NOT_TAKEN = "its step did not run"
-# The error of a step whose process ended before it could say anything.
+# The error of a step whose process ended before it could report one.
 _LOST = Failure(message="its step was ended from outside", hint="", where="")
 
 
@@ -170,7 +170,7 @@ def _run(
         entry.why = "taken again"
     decisions[node_id] = Decision(node_id, "run", entry.why, is_forced=request.no_cache)
     entry.state, entry.error, entry.is_stop = "waiting", None, False
-    own = replace(graph[node_id], retries=0)  # who takes the steps tries again
+    own = replace(graph[node_id], retries=0)  # the other program retries
     nodes = tuple(own if node.id == node_id else node for node in graph.nodes if node.id in needed)
     plan = Plan(graph, prints, decisions, record.baseline, record.reference)
     Engine(

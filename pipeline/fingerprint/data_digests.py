@@ -133,7 +133,7 @@ def _load(memo: Path) -> _Memo:
     try:
         content = json.loads(memo.read_bytes())
     except (OSError, ValueError, RecursionError):
-        return {}  # no memo, or one torn by a crash: everything is hashed, and the memo written anew
+        return {}  # no memo, or one torn by a crash: everything is hashed, and the memo rewritten
     if not isinstance(content, dict) or content.get("version") != _MEMO_VERSION:
         return {}
     files = content.get("files")

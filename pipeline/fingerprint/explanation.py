@@ -27,7 +27,7 @@ def reasons(new: Mapping[str, str], old: Mapping[str, str]) -> list[str]:
         old: the same of the run to compare with.
     """
     if _of_kind("node", new) != _of_kind("node", old):
-        return [_ANOTHER_VERSION]  # what was kept under such a key belongs to nobody in particular
+        return [_ANOTHER_VERSION]  # a result under such a key has no known owner
     lines: list[str] = []
     for kind, tell in _TELLERS.items():
         now, before = _of_kind(kind, new), _of_kind(kind, old)
@@ -118,7 +118,7 @@ def _tell_upstream(found: _Difference, _now: Mapping[str, str], _before: Mapping
         yield f"no longer reads from {name}"
 
 
-# In order of importance: what a person did, what lies outside, and what only passes a cause on.
+# In order of importance: what a person changed, what lies outside, and what only passes a cause on.
 _TELLERS = {
     "code": _tell_code,
     "param": _tell_params,
@@ -145,7 +145,7 @@ def _readable(canonical: str) -> str:
     """Canonical JSON with its letters instead of \\u escapes; other text as it is."""
     try:
         return json.dumps(json.loads(canonical), ensure_ascii=False)
-    except (ValueError, RecursionError):  # a part that is no JSON, such as a mapping with bare keys
+    except (ValueError, RecursionError):  # not JSON, such as a mapping with bare keys
         return canonical
 
 

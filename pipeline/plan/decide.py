@@ -84,7 +84,7 @@ def decide(
             reran = _reran(node, graph, decisions, running)
             decisions[node.id] = _decide(node, prints[node.id], known, reran, node.id in forced)
         before, running = running, {i for i, decision in decisions.items() if decision.action == "run"}
-        # What a resolver looks at may come later in the order: then all is decided once more, knowing it.
+        # A resolver may look at nodes later in the order: then all is decided once more, knowing them.
         if running == before or not any(node.looks_at for node in graph.nodes):
             return decisions
 
@@ -124,7 +124,7 @@ def _decide(node: Node, now: Fingerprint, known: Known, reran: Sequence[str], is
         reasons.append(gone)
     if result is None:
         changes = explain(now, known.fingerprints.get(node.id))
-        # What only passes on a change from upstream is said already by the node that runs there.
+        # A change that only passes through from upstream is already explained by the node that runs there.
         own = [text for text in changes if not any(up in text for up in reran)]
         reasons = own + [text for text in reasons if not own]
     return Decision(node.id, "run", _joined(reasons or ["no earlier result is kept"]))

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-# What these name is read in another way already, split by split and span by span.
+# The files of these parameters are handled elsewhere, split by split and span by span.
 _READ_OTHERWISE = frozenset({"input_base", "artifact_uri"})
-# The folders that these name are written, not read.
+# The folders of these parameters are written, not read.
 _WRITERS = frozenset({"Pusher"})
 _DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
-# What these name is a module, also without a dot: of a component's functions, or of a metric.
+# These parameters name a module even without a dot: of a component's functions, or of a metric.
 _MODULES = frozenset({"module_path", "module"})
 
 

@@ -14,7 +14,7 @@ from slipway.pipeline.fingerprint.parts import Fingerprint, canonical_json, data
 from slipway.pipeline.runs.graph import Graph, Node
 from slipway.pipeline.runs.record import Outputs
 
-# What the nodes' own code stands on: another version may give another result.
+# The packages below the nodes' own code: another version may give another result.
 _STACK = (
     "tfx",
     "apache-beam",
@@ -28,7 +28,7 @@ _STACK = (
 )
 
 
-# What a resolver finds: the name of that part of a fingerprint.
+# The name of the fingerprint part for a resolver's result.
 _FOUND = "external:artifacts that it finds"
 
 
@@ -63,11 +63,11 @@ def fingerprint_nodes(
         parts |= {f"code:{path}": digest for path, digest in _code(node, roots, memo).items()}
         parts |= {f"data:{name}": digest for name, digest in _data(node, memo).items()}
         parts |= {f"stack:{name}": number for name, number in stack_versions().items()}
-        # What a resolver passes on hangs on what it finds, whoever made that.
+        # A resolver's outputs depend on what it finds, whoever made that.
         ups = node.upstream if node.found is None else ()
         parts |= {f"upstream:{up}": prints[up].key for up in ups if up not in node.gates}
         parts["param:component"] = f'"{node.type}"'
-        # Two nodes of equal settings are still two: what they make need not be equal.
+        # Two nodes with equal settings are still two: their outputs need not be equal.
         parts |= {"node:id": node.id, "node:pipeline": graph.name}
         if node.finds_reference:
             parts["external:data to compare with"] = f"{node.finds_reference}: {reference}"
@@ -76,7 +76,7 @@ def fingerprint_nodes(
         elif node.found is not None:
             parts[_FOUND] = node.found
         elif node.is_resolver:
-            # What it will find cannot be foreseen, so no two looks count as the same.
+            # Its result cannot be foreseen, so no two lookups count as the same.
             parts["external:content of the metadata store"] = str(time.time_ns())
         prints[node.id] = Fingerprint(parts)
     return prints
@@ -121,7 +121,7 @@ def _code(node: Node, roots: Sequence[Path], memo: Path | None) -> dict[str, str
     files = [path for path in map(Path, node.files) if path.is_file()]
     found = data_digests([*modules, *files], base=roots[0], memo=memo)
     dotted = [text for text in node.code if not text.endswith(".py")]
-    # A module that is named by its file imports what lies beside it.
+    # A module that is named by its file imports modules beside it.
     further = dict.fromkeys((*roots[1:], *(module.parent for module in modules)))
     dotted += [module.stem for module in modules]
     # The first root is the project: its files are known by their path in it, others by where they are.
@@ -134,7 +134,7 @@ def _data(node: Node, memo: Path | None) -> dict[str, str]:
     if remote:
         from slipway.components.ingest.storage import list_files  # brings pyarrow: 0.2 s that few runs need
 
-        # The store's own checksums: nothing is downloaded to look whether it changed.
+        # The store's own checksums: nothing is downloaded to check for changes.
         objects = {file.name: file for pattern in remote for file in list_files(pattern)}
         found = {name: f"{file.checksum} {file.size_bytes}" for name, file in sorted(objects.items())}
     files = matching_files(pattern for pattern in node.data if pattern not in remote)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 _EXECUTION, _ENVIRONMENT = "EXEC_INVOCATION", "ENVIRONMENT_VARIABLE"
-# What an execution tells of itself that is the same in every run.
+# Facts about an execution that are the same in every run.
 _CONSTANT = ("pipeline_info", "pipeline_node")
 
 

@@ -222,7 +222,7 @@ def workload_request(
         source=Source(source.directory, dict(source.patterns)),
         output=output,
         overrides=overrides,
-        # A verdict about the age of data does not outlive the day.
+        # A verdict about the age of data is valid for that day only.
         today=datetime.now(UTC).date().isoformat() if judges_age(config) else "",
     )
     return Request(

@@ -6,7 +6,7 @@ from typing import Any
 
 from slipway.pipeline.runs.record import RunRecord
 
-# Results of a run are small; whoever put more there did not mean it for a page.
+# Results of a run are small; larger files are not meant for a page.
 _MOST_BYTES = 64 * 2**20
 
 

@@ -47,7 +47,7 @@ def _vocabulary(graph: Path, label: str, called: tuple[str, ...]) -> tuple[str, 
         schema = text_format.Parse(read_bytes(schema_file), schema_pb2.Schema())
     except text_format.ParseError as error:
         raise ValueError(f"{schema_file.name} of the TransformGraph is damaged: {error}") from error
-    # TensorFlow Transform notes how many codes a column has, as long as nothing was done to them since.
+    # TensorFlow Transform records how many codes a column has, unless they were changed since.
     domains = [feature.int_domain for feature in schema.feature if feature.name == label]
     is_code = any(domain.is_categorical and domain.max == len(names) - 1 for domain in domains)
     return names if is_code else ()

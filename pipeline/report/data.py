@@ -150,7 +150,7 @@ def _read_statistics(folder: Path) -> dict[str, bytes]:
 def _read_reference(record: RunRecord) -> bytes:
     """The statistics of the training data that the gate compared with; empty if there is none here."""
     kept = [folder / REFERENCE for folder in folders(record, "schemas.DataVerdict")]
-    # A gate that stopped the run has kept nothing; its verdict says where it looked.
+    # A gate that stopped the run has no outputs; its verdict names the reference.
     named = [verdict.get("reference_folder", "") for verdict in read_stops(record).values()]
     for folder in (*kept, *(Path(name) for name in named if name and "://" not in name)):
         if content := _read_statistics(folder).get(_TRAIN):

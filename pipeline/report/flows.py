@@ -65,7 +65,7 @@ def _rows_of(artifact: Artifact, record: RunRecord, splits: Mapping[str, int]) -
 
 
 def _size_bytes(node: NodeRecord) -> int | None:
-    # What was pushed is a copy that others read; it is no output to pass on.
+    # A pushed version is a copy for others; it is not an output to pass on.
     own = [Artifact(uri=each["uri"], type=each["type"], properties={}) for each in artifacts_in(node.outputs)]
     sizes = file_sizes({"": own})
     return sum(sizes.values()) if sizes else None

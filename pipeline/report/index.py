@@ -101,7 +101,7 @@ def _row(record: RunRecord, output: Path, path: Path) -> Row:
     link = quote(os.path.relpath(page, path.parent)) if page.is_file() else ""
     return Row(
         run_id=record.run_id,
-        # Written so that no browser takes a folder's name with a colon for a scheme.
+        # In a form in which no browser takes a folder's name with a colon for a scheme.
         link=f"./{link}" if link else "",
         workload=record.workload,
         state=record.state,

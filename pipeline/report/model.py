@@ -137,7 +137,7 @@ def _check(check: VerdictCheck) -> Check:
         got=str(got).strip(),
         baseline=number(check.get("baseline")),
         verdict=("FAILED", "warning", "passed")[_gravity(check)],
-        # It says where to look, which is of use only where something is wrong.
+        # It says where to look, which helps only if something is wrong.
         note="" if check["passed"] else check.get("note", ""),
     )
 

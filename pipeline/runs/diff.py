@@ -16,7 +16,7 @@ from slipway.pipeline.terminal.durations import seconds
 
 Prints = Mapping[str, Fingerprint]
 
-# In the order of a reader's questions: what came of it, what was changed, what that cost.
+# In the order of a reader's questions: the outcome, the changes, the cost.
 SECTIONS = (
     "outcome",
     "metrics",
@@ -30,7 +30,7 @@ SECTIONS = (
     "options",
     "durations_s",
 )
-# The kinds of a fingerprint's parts; "upstream" is left out: it repeats what is told of the node upstream.
+# The kinds of a fingerprint's parts; "upstream" is left out: it repeats the changes of the node upstream.
 _KINDS = {"param": "parameters", "code": "code", "data": "data", "external": "baseline", "stack": "stack"}
 # Times vary by this much between runs of the same thing on a busy machine.
 _DURATION_SHARE = 0.2
@@ -200,7 +200,7 @@ def _outcomes(run: RunRecord) -> dict[str, Any]:
 
 
 def _done(node: NodeRecord) -> str:
-    # An answer from the cache is the same result; that it came sooner is no difference.
+    # A cached result is the same result; that it came sooner is no difference.
     return "complete" if node.state == "cached" else node.state
 
 
@@ -212,11 +212,11 @@ _NOT_OPTIONS = frozenset({"workload", "target", "output", "origin"})
 
 
 def _options(run: RunRecord) -> dict[str, Any]:
-    # The settings that a workload came from are told among the parameters; its file and profile only here.
+    # The settings that a workload came from are listed with the parameters; its file and profile only here.
     origin = run.target.origin or Origin()
     told = {key: value for key, value in run.target.to_json().items() if key not in _NOT_OPTIONS}
     told |= {"workload file": origin.path or None, "profile": origin.profile}
-    # What is not set is left out: an option that an earlier version did not know makes no difference.
+    # Unset options are left out: an option that an earlier version did not have makes no difference.
     return {key: json.dumps(value) for key, value in told.items() if value not in (None, False, {}, [])}
 
 
@@ -236,7 +236,7 @@ def _parts(old: Prints, new: Prints) -> Iterable[Change]:
         before, now = old[node_id].parts, new[node_id].parts
         for part in sorted(before.keys() | now.keys()):
             kind, _, name = part.partition(":")
-            # The component's name is told with the nodes.
+            # The component's name is listed with the nodes.
             if kind in _KINDS and before.get(part) != now.get(part) and part != "param:component":
                 section = "schema" if name.endswith(".pbtxt") else _KINDS[kind]
                 told.setdefault((section, name, before.get(part), now.get(part)), []).append(node_id)
@@ -246,7 +246,7 @@ def _parts(old: Prints, new: Prints) -> Iterable[Change]:
 def _value(text: str | None) -> Any:
     try:
         return None if text is None else json.loads(text)
-    except (ValueError, RecursionError):  # no JSON, such as a mapping with bare keys
+    except (ValueError, RecursionError):  # not JSON, such as a mapping with bare keys
         return text
 
 

@@ -258,7 +258,7 @@ def _union_reader(kind: Any, choices: Sequence[Any]) -> _Reader:
     def read(value: Any) -> Any:
         if value is None and may_be_none:
             return None
-        if len(readers) == 1:  # its own error says more
+        if len(readers) == 1:  # its own error is more precise
             return readers[0](value)
         for needed, reader in told_apart:
             if isinstance(value, dict) and needed <= value.keys():

@@ -21,11 +21,11 @@ from slipway.pipeline.runs.record import Files, NodeRecord, Result, RunRecord, v
 from slipway.pipeline.runs.target import NOTHING, Asked
 from slipway.pipeline.terminal.invocation import command
 
-# Work that is no run takes seconds: a folder of it that is older was left by one that was killed.
+# Work outside of runs takes seconds: an older folder of it was left by a killed process.
 _SCRATCH_LIMIT_S = 3600.0
-# How a run's id says when it began.
+# The time in a run's id.
 _TIME = "%Y%m%d-%H%M%S"
-# In the folder of a run: how long it has gone on, in seconds.
+# In the folder of a run: how long it has lasted, in seconds.
 _ALIVE = "alive_s"
 _Kind = TypeVar("_Kind")
 
@@ -39,7 +39,7 @@ def new_run_id(*, after: str = "") -> str:
     """
     now = datetime.now(UTC).strftime(_TIME)
     if now < (last := after[: len(now)]):
-        with contextlib.suppress(ValueError):  # a folder of another making
+        with contextlib.suppress(ValueError):  # a folder made by something else
             now = (datetime.strptime(last, _TIME).replace(tzinfo=UTC) + timedelta(seconds=1)).strftime(_TIME)
     return f"{now}-{secrets.token_hex(2)}"
 
@@ -120,7 +120,7 @@ class History:
 
     def note_alive(self, run_id: str, wall_s: float) -> None:
         """Records from time to time how long a run has lasted: a killed run cannot report it."""
-        with contextlib.suppress(OSError):  # a full disk: the record fails as well, and tells
+        with contextlib.suppress(OSError):  # a full disk: the record fails as well, and reports it
             (self.folder(run_id) / _ALIVE).write_text(f"{wall_s:.3f}\n", encoding="utf-8")
 
     def alive_s(self, run_id: str) -> float:
@@ -148,7 +148,7 @@ class History:
         """
         if not self._runs.is_dir():
             return
-        # Names are enough to sort by: to look at each folder would take longer than to read the newest.
+        # The names are enough to sort by: checking each folder would take longer than reading the newest.
         names = sorted((name for name in os.listdir(self._runs) if name.startswith(prefix)), reverse=True)  # noqa: PTH208
         for name in names:
             record = self._read(self._runs / name / "run.json")
@@ -166,7 +166,7 @@ class History:
 
     def _read(self, path: Path) -> RunRecord | None:
         if not path.is_file():
-            # A run that died before its first record has none; it has nothing to tell either.
+            # A run that died before its first record has none, and nothing to report.
             return None
         try:
             return _own_record(path, self.output)
@@ -253,7 +253,7 @@ class History:
         """Removes a run that was rejected before anything ran; after the first one nothing is left."""
         folder = self.folder(record.run_id)
         shutil.rmtree(folder)
-        with contextlib.suppress(OSError):  # others are there
+        with contextlib.suppress(OSError):  # other files are there
             folder.parent.rmdir()
 
     @contextlib.contextmanager

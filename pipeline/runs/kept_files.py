@@ -19,7 +19,7 @@ def kept_files(outputs: Outputs) -> Files:
     try:
         digests = data_digests(paths, base=Path("/"), memo=None)
     except PipelineError:
-        return {}  # one is gone meanwhile: nothing can be said, and no result is lost for it
+        return {}  # one has vanished meanwhile: nothing can be said, and no result is lost for it
     return {f"/{name}": (*_stamp(f"/{name}"), digest) for name, digest in digests.items()}
 
 
@@ -69,7 +69,7 @@ def _digest(path: str) -> str:
     try:
         [digest] = data_digests([Path(path)], base=Path("/"), memo=None).values()
     except PipelineError:
-        return ""  # a disk that cannot read it back any more
+        return ""  # a disk that can no longer read it back
     return digest
 
 

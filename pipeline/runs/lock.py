@@ -14,9 +14,9 @@ from slipway.pipeline.errors import UsageError
 
 # How long to wait for a store that another program is writing to; SQLite's own default in Python.
 _STORE_WAIT_S = 5.0
-# `runs` holds the lock for a moment when it looks whether anyone does; that alone must refuse no run.
+# `runs` holds the lock for a moment to check whether anyone else does; that alone must not block a run.
 _LOCK_WAIT_S = 0.3
-# A step has an orchestrator behind it, which would try it again: it waits for an engine to end.
+# A step has an orchestrator behind it, which would retry it: it waits for an engine to end.
 _STEP_WAIT_S = 600.0
 # Up to this size, reading the whole store to find damage costs less than a tenth of a second.
 _CHECKED_BYTES = 32 * 2**20
@@ -115,7 +115,7 @@ def locked(
                 f"{what or output} is in use by {_owner(path)}.",
                 hint="wait for it, or choose another folder with --output",
             ) from None
-        except OSError as error:  # of a network's file system without locks, for one
+        except OSError as error:  # such as a network file system without locks
             raise UsageError(
                 f"{output} cannot be locked: {error.strerror}.",
                 hint="choose a folder on a disk of this machine with --output",
@@ -176,7 +176,7 @@ def check_store(path: Path) -> None:
         return
     try:
         with contextlib.closing(sqlite3.connect(path, timeout=_STORE_WAIT_S)) as connection:
-            # Taking the write lock, and giving it back: reading alone would not notice a hanging writer.
+            # Taking the write lock, and releasing it: reading alone would not notice a hanging writer.
             connection.execute("BEGIN IMMEDIATE")
             damage = _damage(connection) if path.stat().st_size < _CHECKED_BYTES else ""
             connection.rollback()
@@ -202,7 +202,7 @@ def check_undamaged(path: Path) -> None:
         return
     try:
         with contextlib.closing(_for_reading(path)) as connection:
-            connection.execute("SELECT count(*) FROM sqlite_master")  # refuses what is no database
+            connection.execute("SELECT count(*) FROM sqlite_master")  # fails if it is not a database
             damage = _damage(connection) if path.stat().st_size < _CHECKED_BYTES else ""
     except sqlite3.OperationalError:
         return

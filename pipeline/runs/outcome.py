@@ -89,7 +89,7 @@ def live_beside(path: str) -> str:
     """
     if "://" in path:
         return ""
-    from slipway.components.pusher.shelf import shelf_at  # here: it takes longer than to read a run
+    from slipway.components.pusher.shelf import shelf_at  # imported here: it takes longer than to read a run
 
     numbers = shelf_at(str(Path(path).parent)).numbers()
     return str(numbers[-1]) if numbers else ""
@@ -122,7 +122,7 @@ def _training_in(folder: Path) -> Training:
 
 
 def _verdict_in(folder: Path) -> Verdict:
-    return _verdict(folder / "verdict.json")  # another pipeline's blessing is without our reasons
+    return _verdict(folder / "verdict.json")  # another pipeline's blessing lacks our reasons
 
 
 def _verdict(path: Path) -> Verdict:

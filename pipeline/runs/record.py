@@ -16,9 +16,9 @@ from slipway.pipeline.terminal.invocation import DEFAULT_OUTPUT
 NodeState = Literal["waiting", "running", "complete", "cached", "failed", "skipped"]
 RunState = Literal["running", "complete", "failed", "stopped", "interrupted", "killed"]
 
-# What lets a run pass a gate whatever that finds, by the name it has in records; each is given with a reason.
+# The overrides with which a run may pass a gate, by their names in records; each is given with a reason.
 OVERRIDES = {"accept_data": "--accept-data", "bless": "--bless"}
-# Stands in commands to paste for the reason that only the user knows; nobody's reason, it is taken for none.
+# A placeholder in commands to paste, for the reason that only the user knows; it is not accepted as one.
 WHY = "why it is right"
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from slipway.pipeline.runs.documents import plain, typed_text
 
-# What reads workload files takes a quarter of a second to import.
+# The modules that read workload files take a quarter of a second to import.
 if TYPE_CHECKING:
     from slipway.pipeline.config import WorkloadConfig
 
@@ -185,7 +185,7 @@ class ImageModuleRun(ModuleRun):
     beam_args: tuple[str, ...] = ()
 
 
-# Told apart by the keys that each needs, the first that fits.
+# Distinguished by the keys that each needs; the first that fits.
 Target = ImageRun | ImageModuleRun | WorkloadRun | ModuleRun | IrRun
 
 

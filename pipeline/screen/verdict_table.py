@@ -8,10 +8,10 @@ from slipway.components.model_gate.metrics import METRICS
 from slipway.pipeline.runs.record import Verdict, VerdictCheck
 from slipway.pipeline.terminal.printable import printable
 
-# What fits a screen together with the nodes.
+# The number of lines that fit a screen together with the nodes.
 _SHOWN_SLICES = 12
 SHOWN_CHECKS = 16
-# What is no longer, such as a number, is never folded; a column of longer texts gets at least as much.
+# Shorter cells, such as numbers, are never folded; a column of longer texts gets at least this width.
 _UNFOLDED = 12
 _GAP = "  "
 

@@ -13,7 +13,7 @@ from slipway.pipeline.screen.verdict_table import SHOWN_CHECKS, check_table
 from slipway.pipeline.terminal.durations import seconds
 from slipway.pipeline.terminal.invocation import command
 
-# Why a resumed run does not run a node again.
+# The reason shown for nodes that a resumed run does not run again.
 DONE_BEFORE = "done before the run was resumed"
 # A status is a word and a shape; colour, where there is a terminal, only repeats it.
 MARKS = {
@@ -24,7 +24,7 @@ MARKS = {
     "failed": "✗",
     "skipped": "-",
 }
-# More of the slices, or of what a gate found, do not fit a screen together with the nodes.
+# More slices or findings than this do not fit a screen together with the nodes.
 _SHOWN_SLICES = 12
 _SHOWN_STOP_LINES = 12
 _SHOWN_FINDINGS = 3
@@ -98,12 +98,12 @@ def summary(
         yield f"Blessed: {'; '.join(record.blessing_reasons) or 'yes'}."
     if record.blessed is not None:
         yield from (f"Warning: {warning}." for warning in (verdict or {}).get("warnings", ()))
-    # What was found in the data belongs to the run that looked.
+    # The findings about the data belong to the run that checked it.
     if any(node.state == "complete" and node.outputs_of("schemas.DataVerdict") for node in record.nodes):
         yield from _data_lines(passed)
     if record.metrics:
         yield f"Metrics on the eval split: {metrics_line(record.metrics)}"
-    # How fast it was belongs to the run that trained; `show` tells it of any.
+    # Its speed belongs to the run that trained; `show` prints it for any run.
     trained = any("model_run" in node.outputs for node in record.nodes if node.state == "complete")
     if trained and record.training.get("verdict"):
         yield f"Training: {record.training['verdict']}"
@@ -125,7 +125,7 @@ def _pushed_line(record: RunRecord, pushed: Pushed) -> str:
     line = f"Pushed: {record.workload} version {pushed['version']} -> {pushed['path']}"
     if "live" not in pushed:
         return line
-    # A result that is taken over publishes nothing: after a rollback another version stays the live one.
+    # A reused result publishes nothing: after a rollback another version stays the live one.
     pushers = [node for node, _ in record.outputs_of("PushedModel") if node.state == "cached"]
     before = f"{pushers[0].why}; " if pushers else ""
     return f"{line} ({before}version {pushed['live']} is live)"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-# What answers no, or says that nothing was found, in the languages of tables that we have met.
+# Words for no, or for nothing found, in the languages of tables that we have met.
 _NO = frozenset([
     "no", "nein", "non", "não", "nao", "нет", "nee", "nej", "nie", "nei", "ei", "ne", "nu", "いいえ", "否",
     "아니요", "false", "falsch", "faux", "falso", "negative", "negativ", "négatif", "negativo", "neg", "-",

@@ -37,7 +37,7 @@ _VALUE = re.compile(r"[-+]?\d*\.?\d+([eE][-+]?\d+)?|\d{1,4}[./-]\d{1,2}[./-]\d{1
 _SHOWN_CELLS = 5
 _SKEWED = 1.1
 TASKS = ("auto", *get_args(Task))
-# From here on, somebody should ask whether the column is known before the label is.
+# From here on, the user should ask whether the column is known before the label is.
 _SUSPICIOUS_SCORE = 0.7
 
 
@@ -88,7 +88,7 @@ class Begun:
         lines.append("")
         lines += [f"  {d.facts.name[:30]:{width}}  {d.role:8}  {d.why}" for d in self.plan.decisions]
         lines += ["", *self.plan.notes] if self.plan.notes else []
-        # A column's name may hold anything, also what would look like a line of ours.
+        # A column's name may hold anything, even what looks like a line of ours.
         lines = [line.replace("\n", "\\n") for line in lines]
         return "\n".join([*lines, "", *written_lines(self.files), f"hint: {command('run', self.name)}"])
 
@@ -124,7 +124,7 @@ def new(
     if task not in TASKS:
         raise UsageError(f"--task {task} is none of {', '.join(TASKS)}.", hint="leave --task out")
     if "://" not in data:
-        data = str(Path(data).absolute())  # typed in a shell, so from where that is
+        data = str(Path(data).absolute())  # relative to the current folder, as typed in a shell
         utf8(data)  # a workload.yaml could not name it
         if holds_images(Path(data)) or divided(Path(data)):
             if keep:
@@ -141,7 +141,7 @@ def new(
         table = read_table(data, root=root, null_values=null_values)
     except UsageError:
         raise
-    except ComponentError as error:  # what cannot be read here is a wrong argument
+    except ComponentError as error:  # input that cannot be read is a wrong argument
         raise UsageError(error.message, hint=error.hint) from error
     columns = [facts_of(column, table.kinds[column], values) for column, values in table.columns.items()]
     facts = {column.name: column for column in columns}

@@ -25,7 +25,7 @@ class Role(StrEnum):
     AMOUNT = "amount"  # its logarithm is: it runs over decades
     CATEGORY = "category"  # one of a few values
     TEXT = "text"  # its words and pairs of words, hashed
-    MOMENT = "moment"  # taken apart: month, day of the week, hour, place in the year, trend
+    MOMENT = "moment"  # split into month, day of the week, hour, place in the year, trend
     LEFT_OUT = "left out"
 
 
@@ -88,21 +88,21 @@ class Plan:
 
 
 _MOST_CATEGORIES = 100
-# A category is learned from at least about so many rows.
+# A category needs at least about this many rows to learn from.
 _ROWS_PER_CATEGORY = 10
 _MOSTLY_MISSING = 0.95
-# Of so many rows all go into one split once in three thousand times.
+# With this many rows, all fall into one split once in three thousand times.
 LEAST_ROWS = 20
 _CODE_GAP, _LEAST_CODE = 50, 10_000
 _TEXT_WORDS = 2.0
 _LEAST_NGRAMS, _MOST_NGRAMS = 2, 256
 _ID_SHARE = 0.95
 _ID_NAME = re.compile(r"(^|_)(id|uuid|guid|key|index|nr|no|number)$|^unnamed|^$|^row", re.IGNORECASE)
-# As Ingest calls it in a CSV, and pandas in Parquet.
+# Ingest's name for it in a CSV, and pandas' in Parquet.
 _INDICES = (INDEX, "__index_level_0__")
 _OTHER_DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}\b")
 _AMOUNT_SPAN = 30.0
-# Behind the name of a feature, those of others that its column becomes.
+# Suffixes of a feature's name, for the features that its column becomes.
 _PARTS = ("_missing", "_month", "_weekday", "_hour", "_year_sin", "_year_cos", "_trend")
 
 
@@ -264,7 +264,7 @@ def _reason_against(column: Facts, leaks: Mapping[str, str]) -> str:
 
 
 def _is_free_text(column: Facts) -> bool:
-    # The names of fifty firms may be long, and are categories nevertheless.
+    # The names of fifty companies may be long, and are categories nevertheless.
     comes_back = column.distinct <= column.present / _ROWS_PER_CATEGORY
     is_text = column.kind == "text" and not column.moment and not column.others
     return is_text and column.words >= _TEXT_WORDS and not comes_back

@@ -19,14 +19,14 @@ _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}(?P<time>[T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)
 _NUMBER = re.compile(
     r"[-+(\u2212]?\s?[$€£¥]?\s?(?!0\d)\d{1,3}([.,' ]?\d{3})*([.,]\d+)?([eE]-?\d+)?\s?[%$€£¥]?\)?"
 )
-# From this share of numbers on, the other texts are told.
+# From this share of numbers on, the other texts are reported.
 _MOSTLY = 0.9
 # Seconds since 1970, from September 2001 to 2100.
 _EPOCH_SECONDS = (1e9, 4.1e9)
 _TIME_WORDS = ("time", "date", "_at", "_ts")
 _MOST_VALUES = 1000
 _NINES = re.compile(r"9{2,}(\.9+)?")
-# A number that stands for no value comes back, beside some others.
+# A number that means a missing value repeats, beside some others.
 _LEAST_STAND_INS, _LEAST_OTHERS = 5, 5
 _FLOAT32_MAX = 3.4e38
 _SHOWN = 3

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from slipway.components.ingest.options import NumberFormat
 from slipway.components.ingest.written_values import plain_dates, written_numbers
 
-# What people and programs write into a cell without a value.
+# Words that people and programs write into a cell without a value.
 _MISSING_WORDS = frozenset(
     [
         "na",
@@ -40,10 +40,10 @@ _UNIT = re.compile(r"[$€£¥₹₩₽%]|\b(?:USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|C
 # An id, a telephone number or a code; a decimal comma after a lone zero.
 _NO_NUMBER = r"^\+|^[-(]?0[0-9]|[0-9]{16}"
 _LONE_ZERO = r"^[-(]?0[.,]"
-# Signs that Ingest takes for a minus only in a column whose numbers it is told to be written otherwise.
+# Signs that Ingest takes for a minus only in a column with its own number format.
 _OTHER_MINUS = re.compile("[(\u2212]")
 _ISO_DATE = r"^[12][0-9]{3}-[01][0-9]-[0-3][0-9]"
-# A date has two or three groups of digits and sometimes a name of a month: all else is not even tried.
+# A date has two or three groups of digits and sometimes a month's name: nothing else is even tried.
 _DATE_LIKE = re.compile(r"(?=.*\d)[\d./\-, :]*([A-Za-z]{3,9})?[\d./\-, :]*([AaPp][Mm])?")
 _DAYS = (
     "%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y",
@@ -51,7 +51,7 @@ _DAYS = (
 )  # fmt: skip
 _TIMES = ("", " %H:%M", " %H:%M:%S", "T%H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 _OTHER_ORDER = {"%m/%d/": "%d/%m/", "%m-%d-": "%d-%m-"}
-# So many values decide which formats are tried on all.
+# This many values decide which formats are tried on all.
 _FEW = 50
 
 

@@ -4,7 +4,7 @@ from slipway.pipeline.errors import UsageError
 from slipway.pipeline.start.deciding import Task
 from slipway.pipeline.start.facts import Facts, few
 
-# A label of whole numbers with at most so many values is a class; between this and 20 somebody should say.
+# A label of whole numbers with at most this many values is a class; between this and 20 the user should say.
 _SURE_CLASSES = 10
 _MOST_CLASSES = 100
 

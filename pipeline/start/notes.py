@@ -7,7 +7,7 @@ from slipway.pipeline.start.facts import Facts
 
 _RARE_CLASS = 0.1
 _FEW_OF_A_CLASS = 20
-# What is less is told as a number of rows.
+# A smaller share is shown as a number of rows.
 _SHOWN_SHARE = 0.001
 
 

@@ -13,7 +13,7 @@ from slipway.pipeline.start.facts import Facts
 
 Values = npt.NDArray[Any]
 
-# A panel has many groups, of a few rows each: of those with more rows a model learns each by itself.
+# A panel has many groups of a few rows each: from larger groups a model learns each by itself.
 LEAST_GROUPS, MOST_ROWS_PER_GROUP, LEAST_ROWS_PER_GROUP = 20, 30.0, 1.5
 # Fewer rows may lie so by chance; of so many, a quarter of all places filled, and none twice, do not.
 _LEAST_ROWS, _LEAST_FILLED, _LEAST_TIMES = 100, 0.25, 2
@@ -21,7 +21,7 @@ _ORDER_NAME = re.compile(
     r"date|time|year|quarter|month|week|day|hour|minute|second|wave|period|visit|round|(^|_)(age|t)$",
     re.IGNORECASE,
 )
-# So many columns are tried, and so many rows at first.
+# The number of columns to try, and of rows at first.
 _MOST_COLUMNS, _FIRST_ROWS = 20, 2_000
 
 

@@ -28,9 +28,9 @@ from slipway.pipeline.errors import UsageError
 from slipway.pipeline.start.forms import Forms, distinct_texts, forms_of
 from slipway.pipeline.start.number_like import codes, words
 
-# Enough to tell types, dates and rare categories; half a million rows of 20 columns are looked at in seconds.
+# Enough to tell types, dates and rare categories; half a million rows of 20 columns are read in seconds.
 MOST_ROWS = 500_000
-# What their values may take: rows of long texts end here, before memory does.
+# The size limit of their values: rows of long texts end here, before memory does.
 MOST_BYTES = 256 << 20
 _DELIMITERS = ",;\t|"
 _HEAD_BYTES = 65_536
@@ -60,7 +60,7 @@ _OTHER_FILES = {
     **dict.fromkeys((".zip", ".7z", ".rar", ".tar"), _ARCHIVE),
 }
 _WHOLE = re.compile(r"-?[0-9]+")
-# How a ZIP file begins; a workbook of Excel is one.
+# The first bytes of a ZIP file; a workbook of Excel is one.
 _ZIP = b"PK\x03\x04"
 _UNPACKED = (".gz", ".bz2", ".zst")
 

@@ -48,7 +48,7 @@ def _environment(folder: str) -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        # What is written is no HTML: each place has the filter of its own language.
+        # The output is not HTML: each place has the filter of its own language.
         autoescape=False,  # noqa: S701
     )
     made.filters |= {"literal": _literal, "proto": _proto, "line": line, "text": _text}

@@ -19,7 +19,7 @@ from slipway.pipeline.start.panels import find_panel, has_rows_of_groups
 
 Values = npt.NDArray[Any]
 
-# Above this share of rows that repeat another, equal rows are no accident.
+# Above this share of rows that repeat another, equal rows are not a coincidence.
 COARSE_SHARE = 0.01
 _GROUP_NAME = re.compile(
     r"(^|[_\s])(id|uuid|guid|key|nr|no|number|user|person|customer|client|patient|subject|household|session)$"

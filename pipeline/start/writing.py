@@ -16,11 +16,11 @@ from slipway.pipeline.start.reading import Table
 from slipway.pipeline.start.rendering import line, workload_files
 from slipway.pipeline.start.splitting import Split
 
-# Below so many rows a linear model is rarely beaten, and always faster understood.
+# With fewer rows a linear model is rarely beaten, and always easier to understand.
 FEW_ROWS = 2_000
-# Where one of two classes is rarer, always answering the other one is hard to beat in accuracy.
+# If one of two classes is rarer, always answering the other one is hard to beat in accuracy.
 _RARE_SHARE = 0.2
-# A text with at most so many values gets a domain, so that the data gate names a new one.
+# A text with at most this many values gets a domain, so that the data gate reports a new one.
 _DOMAIN_VALUES = 20
 _SAMPLE_ROWS = 5
 

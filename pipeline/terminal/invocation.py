@@ -9,7 +9,7 @@ from pathlib import Path
 from slipway.pipeline.root import PROJECT_ROOT
 
 DEFAULT_WORKLOAD = Path("workloads/taxi/workload.yaml")
-# The project's, wherever a command is called from: from another folder it must not begin a second history.
+# The project's own folder: a command called from another folder must not begin a second history.
 DEFAULT_OUTPUT = PROJECT_ROOT / "output"
 DEFAULT_KEEP = 10  # runs of each pipeline that gc keeps
 

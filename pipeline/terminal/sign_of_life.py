@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from slipway.pipeline.terminal.durations import seconds
 from slipway.pipeline.terminal.printable import printable
 
-# People wonder after five seconds, and CI systems end what is silent for longer than they like.
+# People wonder after five seconds, and CI systems end jobs that are silent for too long.
 TERMINAL_SILENCE_S, LOG_SILENCE_S = 4.0, 25.0
 
 
@@ -30,7 +30,7 @@ def sign_of_life(what: str) -> Iterator[None]:
     began = time.monotonic()
 
     def tell(line: str) -> None:
-        with contextlib.suppress(OSError):  # who listened has gone; the work goes on
+        with contextlib.suppress(OSError):  # the reader is gone; the work continues
             os.write(own, f"{printable(line)}\n".encode())
 
     def go_on() -> None:

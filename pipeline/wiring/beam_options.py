@@ -9,7 +9,7 @@ from slipway.pipeline.config import BeamConfig
 from slipway.pipeline.errors import ConfigError
 
 _IN_PROCESS = "FnApiRunner"
-# A job server has options of its own, which are not known before it is asked.
+# A job server has its own options, which are unknown until it is asked.
 _WITH_JOB_SERVER = ("flink", "spark")
 
 

@@ -17,7 +17,7 @@ IN_PROCESS = "--runner=FnApiRunner"
 
 # Beam's default first tries to download Prism, and to start it.
 _DIRECT = frozenset({"", "direct", "switchingdirect"})
-# What else of Beam's runners opens no port on this machine.
+# Other runners of Beam that open no port on this machine.
 _WITHOUT_PORTS = frozenset({"fnapi", "bundlebaseddirect", "dataflow", "testdataflow"})
 _MODE_OPTION = "direct_running_mode"
 _MODE_WITHOUT_PORTS = "in_memory"
@@ -41,7 +41,7 @@ def without_ports(args: Sequence[str]) -> list[str]:
     name = runner.rpartition(".")[2].lower().removesuffix("runner")
     if name in _DIRECT:
         return [*args, IN_PROCESS]
-    # A class of somebody's own is its owner's affair; a job server that runs already listens elsewhere.
+    # A user's own class is the user's responsibility; a running job server listens elsewhere.
     is_beams = "." not in runner or runner.startswith("apache_beam.")
     if is_beams and name not in _WITHOUT_PORTS and "job_endpoint" not in options:
         _check_open_ports(runner)

@@ -15,9 +15,9 @@ from slipway.pipeline.root import PROJECT_ROOT
 from slipway.pipeline.wiring.ingest_options import ingest_options
 
 _NOT_LIMITS = {"reference", "serving_statistics", "sample_rows"}
-# How the serving check measures; the other keys of `evaluate.serving` are limits of what it measured.
+# Settings of the serving check's measurement; the other keys of `evaluate.serving` are limits.
 _MEASURING = {"rows", "limit_s"}
-# What a constant answer scores on a metric, where its labels are classes.
+# The score of a constant answer on a metric, if the labels are classes.
 _OF_CLASSES = ("majority_share", "chance", "entropy", "positive_share")
 
 

@@ -14,7 +14,7 @@ from slipway.pipeline.errors import UsageError
 URL_VARIABLE = "SLIPWAY_METADATA_URL"
 """The variable that names the server for pipelines that name none: `postgresql://USER:PASSWORD@HOST:PORT/DATABASE`."""
 
-# How long a server may take to take a connection; one in the same network takes milliseconds.
+# The time limit for a server to accept a connection; one in the same network takes milliseconds.
 _CONNECT_LIMIT_S = 5.0
 
 
@@ -116,7 +116,7 @@ def connection_config(metadata: MetadataConfig | None, output: Path) -> Any:
         return sqlite_metadata_connection_config(str(output / "metadata.db"))
     from ml_metadata.proto import metadata_store_pb2
 
-    # The database must exist: made from a name with a typo, it would be an empty one.
+    # The database must exist: a mistyped name would create an empty one.
     login = {"host": server.host, "user": server.user, "password": server.password, "skip_db_creation": True}
     config = metadata_store_pb2.ConnectionConfig()
     if server.type == "postgresql":
@@ -154,7 +154,7 @@ def prepare_server(config: Any) -> None:
     database = settings.dbname if kind == "postgresql" else settings.database
     port = int(settings.port or DEFAULT_PORTS[kind])
     server = StoreServer(kind, settings.host or settings.hostaddr, port, database, settings.user)
-    if server.host and not server.host.startswith("/"):  # a path is that of a local socket
+    if server.host and not server.host.startswith("/"):  # a path means a local socket
         _knock(server)
     import ml_metadata
 

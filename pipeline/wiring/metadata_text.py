@@ -11,7 +11,7 @@ from typing import Any
 import ml_metadata
 from google.protobuf.message import Message
 
-# A code point that Unicode leaves to private use, so that no text holds it.
+# A code point for private use in Unicode, so that no text contains it.
 STAND_IN = "\uf05c"
 
 
@@ -39,7 +39,7 @@ def keep_backslashes() -> None:
 
 def replace(message: Message, old: str, new: str) -> None:
     """Replaces a character in every text of a message, in place."""
-    # Most hold none, and looking at the bytes is much faster than at the fields.
+    # Most hold none, and searching the bytes is much faster than the fields.
     if old.encode() in message.SerializeToString():
         _replace(message, old, new)
 

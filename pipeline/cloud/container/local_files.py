@@ -34,7 +34,7 @@ def local_files(inputs: Artifacts, outputs: Artifacts) -> Iterator[None]:
         places: dict[str, str] = {}  # by remote address
         for index, artifact in enumerate((*_all(inputs), *_all(outputs))):
             if _is_remote(artifact.uri):
-                # The last part of an address may mean something to who reads it, e.g. a version.
+                # The last part of an address may mean something to its reader, e.g. a version.
                 place = Path(folder, str(index), Path(artifact.uri).name)
                 place.mkdir(parents=True)
                 places[artifact.uri] = str(place)

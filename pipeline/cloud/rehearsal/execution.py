@@ -100,7 +100,7 @@ def executor_input(
 
 
 def _new(uri: str, entry: Mapping[str, Any]) -> Artifact:
-    # As the service names them; TFX takes a number for the artifact from it.
+    # The service's form of the name; TFX takes a number for the artifact from it.
     name = f"projects/rehearsal/locations/here/metadataStores/default/artifacts/{uri}"
     metadata = dict(entry.get("metadata", {}))
     return {"name": name, "uri": uri, "type": entry["artifactType"], "metadata": metadata}

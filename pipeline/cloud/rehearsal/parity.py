@@ -59,7 +59,7 @@ def compare_outputs(node: str, local: Outputs, rehearsed: Outputs) -> Iterator[C
                 try:
                     found = tuple(_differences(read(Path(ours["uri"])), read(Path(theirs["uri"]))))
                 except (OSError, ValueError, ProtoError, text_format.Error) as error:
-                    # A component of the user's own need not keep its artifacts as TFX's components do.
+                    # A user's own component need not keep its artifacts as TFX's components do.
                     yield Comparison(node, key, unread=f"{type(error).__name__}: {error}")
                 else:
                     yield Comparison(node, key, found)
@@ -81,7 +81,7 @@ def _different_records(name: str, local: list[bytes], rehearsed: list[bytes]) ->
     if len(local) != len(rehearsed):
         yield f"{name}: {len(local):,} records locally, {len(rehearsed):,} rehearsed"
     elif local != rehearsed:
-        # What differs by rounding only is in the same place of both, once they are sorted.
+        # Rows that differ only by rounding are in the same place of both, once they are sorted.
         pairs = zip(sorted(map(row_of, local)), sorted(map(row_of, rehearsed)), strict=True)
         if count := sum(not ours.is_near(theirs) for ours, theirs in pairs):
             yield f"{name}: {count:,} of {len(local):,} records differ"

@@ -33,7 +33,7 @@ from slipway.pipeline.runs.record import NodeRecord, RunRecord, write_json
 from slipway.pipeline.runs.target import Asked, ImageModuleRun, ImageRun, Order
 from slipway.pipeline.screen.display import RunDisplay
 
-# What a container gets from the service and not from its image: who it is, and how it reaches the world.
+# A container gets these from the service and not from its image: its identity, and its network access.
 _FROM_OUTSIDE = (
     "GOOGLE_",
     "CLOUDSDK_",
@@ -138,7 +138,7 @@ def _run(
         display.planned(record, {})
         main = engine(tasks, record)
         main.run()
-        # As the service does: when all has ended, however it did.
+        # As the service does: after all tasks have ended, however they did.
         handlers = [replace(node, upstream=()) for node in graph.nodes if node.type == EXIT_HANDLER]
         if handlers and not main.interrupted:
             last = Graph(graph.name, tuple(handlers))

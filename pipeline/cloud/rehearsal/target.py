@@ -32,7 +32,7 @@ def rehearsal_target(
     name = request.workload.replace(":", ".")
     root = (root or str(output / "artifacts" / name)).rstrip("/")
     if isinstance(request.target, ModuleRun):
-        # What lies in the project is found only as far as it is in the image.
+        # Files of the project are found only as far as they are in the image.
         is_ours = Path(request.target.folder) == image.root
         return ImageModuleRun(
             pipeline=request.target.pipeline,

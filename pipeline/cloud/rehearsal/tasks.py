@@ -161,7 +161,7 @@ class Rehearsed:
         found = {}
         for key, query in resolver["outputArtifactQueries"].items():
             inputs = given["inputs"]["artifacts"].values()
-            # A query by what another one found, which found nothing, finds nothing.
+            # A query that depends on another one that found nothing finds nothing.
             is_open = all(entry["artifacts"] for entry in inputs)
             found[key] = tasks.find(filled(query["filter"], given)) if is_open else []
         tasks.keep(name, artifacts=found, parameters={}, key="")
@@ -249,7 +249,7 @@ def _run(words: list[str]) -> None:
         ComponentError: another command ended with an error.
         Exception: whatever the module raised.
     """
-    if words[0] == _TIMEOUT:  # the engine watches the time
+    if words[0] == _TIMEOUT:  # the engine enforces the time limit
         words = words[next(i for i, word in enumerate(words) if i and not word.startswith("-")) + 1 :]
     if words[:2] != ["python", "-m"]:
         code = subprocess.run(words, check=False).returncode

@@ -323,7 +323,7 @@ class Kubeflow:
             name=found.display_name,
             state="active" if found.status == "ENABLED" else "paused",
             cron=found.trigger.cron_schedule.cron if found.trigger and found.trigger.cron_schedule else "",
-            next_run=None,  # the API does not tell
+            next_run=None,  # the API does not say
             link=f"{self._host}/#/recurringrun/details/{found.recurring_run_id}",
         )
 

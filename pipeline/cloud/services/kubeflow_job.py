@@ -126,7 +126,7 @@ def _fill_spans(
     if span is not None:
         given[_INPUT_CONFIG] = {"runtimeValue": {"constant": filled}}
         return {}
-    # Macros are filled in where they stand in parameters of the pipeline.
+    # Macros are filled in only within parameters of the pipeline.
     given[_INPUT_CONFIG] = {"componentInputParameter": _INPUT_CONFIG}
     root = spec["root"].setdefault("inputDefinitions", {}).setdefault("parameters", {})
     root[_INPUT_CONFIG] = {"parameterType": "STRING"}

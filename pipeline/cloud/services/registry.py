@@ -8,7 +8,7 @@ _TIMEOUT_S = 10.0
 _DOCKER_HUB = "registry-1.docker.io"
 _HOSTS_HERE = ("localhost", "127.0.0.1", "[::1]")
 _GOOGLE = (".pkg.dev", ".gcr.io")
-# What may stand in the parts of a name. Any other character, as # or @, could lead to another host.
+# The characters allowed in the parts of a name. Any other, as # or @, could lead to another host.
 _HOST = re.compile(r"([A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(:[0-9]{1,5})?")
 _REPOSITORY = re.compile(r"[a-z0-9._/-]+")
 _REFERENCE = re.compile(r"[A-Za-z0-9_.:+-]+")

@@ -56,7 +56,7 @@ class ArtifactFolders:
             elif path.name == _SYSTEM and _is_of(path.parent, self._node_ids):
                 yield from self._old(path)
             elif path.name in self.runs or _is_of(path.parent.parent, self.nodes.get(path.name, set())):
-                # Within the folder of one execution nothing is picked out: it is one thing.
+                # The folder of one execution is kept or removed as a whole.
                 if not self.dropped.isdisjoint({path, *path.iterdir()}) or self._is_old(path):
                     yield path
             else:

@@ -93,13 +93,13 @@ def find_unneeded(output: Path, *, keep: int) -> Sweep:
     kept = kept_runs(runs, keep=keep, exists=places.exists)
     keys = {node.key for run in runs if run.run_id in kept for node in run.nodes}
     entries = list(_entries(output / "cache"))
-    # What the cache answers a kept run with need not be what that run made: `--no-cache` makes it anew.
+    # The cache may answer a kept run with results of another run: `--no-cache` makes them again.
     answers = [found for path in entries if path.stem in keys and (found := history.recall(path.stem))]
     store = read_store(output / "metadata.db")
     dropped = [run for run in runs if run.run_id not in kept]
     named = _uris(run for run in runs if run.run_id in kept) | store.found
     named |= {artifact["uri"] for answer in answers for artifact in artifacts_in(answer["outputs"])}
-    # A model that was pushed may be served, whatever became of the run that pushed it.
+    # A pushed model may be served, whatever happened to the run that pushed it.
     named |= store.pushed | set(_destinations(runs))
     artifacts = ArtifactFolders(
         needed=places.all(named),
@@ -223,7 +223,7 @@ def _removal(kind: Kind, path: Path) -> Removal:
 def _remove(removal: Removal) -> None:
     try:
         if removal.kind == "run":
-            # A folder without its record is no run any more, should this be where it ends.
+            # A folder without its record is not a run any more, in case the removal ends here.
             (removal.path / "run.json").unlink(missing_ok=True)
         if removal.path.is_dir():
             shutil.rmtree(removal.path)

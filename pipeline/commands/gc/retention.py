@@ -28,7 +28,7 @@ def kept_runs(runs: Sequence[RunRecord], *, keep: int, exists: Callable[[str], b
         }
         reasons |= {run.run_id: "made a baseline" for run in _baselines(own)}
         reasons |= {run.run_id: "a rollback" for run in own if run.rollback}
-        # A run that is answered from the cache names the version of an earlier one: the oldest pushed it.
+        # A cached run names the version of an earlier one: the oldest pushed it.
         pushers = {run.pushed["path"]: run for run in own if run.pushed}
         reasons |= {
             run.run_id: f"pushed version {Path(path).name}" for path, run in pushers.items() if exists(path)

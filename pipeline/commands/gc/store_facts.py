@@ -21,7 +21,7 @@ _BLESSED = """
       ON model.artifact_id = Artifact.id AND model.name = 'current_model'
     ORDER BY Artifact.id
 """
-# What the DataGate knows of the data of each span that it let pass.
+# The DataGate's facts about the data of each span that it let pass.
 _PASSED = """
     SELECT Artifact.uri, span.int_value FROM Artifact
     JOIN Type ON Type.id = Artifact.type_id AND Type.name = 'schemas.DataVerdict'
@@ -29,7 +29,7 @@ _PASSED = """
       ON span.artifact_id = Artifact.id AND span.name = 'span'
     ORDER BY Artifact.id
 """
-# A Pusher that says that it pushed and not where to has left the model in its artifact's own folder.
+# A Pusher that reports a push without its destination left the model in its artifact's own folder.
 _PUSHED = """
     SELECT string_value FROM ArtifactProperty
     WHERE name = 'pushed_destination' AND string_value IS NOT NULL

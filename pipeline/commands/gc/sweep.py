@@ -66,7 +66,7 @@ class Sweep:
             command: removes what a dry run lists.
         """
         kept = f"Kept: {_count(len(self.kept), 'run')}."
-        # The empty folders that TFX leaves behind every execution go too, but are not worth a word.
+        # The empty folders that TFX leaves behind every execution go too, but are not worth a line.
         kinds = [removal.kind for removal in self.removals if removal.size_bytes]
         if not kinds:
             return f"Nothing to remove. {kept}"

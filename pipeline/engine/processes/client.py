@@ -24,7 +24,7 @@ from slipway.pipeline.runs.graph import Graph
 from slipway.pipeline.runs.record import Made, Result
 from slipway.pipeline.runs.target import Order
 
-# Importing TFX takes 6 s on an idle machine of 2 cores; a hundredfold is no longer slow but stuck.
+# Importing TFX takes 6 s on an idle machine of 2 cores; a hundred times that is not slow but stuck.
 _ANSWER_LIMIT_S = 600.0
 _TICK_S = 0.2
 # The server ends its nodes and itself within a moment, unless it hangs in foreign code.
@@ -210,7 +210,7 @@ class Server:
     def _wait_for(self, event: str, tick: Callable[[], None]) -> dict[str, Any]:
         until = time.monotonic() + _ANSWER_LIMIT_S
         while time.monotonic() < until:
-            # Nothing else is under way: nodes start only after the answers to these questions.
+            # Nothing else is in progress: nodes start only after the answers to these questions.
             for message in self.receive(_TICK_S):
                 if message["event"] == "refused":
                     where = f"{message['where']}: " if message["where"] else ""

@@ -43,7 +43,7 @@ from slipway.pipeline.runs.target import Order
 
 # getrusage(2) counts ru_maxrss in KiB on Linux.
 _RSS_UNIT_BYTES = 1024
-# Seconds between two looks at groups whose leader is gone; SIGCHLD tells of most of their ends at once.
+# Seconds between two checks of groups whose leader is gone; SIGCHLD reports most of their ends at once.
 _LOOK_S = 0.2
 # How long the server, when it ends, waits for the processes that it killed.
 _END_LIMIT_S = 3.0
@@ -62,7 +62,7 @@ class ForkServer:
         self._channel = channel
         self._compiled: Any = None
         self._nodes: dict[int, NodeProcess] = {}
-        # Nodes that ended while processes of their group live on: what to tell when those are gone, too.
+        # Nodes that ended while processes of their group live on: their messages wait for the end of those.
         self._ending: dict[int, tuple[NodeProcess, dict[str, Any]]] = {}
         self._forks = ModuleForks()
         self._to_import: list[str] = []
@@ -99,7 +99,7 @@ class ForkServer:
         self._end()
 
     def _wait_s(self) -> float | None:
-        # While nothing is asked for, import what later nodes need: the first node runs meanwhile.
+        # While no request comes, import what later nodes need: the first node runs meanwhile.
         if self._to_import:
             return 0
         return _LOOK_S if self._ending else None
@@ -123,7 +123,7 @@ class ForkServer:
         from slipway.pipeline.engine.tfx.resolved import with_found
         from slipway.pipeline.wiring.beam_options import run_in_process_by_default
 
-        # Here once, or every node would import the launcher for itself: 0.8 s each.
+        # Imported here once, or every node would import the launcher itself: 0.8 s each.
         importlib.import_module("slipway.pipeline.engine.tfx.launch")
         keep_beams_answers()
         bind_to_loopback()
@@ -136,7 +136,7 @@ class ForkServer:
     def _import_ahead(self, module: str) -> None:
         try:
             importlib.import_module(module)
-        except Exception:  # the node will fail at it again, and tell why
+        except Exception:  # the node will fail at it again, and report why
             traceback.print_exc()
 
     def _refuse(self, error: BaseException) -> None:
@@ -170,7 +170,7 @@ class ForkServer:
         node = self.node_process(**message)
         server = os.getpid()
         ours, theirs = self._forks.open_line()
-        # What is imported stays for good: a node's collector need not walk through it again and again.
+        # Imported modules stay for good: a node's garbage collector need not walk through them each time.
         gc.freeze()
         try:
             pid = os.fork()

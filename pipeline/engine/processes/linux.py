@@ -10,10 +10,10 @@ from pathlib import Path
 # linux/prctl.h
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
-# A killed process is gone within milliseconds; one that the kernel holds is not waited for longer.
+# A killed process is gone within milliseconds; there is no use in waiting for one that the kernel holds.
 _KILL_LIMIT_S = 5.0
 
-# Every process of a run carries this variable, so that what a killed engine leaves behind can be found.
+# Every process of a run carries this variable, so that leftovers of a killed engine can be found.
 RUN_VARIABLE = "SLIPWAY_RUN_DIR"
 
 
@@ -82,7 +82,7 @@ def end_leftovers(folder: Path) -> int:
     """
     ended: set[int] = set()
     until = time.monotonic() + _KILL_LIMIT_S
-    # Again and again: one of them may have forked between the look and the kill.
+    # Repeatedly: one of them may have forked between the look and the kill.
     while (found := set(leftovers(folder))) and time.monotonic() < until:
         for pid in found:
             try:
@@ -119,7 +119,7 @@ def _processes() -> Iterator[int]:
 def _stat(pid: int) -> list[str]:
     """The fields of /proc/PID/stat after the command's name: state, parent, ...; empty if it is gone."""
     try:
-        # The name stands in parentheses, and may hold some itself: what counts comes after the last.
+        # The name is in parentheses, and may contain some itself: the fields follow the last one.
         line = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return []

@@ -43,7 +43,7 @@ def watch_no_executions(launcher: Any) -> None:
     Args:
         launcher: the module `tfx.orchestration.portable.launcher`.
     """
-    # Nor a port looked for, which means to listen on all interfaces for a moment.
+    # Nor is a port searched for, which would listen on all interfaces for a moment.
     launcher.portpicker = SimpleNamespace(pick_unused_port=lambda: 0)
     launcher.execution_watcher = SimpleNamespace(ExecutionWatcher=_NoWatcher)
 

@@ -17,7 +17,7 @@ from slipway.components import python_process
 from slipway.pipeline.engine.processes.linux import adopt_orphans, die_with_parent
 
 _REQUEST_BYTES = 1 << 20
-# Where to tell what becomes of the process, its output, its errors, and a line to whoever asked.
+# The line that reports the process's end, its output, its errors, and a line to the requester.
 _MAX_DESCRIPTORS = 4
 
 
@@ -108,7 +108,7 @@ def _become_module(
         environment = request["environment"]
         os.environ.clear()
         os.environ.update(environment)
-        tempfile.tempdir = None  # what another process has found in its environment
+        tempfile.tempdir = None  # found in the environment of another process
         roots = environment.get("PYTHONPATH", "").split(os.pathsep)
         sys.path[:] = dict.fromkeys([*filter(None, roots), *sys.path])
         arguments = [*map(str, descriptors[2:]), *request["arguments"]]

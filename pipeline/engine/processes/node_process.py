@@ -56,7 +56,7 @@ class NodeProcess:
             stream.seek(0)
             try:
                 told: Made | Failed = json.loads(stream.read())
-            except ValueError:  # nothing, or the half of it
+            except ValueError:  # nothing, or half of it
                 return None
         return told
 
@@ -72,7 +72,7 @@ class NodeProcess:
         try:
             os.setpgid(0, 0)
             die_with_parent(signal.SIGKILL, parent=server)
-            # What it starts stays below it, so that the fork server can tell whose it is.
+            # Its child processes stay below it, so that the fork server can tell whose they are.
             adopt_orphans()
             signal.set_wakeup_fd(-1)
             for signum in (signal.SIGCHLD, signal.SIGTERM):
@@ -112,7 +112,7 @@ class NodeProcess:
         from slipway.pipeline.engine.tfx.launch import launch
 
         result = launch(compiled, self.node, attempt=self.attempt)
-        # A resolver's or an importer's are not of its making, and may be many.
+        # A resolver's or an importer's outputs are not its own work, and may be many.
         if result["state"] == "complete" and compiled.executor_spec(self.node) is not None:
             result["files"] = kept_files(result["outputs"])
         return result
@@ -122,7 +122,7 @@ def _print_traceback() -> None:
     try:
         traceback.print_exc()
     except OSError:
-        return  # the log's disk is full; the cause goes another way
+        return  # the log's disk is full; the cause is reported another way
 
 
 def _flush() -> None:

@@ -52,7 +52,7 @@ def _remove(link: Path) -> None:
     if not link.is_symlink():
         return
     folder = link.readlink()
-    # A link can be anyone's work: only what `temporary_folder` makes is removed.
+    # Anyone may have made a link: only what `temporary_folder` makes is removed.
     if folder.name.startswith(_PREFIX) and folder.is_dir() and folder.stat().st_uid == os.geteuid():
         shutil.rmtree(folder, ignore_errors=True)
     link.unlink(missing_ok=True)

@@ -24,7 +24,7 @@ from slipway.pipeline.root import PROJECT_ROOT
 KERAS_VARIABLES = {"TF_USE_LEGACY_KERAS": "0", "KERAS_BACKEND": "tensorflow"}
 """Keras 3 on TensorFlow: what our components are made for, and the default."""
 
-# What a fork server imports for every pipeline, and what most nodes need.
+# Modules that a fork server imports for every pipeline, and that most nodes need.
 _MODULES = ("slipway.pipeline.engine.tfx.compile", "slipway.pipeline.engine.tfx.launch", "tfx.v1")
 _END_LIMIT_S = 5.0
 
@@ -121,7 +121,7 @@ def _reap(forks: ModuleForks) -> None:
         while (ended := os.waitpid(-1, os.WNOHANG))[0]:
             pid, status = ended
             if forks.owns(pid):
-                # What a fork server that was killed has left behind came to this process, and goes with it.
+                # Processes left behind by a killed fork server came to this process, and end with it.
                 for orphan in children(os.getpid()):
                     if not forks.owns(orphan):
                         os.kill(orphan, signal.SIGKILL)

@@ -43,7 +43,7 @@ def keep_signatures(original: Callable[[Any], _Signature]) -> Callable[[Any], _S
             names, defaults = answers[plain] = original(function)
         except TypeError:  # neither hashable nor weakly referable, such as a builtin
             return original(function)
-        return list(names), list(defaults)  # the caller's own, as without us
+        return list(names), list(defaults)  # copies: the caller owns them, as without the cache
 
     get_function_args_defaults.original = original  # type: ignore[attr-defined]
     return get_function_args_defaults
@@ -52,7 +52,7 @@ def keep_signatures(original: Callable[[Any], _Signature]) -> Callable[[Any], _S
 def keep_views(original: Callable[[Any, type], Any]) -> Callable[[Any, type], Any]:
     """Caches views by options and class of options; views share their values, so one serves for all."""
 
-    # Beside the options, not in them: they are pickled whole, and drop a secret from themselves alone.
+    # Beside the options, not in them: options are pickled whole, and Beam drops only its own secret.
     kept: weakref.WeakKeyDictionary[Any, dict[type, Any]] = weakref.WeakKeyDictionary()
 
     def view_as(options: Any, cls: type) -> Any:

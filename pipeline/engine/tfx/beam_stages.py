@@ -5,7 +5,7 @@ import re
 import time
 from collections.abc import Callable
 
-# Where FnApiRunner says, at DEBUG, "Running bundle for stage NAME\n..." for each bundle.
+# FnApiRunner logs, at DEBUG, "Running bundle for stage NAME\n..." for each bundle.
 _LOGGER = "apache_beam.runners.portability.fn_api_runner.fn_runner.run_bundle"
 # A table that redraws twice a second shows no more; a fast pipeline runs thousands of bundles a second.
 _INTERVAL_S = 0.5
@@ -35,7 +35,7 @@ class StageHandler(logging.Handler):
         stage = record.args[0] if isinstance(record.args, tuple) and record.args else ""
         try:
             self._tell(f"Beam: {stage_name(str(stage))}")
-        except Exception:  # as in every logging handler: telling must not end what is told of
+        except Exception:  # as in every logging handler: reporting must not end the work
             self.handleError(record)
 
 
@@ -46,7 +46,7 @@ def stage_name(fused: str) -> str:
     'Read/ParseCSVLine'
     """
     names = _FUSED.findall(fused) or [fused]
-    # What Beam adds of its own between stages is named after collections, which says nothing.
+    # Stages that Beam adds between others are named after collections, which says nothing.
     name = next((name for name in names if "PCollection" not in name), "")
     if match := _REFERENCE.match(name):
         name = match.group(1)

@@ -34,9 +34,9 @@ _PLACEHOLDER = re.compile(r"\{(?:SPAN|VERSION|YYYY|MM|DD)(?::\d+)?\}")
 _BASELINE_STRATEGY = "LatestBlessedModelStrategy"
 _PASSED_STRATEGY = "LatestArtifactStrategy"
 _SPAN_STRATEGY = "SpanStrategy"
-# The driver of each ExampleGen that asks a database, BigQuery or one of the user's own.
+# The drivers of ExampleGens that query a database: BigQuery, or a user's own.
 _QUERY = "QueryBasedDriver"
-# What a gate that lies before other nodes puts out.
+# The output type of a gate in front of other nodes.
 _JUDGEMENTS = {DataVerdict.TYPE_NAME, PreflightReport.TYPE_NAME}
 
 
@@ -120,7 +120,7 @@ def _complete(
     root = Path(ir.runtime_spec.pipeline_root.field_value.string_value)
     nodes = [_node(n.pipeline_node, deployment, written=(output, root), packed=packed) for n in ir.nodes]
     for node in ir.nodes:
-        # The engine's own cache decides (slipway.pipeline.plan.decide); TFX's would answer beside it.
+        # The engine's own cache decides (slipway.pipeline.plan.decide); TFX's would interfere.
         node.pipeline_node.execution_options.caching_options.enable_cache = False
     connection = getattr(store, store.WhichOneof("connection_config"))
     graph = Graph(name=ir.pipeline_info.id, nodes=_with_gates(nodes, ir), store=sqlite_file(connection))
@@ -130,7 +130,7 @@ def _complete(
 def _complete_beam_args(spec: executable_spec_pb2.BeamExecutableSpec, beam_args: Sequence[str]) -> None:
     wanted = completed_args(list(spec.beam_pipeline_args), beam_args)
     spec.beam_pipeline_args.extend(wanted)
-    # The launcher reads these alone: the same arguments, as expressions.
+    # The launcher reads only these: the same arguments, as expressions.
     for arg in wanted:
         spec.beam_pipeline_args_placeholders.add().value.string_value = arg
 
@@ -143,11 +143,11 @@ def _node(
     options = node.execution_options
     executor = runner_utils.extract_executor_spec(deployment, node_id)
     class_path = _class_path(executor)
-    # What a module imports counts, too, where it is not in the wheel that was made of the module.
+    # A module's imports count, too, if they are not in the wheel that was made from the module.
     code = {class_path, packed.get(node_id, ""), *named_code(values)} - {""}
     files, folders = named_files(values, node_type=node_type, written=written)
     for key, output in sorted(node.outputs.outputs.items()):
-        # What an Importer says of the artifact: split names, a version.
+        # An Importer's properties of the artifact: split names, a version.
         if given := _given_properties(output.artifact_spec):
             values[f"{key}_properties"] = given
     conditions = node.inputs.conditionals
@@ -280,7 +280,7 @@ def _input_patterns(values: Mapping[str, Any]) -> list[str]:
     base, config, imported = (values.get(key) for key in ("input_base", "input_config", "artifact_uri"))
     patterns = [imported, f"{imported}/**/*"] if isinstance(imported, str) else []
     if isinstance(base, str) and isinstance(config, Mapping):
-        # Which span or version is the latest is known to TFX alone: all of them count, unless one is named.
+        # Only TFX knows which span or version is the latest: all of them count, unless one is named.
         named = [f"{base}/{split['pattern']}" for split in config.get("splits", [])]
         if (span := _one_span(values.get("range_config"))) is not None:
             named = [at_span(pattern, span) for pattern in named]

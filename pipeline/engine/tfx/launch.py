@@ -23,7 +23,7 @@ from slipway.pipeline.runs.record import Artifact, Made, Outputs, Result
 _Execution, _Event = metadata_store_pb2.Execution, metadata_store_pb2.Event
 _SUCCESSFUL = (_Execution.COMPLETE, _Execution.CACHED)
 
-# What TFX records when it cannot resolve a node's inputs.
+# TFX's message when it cannot resolve a node's inputs.
 _TOO_FEW = re.compile(r"inputs\[(\w+)\] has min_count = (\d+) but only got (\d+) artifacts")
 _ERROR_CLASS = re.compile(r"^[\w.]+(Error|Exception): ")
 _OBJECT = re.compile(r"<(?:\w+\.)*(\w+) object at 0x\w+>")
@@ -61,13 +61,13 @@ def launch(compiled: Compiled, node_id: str, *, attempt: int) -> Made | Failed:
     if info is None or info.execution_id is None:
         return {"state": "skipped", "execution_id": None, "outputs": {}}
     with metadata.Metadata(compiled.connection) as handle:
-        # launch() returns normally when inputs are missing: the store alone knows the outcome.
+        # launch() returns normally if inputs are missing: only the store knows the outcome.
         [execution] = handle.store.get_executions_by_id([info.execution_id])
         if execution.last_known_state in _SUCCESSFUL:
             return _result(handle.store, execution.id)
     cause = _failure(execution)
     if compiled.graph[node_id].is_resolver and cause.endswith("returned None."):
-        # As TFX's own runner: what can do without goes on, what cannot says so.
+        # As TFX's own runner: nodes that can do without the input continue, the others report it.
         return {"state": "complete", "execution_id": None, "outputs": {}}
     message = f"could not start: {cause}"
     return Failed(state="failed", lacks_inputs=True, message=message, hint="", where="")
@@ -129,7 +129,7 @@ def reuse(compiled: Compiled, sources: Mapping[str, Result]) -> dict[str, Made]:
                 lost = compiled.graph.downstream_of(lost | {node.id})
             if node.id not in lost and execution and result:
                 _register_copy(handle, compiled.node(node.id), execution)
-                # The first execution is named, not its copy: it stays valid when the copy's run is forgotten.
+                # Names the first execution, not its copy: it stays valid after the copy's run is forgotten.
                 results[node.id] = result
     return results
 
@@ -159,7 +159,7 @@ def _register_copy(handle: metadata.Metadata, node: Any, execution: metadata_sto
     for name, value in execution.custom_properties.items():
         if not execution_lib.is_internal_key(name) or execution_lib.is_schema_key(name):
             copy.custom_properties[name].CopyFrom(value)
-    # What it was made from is what it was made from then; TFX's own cache registers as much.
+    # Its inputs were what they were then; TFX's own cache registers as much.
     known = handle.store.get_contexts_by_execution(execution.id)
     is_resolver = node.node_info.type.name == RESOLVER
     execution_lib.put_execution(

@@ -48,7 +48,7 @@ def _found(compiled: Compiled, node: Node) -> str | None:
     if len(resolved) != 1:
         return None
     [inputs] = resolved
-    # What it passes on goes by the names of its inputs.
+    # Its outputs have the names of its inputs.
     hidden = {key for key, spec in compiled.node(node.id).inputs.inputs.items() if spec.hidden}
     found = {key: each for key, each in inputs.items() if each and key not in hidden}
     return found_key(

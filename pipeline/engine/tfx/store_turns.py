@@ -20,9 +20,9 @@ def take_turns(store: Any) -> None:
     """
     if hasattr(store._pywrap_cc_call, "original"):
         return
-    # A file without a name: nothing is left of it, and a process that is killed gives its turn back.
+    # An unnamed file: nothing is left of it, and a process that is killed gives its turn back.
     turns = f"/proc/self/fd/{os.memfd_create('store-turns')}"
-    # What makes a store looks into the file, too, and creates what is not there.
+    # Creating a store reads the file, too, and creates what is missing.
     for name in ("_pywrap_cc_call", "__init__"):
         setattr(store, name, _in_turn(getattr(store, name), turns))
 
@@ -39,7 +39,7 @@ def _in_turn(original: Any, turns: str) -> Any:
 
 @contextlib.contextmanager
 def _turn(turns: str) -> Iterator[None]:
-    # Opened anew: a lock belongs to who opened the file, and forks share what was open before.
+    # Opened again: a lock belongs to who opened the file, and forks share what was open before.
     descriptor = os.open(turns, os.O_RDWR | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -100,5 +100,5 @@ def _is_of(store: mlmd.MetadataStore, execution_id: int, runs: Path) -> bool:
         for context in store.get_contexts_by_execution(execution_id)
         if context.type == constants.PIPELINE_RUN_CONTEXT_TYPE_NAME
     ]
-    # A run that was resumed is known to the store by its id and a number.
+    # The store knows a resumed run by its id and a number.
     return any((runs / name.partition(".")[0]).is_dir() for name in names)

@@ -120,7 +120,7 @@ def find(name: str, *, folder: str) -> Any:
     except ImportError as error:
         if error.name is not None and _is_ours(error.name) and _yours(error.name, folder):
             raise _hidden(f"--pipeline {name}: it imports {error.name}", error.name, folder) from error
-        # A module that the user's own module lacks is another matter.
+        # A module that is missing in the user's own module is a different error.
         is_it = error.name is not None and f"{module_name}.".startswith(f"{error.name}.")
         if not isinstance(error, ModuleNotFoundError) or not is_it:
             raise

@@ -83,7 +83,7 @@ def new_images(
     if task not in _TASKS:
         raise UsageError(f"--task {task}: images have a class, not a number.", hint="leave --task out")
     try:
-        # Refuses what a run would, such as a folder whose name is a pattern.
+        # Rejects what a run would reject, such as a folder whose name is a pattern.
         patterns = [f"{source}/{part}/*/*" for part in divided(data).values()] or [source]
         for pattern in patterns:
             resolve_source(pattern, root=root, file_format="npz" if data.is_file() else "images")

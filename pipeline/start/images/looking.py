@@ -24,7 +24,7 @@ _TRAIN_PARTS = ("train", "training")
 _EVAL_PARTS = ("val", "validation", "valid", "eval", "test", "testing")
 _GREY_MODES = ("1", "L", "LA", "La", "I", "I;16", "I;16B", "I;16L", "F")
 _OTHER_SUFFIXES = (".webp", ".tif", ".tiff", ".heic", ".avif", ".jp2", ".ppm")
-# What the column with the class is called.
+# The name of the column with the class.
 LABEL = "label"
 
 Class = str | int
