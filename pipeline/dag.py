@@ -80,7 +80,7 @@ def build_pipeline(
             input split; see `slipway.pipeline.wiring.ingest_options.source_patterns`. Not used where there is
             a query.
         output: the folder for artifacts, metadata and, unless the workload says otherwise, served models.
-        overrides: why a gate passes whatever it finds: `accept_data` for the data's, `bless` for the
+        overrides: reasons to pass a gate despite its findings: `accept_data` for the data's, `bless` for the
             model's, each with its reason. A component gets its own as a setting, so that a result that was
             let through is not taken for one that passed.
         today: the date, where a verdict must not outlive the day.

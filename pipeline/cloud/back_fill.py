@@ -34,7 +34,7 @@ def back_fill(chosen: WorkloadChoice, *, first: str, last: str) -> int:
     """Runs the workload for each span of a range, `max_concurrent_runs` at once; returns the exit code.
 
     A span whose run is done, or at work, is not run again: the latter is followed. One whose run failed, was
-    stopped or was cancelled is tried anew. After a run that ends so, no more are started; the exit code is
+    stopped or was cancelled is tried again. After a run that ends so, no more are started; the exit code is
     the first such run's.
 
     Args:
@@ -44,7 +44,7 @@ def back_fill(chosen: WorkloadChoice, *, first: str, last: str) -> int:
 
     Raises:
         UsageError: the range is none, the source has no such spans, or the name is not fit for an id.
-        PipelineError: the service refused, or no longer answers; the same command goes on.
+        PipelineError: the service refused, or no longer answers; the same command continues.
     """
     target = target_of(chosen)
     spans = span_range(first, last, kind=span_kind(source_patterns(target.config.data).values()))

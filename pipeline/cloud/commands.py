@@ -77,7 +77,7 @@ def cloud_target(
         workload: the workload file, or its name in workloads/.
         sets: `key=value` over the file.
         profile: one of the file's profiles.
-        overrides: why the run may pass a gate whatever that finds; none where None.
+        overrides: reasons to let the run pass a gate despite its findings; none if None.
         is_sent: whether it goes to a service.
 
     Raises:

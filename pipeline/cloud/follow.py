@@ -102,7 +102,7 @@ def read_failure(text: str) -> tuple[str, str, int | None]:
     """Extracts a failed task's message, hint and exit code from a service's error.
 
     Services quote the last lines of the container's output. Ours ends with `error: ...`, perhaps more lines,
-    and `hint: ...`; another container's error is told as the service tells it.
+    and `hint: ...`; another container's error is reported as the service reports it.
 
     Args:
         text: the error of a task.

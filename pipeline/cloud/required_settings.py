@@ -20,7 +20,7 @@ class RequiredSetting:
         key: its dotted path in the workload file.
         value: what it is set to; None: it is missing.
         what: what belongs there, in words.
-        example: a value; what stands in capitals is the user's.
+        example: a value; the user replaces what is in capitals.
     """
 
     key: str

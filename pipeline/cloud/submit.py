@@ -141,10 +141,10 @@ def follow(
         job: what it carries out.
         submitted: the run.
         chosen: its workload, for the commands that go on.
-        display: gets told.
+        display: receives the reports.
 
     Raises:
-        PipelineError: the service no longer answers; the run goes on without us.
+        PipelineError: the service no longer answers; the run continues without us.
     """
     began = time.monotonic()
     record = new_record(job, run_id=submitted.name)

@@ -34,7 +34,7 @@ class Target:
         source: the folder of the data, there or on gs://, and the patterns in it by input split.
         image: the name of the container image.
         root: folder for the artifacts.
-        overrides: why a gate passes whatever it finds; see `slipway.pipeline.dag.build_pipeline`.
+        overrides: reasons to pass a gate despite its findings; see `slipway.pipeline.dag.build_pipeline`.
         training_job: other machines to train on; see `slipway.pipeline.cloud.training_job`.
     """
 

@@ -19,7 +19,7 @@ class WorkloadChoice:
         sets: `key=value` over the file.
         profile: one of the file's profiles.
         schedule: the name of the schedule; None: the workload's.
-        overrides: why a run may pass a gate whatever that finds; see `Request`.
+        overrides: reasons to let a run pass a gate despite its findings; see `Request`.
     """
 
     workload: Path

@@ -44,7 +44,7 @@ class Finding:
         name: what it is.
         state: "ok"; "none": not there and not needed by the default workload; "missing": needed.
         found: in words; never a secret's content.
-        remedy: what to do to have it, "" where it is there.
+        remedy: what to do to have it, "" if it is there.
 
     Raises:
         ValueError: what is needed and missing has no remedy.

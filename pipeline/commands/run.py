@@ -81,7 +81,7 @@ def resume(name: str | None, *, output: Path, jobs: int | None) -> int:
     """Continues a run, or says where the result of a complete one is; returns the exit code.
 
     Raises:
-        UsageError: there is nothing to go on with.
+        UsageError: there is nothing to continue.
     """
     from slipway.pipeline.plan.request import again
 

@@ -162,7 +162,7 @@ def _place_of(called: ast.expr, source: SourceModule) -> _Place | None:
 
 
 def _names_of(definition: ast.stmt) -> tuple[str, ...] | None:
-    """The keywords that a dataclass or a function takes; None where it may take any."""
+    """The keywords that a dataclass or a function takes; None if it may take any."""
     if isinstance(definition, ast.FunctionDef) and not definition.decorator_list:
         arguments = definition.args
         named = (*arguments.args, *arguments.kwonlyargs)

@@ -17,11 +17,11 @@ class Attempt:
 
     Attributes:
         began: when it was asked for; all times are seconds of `time.monotonic()`.
-        pid: its process id; 0 until the fork server has told it.
+        pid: its process id; 0 until the fork server has reported it.
         stopped_since: since when it is seen stopped.
         told_to_end: when it was last told to end.
         reason: why it was told to end.
-        is_at_fault: whether that is the node's failure; False where it was ended for another's sake.
+        is_at_fault: whether that is the node's failure; False if it was ended for another's sake.
     """
 
     began: float

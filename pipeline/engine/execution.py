@@ -37,10 +37,10 @@ def execute(
 
     Args:
         request: what to run.
-        display: gets told.
+        display: receives the reports.
         resumed: the record of a run that did not complete; its finished nodes are kept.
-        warm: forks the processes; None: TFX is imported anew.
-        listeners: hear of the run's end.
+        warm: forks the processes; None: TFX is imported afresh.
+        listeners: called at the run's end.
 
     Returns:
         The run's record, finished, as `run.json` holds it.
@@ -147,7 +147,7 @@ def prepare(
         request: what to run.
         history: where the record is kept.
         record: the run's.
-        display: gets told.
+        display: receives the reports.
         server: compiles.
         alive: called now and then while that takes its time.
 

@@ -50,7 +50,7 @@ def describe_exception(error: BaseException, *, root: Path) -> Cause:
 
     Args:
         error: what was raised.
-        root: the user's folder; a place inside it is told relative to it.
+        root: the user's folder; a place inside it is reported relative to it.
     """
     if isinstance(error, GateStopError):
         return Cause(message=error.message, hint=error.hint, where="", verdict=error.verdict)
@@ -105,7 +105,7 @@ def describe_exit(code: int, *, peak_bytes: int) -> Cause:
 
     Args:
         code: the exit code, or the negative signal number as `subprocess` gives it.
-        peak_bytes: the most memory that the process held; 0 where unknown.
+        peak_bytes: the most memory that the process held; 0 if unknown.
     """
     memory = f"; its memory peaked at {peak_bytes / 2**30:.1f} GiB" if peak_bytes else ""
     if code >= 0:

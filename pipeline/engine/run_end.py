@@ -33,7 +33,7 @@ def carry_out(
         history: keeps the record.
         record: the run's.
         began: when the run began, in seconds of `time.monotonic()`.
-        listeners: hear of its end.
+        listeners: called at its end.
 
     Raises:
         PipelineError: the engine could not go on, or the machine, for want of room or memory.
@@ -67,7 +67,7 @@ def give_up(
 ) -> None:
     """Closes a run that an error ended; one that was rejected before anything ran is removed.
 
-    The error's hint then is the command that goes on.
+    The error's hint then is the command that continues.
     """
     is_refused = isinstance(error, UsageError) and not isinstance(error, RefusedError)
     if is_refused and not record.resumed:

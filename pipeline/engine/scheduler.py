@@ -49,13 +49,13 @@ class Engine:
         prints: the nodes' fingerprints.
         server: the fork server, which has compiled the pipeline.
         history: where the record is kept.
-        display: gets told.
+        display: receives the reports.
         jobs: how many nodes may run at once, >= 1.
         fail_fast: whether a failure ends the nodes that run beside it.
         still_current: for a node that has just ended, whether its code and data are still those of its
             fingerprint; where not, neither its result nor its state is kept. None: they cannot have changed.
         began: when the run began, in seconds of `time.monotonic()`.
-        alive: called twice a second for as long as the run goes on.
+        alive: called twice a second while the run lasts.
     """
 
     record: RunRecord

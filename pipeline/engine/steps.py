@@ -55,10 +55,10 @@ def begin(
 
     Args:
         request: what to run.
-        display: gets told.
+        display: receives the reports.
         airflow: as in `RunRecord`, for hints.
-        warm: forks the processes; None: TFX is imported anew.
-        listeners: hear of the run's end, where it cannot be planned.
+        warm: forks the processes; None: TFX is imported afresh.
+        listeners: called at the run's end, where it cannot be planned.
 
     Raises:
         UsageError: the request does not fit; there is no run.
@@ -105,7 +105,7 @@ def run_node(
         run_id: as `begin` gave it.
         node_id: the node.
         output: the folder that holds the run, absolute.
-        display: gets told.
+        display: receives the reports.
         warm: as in `begin`.
 
     Returns:

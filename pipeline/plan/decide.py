@@ -23,7 +23,7 @@ class Decision:
         why: in words, e.g. `workloads/taxi/model.py changed` or `cached from 20261120-210000-1f2e`.
         source: with `reuse`, the remembered result: `{run_id, execution_id, outputs}`.
         is_unmet: with `skip`, whether its condition, or that of a node it needs, was not met before.
-        is_forced: with `run`, whether it would run whatever is cached.
+        is_forced: with `run`, whether it would run even if it is cached.
     """
 
     node_id: str
@@ -42,7 +42,7 @@ class Known:
         recall: the remembered result for a key, or None; one with `unmet` says in words why there is none.
         missing: which of a result's outputs are gone, in words; empty when all are there.
         fingerprints: for each node, the fingerprint under which it was last done.
-        resumed: the run that is gone on with, whose own results are taken whatever else is said; or "".
+        resumed: the run that is continued, whose own results are taken in any case; or "".
     """
 
     recall: Callable[[str], Result | None]
@@ -71,7 +71,7 @@ def decide(
         prints: the fingerprint of each node as things stand now.
         known: what earlier runs left.
         selected: the nodes of `--from` and `--to`; those outside are reused where needed, else skipped.
-        forced: nodes that run whatever is cached (`--no-cache`, `--from`); those of `Node.uncached` do, too.
+        forced: nodes that run even if cached (`--no-cache`, `--from`); those of `Node.uncached` do, too.
     """
     needed = graph.upstream_of(selected)
     running: set[str] = set()

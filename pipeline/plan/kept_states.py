@@ -13,7 +13,7 @@ from slipway.pipeline.runs.record import file_name
 class KeptStates:
     """The folders under one output folder.
 
-    They are named by the fingerprint's key: what an attempt has left is gone on with by a retry, by `resume`
+    They are named by the fingerprint's key: what an attempt has left is continued by a retry, by `resume`
     and by another run, as long as nothing changes that the node depends on.
 
     Args:
@@ -36,7 +36,7 @@ class KeptStates:
         """Removes a node's saved state, if any.
 
         Raises:
-            PipelineError: it could not be removed, and would be gone on with.
+            PipelineError: it could not be removed, and a later run would continue from it.
         """
         folder = self.folder(key, node_id)
         try:
@@ -58,7 +58,7 @@ def key_of(folder: Path) -> str:
 def stays(node_id: str, graph: Graph, decisions: Mapping[str, Decision], *, was_begun: bool) -> bool:
     """Whether the state of a node's earlier attempts is kept when a run begins, or is resumed. Pure.
 
-    Not where the node is asked to run anew, nor where something upstream runs: the results of that get the
+    Not where the node is asked to run again, nor where something upstream runs: the results of that get the
     same key, but need not be the same. And what is answered from the cache needs none.
 
     Args:

@@ -34,7 +34,7 @@ def make_plan(request: Request, history: History, graph: Graph, *, resumed: RunR
         request: what is asked for.
         history: what earlier runs left.
         graph: the compiled pipeline.
-        resumed: the run that is gone on with; what it completed is kept also under `--no-cache`.
+        resumed: the run that is continued; what it completed is kept also under `--no-cache`.
     """
     memo = history.digest_memo
     roots = request.code_roots

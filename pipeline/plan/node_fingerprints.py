@@ -86,7 +86,7 @@ def found_key(outputs: Outputs) -> str:
     """A resolver's result as one text: equal if it found the same artifacts in the same order.
 
     Args:
-        outputs: output key -> artifacts, each with its `uri`; empty where it found nothing.
+        outputs: output key -> artifacts, each with its `uri`; empty if it found nothing.
     """
     uris = {key: [artifact["uri"] for artifact in found] for key, found in outputs.items()}
     return hashlib.sha256(canonical_json(uris).encode()).hexdigest()

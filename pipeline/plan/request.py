@@ -196,7 +196,7 @@ def workload_request(
         profile: one of the file's profiles.
         output: where the run writes.
         beam_args: options for every Beam component.
-        overrides: see `Request`; none where None.
+        overrides: see `Request`; none if None.
         **options: how to run.
 
     Raises:

@@ -92,7 +92,7 @@ class Threshold:
 
     @property
     def f1(self) -> float | None:
-        """Harmonic mean of precision and recall; None where neither is more than 0."""
+        """Harmonic mean of precision and recall; None if neither is more than 0."""
         wrong = self.false_positives + self.false_negatives
         return _share(2 * self.true_positives, 2 * self.true_positives + wrong)
 
@@ -146,7 +146,7 @@ class Classes:
     """A model that predicts one of several classes.
 
     Attributes:
-        labels: of the matrix, at most 20, in the order of their numbers; empty where there are more.
+        labels: of the matrix, at most 20, in the order of their numbers; empty if there are more.
         matrix: rows of each label by answer, in the order of `labels`.
         classes: the worst recall first, at most 100.
         left_out: how many better ones there are.
@@ -198,7 +198,7 @@ def answers(counted: Mapping[str, Mapping[str, Any]], names: Sequence[str] = ())
 
     Args:
         counted: `candidate` and perhaps `baseline`, each as `slipway.components.model_gate.answers` tells it.
-        names: of the classes, in the order of their numbers; empty where they are not known.
+        names: of the classes, in the order of their numbers; empty if they are not known.
     """
     own, before = counted.get("candidate") or {}, counted.get("baseline") or {}
     if not own.get("rows"):

@@ -67,7 +67,7 @@ class Data:
 
     Attributes:
         rows: of each split.
-        reference: rows of the training data that this was compared with; None where there was none.
+        reference: rows of the training data that this was compared with; None if there was none.
         features: at most 150, those with findings first.
         drifts: feature -> how far its training values lie from the reference's.
         left_out: how many more there are.

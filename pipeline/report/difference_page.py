@@ -57,7 +57,7 @@ class Row:
         name: what it is.
         old, new: its values in words.
         note: the change, or the nodes that it concerns.
-        is_better: whether that is one for the better; None where nobody knows.
+        is_better: whether that is one for the better; None if unknown.
     """
 
     name: str

@@ -26,8 +26,8 @@ class InSplit:
 
     Attributes:
         split: its name.
-        missing: share of the rows without a value, 0 to 1; None where there are no rows.
-        distinct: how many values differ; None for numbers, of which nobody counts that.
+        missing: share of the rows without a value, 0 to 1; None if there are no rows.
+        distinct: how many values differ; None for numbers, which are not counted.
         numbers: smallest, mean and largest, in words; None for text.
         shares: of the values in each bin of the chart, or of each of its texts; 0 to 1.
     """

@@ -16,8 +16,8 @@ class Flow:
     """The output of a node.
 
     Attributes:
-        rows: that it made or, of a node that makes none, that it has used; None where it does not tell.
-        size_bytes: of the files of its outputs; None where they are gone, or lie elsewhere.
+        rows: that it made or, of a node that makes none, that it has used; None if it does not tell.
+        size_bytes: of the files of its outputs; None if they are gone, or lie elsewhere.
     """
 
     rows: int | None

@@ -24,7 +24,7 @@ class Fact:
         name: what it is.
         value: in words, with its unit.
         note: what it is compared with; may be empty.
-        is_better: whether the change is one for the better; None where nothing changed or nobody knows.
+        is_better: whether the change is one for the better; None if unchanged or unknown.
     """
 
     name: str
@@ -128,7 +128,7 @@ def _change(change: float) -> str:
 
 
 def is_better(name: str, change: float) -> bool | None:
-    """Whether the change of a metric is an improvement; None if it did not change, or nobody knows."""
+    """Whether the change of a metric is an improvement; None if unchanged or unknown."""
     known = METRICS.get(name)
     if known is None or known.better is None or change == 0 or math.isnan(change):
         return None

@@ -24,7 +24,7 @@ class Row:
 
     Attributes:
         run_id: its id.
-        link: its page, relative to this one; empty where it has none.
+        link: its page, relative to this one; empty if it has none.
         workload: the pipeline's name.
         state: of the run.
         mark: the state as a shape.

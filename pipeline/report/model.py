@@ -64,7 +64,7 @@ class Model:
     """The model.
 
     Attributes:
-        blessed: the gate's answer; None where none ran.
+        blessed: the gate's answer; None if none ran.
         reasons: in words.
         notes: what could not be judged.
         checks: failed ones first.
@@ -72,7 +72,7 @@ class Model:
         references: name of a simpler model -> its metrics, in words.
         serving: what the serving check measured: name and value, in words.
         exports: its smaller forms: kind, size, change, in words.
-        answers: beside the labels; None where they were not counted.
+        answers: beside the labels; None if they were not counted.
     """
 
     blessed: bool | None

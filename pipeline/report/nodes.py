@@ -44,7 +44,7 @@ class NodeCard:
         type: its component's.
         state: as in the run's record.
         mark: the state as a shape.
-        time: how long it took, in words; empty where it did not run.
+        time: how long it took, in words; empty if it did not run.
         why: why it ran or did not.
         upstream: the nodes it needs.
         outputs: what it made, at most 20.

@@ -17,7 +17,7 @@ class Bar:
         start_s: seconds since the first node could start.
         wall_s: how long it took.
         is_critical: whether the end of the run hung on it.
-        peak_bytes: the most memory its process held; 0 where unknown.
+        peak_bytes: the most memory its process held; 0 if unknown.
     """
 
     node_id: str

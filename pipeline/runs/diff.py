@@ -48,9 +48,9 @@ class Change:
     Attributes:
         section: one of SECTIONS.
         name: of the parameter, file, metric, node, ...
-        old: its value in the first run: a number, a truth value or text; None where it has none there.
+        old: its value in the first run: a number, a truth value or text; None if it has none there.
         new: the same in the second run.
-        nodes: the nodes that it concerns, in the pipeline's order; empty where it is none's in particular.
+        nodes: the nodes that it concerns, in the pipeline's order; empty if it is none's in particular.
     """
 
     section: str
@@ -136,7 +136,7 @@ def compare(
     Args:
         old: the run to compare with.
         new: the run that is asked about.
-        old_prints: the first run's fingerprints by node id; None where it kept none.
+        old_prints: the first run's fingerprints by node id; None if it kept none.
         new_prints: the second's.
     """
     changes = [*_outcome(old, new), *_rows("metrics", old.metrics, new.metrics), *_nodes(old, new)]

@@ -21,12 +21,12 @@ class Node:
         code: dotted paths and paths of Python files that it runs, as far as its settings name them.
         data: path patterns (globs) of its input data.
         files: other files that its settings name, e.g. a schema.
-        uncached: why its result is never taken from an earlier run, in words; empty where it may be.
+        uncached: why its result is never taken from an earlier run, in words; empty if it may be.
         is_resolver: True where the outcome depends on what the metadata store holds.
         finds_baseline: True for the resolver of the latest blessed model, whose answer can be foreseen.
         finds_reference: for the resolver of the data that a gate compares with, whose answer can be, too:
             `passed`, `blessed` or `span N`, see `plan.reference_key`; empty for every other node.
-        found: for a resolver of anything else, the key of what it would find now, see `found_key`; None where
+        found: for a resolver of anything else, the key of what it would find now, see `found_key`; None if
             that cannot be told, and for every other node.
         looks_at: for such a resolver, the nodes of which a run may change that.
         gates: those of `upstream` that only let it run: they give it nothing, so its outcome does not depend
@@ -67,7 +67,7 @@ class Graph:
     Attributes:
         name: the pipeline's name.
         nodes: in topological order.
-        store: the SQLite file of its metadata store; empty where that is on a server.
+        store: the SQLite file of its metadata store; empty if that is on a server.
     """
 
     name: str

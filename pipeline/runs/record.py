@@ -228,16 +228,16 @@ class RunRecord:
             `killed`: the engine died without saying goodbye.
         exit_code: of the command; None while it runs.
         started_at: UTC, ISO 8601.
-        wall_s: seconds from start to end, all told.
+        wall_s: seconds from start to end, in total.
         nodes: in topological order.
         metrics: of the candidate, overall, by name.
-        blessed: the model gate's answer; None where no gate ran.
+        blessed: the model gate's answer; None if no gate ran.
         blessing_reasons: that answer in words.
         pushed: `{version, path}` of the pushed version, by this run or by the one that its Pusher is cached
-            from, and `live` where another version was served when the run ended; None where nothing was
+            from, and `live` where another version was served when the run ended; None if nothing was
             pushed.
         training: `{verdict, speed, time, tuned, exports}` of the trained model; empty without our Trainer.
-        overrides: why this run may pass a gate whatever that finds, by a key of `OVERRIDES`.
+        overrides: reasons to let this run pass a gate despite its findings, by a key of `OVERRIDES`.
         reference: what the data that passed its gate before this run's own depended on; see
             `plan.reference_key`.
         baseline: what the latest blessed model before this run's own depended on; see `plan.baseline_key`.
@@ -247,7 +247,7 @@ class RunRecord:
             has no nodes; else empty. What it published stands in `pushed`.
         in_steps: whether another program, such as Airflow, runs its nodes; see
             `slipway.pipeline.engine.steps`.
-        airflow: Airflow's command that begins such a run, to which overrides are added as JSON; empty where
+        airflow: Airflow's command that begins such a run, to which overrides are added as JSON; empty if
             Airflow does not run its nodes.
         output: the folder that its record lies in, in `runs/RUN_ID/`; it is not part of the record, which
             may have been moved, or copied.

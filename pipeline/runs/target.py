@@ -60,7 +60,7 @@ class OfWorkload:
 
     Attributes:
         config: its settings, as JSON.
-        overrides: for this run only, the reason to pass a gate whatever it finds, by a key of `OVERRIDES`.
+        overrides: for this run only, the reason to pass a gate despite its findings, by a key of `OVERRIDES`.
     """
 
     config: str
@@ -232,19 +232,19 @@ class Asked:
 
     Attributes:
         workload: the pipeline's name.
-        target: what is compiled; None where nothing is, or a later version wrote what this one cannot read.
+        target: what is compiled; None if nothing is, or a later version wrote what this one cannot read.
         output: the folder for everything the run writes, absolute, when it was asked.
         nodes: retries and limits by node id.
         parameters: runtime parameters of the pipeline by name.
         beam_args: options for every Beam component.
         origin: what the target was made of; None for `--pipeline`.
-        overrides: for this run only, the reason to pass a gate whatever it finds, by a key of `OVERRIDES`.
+        overrides: for this run only, the reason to pass a gate despite its findings, by a key of `OVERRIDES`.
         start: run this node and what follows, cached or not; None: all that is not cached.
         end: stop after this node; None: go to the end.
         no_cache: run every node.
         jobs: nodes at once, >= 1; None: from the machine.
         fail_fast: a failure ends the nodes beside it.
-        again: the command that rehearses it once more; empty where it is no rehearsal.
+        again: the command that rehearses it once more; empty if it is no rehearsal.
     """
 
     workload: str = ""

@@ -231,7 +231,7 @@ def again_command(record: RunRecord, **overrides: str) -> str:
 
     Args:
         record: the run's.
-        **overrides: why it may pass a gate whatever that finds, by a key of `OVERRIDES`.
+        **overrides: reasons to let it pass a gate despite its findings, by a key of `OVERRIDES`.
     """
     if record.airflow:
         return f"{record.airflow} {shlex.quote(json.dumps(overrides, ensure_ascii=False))}"
@@ -318,7 +318,7 @@ def resume_command(record: RunRecord) -> str:
 def go_on_hints(record: RunRecord) -> Iterator[str]:
     """The commands that continue an incomplete run.
 
-    `resume` reads the workload file anew but keeps what `--set` laid over it: where such a value may be what
+    `resume` reads the workload file again but keeps what `--set` laid over it: where such a value may be what
     failed, the command that began the run stands beside it, to be pasted with another one.
     """
     sets = record.target.origin.sets if record.target.origin else ()

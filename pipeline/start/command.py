@@ -112,10 +112,10 @@ def new(
             folders of images, begins a workload for images.
         label: the column to predict; None: asked for, but for images, which have none.
         task: one of TASKS.
-        keep: columns that become features whatever speaks against them.
+        keep: columns to keep as features despite warnings.
         root: the project's root.
         ask: asks the user.
-        null_values: texts that mean a missing value wherever they stand in a CSV.
+        null_values: texts that mean a missing value anywhere in a CSV.
 
     Raises:
         UsageError: something of this cannot be; nothing is written.

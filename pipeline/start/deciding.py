@@ -40,7 +40,7 @@ class Decision:
         feature: its name among the features: lower-case letters, digits and _.
         values: of a category, how many are told apart; the rest share one. Of a text, how many of a row's
             words and pairs of words are read.
-        is_kept: whether the user wants it as a feature whatever speaks against it.
+        is_kept: whether the user keeps it as a feature despite warnings.
     """
 
     facts: Facts
@@ -63,7 +63,7 @@ class Plan:
         deviation: of the label, for a regression.
         decisions: of every column, in the order of the file.
         notes: what the user should know, a sentence each.
-        kept_leaks: features that give the label away, and that the user wants nevertheless -> why.
+        kept_leaks: features that give the label away, and that the user keeps nevertheless -> why.
         is_skewed: whether a few large values of a label for a regression are far above the others.
     """
 
@@ -145,9 +145,9 @@ def decide(
         label: name of the column to predict.
         task: what kind of prediction.
         leaks: columns that give the label away -> why, as the data gate says it.
-        kept: columns that the user wants as features, whatever speaks against it.
+        kept: columns to keep as features despite warnings.
         suspicions: columns that come close to giving the label away -> why.
-        lists: columns that are not read at all, because they hold several values a row.
+        lists: columns that are not read, because they hold several values a row.
         label_moments: mean and standard deviation of the label, for a regression.
         forms: how columns are written, in words, where otherwise than plainly.
 

@@ -48,9 +48,9 @@ class Facts:
         least: the smallest number; 0 for text.
         greatest: the largest number; 0 for text.
         median: of the numbers; 0 for text.
-        stand_ins: numbers that may stand for no value -> rows, as -999 beside 0 to 40; see `_stand_ins`.
+        stand_ins: numbers that may mean a missing value -> rows, as -999 beside 0 to 40; see `_stand_ins`.
         words: of a text, on average.
-        others: of a text, the different values that are no numbers, where nearly all are; at most 1,000.
+        others: of a text, the different values that are not numbers, where nearly all are; at most 1,000.
         ngrams: words and pairs of neighbouring words of a text, at most but for one in a hundred.
         moment: "date", "time" (of the day, too) or "seconds" (since 1970) where it holds moments, else "".
     """

@@ -25,7 +25,7 @@ def notes_of(
         task: binary, multiclass or regression.
         suspicions: features that tell much of the label alone -> how much.
         lists: columns that are not read, because they hold several values a row.
-        kept_leaks: features that give the label away, and that the user wants nevertheless -> why.
+        kept_leaks: features that give the label away, and that the user keeps nevertheless -> why.
     """
     notes = [
         f"Gives {label.name} away, and is kept: {column} ({why}). "

@@ -18,7 +18,7 @@ def choose(question: str, answers: Sequence[str], *, option: str) -> str:
         option: the one that answers it on a command line.
 
     Raises:
-        UsageError: nobody can be asked here.
+        UsageError: there is no terminal.
     """
     if not sys.stdin.isatty():
         raise UsageError(
@@ -35,10 +35,10 @@ def agrees(question: str, *, yes: bool) -> bool:
 
     Args:
         question: ends with a question mark.
-        yes: he did already.
+        yes: whether the user agreed already.
 
     Raises:
-        UsageError: nobody can be asked here.
+        UsageError: there is no terminal.
     """
     if not yes and not sys.stdin.isatty():
         raise UsageError("There is no terminal to ask at; nothing is written.", hint="add --yes")

@@ -145,7 +145,7 @@ def prepare_server(config: Any) -> None:
         config: a ConnectionConfig. SQLite, which needs no server, and a gRPC service are left alone.
 
     Raises:
-        UsageError: nobody answers, or the database cannot be used; names the server without the password.
+        UsageError: no answer, or the database cannot be used; names the server without the password.
     """
     kind = config.WhichOneof("config") if hasattr(config, "postgresql") else None
     if kind not in DEFAULT_PORTS:

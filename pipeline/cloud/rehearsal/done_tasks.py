@@ -54,7 +54,7 @@ class DoneTasks:
             task: its name.
             artifacts: by output key.
             parameters: by output key.
-            key: its cache key; empty where it did not run itself.
+            key: its cache key; empty if it did not run itself.
         """
         self._folder.mkdir(parents=True, exist_ok=True)
         document = {

@@ -35,8 +35,8 @@ class Comparison:
     Attributes:
         node: its id.
         output: its key.
-        differences: in words; none where the contents agree.
-        unread: why they could not be read; empty where they were.
+        differences: in words; none if the contents agree.
+        unread: why they could not be read; empty if they were.
     """
 
     node: str

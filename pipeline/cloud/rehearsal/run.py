@@ -59,7 +59,7 @@ def rehearse(
 
     Args:
         request: what to run; `request.output` is the folder of the local runs.
-        display: gets told.
+        display: receives the reports.
         again: the command that rehearses once more, for hints.
         jobs: tasks at once, >= 1; None: from the machine.
         root: folder for the artifacts, on gs:// or here; None: among the rehearsals.

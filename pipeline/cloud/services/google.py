@@ -93,7 +93,7 @@ def check_images(images: Mapping[str, str], *, credentials: Any) -> Iterator[str
 
     Args:
         images: their names, each with the target that it is built by.
-        credentials: of google.auth; None: nobody is shown a token.
+        credentials: of google.auth; None: no token is sent.
 
     Raises:
         PipelineError: one is not there.

@@ -74,7 +74,7 @@ def find_image(name: str, *, credentials: Any) -> bool | str:
 
     Args:
         name: of the image.
-        credentials: of google.auth, with a token; None: nobody is shown one.
+        credentials: of google.auth, with a token; None: none is sent.
     """
     import requests
 

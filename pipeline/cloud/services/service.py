@@ -33,8 +33,8 @@ class TaskState:
         name: as in the job.
         state: in the engine's words.
         error: what the service says of a failure.
-        wall_s: seconds that it took, or takes so far; 0 where that is not told.
-        outputs: output key -> artifacts, each `{uri, type, properties}`; empty where that is not told.
+        wall_s: seconds that it took, or takes so far; 0 if unknown.
+        outputs: output key -> artifacts, each `{uri, type, properties}`; empty if unknown.
     """
 
     name: str
@@ -73,7 +73,7 @@ class Schedule:
         name: by which a person does.
         state: `active`, `paused` or `completed`.
         cron: as the service has it, with its time zone.
-        next_run: when it runs next; None: never, or not told.
+        next_run: when it runs next; None: never, or unknown.
         link: where a person looks at it.
     """
 

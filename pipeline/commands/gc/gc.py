@@ -37,7 +37,7 @@ def collect(output: Path, *, keep: int = DEFAULT_KEEP, dry_run: bool = False) ->
     """Removes what no kept run, pushed version or baseline needs.
 
     Cache entries go first, then records of runs, then artifacts: if it is killed, what is left is whole, and
-    the next call goes on.
+    the next call continues.
 
     Args:
         output: the folder that runs write to.

@@ -36,8 +36,8 @@ class NodeProcess:
         log: the file that takes everything it writes.
         progress: the file that it tells its progress in.
         left: the folder for what people may want to see when it fails, which need not exist.
-        state: the folder for what it can go on with, which need not exist.
-        result: descriptor of the memory that holds its result: a full disk cannot hinder that it is told.
+        state: the folder for the state to continue from, which need not exist.
+        result: descriptor of the memory that holds its result: a full disk cannot prevent the report.
         was_told_to_end: whether it was sent a signal by the engine.
     """
 

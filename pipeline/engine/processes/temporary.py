@@ -41,7 +41,7 @@ def remove_left(runs: Path) -> None:
     """Removes the temporary files of runs that were killed.
 
     Args:
-        runs: the folder of all runs; none of them goes on.
+        runs: the folder of all runs; none of them is running.
     """
     for folders in _FOLDERS:
         for link in glob.glob(f"{glob.escape(str(runs))}/{folders}/{_LINK}"):  # noqa: PTH207 (thousands)

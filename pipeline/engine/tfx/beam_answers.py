@@ -1,7 +1,7 @@
 """Keeps Beam from working out the same two answers thousands of times.
 
 While it builds and translates a pipeline, Beam 2.77 reads the signatures of the same methods again and again
-(146,000 times for the taxi workload's Transform, a fifth of its CPU time), and parses its options anew
+(146,000 times for the taxi workload's Transform, a fifth of its CPU time), and parses its options again
 to look whether types are checked (2,800 times, a twelfth). Neither changes while a pipeline is built, so the
 first answer is kept. Where another version lacks these functions, nothing is kept and nothing breaks.
 """

@@ -37,7 +37,7 @@ def object_request(
         **options: how to run.
 
     Raises:
-        UsageError: it is no pipeline, or one that another process cannot run.
+        UsageError: it is not a pipeline, or one that another process cannot run.
     """
     name = getattr(pipeline, "__name__", "pipeline")
     made, rest = built(pipeline, name=name, output=output, parameters=parameters)

@@ -35,7 +35,7 @@ def launch(compiled: Compiled, node_id: str, *, attempt: int) -> Made | Failed:
     Args:
         compiled: the pipeline.
         node_id: which node.
-        attempt: from 1. A further one goes on with the execution of the one before: TFX allows one execution
+        attempt: from 1. A further one continues the execution of the one before: TFX allows one execution
             a node and run. Where that one published its outputs before it died, they are the result.
 
     Returns:

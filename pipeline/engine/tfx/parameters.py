@@ -28,7 +28,7 @@ def fill_parameters(ir: pipeline_pb2.Pipeline, *, run_id: str, values: Mapping[s
         values: the others by name, as text.
 
     Raises:
-        UsageError: a name that is no parameter's, a value of another type, or a parameter without any value.
+        UsageError: a name that is not a parameter's, a value of another type, or a parameter without one.
     """
     declared = {p.name: p for p in _find(ir) if p.name != constants.PIPELINE_RUN_ID_PARAMETER_NAME}
     typed: dict[str, Any] = {constants.PIPELINE_RUN_ID_PARAMETER_NAME: run_id}
