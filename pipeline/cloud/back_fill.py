@@ -221,4 +221,4 @@ class _Backfill:
         if self._waiting:
             say(f"not started: {self._waiting[0]} to {self._waiting[-1]}")
         words = ("--from", str(rest[0]), "--to", str(rest[-1]))
-        say(f"hint: {self._chosen.command('schedule back-fill', *words)}   # goes on")
+        say(f"hint: {self._chosen.command('schedule back-fill', *words)}   # continues")

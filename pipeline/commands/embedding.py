@@ -215,7 +215,7 @@ def _request(
         )
     if not callable(pipeline) and not hasattr(pipeline, "pipeline_info"):
         raise UsageError(
-            f"{type(pipeline).__name__} is no pipeline.",
+            f"{type(pipeline).__name__} is not a pipeline.",
             hint="give a TFX Pipeline, a function that returns one, 'module:function' or a workload",
         )
     from slipway.pipeline.engine.tfx.handover import object_request

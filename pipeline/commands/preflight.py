@@ -271,7 +271,7 @@ def _prices(given: Sequence[str], *, month: str) -> Mapping[str, Price]:
             usd = 0.0
         if generation not in CHIPS or not 0 < usd < math.inf:
             raise UsageError(
-                f"--price {each!r} is no GENERATION=USD of a chip-hour", hint="for instance --price v5e=1.2"
+                f"--price {each!r} is not GENERATION=USD for a chip-hour", hint="for instance --price v5e=1.2"
             )
         prices[generation] = Price(usd=usd, month=month)
     return prices

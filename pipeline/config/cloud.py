@@ -36,8 +36,8 @@ class TrainingConfig(Section):
     )
     spot: bool = Field(
         default=False,
-        description="Whether they may be taken back at any time, for a lower price; the training then goes "
-        "on from its newest checkpoint.",
+        description="Whether they may be taken back at any time, for a lower price; the training then "
+        "continues from its newest checkpoint.",
     )
 
 
@@ -78,7 +78,7 @@ class CloudConfig(Section):
     )
     failure_policy: Literal["slow", "fast"] = Field(
         default="slow",
-        description="After a failure: slow goes on with what does not depend on it, fast starts no more.",
+        description="After a failure: slow continues with what does not depend on it, fast starts no more.",
     )
     parameters: dict[Text, str | int | float | bool] = Field(
         default={}, description="Values of the pipeline's runtime parameters, where it has any."
@@ -89,7 +89,7 @@ class CloudConfig(Section):
     exit_handler: DottedPath | None = Field(
         default=None,
         description="Dotted path of a function that gives a component of TFX's kind exit_handler, which runs "
-        "at the end, whatever became of the tasks; null: none.",
+        "at the end, whatever happened to the tasks; null: none.",
         examples=["workloads.taxi.notify.tell"],
     )
     training: TrainingConfig = Field(default=TrainingConfig(), description="Machines that train on TPUs.")

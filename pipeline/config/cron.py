@@ -28,14 +28,14 @@ def cron_problem(expression: str) -> str:
         for part in text.split(","):
             match = _PART.match(part)
             if match is None:
-                return f"{part!r} is no {name}; write for example */5, 1-3 or 0,30"
+                return f"{part!r} is not a valid {name}; write for example */5, 1-3 or 0,30"
             ends = [_value(end, least, names) for end in (match["first"], match["last"]) if end is not None]
             if any(end is None or not least <= end <= greatest for end in ends):
-                return f"{part!r} is no {name}: it is {least} to {greatest}"
+                return f"{part!r} is not a valid {name}: it is {least} to {greatest}"
             if len(ends) == 2 and ends[0] > ends[1]:  # type: ignore[operator]
-                return f"{part!r} is no {name}: the range runs backwards"
+                return f"{part!r} is not a valid {name}: the range runs backwards"
             if match["step"] is not None and int(match["step"]) == 0:
-                return f"{part!r} is no {name}: the step must be at least 1"
+                return f"{part!r} is not a valid {name}: the step must be at least 1"
     return ""
 
 

@@ -46,7 +46,7 @@ class SplitByConfig(Section):
     key: Column | None = Field(
         default=None,
         description="Rows with the same value in this column fall into the same split. It need not be one of "
-        "data.columns: then it is no feature.",
+        "data.columns: then it is not a feature.",
     )
     time: Column | None = Field(
         default=None,

@@ -114,7 +114,7 @@ class TrainConfig(Section):
         examples=[["litert_int8"]],
     )
     checkpoint: SettingsOf[CheckpointSettings] = Field(
-        default=CheckpointSettings(), description="When the training keeps its state, to go on from."
+        default=CheckpointSettings(), description="When the training saves its state, to continue from."
     )
     early_stopping: SettingsOf[EarlyStoppingSettings] = Field(
         default=EarlyStoppingSettings(), description="When the training stops before its last epoch."

@@ -43,7 +43,7 @@ class WorkloadConfig(Section):
     """One workload: from raw files to a served model."""
 
     name: Name = Field(
-        description="Name of the workload; it stands in paths and in the report.", examples=["taxi"]
+        description="Name of the workload; it is part of paths and of the report.", examples=["taxi"]
     )
     description: str = Field(default="", description="One line for people about what the model predicts.")
     data: DataConfig = Field(

@@ -122,7 +122,7 @@ def new(
     """
     _check_name(name)
     if task not in TASKS:
-        raise UsageError(f"--task {task} is none of {', '.join(TASKS)}.", hint="leave --task out")
+        raise UsageError(f"--task {task} is not one of {', '.join(TASKS)}.", hint="leave --task out")
     if "://" not in data:
         data = str(Path(data).absolute())  # relative to the current folder, as typed in a shell
         utf8(data)  # a workload.yaml could not name it

@@ -79,7 +79,9 @@ def decide_split(plan: Plan, columns: Mapping[str, Values], *, is_whole: bool) -
     told = f": {repeated:.0%} of the rows repeat another in what is read" if gate else ""
     if identity := _identity(plan):
         name = identity.facts.name
-        return plan, Split({"key": name}, f"by a hash of {name}, which is no feature{told}", gate, plan.rows)
+        return plan, Split(
+            {"key": name}, f"by a hash of {name}, which is not a feature{told}", gate, plan.rows
+        )
     if gate:
         return plan, Split({"row": True}, f"by a hash of the row's place in its file{told}", gate, plan.rows)
     return plan, Split(units=plan.rows)
@@ -171,7 +173,7 @@ def _by_group(plan: Plan, columns: Mapping[str, Values]) -> tuple[Plan, Split | 
         facts = decision.facts
         rows = f"{facts.present / facts.distinct:.1f} rows on average"
         over = f", in the order of {panel[1]}" if panel else ""
-        why = f"names a group of {rows}{over}: it decides over the split, and is no feature"
+        why = f"names a group of {rows}{over}: it decides the split, and is not a feature"
         left = Decision(facts, Role.LEFT_OUT, why)
         decisions = tuple(left if each == decision else each for each in plan.decisions)
         split = Split(

@@ -52,7 +52,7 @@ def collect(output: Path, *, keep: int = DEFAULT_KEEP, dry_run: bool = False) ->
     if keep < 1:
         raise UsageError(f"--keep {keep}: must be at least 1, the latest run.", hint="use --keep 1 or more")
     if not output.is_dir():
-        is_what = "is no folder" if output.exists() else "does not exist"
+        is_what = "is not a folder" if output.exists() else "does not exist"
         raise UsageError(f"{output} {is_what}.", hint="name the folder of the runs with --output")
     with alone(output, run_id="gc"):
         check_store(output / "metadata.db")

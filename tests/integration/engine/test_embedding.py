@@ -83,7 +83,7 @@ def test_a_failure_is_a_result_that_can_be_raised_and_resumed(toys, in_process, 
 
 def test_what_is_no_pipeline_is_refused(toys, in_process):
     for pipeline, message in (
-        (7, "int is no pipeline"),
+        (7, "int is not a pipeline"),
         (lambda: 7, "gave a int, not a TFX Pipeline"),
         ("toy_pipeline:nothing", "toy_pipeline has no 'nothing'"),
     ):

@@ -267,7 +267,7 @@ def test_back_fill_goes_on_without_the_spans_that_are_done_or_at_work(service, c
     done, failed = {"state": "SUCCEEDED"}, {"state": "FAILED"}
     service.lives = [done, failed]
     assert back_fill.back_fill(by_day, **days) == 1
-    assert " --from 2027-01-02 --to 2027-01-03   # goes on" in capsys.readouterr().err
+    assert " --from 2027-01-02 --to 2027-01-03   # continues" in capsys.readouterr().err
     for run, state in (("r0", "SUCCEEDED"), ("r1", "RUNNING")):  # as the list tells them
         service.runs[run]["state"] = state
     service.lives = [done]

@@ -57,7 +57,7 @@ def test_nothing_more_is_started_after_a_failure(google, back_fill, capsys):
     assert len(google.jobs) == 2
     told = capsys.readouterr().err
     assert "not started: 2027-01-03 to 2027-01-05" in told
-    assert " --from 2027-01-02 --to 2027-01-05   # goes on" in told
+    assert " --from 2027-01-02 --to 2027-01-05   # continues" in told
 
 
 def test_who_stops_it_is_told_which_runs_go_on_and_where_to_go_on(google, back_fill, capsys):
@@ -71,7 +71,7 @@ def test_who_stops_it_is_told_which_runs_go_on_and_where_to_go_on(google, back_f
     assert back_fill("2027-01-01", "2027-01-05", SOURCE) == 130
     told = capsys.readouterr().err
     assert "2027-01-02: stopped following; the run continues: https://console" in told
-    assert " --from 2027-01-02 --to 2027-01-05   # goes on" in told
+    assert " --from 2027-01-02 --to 2027-01-05   # continues" in told
     assert not any("cancel" in request for request in google.requests)
 
 
@@ -87,7 +87,7 @@ def test_run_whose_start_was_interrupted_is_not_started_again(google, back_fill,
 
     google.on_request = on_request
     assert back_fill("2027-01-01", "2027-01-02", SOURCE) == 130
-    assert " --from 2027-01-01 --to 2027-01-02   # goes on" in capsys.readouterr().err
+    assert " --from 2027-01-01 --to 2027-01-02   # continues" in capsys.readouterr().err
     _wait_for(lambda: google.jobs)  # the service takes the run whose answer nobody reads
     google.on_request = lambda request: None
     google.lives = [RUNNING, RUNNING, DONE]
@@ -120,7 +120,7 @@ def test_service_that_no_longer_answers_leaves_the_way_to_go_on(google, back_fil
     google.fails("GET .*20270102", 403, "no", times=99)
     with pytest.raises(PipelineError, match="looking for the run taxi-prod-back-fill-20270102"):
         back_fill("2027-01-01", "2027-01-02", SOURCE)
-    assert " --from 2027-01-02 --to 2027-01-02   # goes on" in capsys.readouterr().err
+    assert " --from 2027-01-02 --to 2027-01-02   # continues" in capsys.readouterr().err
 
 
 def test_each_of_two_runs_that_end_together_is_told_as_it_ended(google, back_fill, capsys):

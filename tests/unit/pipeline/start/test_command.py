@@ -280,7 +280,7 @@ def test_nothing_is_ever_overwritten(root):
         ({"name": "../up"}, "is not a valid workload name"),
         ({"label": "chrned"}, "has no column 'chrned'; there are: id, age"),
         ({"keep": ["agee"]}, "has no column 'agee'"),
-        ({"task": "clustering"}, "--task clustering is none of auto, binary"),
+        ({"task": "clustering"}, "--task clustering is not one of auto, binary"),
         ({"data": "workloads/__init__.py"}, "no file whose name ends in"),
         ({"label": None}, "Which column is to be predicted"),
     ],

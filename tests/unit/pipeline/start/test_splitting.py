@@ -51,10 +51,12 @@ def test_rows_that_repeat_may_do_so_by_a_tenth_more():
 
 def test_an_id_that_is_no_feature_decides_where_there_is_one():
     _, split = _split(passenger_id=np.arange(ROWS) + 5, sex=[row % 2 for row in range(ROWS)])
-    told = "by a hash of passenger_id, which is no feature: 100% of the rows repeat another in what is read"
+    told = (
+        "by a hash of passenger_id, which is not a feature: 100% of the rows repeat another in what is read"
+    )
     assert split == Split({"key": "passenger_id"}, told, {"max_duplicate_share": 1.0}, ROWS)
     assert _split(passenger_id=np.arange(ROWS) + 5, x=NOISE)[1].why == (
-        "by a hash of passenger_id, which is no feature"
+        "by a hash of passenger_id, which is not a feature"
     )
 
 
@@ -229,9 +231,7 @@ def test_rows_of_one_person_stay_together_and_the_person_is_no_feature():
     )
     [person] = [d for d in plan.decisions if d.facts.name == "nr"]
     assert person.role is Role.LEFT_OUT
-    assert person.why == (
-        "names a group of 8.0 rows on average: it decides over the split, and is no feature"
-    )
+    assert person.why == ("names a group of 8.0 rows on average: it decides the split, and is not a feature")
     assert [d.facts.name for d in plan.decisions if d.role is Role.LEFT_OUT] == ["nr"]
 
 
@@ -242,7 +242,7 @@ def test_a_panel_is_seen_whatever_its_columns_are_called():
     [left] = [d for d in plan.decisions if d.facts.name == "Pig"]
     assert (left.role, left.why) == (
         Role.LEFT_OUT,
-        "names a group of 10.0 rows on average, in the order of week: it decides over the split, and is no "
+        "names a group of 10.0 rows on average, in the order of week: it decides the split, and is not a "
         "feature",
     )
     assert _split(kept=["Pig"], Pig=4600 + pig, week=week, x=NOISE)[1].by == {}
