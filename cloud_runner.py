@@ -29,7 +29,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    help="Takes TFX pipelines to Vertex AI Pipelines and Kubeflow, and rehearses them on this machine first.",
+    help="Take TFX pipelines to Vertex AI Pipelines and Kubeflow, and rehearse them on this machine first.",
     epilog="Exit codes: 0 done; 1 a task failed; 2 wrong usage or workload file; 3 a gate stopped it; "
     "130 interrupted.",
 )
