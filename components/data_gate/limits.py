@@ -88,7 +88,7 @@ class Limits:
         "How much less of the label the other columns together may explain than in the reference, as a share "
         "of that: wrong labels break the connection.",
     )
-    max_bad_share: float = _share(1.0, "Share of the rows that may be in quarantine.")
+    max_bad_share: float = _share(0.001, "Share of the rows that may be in quarantine.")
     freshness: Freshness | None = setting(
         None, "The time column whose newest value is looked at; null: none."
     )

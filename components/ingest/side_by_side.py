@@ -19,6 +19,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Self
 
+from slipway.components.import_path import import_path
 from slipway.components.ingest.planning import Task
 
 WORKER = "slipway.components.ingest.worker"
@@ -202,9 +203,9 @@ def _start(line: int) -> subprocess.Popen[bytes]:
     It is no fork: TFX has started threads of gRPC in a node's process, whose locks a fork may hold for ever.
     Nor is it one of `multiprocessing`, which would import once more what this process was started with.
     """
-    roots = [str(_PROJECT_ROOT), os.environ.get("PYTHONPATH", "")]
+    path = import_path(_PROJECT_ROOT, inherited=os.environ.get("PYTHONPATH", ""))
     return subprocess.Popen(
         [sys.executable, "-P", "-m", WORKER, str(line)],
         pass_fds=[line],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, roots))},
+        env={**os.environ, "PYTHONPATH": path},
     )

@@ -10,6 +10,7 @@ from typing import Any
 
 from slipway.components.errors import ComponentError
 from slipway.components.event_lines import read_event
+from slipway.components.import_path import import_path
 from slipway.components.kept_state import PREEMPTED_EXIT_CODE
 from slipway.components.python_process import ending, start_module
 from slipway.components.trainer.settings.compute import ComputeSettings
@@ -137,12 +138,12 @@ def environment(
         import_roots: folders that come first on PYTHONPATH; the project's comes last.
         backend: Keras backend.
     """
-    roots = [*map(str, import_roots), inherited.get("PYTHONPATH", ""), str(PROJECT_ROOT)]
+    path = import_path(PROJECT_ROOT, inherited=inherited.get("PYTHONPATH", ""), first=import_roots)
     return {
         "TF_CPP_MIN_LOG_LEVEL": "2",  # errors only
         **inherited,
         "KERAS_BACKEND": backend,
         "TF_USE_LEGACY_KERAS": "0",
-        "PYTHONPATH": os.pathsep.join(dict.fromkeys(filter(None, roots))),
+        "PYTHONPATH": path,
         "PYTHONUNBUFFERED": "1",
     }

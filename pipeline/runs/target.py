@@ -279,7 +279,7 @@ class Asked:
         if self == NOTHING:
             return {}
         if self.again:
-            return {**plain(self.target), "output": str(self.output), "again": self.again}
+            return {**(plain(self.target) or {}), "output": str(self.output), "again": self.again}
         return {each.name: plain(getattr(self, each.name)) for each in fields(Asked) if each.name != "again"}
 
     @staticmethod

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from slipway.components.import_path import import_path
 from slipway.components.python_process import ForkedProcess
 from slipway.pipeline.engine import attempt
 from slipway.pipeline.engine.processes.channel import Channel
@@ -98,14 +99,13 @@ class Server:
         self._has_nodes = False
         self._stopped_since: float | None = None
         given = dict(os.environ if environment is None else environment)
-        paths = [*filter(None, given.get("PYTHONPATH", "").split(os.pathsep)), str(folder)]
         keras = keras_variables(given, is_ours=is_ours)
         if keras != KERAS_VARIABLES:
             warm = None  # it has imported the usual one
         variables = {
             **given,
             RUN_VARIABLE: str(self._run_folder),
-            "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)),
+            "PYTHONPATH": import_path(folder, inherited=given.get("PYTHONPATH", "")),
             "TMPDIR": str(temporary),
             # TFX has pip unpack the modules beside a `module_file`, which needs no network.
             "PIP_DISABLE_PIP_VERSION_CHECK": "1",

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Self
 
+from slipway.components.import_path import import_path
 from slipway.components.python_process import ForkedProcess
 from slipway.pipeline.engine.processes.linux import adopt_orphans, children, die_with_parent
 from slipway.pipeline.engine.processes.module_forks import ModuleForks
@@ -37,7 +38,7 @@ class Warm:
 
     def __init__(self) -> None:
         self._line, theirs = socket.socketpair()
-        path = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(PROJECT_ROOT)]))
+        path = import_path(PROJECT_ROOT, inherited=os.environ.get("PYTHONPATH", ""))
         with theirs:
             self._process = subprocess.Popen(
                 [

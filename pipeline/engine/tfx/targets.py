@@ -28,7 +28,7 @@ def check_target(target: Target) -> None:
     if isinstance(target, ModuleRun):
         find(target.pipeline, folder=target.folder)
     elif isinstance(target, IrRun):
-        _import_first(target.import_from)
+        _import_before_ours(target.import_from)
 
 
 def load_pipeline(
@@ -100,7 +100,7 @@ def find(name: str, *, folder: str) -> Any:
 
     Args:
         name: the module's dotted path, a colon, the name in it.
-        folder: to import from, before all that Python looks through anyway.
+        folder: to import from, before the project's own.
 
     Raises:
         UsageError: there is no such module, or nothing of that name in it, or it is one of Slipway's own.
@@ -112,7 +112,7 @@ def find(name: str, *, folder: str) -> Any:
         )
     if _is_ours(module_name):
         raise _hidden(f"--pipeline {name}", module_name, folder)
-    _import_first([folder])
+    _import_before_ours([folder])
     try:
         module = importlib.import_module(module_name)
     except OtherNameError as error:
@@ -132,9 +132,15 @@ def find(name: str, *, folder: str) -> Any:
         raise UsageError(f"--pipeline {name}: {module_name} has no {attribute!r}") from None
 
 
-def _import_first(folders: Iterable[str]) -> None:
-    """Puts users' folders before ours, which have packages of names that theirs may have."""
-    sys.path[:] = dict.fromkeys([*folders, *sys.path])
+def _import_before_ours(folders: Iterable[str]) -> None:
+    """Users' folders come before ours, which holds packages of names that theirs may have.
+
+    But after Python's own library and the packages: a `profile.py` beside a pipeline must not stand in for
+    Python's, which Beam imports.
+    """
+    ours = str(PROJECT_ROOT)
+    others = [entry for entry in sys.path if entry != ours]
+    sys.path[:] = dict.fromkeys([*others, *folders, ours])
 
 
 def _is_ours(module_name: str) -> bool:

@@ -87,6 +87,18 @@ def test_users_own_pipeline_and_components_come_before_ours(template, name, foun
     assert find(name, folder=template) == found
 
 
+def test_module_beside_a_pipeline_does_not_stand_in_for_pythons_own(module, monkeypatch):
+    """Beam imports cProfile, which needs Python's own `profile`."""
+    Path(module, "profile.py").touch()
+    Path(module, "users_plain.py").write_text("thing = 7\n")
+    for name in ("profile", "cProfile", "users_plain"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    assert find("users_plain:thing", folder=module) == 7
+    import cProfile
+
+    assert callable(cProfile.run)
+
+
 @pytest.mark.parametrize("name", ["pipeline", "components"])
 def test_folder_that_is_no_package_for_python_is_named(template, name):
     Path(template, name, "__init__.py").unlink()

@@ -1,0 +1,10 @@
+# Types of what __init__.py resolves by name.
+from slipway.pipeline.commands.embedding import RunFailedError as RunFailedError
+from slipway.pipeline.commands.embedding import RunResult as RunResult
+from slipway.pipeline.commands.embedding import run as run
+from slipway.pipeline.engine.processes.warm import Warm as Warm
+
+class OtherNameError(ImportError):
+    def __init__(self, package: str) -> None: ...
+
+def refuse_other_name(name: str) -> None: ...
