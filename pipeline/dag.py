@@ -56,7 +56,7 @@ from slipway.pipeline.wiring.gate_settings import (
 from slipway.pipeline.wiring.ingest_options import ingest_options, split_weights
 from slipway.pipeline.wiring.metadata_store import connection_config
 from slipway.pipeline.wiring.preflight_question import node_settings
-from slipway.pipeline.wiring.serving import about_model, endpoint_settings, serving_base
+from slipway.pipeline.wiring.pushed_versions import about_model, endpoint_settings, serving_base
 from slipway.schemas.artifacts import DataVerdict
 
 # Of 100 quantiles the data gate can tell where numbers lie; of TFDV's ten it could not.

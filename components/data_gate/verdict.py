@@ -23,7 +23,7 @@ from slipway.components.data_gate.rules.rows import (
     find_read_otherwise,
     find_row_counts,
 )
-from slipway.components.data_gate.rules.schema import Context, find_anomalies
+from slipway.components.data_gate.rules.schema_violations import Context, find_anomalies
 from slipway.components.data_gate.schema import Anomaly, FeatureSchema
 from slipway.components.data_gate.statistics import SplitStatistics, Statistics, total_rows
 from slipway.components.data_profile.columns import Column

@@ -23,11 +23,11 @@ from tfx.utils import io_utils, json_utils, path_utils, proto_utils
 
 from slipway.components.counting import counted
 from slipway.components.errors import ComponentError, SlipwayError
+from slipway.components.evaluator.metric_files import write_evaluation
 from slipway.components.evaluator.reading import Judge
 from slipway.components.evaluator.request import NotOursError, Request, read_request
 from slipway.components.evaluator.results import results
 from slipway.components.evaluator.tally import Tally
-from slipway.components.evaluator.written import write_evaluation
 from slipway.components.progress import report as tell
 
 _EVAL = "eval"

@@ -17,7 +17,7 @@ import pyarrow.csv as pa_csv
 from slipway.components.ingest.blocks import Block, FileError, InputFile, Place, Reject, check_columns
 from slipway.components.ingest.column_types import Columns, ColumnType, infer_type
 from slipway.components.ingest.compression import open_stream
-from slipway.components.ingest.csv_records import Records, scan_records
+from slipway.components.ingest.csv_record_blocks import Records, scan_records
 from slipway.components.ingest.header_names import names_problem, with_index
 from slipway.components.ingest.limits import TOO_LONG
 from slipway.components.ingest.options import Options

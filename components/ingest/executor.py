@@ -27,7 +27,7 @@ from slipway.components.ingest.column_types import Columns, ColumnType, merge
 from slipway.components.ingest.convert import Report, convert
 from slipway.components.ingest.digest import combined
 from slipway.components.ingest.header_names import INDEX, INDEX_TOLD
-from slipway.components.ingest.here import infer_columns, run_tasks, worker_count
+from slipway.components.ingest.local_ingest import infer_columns, run_tasks, worker_count
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.planning import Task, final_names, plan_tasks
 from slipway.components.ingest.quarantine import BadRowsError, NoRowsError, check_tally

@@ -14,7 +14,7 @@ import pyarrow as pa
 from slipway.components.ingest.blocks import LIST_WITH_GAP, Block, FileError, InputFile, Place, Reject
 from slipway.components.ingest.column_types import Columns, ColumnType
 from slipway.components.ingest.compression import open_stream
-from slipway.components.ingest.csv_records import Records, scan_records
+from slipway.components.ingest.csv_record_blocks import Records, scan_records
 from slipway.components.ingest.json_objects import INT64, Row, as_written, parse_object
 from slipway.components.ingest.limits import TOO_LONG, SourceLimits
 from slipway.components.ingest.options import Options

@@ -27,7 +27,7 @@ class _NoPandas:
 def main(arguments: Sequence[str]) -> int:
     """Entry point: `python -m slipway.components.ingest.worker DESCRIPTOR`, of a socket to `side_by_side`."""
     sys.meta_path.insert(0, _NoPandas())
-    importlib.import_module("slipway.components.ingest.here")
+    importlib.import_module("slipway.components.ingest.local_ingest")
     [descriptor] = arguments
     with Connection(int(descriptor)) as line, suppress(EOFError, BrokenPipeError, ConnectionResetError):
         line.send(None)

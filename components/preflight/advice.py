@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from slipway.components.preflight.case import Finding
 from slipway.components.preflight.chips import GIB, YOURS
+from slipway.components.preflight.evidence import Finding
 from slipway.components.preflight.request import Answer, Question
 from slipway.components.preflight.roofline import Estimate
 

@@ -85,7 +85,7 @@ def ask(
             str(PROJECT_ROOT / compiler),
             "-P",
             "-m",
-            "slipway.components.preflight.compile_step",
+            "slipway.components.preflight.compile_and_measure",
             str(file),
         ]
         try:

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 
 from slipway.components.errors import ComponentError
 from slipway.components.preflight import place_rules
-from slipway.components.preflight.case import Case, Finding
 from slipway.components.preflight.chips import CHIPS, GIB
+from slipway.components.preflight.evidence import Case, Finding
 from slipway.components.preflight.padding import wastes
 from slipway.components.trainer.global_batch import padding_advice, require_divisible
 

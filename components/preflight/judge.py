@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from slipway.components.preflight.advice import SliceVerdict
-from slipway.components.preflight.case import Case
 from slipway.components.preflight.chips import CHIPS, Price
+from slipway.components.preflight.evidence import Case
 from slipway.components.preflight.findings import findings
 from slipway.components.preflight.request import Answer, Question
 from slipway.components.preflight.roofline import estimate

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from slipway.components.preflight.case import Case, Finding
+from slipway.components.preflight.evidence import Case, Finding
 
 SMALL_FILE_BYTES, MANY_BYTES = 10 * 2**20, 2**30
 """Files smaller than this cost more to open than to read, once there is so much data that it matters. Best

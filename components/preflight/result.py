@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from slipway.components.preflight import advice
-from slipway.components.preflight.case import STOPPING, Finding
+from slipway.components.preflight.evidence import STOPPING, Finding
 
 FORMAT = 1
 WARNING = (

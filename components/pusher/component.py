@@ -29,7 +29,7 @@ from slipway.components.pusher.provenance import (
     read_schema,
     read_verdict,
 )
-from slipway.components.pusher.shelf import thin_out
+from slipway.components.pusher.version_store import thin_out
 from slipway.components.saved_model.digest import PROPERTY, require_unchanged
 from slipway.components.saved_model.digest_files import exported_digest, model_digest
 from slipway.components.saved_model.reading import read_signatures

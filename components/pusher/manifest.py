@@ -36,7 +36,7 @@ class Manifest:
     Attributes:
         files: every file of the version but the manifest, by path in it.
         papers: where the model comes from and how good it is, plain data; see
-            `slipway.components.pusher.papers`.
+            `slipway.components.pusher.version_files`.
     """
 
     files: Mapping[str, FileEntry]

@@ -28,7 +28,7 @@ from slipway.components.pusher.manifest import (
     sha256,
     verify,
 )
-from slipway.components.pusher.papers import sealed
+from slipway.components.pusher.version_files import sealed
 from slipway.components.pusher.versions import Published, next_version, version_number
 
 LOCK_WAIT_S = 600.0
@@ -59,7 +59,7 @@ def publish(model_folder: Path, *, base: Path, papers: Mapping[str, Any] | None 
         model_folder: a SavedModel: regular files and folders only. The papers of an earlier push at its top
             are written anew.
         base: the folder of the versions; made with its parents if need be.
-        papers: see `slipway.components.pusher.papers.sealed`.
+        papers: see `slipway.components.pusher.version_files.sealed`.
 
     Raises:
         ComponentError: `model_folder` is no SavedModel or holds a link; `base` is a file, full or not

@@ -36,7 +36,7 @@ from slipway.components.pusher.manifest import (
 )
 from slipway.components.pusher.model_lock import model_locked, remove_dead_locks
 from slipway.components.pusher.owner import is_gone, this_process
-from slipway.components.pusher.papers import sealed
+from slipway.components.pusher.version_files import sealed
 from slipway.components.pusher.versions import Published, next_version, version_number
 from slipway.components.saved_model.digest import MANIFEST
 
@@ -70,7 +70,7 @@ def publish_to_bucket(model_folder: Path, *, base: str, papers: Mapping[str, Any
         model_folder: a SavedModel: regular files and folders only. Empty folders are left out, and so are the
             papers of an earlier push.
         base: gs://BUCKET/FOLDER of the versions; the bucket must exist.
-        papers: see `slipway.components.pusher.papers.sealed`.
+        papers: see `slipway.components.pusher.version_files.sealed`.
 
     Raises:
         ComponentError: `model_folder` is no SavedModel or holds a link; the bucket is missing, denied or does

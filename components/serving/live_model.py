@@ -30,7 +30,7 @@ class Papers(Protocol):
 
 
 class Versions(Protocol):
-    """The versions of a base, as `slipway.components.pusher.shelf` gives them."""
+    """The versions of a base, as `slipway.components.pusher.version_store` gives them."""
 
     base: str
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from slipway.components.serving_check.answer_difference import difference, feature_differences
 from slipway.components.serving_check.clean_process import ask_in_clean_process
-from slipway.components.serving_check.parity import difference, feature_differences
 from slipway.components.serving_check.perturbations import perturbations
 from slipway.components.serving_check.requests import only_columns, perturbed, write_rows
 from slipway.components.serving_check.training_side import TrainingAnswers, TrainingSide

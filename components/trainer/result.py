@@ -7,7 +7,7 @@ from typing import Any
 from slipway.components.trainer.checkpoint import Attempts, Checkpoint
 from slipway.components.trainer.job import TrainingJob
 from slipway.components.trainer.resource_usage import usage
-from slipway.components.trainer.verdict import Measured, verdict
+from slipway.components.trainer.speed_summary import Measured, verdict
 
 
 def summarise(

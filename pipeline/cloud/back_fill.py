@@ -18,7 +18,7 @@ from slipway.pipeline.cloud.services.service import JobState, Service, Submitted
 from slipway.pipeline.cloud.submit import check, say, service_of, target_of
 from slipway.pipeline.cloud.target import Target
 from slipway.pipeline.cloud.workload_choice import WorkloadChoice
-from slipway.pipeline.engine.signals import answered_by, raise_interrupt
+from slipway.pipeline.engine.signal_handlers import answered_by, raise_interrupt
 from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.runs.outcome import INTERRUPTED
 from slipway.pipeline.runs.record import WHY, RunRecord

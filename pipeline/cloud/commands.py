@@ -125,7 +125,7 @@ def rehearse_request(request: Request, **how: Unpack[How]) -> int:
         )
     if request.is_workload and (runner := request.beam_runner) != "direct":
         print(f"Beam's steps are rehearsed with its direct runner, not with {runner}.", file=sys.stderr)
-    from slipway.pipeline.cloud.rehearsal.compare import compare_with_local
+    from slipway.pipeline.cloud.rehearsal.local_counterpart import compare_with_local
     from slipway.pipeline.cloud.rehearsal.run import rehearse
     from slipway.pipeline.screen.progress import stderr_display
 

@@ -10,7 +10,7 @@ from slipway.pipeline.cloud.services.service import JobState, Service, Submitted
 from slipway.pipeline.cloud.target import Target
 from slipway.pipeline.cloud.workload_choice import WorkloadChoice
 from slipway.pipeline.config import WorkloadConfig
-from slipway.pipeline.engine.signals import answered_by, raise_interrupt
+from slipway.pipeline.engine.signal_handlers import answered_by, raise_interrupt
 from slipway.pipeline.errors import PipelineError
 from slipway.pipeline.runs.history import new_run_id
 from slipway.pipeline.runs.outcome import INTERRUPTED

@@ -23,13 +23,13 @@ from slipway.components.ingest.storage import GS, StoredFile, fetched, list_file
 from slipway.components.ingest.typed_rows import example_rows
 from slipway.components.predictor.input_columns import InputColumns, InputError
 from slipway.components.pusher.manifest import Manifest
-from slipway.components.pusher.shelf import shelf_at
+from slipway.components.pusher.version_store import shelf_at
 from slipway.components.saved_model.class_names import classes_of, names_classes
 from slipway.components.saved_model.signatures import SERVE_RAW, SERVING_DEFAULT, Signature
 from slipway.pipeline.commands.unfinished import unfinished
 from slipway.pipeline.commands.versions import no_version
 from slipway.pipeline.config import WorkloadConfig
-from slipway.pipeline.engine.signals import answered_by, raise_interrupt
+from slipway.pipeline.engine.signal_handlers import answered_by, raise_interrupt
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.terminal.invocation import command
 from slipway.pipeline.terminal.sign_of_life import sign_of_life
@@ -37,7 +37,7 @@ from slipway.pipeline.wiring.beam_engine import beam_args as workload_beam_args
 from slipway.pipeline.wiring.beam_engine import check_engine
 from slipway.pipeline.wiring.beam_ports import without_ports
 from slipway.pipeline.wiring.ingest_options import ingest_options
-from slipway.pipeline.wiring.serving import serving_base
+from slipway.pipeline.wiring.pushed_versions import serving_base
 
 if TYPE_CHECKING:
     from slipway.components.predictor.predict_files import Counts, InputTask, Rows

@@ -32,7 +32,7 @@ from slipway.components.trainer.own_fit import require_steps
 from slipway.components.trainer.user_model import source_root
 from slipway.pipeline.config import load_workload
 from slipway.pipeline.config.workload import WorkloadConfig
-from slipway.pipeline.engine.processes.linux import default_jobs
+from slipway.pipeline.engine.processes.os_processes import default_jobs
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.fingerprint.source_closure import source_closure
 from slipway.pipeline.plan.request import workload_file
@@ -162,7 +162,7 @@ def _answers(
 
 def _keys(asked: Sequence[Question], compiler: str, root: Path) -> list[str]:
     model = asked[0].model
-    names = [model, "slipway.components.preflight.compile_step"]
+    names = [model, "slipway.components.preflight.compile_and_measure"]
     parts = {
         "code": {**source_closure(names, root=PROJECT_ROOT), **source_closure(names[:1], root=root)},
         "compiler": package_versions(PROJECT_ROOT / compiler),

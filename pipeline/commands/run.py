@@ -113,7 +113,7 @@ def _tell(*lines: str) -> None:
 def begin(asked: "Request", *, airflow: str) -> str:
     """Begins a run whose nodes another program runs, such as Airflow with that command; returns its id."""
     from slipway.pipeline.commands.end_listeners import END_LISTENERS
-    from slipway.pipeline.engine.steps import begin as begin_run
+    from slipway.pipeline.engine.stepwise_run import begin as begin_run
     from slipway.pipeline.screen.progress import stderr_display
 
     display = stderr_display()
@@ -125,7 +125,7 @@ def begin(asked: "Request", *, airflow: str) -> str:
 
 def run_node(run_id: str, node_id: str, *, output: Path) -> int:
     """Runs one node of such a run, reports the result, and returns the exit code."""
-    from slipway.pipeline.engine.steps import run_node as run
+    from slipway.pipeline.engine.stepwise_run import run_node as run
     from slipway.pipeline.screen.progress import LineDisplay
 
     record, code = run(run_id, node_id, output=output.absolute(), display=LineDisplay(sys.stderr))
@@ -136,7 +136,7 @@ def run_node(run_id: str, node_id: str, *, output: Path) -> int:
 def finish(run_id: str, *, output: Path) -> int:
     """Closes such a run, reports what it achieved, and returns the exit code."""
     from slipway.pipeline.commands.end_listeners import END_LISTENERS
-    from slipway.pipeline.engine.steps import finish as finish_run
+    from slipway.pipeline.engine.stepwise_run import finish as finish_run
     from slipway.pipeline.screen.progress import LineDisplay
 
     display = LineDisplay(sys.stderr)

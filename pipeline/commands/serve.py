@@ -4,11 +4,11 @@ import os
 import sys
 from pathlib import Path
 
-from slipway.components.pusher.shelf import shelf_at
+from slipway.components.pusher.version_store import shelf_at
 from slipway.pipeline.commands.versions import no_version
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.terminal.printable import printable
-from slipway.pipeline.wiring.serving import serving_base
+from slipway.pipeline.wiring.pushed_versions import serving_base
 
 TOKEN_VARIABLE = "SLIPWAY_SERVE_TOKEN"  # noqa: S105  (the variable's name)
 """Holds the secret that clients must send; required if other machines can reach the server."""

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from slipway.components.pusher.destination import deployment_at, push
 from slipway.components.pusher.hook import run_hook
 from slipway.components.pusher.manifest import Manifest
-from slipway.components.pusher.shelf import Shelf, shelf_at, thin_out
+from slipway.components.pusher.version_store import Shelf, shelf_at, thin_out
 from slipway.components.pusher.versions import GS, Published, version_number
 from slipway.pipeline.config import WorkloadConfig, load_workload
 from slipway.pipeline.errors import PipelineError, UsageError
@@ -22,7 +22,7 @@ from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.lock import changing_pushes
 from slipway.pipeline.screen.wording import metrics_line
 from slipway.pipeline.terminal.invocation import command
-from slipway.pipeline.wiring.serving import endpoint_settings, serving_base
+from slipway.pipeline.wiring.pushed_versions import endpoint_settings, serving_base
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 
 from slipway.pipeline.engine.graphs import check_nodes, compile_graph, known_graph
 from slipway.pipeline.engine.processes.client import Server
-from slipway.pipeline.engine.processes.linux import default_jobs, end_leftovers
+from slipway.pipeline.engine.processes.os_processes import default_jobs, end_leftovers
 from slipway.pipeline.engine.processes.temporary import remove_left, temporary_folder
 from slipway.pipeline.engine.processes.warm import Warm
 from slipway.pipeline.engine.run_end import Listener, carry_out
 from slipway.pipeline.engine.scheduler import Engine
-from slipway.pipeline.plan.make import Plan, is_current, make_plan
+from slipway.pipeline.plan.assemble import Plan, is_current, make_plan
 from slipway.pipeline.plan.request import Request
 from slipway.pipeline.runs.history import History, result_of
 from slipway.pipeline.runs.kept_files import kept_files

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from slipway.pipeline.engine.processes.client import Server
 from slipway.pipeline.fingerprint.parts import canonical_json, source_closure
-from slipway.pipeline.plan.make import Plan, make_plan
+from slipway.pipeline.plan.assemble import Plan, make_plan
 from slipway.pipeline.plan.node_fingerprints import stack_versions
 from slipway.pipeline.plan.request import Request
 from slipway.pipeline.root import PROJECT_ROOT

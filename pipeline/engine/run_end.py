@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from slipway.pipeline.engine.processes.client import RefusedError
-from slipway.pipeline.engine.signals import answered_by, raise_interrupt
+from slipway.pipeline.engine.signal_handlers import answered_by, raise_interrupt
 from slipway.pipeline.errors import PipelineError, UsageError, of_the_machine
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.outcome import conclude

@@ -15,8 +15,8 @@ from typing import Any
 from slipway.pipeline.engine.attempt import Attempt, backoff_s
 from slipway.pipeline.engine.failure import Failed, describe_exit
 from slipway.pipeline.engine.processes.client import Server, ServerLostError
-from slipway.pipeline.engine.processes.linux import is_stopped
-from slipway.pipeline.engine.signals import answered_by
+from slipway.pipeline.engine.processes.os_processes import is_stopped
+from slipway.pipeline.engine.signal_handlers import answered_by
 from slipway.pipeline.errors import PipelineError
 from slipway.pipeline.fingerprint.parts import Fingerprint
 from slipway.pipeline.plan.decide import Decision

@@ -89,7 +89,9 @@ def live_beside(path: str) -> str:
     """
     if "://" in path:
         return ""
-    from slipway.components.pusher.shelf import shelf_at  # imported here: it takes longer than to read a run
+    from slipway.components.pusher.version_store import (
+        shelf_at,  # imported here: it takes longer than to read a run
+    )
 
     numbers = shelf_at(str(Path(path).parent)).numbers()
     return str(numbers[-1]) if numbers else ""

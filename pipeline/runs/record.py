@@ -246,7 +246,7 @@ class RunRecord:
         rollback: `{version, instead_of, by, reason}` where it is none of the pipeline but a rollback, which
             has no nodes; else empty. What it published stands in `pushed`.
         in_steps: whether another program, such as Airflow, runs its nodes; see
-            `slipway.pipeline.engine.steps`.
+            `slipway.pipeline.engine.stepwise_run`.
         airflow: Airflow's command that begins such a run, to which overrides are added as JSON; empty if
             Airflow does not run its nodes.
         output: the folder that its record lies in, in `runs/RUN_ID/`; it is not part of the record, which

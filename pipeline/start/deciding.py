@@ -10,7 +10,7 @@ from typing import Literal
 from slipway.components.counting import agreeing, counted
 from slipway.components.ingest.header_names import INDEX
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.start.classes import ordered
+from slipway.pipeline.start.class_order import ordered
 from slipway.pipeline.start.facts import Facts, few
 from slipway.pipeline.start.notes import notes_of
 

@@ -71,7 +71,7 @@ def test_engine_makes_what_the_direct_runner_makes(engine, direct, evaluated, pr
 
 
 def differences(ours, theirs):
-    from slipway.pipeline.cloud.rehearsal.parity import compare_outputs
+    from slipway.pipeline.cloud.rehearsal.output_comparison import compare_outputs
 
     pairs = zip(by_id(ours).items(), by_id(theirs).values(), strict=True)
     compared = [

@@ -24,7 +24,7 @@ import pytest
 from slipway.components.ingest.spans import span_number
 from slipway.pipeline.cloud.airflow.dag_file import AROUND_S, Place, dag_text
 from slipway.pipeline.config import load_workload
-from slipway.pipeline.engine.processes.linux import RUN_VARIABLE, end_leftovers, leftovers
+from slipway.pipeline.engine.processes.os_processes import RUN_VARIABLE, end_leftovers, leftovers
 from slipway.pipeline.runs.graph import Graph, Node
 from slipway.pipeline.runs.history import History
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from slipway.pipeline.engine.processes.linux import leftovers
+from slipway.pipeline.engine.processes.os_processes import leftovers
 from slipway.pipeline.runs.history import History
 
 pytestmark = [pytest.mark.slow, pytest.mark.external]

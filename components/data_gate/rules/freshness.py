@@ -9,7 +9,7 @@ import numpy as np
 
 from slipway.components.data_gate.finding import Finding, RowQuery, share
 from slipway.components.data_gate.limits import SECTION, Freshness
-from slipway.components.data_gate.rules.grown import numbers_moved
+from slipway.components.data_gate.rules.risen_values import numbers_moved
 from slipway.components.data_gate.statistics import FeatureStatistics, Statistics
 
 _DAY_S = 86_400.0

@@ -12,7 +12,7 @@ from slipway.components.data_gate.rules.distances import (
     l_infinity_by_chance,
 )
 from slipway.components.data_gate.rules.drift import TRAIN
-from slipway.components.data_gate.rules.grown import numbers_moved, texts_moved
+from slipway.components.data_gate.rules.risen_values import numbers_moved, texts_moved
 from slipway.components.data_gate.statistics import FeatureStatistics, Statistics
 
 

@@ -18,7 +18,7 @@ from slipway.pipeline.cloud.job import TFX_DAG
 from slipway.pipeline.cloud.rehearsal.target import rehearsal_target
 from slipway.pipeline.cloud.rehearsal.tasks import EXIT_HANDLER, STATUS_FILE
 from slipway.pipeline.engine.processes.client import Server
-from slipway.pipeline.engine.processes.linux import default_jobs, end_leftovers
+from slipway.pipeline.engine.processes.os_processes import default_jobs, end_leftovers
 from slipway.pipeline.engine.processes.temporary import remove_left, temporary_folder
 from slipway.pipeline.engine.processes.warm import KERAS_VARIABLES
 from slipway.pipeline.engine.run_end import carry_out

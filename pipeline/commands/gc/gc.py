@@ -19,7 +19,7 @@ from slipway.pipeline.commands.gc.artifact_folders import ArtifactFolders, child
 from slipway.pipeline.commands.gc.retention import is_resumable, kept_runs, newest
 from slipway.pipeline.commands.gc.store_facts import StoreFacts, read_store
 from slipway.pipeline.commands.gc.sweep import Kind, Removal, Sweep
-from slipway.pipeline.engine.processes.linux import end_leftovers
+from slipway.pipeline.engine.processes.os_processes import end_leftovers
 from slipway.pipeline.engine.processes.temporary import remove_left
 from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.plan.kept_states import KeptStates, key_of

@@ -16,7 +16,7 @@ from slipway.components.import_path import import_path
 from slipway.components.python_process import ForkedProcess
 from slipway.pipeline.engine import attempt
 from slipway.pipeline.engine.processes.channel import Channel
-from slipway.pipeline.engine.processes.linux import RUN_VARIABLE, end_leftovers, is_stopped
+from slipway.pipeline.engine.processes.os_processes import RUN_VARIABLE, end_leftovers, is_stopped
 from slipway.pipeline.engine.processes.warm import KERAS_VARIABLES, Warm
 from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.root import PROJECT_ROOT

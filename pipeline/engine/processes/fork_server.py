@@ -33,9 +33,14 @@ from slipway.components.accelerators import share_gpus
 from slipway.components.errors import SlipwayError
 from slipway.pipeline.engine.failure import describe_exception
 from slipway.pipeline.engine.processes.channel import Channel
-from slipway.pipeline.engine.processes.linux import adopt_orphans, children, die_with_parent, signal_group
 from slipway.pipeline.engine.processes.module_forks import ModuleForks
 from slipway.pipeline.engine.processes.node_process import NodeProcess
+from slipway.pipeline.engine.processes.os_processes import (
+    adopt_orphans,
+    children,
+    die_with_parent,
+    signal_group,
+)
 from slipway.pipeline.engine.tfx.store_turns import take_turns
 from slipway.pipeline.engine.tfx.targets import check_target
 from slipway.pipeline.runs.documents import typed

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from slipway.components import python_process
-from slipway.pipeline.engine.processes.linux import adopt_orphans, die_with_parent
+from slipway.pipeline.engine.processes.os_processes import adopt_orphans, die_with_parent
 
 _REQUEST_BYTES = 1 << 20
 # The line that reports the process's end, its output, its errors, and a line to the requester.

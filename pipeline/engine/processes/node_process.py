@@ -16,7 +16,7 @@ from slipway.components.left_behind import LEFT_VARIABLE
 from slipway.components.progress import PROGRESS_VARIABLE, report
 from slipway.components.pusher.provenance import RUN_VARIABLE
 from slipway.pipeline.engine.failure import PREEMPTED, Failed, describe_exception
-from slipway.pipeline.engine.processes.linux import adopt_orphans, die_with_parent
+from slipway.pipeline.engine.processes.os_processes import adopt_orphans, die_with_parent
 from slipway.pipeline.engine.tfx.beam_stages import report_stages
 from slipway.pipeline.runs.kept_files import kept_files
 from slipway.pipeline.runs.record import Made

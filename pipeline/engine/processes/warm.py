@@ -17,8 +17,8 @@ from typing import Self
 
 from slipway.components.import_path import import_path
 from slipway.components.python_process import ForkedProcess
-from slipway.pipeline.engine.processes.linux import adopt_orphans, children, die_with_parent
 from slipway.pipeline.engine.processes.module_forks import ModuleForks
+from slipway.pipeline.engine.processes.os_processes import adopt_orphans, children, die_with_parent
 from slipway.pipeline.errors import PipelineError
 from slipway.pipeline.root import PROJECT_ROOT
 

@@ -6,7 +6,7 @@ Run by tests/integration/preflight with the interpreter that has libtpu.
 import json
 from dataclasses import asdict
 
-from slipway.components.preflight import compile_step
+from slipway.components.preflight import compile_and_measure as compile_step
 
 compile_step._prepare()
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from warmed import start_warmed
 
-from slipway.pipeline.engine.processes.linux import children
+from slipway.pipeline.engine.processes.os_processes import children
 from slipway.pipeline.runs.history import History
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_engine")]

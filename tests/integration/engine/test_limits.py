@@ -11,7 +11,7 @@ import pytest
 
 from slipway.pipeline.engine import attempt
 from slipway.pipeline.engine.execution import execute
-from slipway.pipeline.engine.processes.linux import children
+from slipway.pipeline.engine.processes.os_processes import children
 from slipway.pipeline.plan.request import pipeline_request
 from slipway.pipeline.runs.target import NodeLimits
 

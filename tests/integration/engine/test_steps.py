@@ -6,7 +6,7 @@ import pytest
 
 from slipway.pipeline.commands import run as running
 from slipway.pipeline.commands.run import request, resume
-from slipway.pipeline.engine.steps import begin, finish, run_node
+from slipway.pipeline.engine.stepwise_run import begin, finish, run_node
 from slipway.pipeline.errors import PipelineError, UsageError
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_engine")]

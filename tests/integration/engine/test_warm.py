@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from slipway import Warm, run
-from slipway.pipeline.engine.processes.linux import children
+from slipway.pipeline.engine.processes.os_processes import children
 from slipway.pipeline.errors import PipelineError
 
 pytestmark = pytest.mark.slow

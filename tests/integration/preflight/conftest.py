@@ -12,7 +12,7 @@ from slipway.components.preflight.request import Answer, Question
 # One process for all questions of a test: JAX and Keras take seconds to start.
 ASK_ALL = """
 import json, sys
-from slipway.components.preflight import compile_step
+from slipway.components.preflight import compile_and_measure as compile_step
 from slipway.components.preflight.request import Question
 compile_step._prepare()
 for line in sys.stdin:

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from slipway.components.preflight.case import Case
 from slipway.components.preflight.chips import CHIPS
 from slipway.components.preflight.compiler import WITH_LIBTPU, as_asked
+from slipway.components.preflight.evidence import Case
 from slipway.components.preflight.findings import findings
 from slipway.components.preflight.request import Question, Slice
 

@@ -21,7 +21,7 @@ from slipway.components.pusher import publish_to_bucket as publishing
 from slipway.components.pusher.artifact_folder import on_this_machine
 from slipway.components.pusher.bucket import Folder, TakenError
 from slipway.components.pusher.publish_to_bucket import complete_versions, publish_to_bucket, verify_in_bucket
-from slipway.components.pusher.shelf import shelf_at, thin_out
+from slipway.components.pusher.version_store import shelf_at, thin_out
 from slipway.pipeline.commands.versions import rollback, verify
 from slipway.pipeline.config import WorkloadConfig
 

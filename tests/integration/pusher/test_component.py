@@ -10,7 +10,7 @@ import pytest
 from slipway.components.errors import ComponentError
 from slipway.components.parameters import as_parameter
 from slipway.components.pusher.endpoint import EndpointSettings
-from slipway.components.pusher.shelf import shelf_at
+from slipway.components.pusher.version_store import shelf_at
 from slipway.components.saved_model.digest_files import keep_digest, model_digest
 
 pytestmark = pytest.mark.slow

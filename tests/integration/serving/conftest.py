@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from slipway.components.pusher.publish import publish
-from slipway.components.pusher.shelf import shelf_at
+from slipway.components.pusher.version_store import shelf_at
 
 
 @pytest.fixture(scope="session")

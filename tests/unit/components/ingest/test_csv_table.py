@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from slipway.components.errors import ComponentError
-from slipway.components.ingest import csv_records
+from slipway.components.ingest import csv_record_blocks as csv_records
 from slipway.components.ingest.blocks import FileError
 from slipway.components.ingest.column_types import ColumnType
 from slipway.components.ingest.header_names import INDEX

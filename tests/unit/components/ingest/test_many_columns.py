@@ -53,7 +53,7 @@ def test_keys_of_all_files_count_together(ingest, write):
     path = write('{"c": 1, "d": 2}\n', "2.jsonl")
     file = InputFile("2.jsonl", path)
     assert len(json_lines.infer(file, Options(format="jsonl", limits=SourceLimits(columns=3)), {})) == 2
-    from slipway.components.ingest.here import infer_columns
+    from slipway.components.ingest.local_ingest import infer_columns
     from slipway.components.ingest.planning import plan_tasks
     from slipway.components.ingest.storage import list_files
 

@@ -10,7 +10,7 @@ from slipway.components.preflight.compiler import Unanswered
 from slipway.components.preflight.request import Answer, Compiled
 from slipway.pipeline.commands import preflight as command
 from slipway.pipeline.commands.preflight import COMPILE_BYTES, ONE_HOST, Wanted
-from slipway.pipeline.engine.processes import linux as processes
+from slipway.pipeline.engine.processes import os_processes as processes
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.record import NodeRecord
 

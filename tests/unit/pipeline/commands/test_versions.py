@@ -11,7 +11,7 @@ from slipway.components.errors import ComponentError
 from slipway.components.pusher import publish as publishing
 from slipway.components.pusher.manifest import verify as problem_of
 from slipway.components.pusher.publish import publish
-from slipway.components.pusher.shelf import shelf_at, thin_out
+from slipway.components.pusher.version_store import shelf_at, thin_out
 from slipway.pipeline.commands import show
 from slipway.pipeline.commands.gc.retention import kept_runs
 from slipway.pipeline.commands.versions import rollback, verify, verify_all, versions, versions_text

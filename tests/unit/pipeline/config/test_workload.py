@@ -19,7 +19,7 @@ from slipway.components.model_gate.rules import Threshold
 from slipway.pipeline.config import WorkloadConfig, load_workload, problems
 from slipway.pipeline.config.json_schema import SCHEMA_PATH, schema_text, workload_schema
 from slipway.pipeline.errors import ConfigError
-from slipway.pipeline.wiring.serving import endpoint_settings
+from slipway.pipeline.wiring.pushed_versions import endpoint_settings
 
 ROOT = Path(__file__).resolve().parents[4]
 TAXI = Path("workloads/taxi/workload.yaml")

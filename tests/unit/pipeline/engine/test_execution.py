@@ -6,7 +6,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from slipway.pipeline.engine import execution, steps
+from slipway.pipeline.engine import execution
+from slipway.pipeline.engine import stepwise_run as steps
 from slipway.pipeline.errors import ConfigError, PipelineError
 from slipway.pipeline.plan.request import workload_request
 from slipway.pipeline.runs.history import History

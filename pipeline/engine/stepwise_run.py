@@ -15,15 +15,15 @@ from pathlib import Path
 from slipway.pipeline.engine.execution import is_all_known, prepare
 from slipway.pipeline.engine.graphs import compile_graph
 from slipway.pipeline.engine.processes.client import Server
-from slipway.pipeline.engine.processes.linux import end_leftovers
+from slipway.pipeline.engine.processes.os_processes import end_leftovers
 from slipway.pipeline.engine.processes.temporary import temporary_folder
 from slipway.pipeline.engine.processes.warm import Warm
 from slipway.pipeline.engine.run_end import Listener, close, give_up
 from slipway.pipeline.engine.scheduler import Engine
-from slipway.pipeline.engine.signals import answered_by, raise_interrupt
+from slipway.pipeline.engine.signal_handlers import answered_by, raise_interrupt
 from slipway.pipeline.errors import PipelineError, UsageError
+from slipway.pipeline.plan.assemble import Plan, is_current
 from slipway.pipeline.plan.decide import Decision
-from slipway.pipeline.plan.make import Plan, is_current
 from slipway.pipeline.plan.request import Request
 from slipway.pipeline.runs.diff import read_fingerprints
 from slipway.pipeline.runs.documents import DocumentError, read_document

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from slipway.pipeline.cloud.rehearsal.parity import Comparison, compare_outputs
+from slipway.pipeline.cloud.rehearsal.output_comparison import Comparison, compare_outputs
 from slipway.pipeline.engine.graphs import plan_kept
 from slipway.pipeline.plan.request import Request
 from slipway.pipeline.runs.history import History

@@ -7,7 +7,7 @@ import pytest
 
 from slipway.components.data_gate.finding import RowQuery
 from slipway.components.data_gate.raw_rows import matches
-from slipway.components.data_gate.rules.grown import grown_text, numbers_moved, texts_moved
+from slipway.components.data_gate.rules.risen_values import grown_text, numbers_moved, texts_moved
 
 RNG = np.random.default_rng(0)
 BEGIN = RNG.bit_generator.state

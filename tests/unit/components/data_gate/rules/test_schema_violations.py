@@ -7,7 +7,7 @@ import pytest
 
 from slipway.components.data_gate.finding import Edit, Finding, RowQuery
 from slipway.components.data_gate.limits import Limits
-from slipway.components.data_gate.rules.schema import Context, find_anomalies
+from slipway.components.data_gate.rules.schema_violations import Context, find_anomalies
 from slipway.components.data_gate.schema import Anomaly, FeatureSchema
 
 TEXTS = "ENUM_TYPE_UNEXPECTED_STRING_VALUES"

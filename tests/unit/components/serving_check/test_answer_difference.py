@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from slipway.components.serving_check.parity import difference, feature_differences
+from slipway.components.serving_check.answer_difference import difference, feature_differences
 
 NAN, INF = math.nan, math.inf
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from slipway.components.serving.places import Places
+from slipway.components.serving.connection_limit import Places
 
 
 class Closing:

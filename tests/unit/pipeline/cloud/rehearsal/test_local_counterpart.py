@@ -2,11 +2,11 @@
 
 import pytest
 
-from slipway.pipeline.cloud.rehearsal import compare
-from slipway.pipeline.cloud.rehearsal.compare import Compared, compare_with_local
-from slipway.pipeline.cloud.rehearsal.parity import Comparison
+from slipway.pipeline.cloud.rehearsal import local_counterpart as compare
+from slipway.pipeline.cloud.rehearsal.local_counterpart import Compared, compare_with_local
+from slipway.pipeline.cloud.rehearsal.output_comparison import Comparison
+from slipway.pipeline.plan.assemble import Plan
 from slipway.pipeline.plan.decide import Decision
-from slipway.pipeline.plan.make import Plan
 from slipway.pipeline.plan.request import pipeline_request
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.record import NodeRecord, RunRecord

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from slipway.pipeline.plan.make import make_plan
+from slipway.pipeline.plan.assemble import make_plan
 from slipway.pipeline.plan.node_fingerprints import fingerprint_nodes
 from slipway.pipeline.plan.request import workload_request
 from slipway.pipeline.runs.graph import Graph, Node

@@ -1,4 +1,4 @@
-"""The compiling process: `python -m slipway.components.preflight.compile_step question.json`.
+"""The compiling process: `python -m slipway.components.preflight.compile_and_measure question.json`.
 
 It builds the user's model with Keras on JAX, traces Keras' own training step (forward, loss, gradients,
 optimizer, metrics), and compiles it for the devices of a TPU slice that libtpu describes. No TPU is needed,
@@ -34,7 +34,7 @@ _UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 def main(arguments: list[str] | None = None) -> int:
     """Answers the question in a file; returns the exit code."""
     parser = argparse.ArgumentParser(
-        prog="python -m slipway.components.preflight.compile_step", description=__doc__
+        prog="python -m slipway.components.preflight.compile_and_measure", description=__doc__
     )
     parser.add_argument("question", type=Path, help="a Question as JSON")
     options = parser.parse_args(arguments)

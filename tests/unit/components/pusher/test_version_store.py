@@ -8,7 +8,7 @@ from slipway.components.errors import ComponentError
 from slipway.components.pusher import publish as publishing
 from slipway.components.pusher.manifest import read_manifest
 from slipway.components.pusher.publish import publish, remove_version
-from slipway.components.pusher.shelf import shelf_at, thin_out
+from slipway.components.pusher.version_store import shelf_at, thin_out
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 from tensorflow_metadata.proto.v0 import anomalies_pb2, statistics_pb2
 
 from slipway.pipeline.cloud.rehearsal.example_rows import Row, row_of
-from slipway.pipeline.cloud.rehearsal.parity import METRICS_TOLERANCE, compare_outputs
+from slipway.pipeline.cloud.rehearsal.output_comparison import METRICS_TOLERANCE, compare_outputs
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from slipway.components.trainer.verdict import Measured, verdict
+from slipway.components.trainer.speed_summary import Measured, verdict
 
 FAST = Measured(
     step_s=0.001, constant_batch_step_s=0.00097, batch_size=256, useful_s=30.0, wall_s=40.0, attempts=1

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from slipway.pipeline.engine.processes.linux import (
+from slipway.pipeline.engine.processes.os_processes import (
     RUN_VARIABLE,
     children,
     default_jobs,
@@ -85,7 +85,7 @@ def test_a_leftover_is_found_through_a_link_to_its_folder(sleeper, tmp_path):
 
 def test_this_process_is_never_its_own_leftover(tmp_path):
     code = (
-        "import pathlib, sys; from slipway.pipeline.engine.processes.linux import leftovers; "
+        "import pathlib, sys; from slipway.pipeline.engine.processes.os_processes import leftovers; "
         "print(list(leftovers(pathlib.Path(sys.argv[1]))))"
     )
     environment = {**os.environ, RUN_VARIABLE: str(tmp_path / "a")}
@@ -131,7 +131,7 @@ def is_alive(pid: int) -> bool:
 
 DIE = """
 import os, signal, sys, time
-from slipway.pipeline.engine.processes.linux import adopt_orphans, children, die_with_parent
+from slipway.pipeline.engine.processes.os_processes import adopt_orphans, children, die_with_parent
 parent = os.getpid()
 if sys.argv[1] == "die":
     child = os.fork()

@@ -1,6 +1,6 @@
 import pytest
 
-from slipway.pipeline.start.classes import ordered
+from slipway.pipeline.start.class_order import ordered
 
 
 @pytest.mark.parametrize(
