@@ -92,6 +92,9 @@ def verdict(made, trained, damaged, tmp_path_factory):
             "overall": {"binary_accuracy": {"min": 0.8, "max_drop": 0.05}},
             "all": {"binary_accuracy": {"max_drop": 0.05, "confidence": 0.95}},
         },
+        min_slice_rows=100,
+        beat_trivial="one",
+        sample_rows=50_000,
     )
     return json.loads(Path(blessing.uri, "verdict.json").read_text(encoding="utf-8"))
 

@@ -4,6 +4,7 @@ import pytest
 
 from slipway import components
 from slipway.components.errors import ComponentError
+from slipway.components.parameters import as_parameter
 from slipway.pipeline.testing import (
     blessed_model,
     run_component,
@@ -76,7 +77,7 @@ def test_a_blessed_model_is_pushed(tmp_path):
         examples=tiny_examples([DARK], into=tmp_path),
         schema=schema_of("schemas/digits.pbtxt", into=tmp_path),
         base=str(tmp_path / "serving"),
-        about={"workload": "digits"},
+        about=as_parameter({"workload": "digits"}),
     )
     [version] = (tmp_path / "serving").glob("[0-9]*")
     assert made["pushed_model"].get_string_custom_property("pushed_destination") == str(version)
@@ -94,7 +95,7 @@ def test_an_unblessed_model_is_not_pushed(tmp_path):
         examples=tiny_examples([DARK], into=tmp_path),
         schema=schema_of("schemas/digits.pbtxt", into=tmp_path),
         base=str(tmp_path / "serving"),
-        about={"workload": "digits"},
+        about=as_parameter({"workload": "digits"}),
     )
     assert made["pushed_model"].get_int_custom_property("pushed") == 0
     assert not (tmp_path / "serving").exists()

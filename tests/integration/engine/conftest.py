@@ -1,5 +1,6 @@
 """Runs toy pipelines (tests/data/toy) as a user does, and looks at what is left behind."""
 
+import contextlib
 import json
 import os
 import shlex
@@ -130,9 +131,18 @@ class Toy:
 
     def left(self) -> list[int]:
         """Processes of its runs that are alive."""
-        # What was forked does not show the variable that marks it.
-        forked = children(self.warm.pid) if self.warm is not None else ()
-        return [*leftovers(self.output / "runs"), *forked]
+        return [*leftovers(self.output / "runs"), *self._forked()]
+
+    def _forked(self) -> list[int]:
+        """Those that the warm process forked, which do not show the variable that marks a run's.
+
+        They end when their run does, but the warm process learns of it, and waits for them, a moment later.
+        """
+        if self.warm is None:
+            return []
+        with contextlib.suppress(AssertionError):
+            wait_until(lambda: not list(children(self.warm.pid)), limit_s=5)
+        return list(children(self.warm.pid))
 
     def get_well(self) -> None:
         """From now on the toys do not fail."""
