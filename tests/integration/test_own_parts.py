@@ -4,7 +4,6 @@ import pytest
 
 from slipway import components
 from slipway.components.errors import ComponentError
-from slipway.components.parameters import as_parameter
 from slipway.pipeline.testing import (
     blessed_model,
     run_component,
@@ -66,6 +65,7 @@ def test_a_class_with_too_few_rows_fails_the_node(rare_classes, tmp_path):
 
 
 def test_a_blessed_model_is_pushed(tmp_path):
+    from slipway.components.parameters import as_parameter
     from slipway.components.pusher.component import Pusher
 
     model, blessing = blessed_model(into=tmp_path)
@@ -84,6 +84,7 @@ def test_a_blessed_model_is_pushed(tmp_path):
 
 
 def test_an_unblessed_model_is_not_pushed(tmp_path):
+    from slipway.components.parameters import as_parameter
     from slipway.components.pusher.component import Pusher
 
     model, blessing = blessed_model(into=tmp_path, blessed=False)

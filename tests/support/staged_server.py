@@ -9,8 +9,9 @@ _OURS = frozenset({"slipway", "workloads"})
 
 
 def import_from_copy() -> None:
-    """Change to the copy of the project, the first folder of PYTHONPATH, and import only from there."""
-    staged = os.environ["PYTHONPATH"].partition(os.pathsep)[0]
+    """Change to the copy of the project, the first on PYTHONPATH, and import only from there."""
+    folders = os.environ["PYTHONPATH"].split(os.pathsep)
+    staged = next(folder for folder in folders if Path(folder, "slipway").is_dir())
     os.chdir(staged)
     for name in [name for name in sys.modules if name.partition(".")[0] in _OURS]:
         del sys.modules[name]
