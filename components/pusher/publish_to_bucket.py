@@ -2,9 +2,8 @@
 
 <base>/<version>/                 TF Serving's layout; complete with `saved_model.pb`, the last file to come
 <base>/.claims/<version>          a number is given out once, for ever: one version has one publisher
-<base>/.pushing/<model>           publishers of one model take turns, see
-`slipway.components.pusher.model_lock` <base>/.staging/<version>/...     `saved_model.pb`, copied into place
-by the store if it is still the same
+<base>/.pushing/<model>           publishers of one model take turns, see `model_lock`
+<base>/.staging/<version>/...     `saved_model.pb`, copied into place by the store if it is still the same
 
 That condition keeps a publisher that was taken for dead from completing a version: whoever cleans up first
 puts a tombstone in the place of the staged file, and then looks whether the version is complete.
