@@ -173,6 +173,9 @@ class _Table:
         has_return = b"\r" in records.data and records.data.count(b"\r") != records.data.count(b"\r\n")
         if has_return or b"\0" in records.data or not _is_utf8(data):
             return None
+        # Arrow takes what the first cell of any block begins with for the byte order mark of a file.
+        if data[: len(codecs.BOM_UTF8)] == codecs.BOM_UTF8:
+            return None
         quote = self._options.quote
         try:
             table = pa_csv.read_csv(

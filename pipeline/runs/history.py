@@ -25,6 +25,10 @@ from slipway.pipeline.terminal.invocation import command
 _SCRATCH_LIMIT_S = 3600.0
 # The time in a run's id.
 _TIME = "%Y%m%d-%H%M%S"
+# The digits at its end, in base 16, and how far those of two runs of one second lie apart at most.
+_DIGITS = 4
+_MOST_DIGITS = 16**_DIGITS - 1
+_STEP = 256
 # In the folder of a run: how long it has lasted, in seconds.
 _ALIVE = "alive_s"
 _Kind = TypeVar("_Kind")
@@ -34,14 +38,27 @@ def new_run_id(*, after: str = "") -> str:
     """An id that sorts by time, to the second, and is unlikely to be used twice.
 
     Args:
-        after: an id that sorts before it. Where the clock was set back since that run, the new id's time is a
-            second later than that one's.
+        after: an id that sorts before it. Where that is of this second, or of a later one because the clock
+            was set back, the new id has its time and higher last digits, or the next second.
     """
-    now = datetime.now(UTC).strftime(_TIME)
-    if now < (last := after[: len(now)]):
-        with contextlib.suppress(ValueError):  # a folder made by something else
-            now = (datetime.strptime(last, _TIME).replace(tzinfo=UTC) + timedelta(seconds=1)).strftime(_TIME)
-    return f"{now}-{secrets.token_hex(2)}"
+    now, digits = datetime.now(UTC).strftime(_TIME), secrets.randbelow(_MOST_DIGITS + 1)
+    if (last := _parts_of(after)) and now <= last[0]:
+        higher = last[1] + 1 + secrets.randbelow(_STEP)
+        now, digits = (last[0], higher) if higher <= _MOST_DIGITS else (_second_after(last[0]), digits)
+    return f"{now}-{digits:04x}"
+
+
+def _parts_of(run_id: str) -> tuple[str, int] | None:
+    """The time of an id and its last digits as a number; None, if `new_run_id` did not make it."""
+    time_text, _, digits = run_id.rpartition("-")
+    with contextlib.suppress(ValueError):
+        if datetime.strptime(time_text, _TIME).replace(tzinfo=UTC) and len(digits) == _DIGITS:
+            return time_text, int(digits, 16)
+    return None
+
+
+def _second_after(time_text: str) -> str:
+    return (datetime.strptime(time_text, _TIME).replace(tzinfo=UTC) + timedelta(seconds=1)).strftime(_TIME)
 
 
 def result_of(node: NodeRecord, run_id: str, *, files: Files, unmet: str = "") -> Result:
@@ -88,7 +105,7 @@ class History:
     def new_run_id(self) -> str:
         """An id that sorts after those of all existing runs."""
         names = os.listdir(self._runs) if self._runs.is_dir() else []  # noqa: PTH208
-        return new_run_id(after=max(names, default=""))
+        return new_run_id(after=next(filter(_parts_of, sorted(names, reverse=True)), ""))
 
     def new_run(self, workload: str, target: Asked = NOTHING, *, run_id: str = "") -> RunRecord:
         """Creates the folder of a new run.

@@ -1,6 +1,7 @@
 """gs:// sources: listed with generations, read whole at these, verified, retried; and what failures tell."""
 
 import contextlib
+import gc
 import socket
 import subprocess
 import sys
@@ -27,6 +28,13 @@ def quick(monkeypatch, cloud):
     yield
     storage._client().close()
     storage._client_of.cache_clear()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _connections_are_collected_here():
+    """A connection whose answer the client did not read is no later test's to warn of."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture

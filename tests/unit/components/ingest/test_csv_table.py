@@ -334,6 +334,17 @@ def test_any_bytes_are_rows_or_quarantined_or_refused(ingest, write, content, bl
     assert bool(found.rows or found.rejects) == bool(lines)
 
 
+@pytest.mark.parametrize("block_bytes", [3, 10_000])
+def test_byte_order_mark_within_the_file_is_part_of_its_cell(ingest, write, block_bytes):
+    content = "\ufeffa,b\n\ufeff1,x\n\ufeff2,\ufeffy\n".encode()
+    found = ingest(write(content), split={"all": 1}, block_bytes=block_bytes)
+    assert found.rejects == []
+    assert [(row["a"], row["b"]) for row in found.rows] == [
+        (["\ufeff1".encode()], [b"x"]),
+        (["\ufeff2".encode()], ["\ufeffy".encode()]),
+    ]
+
+
 @given(st.lists(st.lists(st.text(max_size=8), min_size=2, max_size=2), min_size=1, max_size=30), st.data())
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
 def test_what_csv_writes_is_read_back(ingest, write, table, data):

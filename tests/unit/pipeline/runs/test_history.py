@@ -202,13 +202,24 @@ def test_run_after_one_of_a_clock_that_was_fast_is_the_latest(history):
     fast = history.new_run("taxi", run_id="20990101-235959-abcd")
     history.save(fast)
     record = finished(history)
-    assert record.run_id.startswith("20990102-000000-")
+    assert record.run_id.startswith("20990101-235959-")
     assert history.find(None) == record
 
 
+def test_runs_of_one_second_stand_in_the_order_that_they_were_made_in(history):
+    made = [finished(history).run_id for _ in range(300)]
+    assert made == sorted(made)
+
+
+def test_run_after_the_last_id_of_a_second_has_the_next_second(history):
+    history.new_run("taxi", run_id="20990101-235959-ffff")
+    assert history.new_run_id().startswith("20990102-000000-")
+
+
 def test_folder_that_is_no_run_does_not_name_the_next_one(history):
+    before = history.new_run("taxi", run_id="20990101-235959-abcd")
     history.new_run("taxi", run_id="zzz")
-    assert history.new_run_id()[:2] == "20"
+    assert before.run_id < history.new_run_id() < "2100"
 
 
 @pytest.mark.parametrize("run_id", ["../../outside", "/outside", "20200101-000000-ffff", ""])
