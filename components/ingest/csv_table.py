@@ -174,7 +174,7 @@ class _Table:
         if has_return or b"\0" in records.data or not _is_utf8(data):
             return None
         # Arrow takes what the first cell of any block begins with for the byte order mark of a file.
-        if data[: len(codecs.BOM_UTF8)] == codecs.BOM_UTF8:
+        if bytes(data[: len(codecs.BOM_UTF8)]) == codecs.BOM_UTF8:
             return None
         quote = self._options.quote
         try:
