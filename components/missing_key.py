@@ -1,12 +1,13 @@
 """Describes a missing key together with the keys that exist: a KeyError names only the former."""
 
 import ast
-import difflib
 import linecache
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 from types import TracebackType
+
+from slipway.components.nearest import nearest
 
 _SHOWN = 40
 
@@ -28,8 +29,8 @@ class MissingKey:
     @property
     def words(self) -> str:
         """The missing key, and the nearest name if one is close."""
-        near = difflib.get_close_matches(self.key, self.names, n=1)
-        return f"{self.holder} has no {self.key!r}" + (f"; nearest: {near[0]!r}" if near else "")
+        near = nearest(self.key, self.names)
+        return f"{self.holder} has no {self.key!r}" + (f"; nearest: {near!r}" if near else "")
 
     @property
     def there(self) -> str:

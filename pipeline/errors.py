@@ -11,18 +11,19 @@ A node that fails and a gate that says no are outcomes for the engine (slipway.p
 from typing import ClassVar
 
 from slipway.components.errors import SlipwayError
+from slipway.pipeline.exit_codes import FAILED, WRONG_USAGE
 
 
 class PipelineError(SlipwayError):
     """An error that ends the command with `exit_code`."""
 
-    exit_code: ClassVar[int] = 1
+    exit_code: ClassVar[int] = FAILED
 
 
 class UsageError(PipelineError):
     """The command line asks for something that does not exist or does not fit together."""
 
-    exit_code = 2
+    exit_code = WRONG_USAGE
 
 
 class ConfigError(UsageError):

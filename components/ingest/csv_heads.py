@@ -2,7 +2,6 @@
 
 import codecs
 import csv
-import difflib
 import io
 from collections.abc import Sequence
 from itertools import zip_longest
@@ -13,6 +12,7 @@ from slipway.components.ingest.header_names import names_problem, with_index
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.source import SourceError, shown
 from slipway.components.ingest.suffixes import SUFFIXES
+from slipway.components.nearest import nearest
 
 HEAD_BYTES = 256 * 1024  # far above any header; Ingest checks the rows
 _UTF8_BOM = codecs.BOM_UTF8
@@ -144,16 +144,16 @@ def _head(file: Path) -> tuple[str, bool]:
 
 
 def _no_label(file: Path, columns: tuple[str, ...], label: str) -> SourceError:
-    close = difflib.get_close_matches(label, columns, n=1)
+    close = nearest(label, columns)
     separator = next((each for each in _OTHER_SEPARATORS if len(columns) == 1 and each in columns[0]), None)
     if separator:
         hint = f"the header seems to be separated by {separator!r}; set data.delimiter"
     elif close:
-        hint = f"set data.label to {close[0]!r}"
+        hint = f"set data.label to {close!r}"
     else:
         hint = f"there are {', '.join(map(shown, columns[:20]))}{', ...' if len(columns) > 20 else ''}"
-    nearest = f"; nearest: {close[0]!r}" if close else ""
-    return SourceError(f"{shown(file)} has no column {label!r}, which data.label names{nearest}", hint=hint)
+    or_near = f"; nearest: {close!r}" if close else ""
+    return SourceError(f"{shown(file)} has no column {label!r}, which data.label names{or_near}", hint=hint)
 
 
 def _other_header(file: Path, header: tuple[str, ...], first: Path, columns: tuple[str, ...]) -> SourceError:

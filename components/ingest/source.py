@@ -1,6 +1,5 @@
 """Finds the raw files before any node starts, so that a wrong path is reported in milliseconds."""
 
-import difflib
 import glob
 import importlib.util
 import itertools
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from slipway.components.errors import ComponentError
+from slipway.components.nearest import nearest
 
 PACKAGE_PREFIX = "package://"
 GS = "gs://"
@@ -248,8 +248,8 @@ def _matching(source: str, directory: Path, pattern: str) -> Source:
 def _nearest_entry(path: Path) -> str:
     if not path.parent.is_dir():
         return ""
-    close = difflib.get_close_matches(path.name, [entry.name for entry in path.parent.iterdir()], n=1)
-    return f"; nearest: {shown(close[0])}" if close else ""
+    close = nearest(path.name, [entry.name for entry in path.parent.iterdir()])
+    return f"; nearest: {shown(close)}" if close else ""
 
 
 def _is_utf8(path: str) -> bool:

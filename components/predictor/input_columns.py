@@ -1,10 +1,10 @@
 """The columns that input files must have, and the error for a file that lacks some. Pure."""
 
-import difflib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from slipway.components.errors import ComponentError
+from slipway.components.nearest import nearest
 
 _SHOWN_COLUMNS = 5
 
@@ -73,5 +73,4 @@ def _shown(names: Sequence[str]) -> str:
 
 def _nearest(name: str, others: Mapping[str, str]) -> str:
     """The most similar name of others, which are given by their letters without case; "" if none is."""
-    found = difflib.get_close_matches(name.casefold(), others, n=1)
-    return others[found[0]] if found else ""
+    return others.get(nearest(name.casefold(), others), "")

@@ -1,6 +1,5 @@
 """The user's `build_model`: found by its dotted path, called, and what it returns looked at."""
 
-import difflib
 import importlib
 import importlib.util
 import inspect
@@ -12,6 +11,7 @@ from typing import Any
 
 from slipway.components.errors import ComponentError
 from slipway.components.missing_key import missing_key
+from slipway.components.nearest import nearest
 from slipway.components.trainer.features import Feature
 
 # What Python says of an argument that a function, or a class, does not have.
@@ -94,9 +94,9 @@ def _unknown_hyperparameter(error: TypeError, hyperparameters: Mapping[str, Any]
     name = found["called"].removesuffix(".__init__").rpartition(".")[2]
     called = {**frame.f_globals, **frame.f_locals}.get(name)
     names = list(inspect.signature(called).parameters) if callable(called) else []
-    near = difflib.get_close_matches(found["name"], names, n=1)
-    nearest = f"; nearest: {near[0]}" if near else f"; there are: {', '.join(names)}" if names else ""
-    return f"takes no {found['name']!r}{nearest}"
+    near = nearest(found["name"], names)
+    others = f"; nearest: {near}" if near else f"; there are: {', '.join(names)}" if names else ""
+    return f"takes no {found['name']!r}{others}"
 
 
 def describe(error: BaseException, dotted_path: str) -> str:

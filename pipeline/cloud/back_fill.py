@@ -20,7 +20,7 @@ from slipway.pipeline.cloud.target import Target
 from slipway.pipeline.cloud.workload_choice import WorkloadChoice
 from slipway.pipeline.engine.signal_handlers import answered_by, raise_interrupt
 from slipway.pipeline.errors import PipelineError, UsageError
-from slipway.pipeline.runs.outcome import INTERRUPTED
+from slipway.pipeline.exit_codes import INTERRUPTED
 from slipway.pipeline.runs.record import WHY, RunRecord
 from slipway.pipeline.wiring.ingest_options import source_patterns
 

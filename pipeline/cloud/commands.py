@@ -13,8 +13,8 @@ from slipway.pipeline.cloud.image import read_image
 from slipway.pipeline.cloud.job import Job, to_text
 from slipway.pipeline.cloud.target import Target
 from slipway.pipeline.errors import UsageError
+from slipway.pipeline.exit_codes import FAILED, GATE_STOPPED
 from slipway.pipeline.plan.request import Request, workload_request
-from slipway.pipeline.runs.outcome import GATE_STOPPED, NODE_FAILED
 from slipway.pipeline.terminal.printable import printable
 from slipway.pipeline.terminal.sign_of_life import sign_of_life
 
@@ -139,7 +139,7 @@ def rehearse_request(request: Request, **how: Unpack[How]) -> int:
     if code in (DONE, GATE_STOPPED):
         comparison = compare_with_local(request, record)
         print(printable("\n".join(comparison.lines())), file=sys.stderr)
-        code = NODE_FAILED if comparison.differs else code
+        code = FAILED if comparison.differs else code
     return code
 
 

@@ -6,8 +6,9 @@ from typing import Any
 
 from slipway.pipeline.cloud.job import Job, executor_of, producers_of, tasks_of
 from slipway.pipeline.cloud.services.service import JobState, TaskState
+from slipway.pipeline.exit_codes import DONE, FAILED, GATE_STOPPED
 from slipway.pipeline.runs.documents import typed
-from slipway.pipeline.runs.outcome import DONE, GATE_STOPPED, NODE_FAILED, conclude
+from slipway.pipeline.runs.outcome import conclude
 from slipway.pipeline.runs.record import Artifact, NodeRecord, RunRecord
 from slipway.pipeline.screen.wording import metrics_line
 from slipway.pipeline.terminal.durations import seconds
@@ -59,7 +60,7 @@ def finish(record: RunRecord, state: JobState, *, wall_s: float) -> int:
     record.wall_s = wall_s
     conclude(record)
     if state.phase != "complete" and record.exit_code == DONE:
-        record.exit_code, record.state = NODE_FAILED, "failed"
+        record.exit_code, record.state = FAILED, "failed"
     for node in record.nodes:
         if node.state in ("waiting", "running"):
             node.state = "skipped"

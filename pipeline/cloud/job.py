@@ -3,7 +3,6 @@
 A job is the JSON of a PipelineJob whose spec is of schema 2.1.0, as Vertex AI Pipelines and Kubeflow read it.
 """
 
-import difflib
 import json
 import math
 import re
@@ -11,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from slipway.components.nearest import nearest
 from slipway.pipeline.cloud.image import IMAGE_PACKAGES, IMAGE_ROOT
 from slipway.pipeline.config import CloudConfig, NodeConfig, WorkloadConfig
 from slipway.pipeline.config.cloud import ResourcesConfig
@@ -211,9 +211,9 @@ def _check_names(containers: Mapping[str, Any], sections: Mapping[str, Mapping[s
     for key, section in sections.items():
         for name in section:
             if name not in containers:
-                nearest = difflib.get_close_matches(name, containers, n=1, cutoff=0.0)[0]
+                near = nearest(name, containers, at_any_distance=True)
                 raise ConfigError(
-                    f"{key}.{name}: the pipeline has no such task; nearest: {nearest}",
+                    f"{key}.{name}: the pipeline has no such task; nearest: {near}",
                     hint=f"tasks: {', '.join(sorted(containers))}",
                 )
 

@@ -1,10 +1,10 @@
 """The request to Vertex AI Pipelines: a compiled job with account, keys and policy. Pure."""
 
-import difflib
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from slipway.components.nearest import nearest
 from slipway.pipeline.cloud.job import Job
 from slipway.pipeline.cloud.required_settings import needed_by_vertex, require
 from slipway.pipeline.config import CloudConfig, WorkloadConfig
@@ -56,8 +56,8 @@ def checked_parameters(spec: Mapping[str, Any], values: Mapping[str, Any]) -> di
     declared = spec["root"].get("inputDefinitions", {}).get("parameters", {})
     for name in values:
         if name not in declared:
-            near = difflib.get_close_matches(name, declared, n=1, cutoff=0.0)
-            there = f"nearest: {near[0]}" if near else "it has none"
+            near = nearest(name, declared, at_any_distance=True)
+            there = f"nearest: {near}" if near else "it has none"
             raise ConfigError(
                 f"cloud.parameters.{name}: the pipeline has no such runtime parameter; {there}",
                 hint="set the workload's own keys with --set KEY=VALUE, or in a profile",

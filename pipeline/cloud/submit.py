@@ -12,8 +12,8 @@ from slipway.pipeline.cloud.workload_choice import WorkloadChoice
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.engine.signal_handlers import answered_by, raise_interrupt
 from slipway.pipeline.errors import PipelineError
+from slipway.pipeline.exit_codes import INTERRUPTED
 from slipway.pipeline.runs.history import new_run_id
-from slipway.pipeline.runs.outcome import INTERRUPTED
 from slipway.pipeline.runs.record import WHY, RunRecord
 from slipway.pipeline.screen.display import RunDisplay
 from slipway.pipeline.screen.progress import stderr_display

@@ -14,6 +14,7 @@ from slipway.components.home import at_home
 from slipway.pipeline.commands.completion import complete_profile, complete_setting, complete_workload
 from slipway.pipeline.commands.completion_scripts import mend_completion_scripts
 from slipway.pipeline.errors import of_the_machine
+from slipway.pipeline.exit_codes import INTERRUPTED
 from slipway.pipeline.terminal.early_interrupt import leave_to_command
 from slipway.pipeline.terminal.invocation import CLOUD, LOCAL, command
 from slipway.pipeline.terminal.printable import printable
@@ -39,7 +40,6 @@ Profile = Annotated[
     str | None,
     typer.Option(help="Profile of the workload to apply over the file.", autocompletion=complete_profile),
 ]
-INTERRUPTED = 130
 _SUGGESTION = re.compile(r"Did you mean (.*)\?")
 _verbose = False
 

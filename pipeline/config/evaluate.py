@@ -9,8 +9,9 @@ from slipway.components.model_gate.metrics import METRICS
 from slipway.components.model_gate.rules import EVERY_SLICE, Threshold
 from slipway.components.model_gate.serving_rules import ServingLimits
 from slipway.components.model_gate.trivial_rules import BeatTrivial
+from slipway.components.nearest import nearest
 from slipway.components.reference_models import ReferenceModel
-from slipway.pipeline.config.problems import KeyRuleError, nearest
+from slipway.pipeline.config.problems import KeyRuleError
 from slipway.pipeline.config.section import Metrics, Section, SettingsOf, Slices, SnakeName, Text, setting_of
 
 References = Annotated[tuple[ReferenceModel, ...], Field(strict=False)]

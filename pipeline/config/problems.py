@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
+from slipway.components.nearest import nearest
 from slipway.pipeline.config.layers import Layer, Layers
 from slipway.pipeline.config.safe_yaml import KeyPath, shown, shown_key
 from slipway.pipeline.errors import ConfigError
@@ -138,11 +139,6 @@ def raise_problems(problems: Sequence[Problem], *, name: str) -> None:
     more = [f"and {len(lines) - MAX_PROBLEMS} more"] if len(lines) > MAX_PROBLEMS else []
     listed = [f"{name}: {len(lines)} problems", *lines[:MAX_PROBLEMS], *more]
     raise ConfigError("\n".join(listed), hint=hint)
-
-
-def nearest(name: str, names: Sequence[str]) -> str:
-    """The most similar of `names`, or "" if none is similar."""
-    return next(iter(difflib.get_close_matches(name, names, n=1)), "")
 
 
 def _problem(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from slipway.pipeline.engine.processes.client import RefusedError
 from slipway.pipeline.engine.signal_handlers import answered_by, raise_interrupt
 from slipway.pipeline.errors import PipelineError, UsageError, of_the_machine
+from slipway.pipeline.exit_codes import FAILED
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.outcome import conclude
 from slipway.pipeline.runs.record import RunRecord
@@ -51,7 +52,7 @@ def carry_out(
         give_up(history, record, refused, began=began, listeners=listeners)
         raise refused from error
     except Exception:  # our own fault: the traceback shows it, and the run is over all the same
-        record.state, record.exit_code = "failed", 1
+        record.state, record.exit_code = "failed", FAILED
         _end(history, record, began, listeners)
         raise
     close(history, record, began=began, interrupted=interrupted, listeners=listeners)

@@ -22,6 +22,7 @@ from slipway.pipeline.engine.run_end import Listener, close, give_up
 from slipway.pipeline.engine.scheduler import Engine
 from slipway.pipeline.engine.signal_handlers import answered_by, raise_interrupt
 from slipway.pipeline.errors import PipelineError, UsageError
+from slipway.pipeline.exit_codes import DONE, FAILED, GATE_STOPPED, INTERRUPTED
 from slipway.pipeline.plan.assemble import Plan, is_current
 from slipway.pipeline.plan.decide import Decision
 from slipway.pipeline.plan.request import Request
@@ -30,7 +31,7 @@ from slipway.pipeline.runs.documents import DocumentError, read_document
 from slipway.pipeline.runs.graph import Graph
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.lock import check_store, locked, working
-from slipway.pipeline.runs.outcome import DONE, GATE_STOPPED, INTERRUPTED, NODE_FAILED, withhold
+from slipway.pipeline.runs.outcome import withhold
 from slipway.pipeline.runs.record import Failure, NodeRecord, RunRecord, file_name, write_json
 from slipway.pipeline.runs.shared_history import SharedHistory
 from slipway.pipeline.screen.display import RunDisplay
@@ -291,5 +292,5 @@ def _began(record: RunRecord) -> float:
 
 def _code(node: NodeRecord) -> int:
     if node.state == "failed":
-        return GATE_STOPPED if node.is_stop else NODE_FAILED
+        return GATE_STOPPED if node.is_stop else FAILED
     return INTERRUPTED if node.why == "interrupted" else DONE

@@ -1,6 +1,5 @@
 """The request of a local run, checked as far as possible before anything starts."""
 
-import difflib
 import itertools
 import os
 import shlex
@@ -14,6 +13,7 @@ from slipway.components.errors import ComponentError
 from slipway.components.ingest.csv_heads import check_heads
 from slipway.components.ingest.source import SourceError, Sources, resolve_sources
 from slipway.components.ingest.spans import at_span, span_number
+from slipway.components.nearest import nearest
 from slipway.pipeline.config import DataConfig, WorkloadConfig, load_workload
 from slipway.pipeline.errors import ConfigError, UsageError
 from slipway.pipeline.root import PROJECT_ROOT
@@ -303,9 +303,9 @@ def _check_columns(config: WorkloadConfig, columns: Sequence[str]) -> None:
     for key, names in named.items():
         for name in names:
             if name not in columns:
-                nearest = difflib.get_close_matches(name, columns, n=1, cutoff=0.0)[0]
+                near = nearest(name, columns, at_any_distance=True)
                 raise ConfigError(
-                    f"{key}: {name!r} is not a column of the data; nearest: {nearest}",
+                    f"{key}: {name!r} is not a column of the data; nearest: {near}",
                     hint=f"columns: {', '.join(columns)}",
                 )
 

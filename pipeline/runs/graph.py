@@ -1,10 +1,10 @@
 """The pipeline as the engine sees it: nodes, what they wait for, and what their outcome depends on. Pure."""
 
-import difflib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
+from slipway.components.nearest import nearest
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.runs.documents import typed
 
@@ -84,8 +84,8 @@ class Graph:
             if node.id == node_id:
                 return node
         ids = [node.id for node in self.nodes]
-        closest = difflib.get_close_matches(node_id, ids, cutoff=0.0)
-        raise UsageError(f"No node {node_id!r}. Closest: {closest[0]!r}.", hint=f"nodes: {', '.join(ids)}")
+        closest = nearest(node_id, ids, at_any_distance=True)
+        raise UsageError(f"No node {node_id!r}. Closest: {closest!r}.", hint=f"nodes: {', '.join(ids)}")
 
     @property
     def ids(self) -> tuple[str, ...]:

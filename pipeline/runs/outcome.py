@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
+from slipway.pipeline.exit_codes import DONE, FAILED, GATE_STOPPED, INTERRUPTED
 from slipway.pipeline.runs.documents import DocumentError, read_document
 from slipway.pipeline.runs.graph import Graph
 from slipway.pipeline.runs.record import (
@@ -16,12 +17,8 @@ from slipway.pipeline.runs.record import (
     verdict_path,
 )
 
-DONE = 0
-GATE_STOPPED = 3
-NODE_FAILED = 1
-INTERRUPTED = 130  # what shells report after Ctrl-C: 128 + SIGINT
 _STATES: Mapping[int, RunState] = {
-    DONE: "complete", NODE_FAILED: "failed", GATE_STOPPED: "stopped", INTERRUPTED: "interrupted",
+    DONE: "complete", FAILED: "failed", GATE_STOPPED: "stopped", INTERRUPTED: "interrupted",
 }  # fmt: skip
 _BLESSINGS = ("ModelBlessing", "InfraBlessing")
 TRAINING_FACTS = ("verdict", "speed", "time", "tuned", "exports")
@@ -162,5 +159,5 @@ def exit_code(record: RunRecord) -> int:
     """0 done; 1 a node failed; 3 a gate stopped it."""
     failed = [node for node in record.nodes if node.state == "failed"]
     if any(not node.is_stop for node in failed):
-        return NODE_FAILED
+        return FAILED
     return GATE_STOPPED if failed or record.blessed is False else DONE

@@ -1,6 +1,5 @@
 """`new`: look at the data, decide, write, and report the decisions."""
 
-import difflib
 import keyword
 import re
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ from slipway.components.errors import ComponentError
 from slipway.components.ingest.csv_heads import check_heads
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.source import SourceError, resolve_source
+from slipway.components.nearest import nearest
 from slipway.pipeline.config.section import PATTERN_WORDS, SnakeName
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.start.deciding import Plan, Role, Task, check_rows, decide
@@ -205,8 +205,8 @@ def _is_skewed(numbers: npt.NDArray[np.float64]) -> bool:
 def _other_column(wanted: str, names: Sequence[str]) -> str:
     if _are_values(names):
         return "the first line is taken for the names of the columns; put a line with names above the rows"
-    near = difflib.get_close_matches(wanted, names, n=1)
-    return f"the nearest is {near[0]!r}" if near else "name one of these"
+    near = nearest(wanted, names)
+    return f"the nearest is {near!r}" if near else "name one of these"
 
 
 def _are_values(names: Sequence[str]) -> bool:

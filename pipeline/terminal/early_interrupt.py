@@ -4,7 +4,7 @@ import contextlib
 import os
 import signal
 
-_INTERRUPTED = 130
+from slipway.pipeline.exit_codes import INTERRUPTED
 
 
 def answer_at_once() -> None:
@@ -25,4 +25,4 @@ def leave_to_command() -> None:
 def _end(*_: object) -> None:
     with contextlib.suppress(OSError):
         os.write(2, b"error: interrupted before anything began\n")
-    os._exit(_INTERRUPTED)
+    os._exit(INTERRUPTED)

@@ -3,13 +3,13 @@
 A local engine's program is fetched by `make flink`, `make spark` or `make prism` into `.engines/`.
 """
 
-import difflib
 import shutil
 import socket
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from slipway.components.nearest import nearest
 from slipway.pipeline.config import BeamConfig, CloudConfig
 from slipway.pipeline.errors import ConfigError
 from slipway.pipeline.root import PROJECT_ROOT
@@ -127,9 +127,9 @@ def _check_runner(runner: str) -> None:
     known = {name.lower() for name in _KNOWN_TO_BEAM}
     if not runner or "." in runner or {runner.lower(), f"{runner.lower()}runner"} & known:
         return
-    close = difflib.get_close_matches(runner, _KNOWN_TO_BEAM, n=1)
+    close = nearest(runner, _KNOWN_TO_BEAM)
     raise ConfigError(
-        f"--runner={runner}: Beam has no such runner" + (f"; nearest: {close[0]}" if close else ""),
+        f"--runner={runner}: Beam has no such runner" + (f"; nearest: {close}" if close else ""),
         hint=f"one of {', '.join(_KNOWN_TO_BEAM)}, or a class as package.module.Class",
     )
 

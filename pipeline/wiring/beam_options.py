@@ -1,10 +1,9 @@
 """Beam's options: whether it knows the ones in a workload, and its default runner. Imports Beam."""
 
-import difflib
-
 from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
 from apache_beam.runners import runner
 
+from slipway.components.nearest import nearest
 from slipway.pipeline.config import BeamConfig
 from slipway.pipeline.errors import ConfigError
 
@@ -22,8 +21,8 @@ def check_options(beam: BeamConfig) -> None:
     known = PipelineOptions([]).get_all_options().keys()
     for name in beam.options:
         if name not in known and beam.runner not in _WITH_JOB_SERVER:
-            nearest = difflib.get_close_matches(name, known, n=1, cutoff=0.0)[0]
-            raise ConfigError(f"beam.options.{name}: Beam has no such option; nearest: {nearest}")
+            near = nearest(name, known, at_any_distance=True)
+            raise ConfigError(f"beam.options.{name}: Beam has no such option; nearest: {near}")
 
 
 def run_in_process_by_default() -> None:

@@ -1,6 +1,5 @@
 """The runtime parameters of a compiled pipeline: finds them, sets and checks their values. Imports TFX."""
 
-import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -9,6 +8,7 @@ from tfx.dsl.compiler import constants
 from tfx.orchestration.portable import runtime_parameter_utils
 from tfx.proto.orchestration import pipeline_pb2
 
+from slipway.components.nearest import nearest
 from slipway.pipeline.errors import UsageError
 
 _Parameter = pipeline_pb2.RuntimeParameter
@@ -67,4 +67,4 @@ def _find(message: Message) -> Iterator[Any]:
 def _nearest(name: str, declared: Mapping[str, Any]) -> str:
     if not declared:
         return "It has none."
-    return f"Closest: {difflib.get_close_matches(name, declared, n=1, cutoff=0.0)[0]!r}."
+    return f"Closest: {nearest(name, declared, at_any_distance=True)!r}."
