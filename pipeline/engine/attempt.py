@@ -7,8 +7,6 @@ from dataclasses import dataclass
 GRACE_S = 10.0
 # A process that someone stopped (SIGSTOP, ^Z) and nobody continued within this time counts as hung.
 STOPPED_LIMIT_S = 30.0
-# Backoff doubles with each retry up to this.
-MAX_BACKOFF_S = 600.0
 
 
 @dataclass
@@ -61,13 +59,3 @@ class Attempt:
             return None
         self.end(now, f"was stopped (SIGSTOP) for {STOPPED_LIMIT_S:g} s and not continued")
         return signal.SIGKILL
-
-
-def backoff_s(first_s: float, *, attempts: int) -> float:
-    """Seconds to wait before the next attempt: `first_s`, doubled for each retry, at most `MAX_BACKOFF_S`.
-
-    Args:
-        first_s: before the first retry, >= 0.
-        attempts: how many there were, >= 1.
-    """
-    return min(first_s * 2.0 ** min(attempts - 1, 64), MAX_BACKOFF_S)

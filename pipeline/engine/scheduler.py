@@ -12,10 +12,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from slipway.pipeline.engine.attempt import Attempt, backoff_s
+from slipway.pipeline.engine.attempt import Attempt
 from slipway.pipeline.engine.failure import Failed, describe_exit
 from slipway.pipeline.engine.processes.client import Server, ServerLostError
 from slipway.pipeline.engine.processes.os_processes import is_stopped
+from slipway.pipeline.engine.retries import next_attempt
 from slipway.pipeline.engine.signal_handlers import answered_by
 from slipway.pipeline.errors import PipelineError
 from slipway.pipeline.fingerprint.parts import Fingerprint
@@ -33,8 +34,6 @@ _TICK_S = 0.5
 # Nodes that are due at once start this far apart: ML Metadata waits for seconds where it finds its SQLite
 # file locked, and eight that begin together, and so end together, find it so.
 _STAGGER_S = 0.1
-# How often a node is restarted after an outside SIGTERM with its state kept; that is not a retry.
-_MAX_PREEMPTIONS = 20
 _UNMET = "its condition was not met"
 
 
@@ -281,20 +280,15 @@ class Engine:
         if attempt.reason:
             entry.error = Failure(message=attempt.reason, hint="", where="")
         elif "verdict" in result:
-            # A gate repeats its answer however often it is asked.
             entry.is_stop = True
             with self._keeps_record():
                 self.history.keep_verdict(self.record.run_id, entry.id, result["verdict"])
-        if result.get("is_preempted") and not attempt.reason and entry.preemptions < _MAX_PREEMPTIONS:
-            entry.preemptions += 1
-            self._not_before[entry.id] = time.monotonic() + node.backoff_s
-            entry.state, entry.why = "waiting", f"starts again: {entry.error['message']}"
-            return
-        if entry.attempts - entry.preemptions <= node.retries and not entry.is_stop:
-            wait_s = backoff_s(node.backoff_s, attempts=entry.attempts)
-            self._not_before[entry.id] = time.monotonic() + wait_s
-            entry.state = "waiting"
-            entry.why = f"retry {entry.attempts} of {node.retries} in {wait_s:g} s: {entry.error['message']}"
+        is_preempted = bool(result.get("is_preempted")) and not attempt.reason
+        retry = next_attempt(entry, node, message=entry.error["message"], is_preempted=is_preempted)
+        if retry is not None:
+            entry.preemptions += retry.is_preemption
+            self._not_before[entry.id] = time.monotonic() + retry.wait_s
+            entry.state, entry.why = "waiting", retry.why
             return
         entry.state = "failed"
         if self.fail_fast:

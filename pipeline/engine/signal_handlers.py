@@ -1,4 +1,4 @@
-"""Handles Ctrl-C and SIGTERM during a run."""
+"""Hands Ctrl-C and SIGTERM to whoever runs; what a run does then is `Engine._interrupt` in scheduler.py."""
 
 import signal
 import threading

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from slipway.pipeline.cloud.scheduled_span import scheduled_kind
 from slipway.pipeline.config import WorkloadConfig
-from slipway.pipeline.engine.attempt import MAX_BACKOFF_S
+from slipway.pipeline.engine.retries import MAX_BACKOFF_S
 from slipway.pipeline.runs.graph import Graph, Node
 
 # Around a node's own time limit, which the step keeps: the start of its process, the end of one that must

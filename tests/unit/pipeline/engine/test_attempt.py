@@ -2,10 +2,8 @@
 
 import signal
 
-import pytest
-
 from slipway.pipeline.engine import attempt as attempts
-from slipway.pipeline.engine.attempt import Attempt, backoff_s
+from slipway.pipeline.engine.attempt import Attempt
 
 
 def test_a_node_within_its_limit_is_left_alone():
@@ -52,8 +50,3 @@ def test_the_first_reason_to_end_stays():
     attempt.end(1, "ended because A failed", is_at_fault=False)
     attempt.end(2, "interrupted")
     assert (attempt.reason, attempt.is_at_fault) == ("ended because A failed", False)
-
-
-@pytest.mark.parametrize(("attempt", "wait_s"), [(1, 2), (2, 4), (3, 8), (12, 600), (10_000, 600)])
-def test_backoff_doubles_up_to_ten_minutes(attempt, wait_s):
-    assert backoff_s(2.0, attempts=attempt) == wait_s
