@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from slipway.components.saved_model.signatures import Signature, TensorInfo
-from slipway.components.serving.tensors import RequestError
+from slipway.components.serving.request_tensors import RequestError
 
 _PATH = re.compile(
     r"/v1/models/(?P<name>[A-Za-z0-9_-]{1,63})(?:/versions/(?P<version>[0-9]{1,19}))?"

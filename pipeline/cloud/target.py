@@ -22,7 +22,7 @@ from slipway.pipeline.plan.request import Request
 from slipway.pipeline.runs.target import ImageRun
 from slipway.pipeline.wiring.beam_engine import check_cloud_engine
 from slipway.pipeline.wiring.ingest_options import source_patterns
-from slipway.pipeline.wiring.tpu_slices import IMAGE_TARGETS
+from slipway.pipeline.wiring.vertex_tpu_machines import IMAGE_TARGETS
 
 
 @dataclass(frozen=True)

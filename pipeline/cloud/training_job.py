@@ -14,7 +14,7 @@ from slipway.components.trainer.global_batch import require_divisible
 from slipway.pipeline.cloud.required_settings import needed_by_vertex, require
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.errors import ConfigError
-from slipway.pipeline.wiring.tpu_slices import IMAGE_TARGETS, TpuSlice, tpu_slice
+from slipway.pipeline.wiring.vertex_tpu_machines import IMAGE_TARGETS, TpuSlice, tpu_slice
 
 WORKER = ("python", "-m", "slipway.components.trainer.remote.worker")
 

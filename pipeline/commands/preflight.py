@@ -42,7 +42,7 @@ from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.record import RunRecord, write_json
 from slipway.pipeline.terminal.invocation import command
 from slipway.pipeline.wiring.preflight_question import own_prices, step_settings, wanted_slice
-from slipway.pipeline.wiring.tpu_slices import TPU_SLICES, tpu_slice
+from slipway.pipeline.wiring.vertex_tpu_machines import TPU_SLICES, tpu_slice
 
 DEFAULT_SLICE = "v5e-8"
 SEARCH_S = 30.0

@@ -8,7 +8,7 @@ from slipway.components.preflight.chips import CHIPS, Price
 from slipway.components.preflight.compiler import PROJECT_ROOT, find_compiler, package_versions
 from slipway.components.preflight.request import Slice
 from slipway.pipeline.config import WorkloadConfig
-from slipway.pipeline.wiring.tpu_slices import TpuSlice, tpu_slice
+from slipway.pipeline.wiring.vertex_tpu_machines import TpuSlice, tpu_slice
 
 
 def wanted_slice(tpu: TpuSlice) -> Slice:

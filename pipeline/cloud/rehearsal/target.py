@@ -8,7 +8,7 @@ from slipway.pipeline.cloud.target import Target
 from slipway.pipeline.config import BeamConfig
 from slipway.pipeline.plan.request import Request
 from slipway.pipeline.runs.target import ImageModuleRun, ImageRun, ModuleRun
-from slipway.pipeline.wiring.tpu_slices import tpu_slice
+from slipway.pipeline.wiring.vertex_tpu_machines import tpu_slice
 
 WITHOUT_IMAGE = "slipway:rehearsed"
 """Used if the workload names no image: a rehearsal needs only the image's files."""

@@ -106,7 +106,7 @@ REASONS = {
         "slipway.components.saved_model.loading",
         "slipway.components.saved_model.quiet_tensorflow",
         "slipway.components.saved_model.reading",
-        "slipway.components.serving.request_reading",
+        "slipway.components.serving.client_connection",
         "slipway.components.trainer.boosting.layer",
         "slipway.components.trainer.devices.with_torch",
         "slipway.components.trainer.models.head",

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from slipway.components.serving.request_json import read_json, refuse_overflow
-from slipway.components.serving.tensors import RequestError
+from slipway.components.serving.request_tensors import RequestError
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 import pytest
 
+from slipway.components.serving.request_tensors import RequestError
 from slipway.components.serving.routes import Route, route
-from slipway.components.serving.tensors import RequestError
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from slipway.pipeline.cloud.image import (
     read_image,
 )
 from slipway.pipeline.errors import ConfigError
-from slipway.pipeline.wiring.tpu_slices import IMAGE_TARGETS
+from slipway.pipeline.wiring.vertex_tpu_machines import IMAGE_TARGETS
 
 LOCKS = ("requirements-image.lock", "requirements-tpu.lock", "requirements-tpu-tensorflow.lock")
 

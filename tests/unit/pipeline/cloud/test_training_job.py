@@ -8,7 +8,7 @@ import pytest
 from slipway.pipeline.cloud.training_job import training_job
 from slipway.pipeline.config import load_workload
 from slipway.pipeline.errors import ConfigError
-from slipway.pipeline.wiring.tpu_slices import TPU_SLICES
+from slipway.pipeline.wiring.vertex_tpu_machines import TPU_SLICES
 
 NEEDED = (
     "train.device=tpu",
