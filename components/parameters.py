@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def as_parameter(values: Mapping[str, Any]) -> str:
+def as_parameter(values: Mapping[str, object]) -> str:
     """Return a mapping as JSON text, the same for equal mappings."""
     return json.dumps(values, sort_keys=True)
 

@@ -8,7 +8,6 @@ files -> Ingest -> StatisticsGen -> SchemaGen -> ExampleValidator -> DataGate (+
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from tfx.components import Evaluator as StockEvaluator
 from tfx.components import (
@@ -70,7 +69,7 @@ def build_pipeline(
     output: Path,
     overrides: Mapping[str, str] | None = None,
     today: str = "",
-    training_job: Mapping[str, Any] | None = None,
+    training_job: Mapping[str, object] | None = None,
 ) -> Pipeline:
     """Wires a workload into a TFX pipeline.
 
@@ -271,7 +270,7 @@ def _preflight(config: WorkloadConfig, transform: BaseNode, statistics_gen: Base
     )
 
 
-def _tuner(config: WorkloadConfig, transform: BaseNode, settings: Mapping[str, Any]) -> BaseNode | None:
+def _tuner(config: WorkloadConfig, transform: BaseNode, settings: Mapping[str, object]) -> BaseNode | None:
     """The search for hyperparameters, if the workload asks for one."""
     if config.tune is None:
         return None

@@ -70,7 +70,7 @@ def trivial_checks(
 
 def trivial_document(
     metrics: Sequence[str], slices: Mapping[str, Measured], classes: Sequence[str] = ()
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """All trivial values, for the verdict: metric -> name of the trivial model -> value, and by slice."""
     overall = slices[OVERALL].labels if OVERALL in slices else None
     if overall is None:

@@ -73,7 +73,7 @@ def is_ours(model: str, workload: str) -> bool:
     return bool(found and model_id(workload, int(found[2])) == found[0])
 
 
-def upload_request(settings: EndpointSettings, published: Published, *, workload: str) -> dict[str, Any]:
+def upload_request(settings: EndpointSettings, published: Published, *, workload: str) -> dict[str, object]:
     """Puts a version into the model registry."""
     return {
         "parent": settings.parent,

@@ -74,7 +74,7 @@ class Manifest:
             return None
 
 
-def _digest(document: Mapping[str, Any]) -> str:
+def _digest(document: Mapping[str, object]) -> str:
     return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
 
 

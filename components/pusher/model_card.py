@@ -14,10 +14,10 @@ from slipway.components.saved_model.digest import PICTURE
 _EXAMPLE_CELLS = 16
 _SHOWN_FINDINGS = 20
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()!|~]|^[#+-])")
-_EXAMPLES: Mapping[str, Any] = {"string": "", "bool": False, "float": 0.0, "double": 0.0, "half": 0.0}
+_EXAMPLES: Mapping[str, object] = {"string": "", "bool": False, "float": 0.0, "double": 0.0, "half": 0.0}
 
 
-def model_card(papers: Mapping[str, Any]) -> str:
+def model_card(papers: Mapping[str, object]) -> str:
     """The card as Markdown: purpose, data, metrics by slice with a picture, limits, how to call the model.
 
     Args:
@@ -36,7 +36,7 @@ def model_card(papers: Mapping[str, Any]) -> str:
     return "\n".join(["\n".join(lines) + "\n" for lines in map(list, sections) if lines])
 
 
-def _purpose(papers: Mapping[str, Any]) -> Iterator[str]:
+def _purpose(papers: Mapping[str, object]) -> Iterator[str]:
     yield f"# {_text(papers.get('workload') or 'A model')}"
     yield ""
     yield _text(papers.get("description") or "The workload does not say what the model is for.")
@@ -44,7 +44,7 @@ def _purpose(papers: Mapping[str, Any]) -> Iterator[str]:
         yield f"It predicts the column {_text(label)}."
 
 
-def _data(papers: Mapping[str, Any]) -> Iterator[str]:
+def _data(papers: Mapping[str, object]) -> Iterator[str]:
     data = _mapping(papers.get("data"))
     if not data:
         return
@@ -74,7 +74,7 @@ def _data(papers: Mapping[str, Any]) -> Iterator[str]:
         yield f"- and {len(found) - _SHOWN_FINDINGS} more; manifest.json has them all."
 
 
-def _metrics(papers: Mapping[str, Any]) -> Iterator[str]:
+def _metrics(papers: Mapping[str, object]) -> Iterator[str]:
     metrics, before = numbers(papers.get("metrics")), numbers(papers.get("baseline_metrics"))
     if not metrics:
         return
@@ -87,7 +87,7 @@ def _metrics(papers: Mapping[str, Any]) -> Iterator[str]:
     yield from _chart(papers)
 
 
-def _chart(papers: Mapping[str, Any]) -> Iterator[str]:
+def _chart(papers: Mapping[str, object]) -> Iterator[str]:
     """The picture, and the same in plain text: no viewer of Markdown leaves that out."""
     chart = slice_chart(papers)
     if chart is None:
@@ -104,7 +104,7 @@ def _chart(papers: Mapping[str, Any]) -> Iterator[str]:
         yield f"and {chart.left_out} more slices; manifest.json has them all."
 
 
-def _exports(papers: Mapping[str, Any]) -> Iterator[str]:
+def _exports(papers: Mapping[str, object]) -> Iterator[str]:
     """The smaller forms, which lie beside the model that was trained, with what each costs."""
     report = _mapping(papers.get("exports"))
     forms = [_mapping(form) for form in _list(report.get("exports"))]
@@ -125,7 +125,7 @@ def _exports(papers: Mapping[str, Any]) -> Iterator[str]:
         yield f"| {_text(form.get('kind', ''))} | {size:,.0f} | {' | '.join(cells)} |"
 
 
-def _limits(papers: Mapping[str, Any]) -> Iterator[str]:
+def _limits(papers: Mapping[str, object]) -> Iterator[str]:
     yield "## Limits"
     yield ""
     yield "- Valid only for data like the above; the metrics say nothing about other sources or times."
@@ -167,7 +167,7 @@ def _call(papers: Mapping[str, Any]) -> Iterator[str]:
     yield "~~~~"
 
 
-def _made(papers: Mapping[str, Any]) -> Iterator[str]:
+def _made(papers: Mapping[str, object]) -> Iterator[str]:
     yield "## How it was made"
     yield ""
     facts = {
@@ -189,7 +189,7 @@ def _table(facts: Mapping[str, Any]) -> Iterator[str]:
             yield f"| {_text(name)} | {_text(value)} |"
 
 
-def _example(tensor: Mapping[str, Any]) -> Any:
+def _example(tensor: Mapping[str, object]) -> Any:
     """A value of the tensor's type and of a row's shape; None where that is too large to show."""
     shape = _list(tensor.get("shape"))[1:]
     if not all(isinstance(size, int) for size in shape) or math.prod(shape) > _EXAMPLE_CELLS:
@@ -211,7 +211,7 @@ def _worded(value: Any) -> str:
     return str(value)
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
+def _mapping(value: Any) -> Mapping[str, object]:
     return value if isinstance(value, Mapping) else {}
 
 

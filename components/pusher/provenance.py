@@ -80,7 +80,7 @@ def _data_gate(verdict: Mapping[str, Any]) -> dict[str, Any]:
     return known if known["message"] else {}
 
 
-def read_verdict(folder: Path) -> dict[str, Any]:
+def read_verdict(folder: Path) -> dict[str, object]:
     """The `verdict.json` beside a blessing; empty where there is none that can be read."""
     return _read_mapping(folder / "verdict.json")
 
@@ -160,7 +160,7 @@ def _digest(folder: Path) -> str:
     return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
 
 
-def _read_mapping(path: Path) -> dict[str, Any]:
+def _read_mapping(path: Path) -> dict[str, object]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -16,7 +16,6 @@ import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 from slipway.components.errors import ComponentError
 from slipway.components.pusher.manifest import (
@@ -49,7 +48,7 @@ _REMEDIES = {
 _log = logging.getLogger(__name__)
 
 
-def publish(model_folder: Path, *, base: Path, papers: Mapping[str, Any] | None = None) -> Published:
+def publish(model_folder: Path, *, base: Path, papers: Mapping[str, object] | None = None) -> Published:
     """Makes the model the newest version in `base`, unless it is that already.
 
     Killed at any moment, or failed, it leaves either no new version or a whole one that is on disk; the next
@@ -110,7 +109,7 @@ def _write(
     folder: Path,
     folders: list[str],
     names: Mapping[str, int],
-    papers: Mapping[str, Any] | None,
+    papers: Mapping[str, object] | None,
 ) -> None:
     staging = path.with_name(_STAGING + secrets.token_hex(8))
     try:

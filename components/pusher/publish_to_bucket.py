@@ -59,7 +59,9 @@ class _File:
     crc32c: str
 
 
-def publish_to_bucket(model_folder: Path, *, base: str, papers: Mapping[str, Any] | None = None) -> Published:
+def publish_to_bucket(
+    model_folder: Path, *, base: str, papers: Mapping[str, object] | None = None
+) -> Published:
     """Makes the model the newest version in `base`, unless it is that already.
 
     Killed at any moment, or failed, it leaves either no `saved_model.pb` or a whole version; the next call

@@ -78,7 +78,7 @@ class SliceChart:
         return "\n".join([head, *body, "</svg>", ""])
 
 
-def slice_chart(papers: Mapping[str, Any]) -> SliceChart | None:
+def slice_chart(papers: Mapping[str, object]) -> SliceChart | None:
     """The first metric that is no count, by slice; None where fewer than two slices have it.
 
     Args:

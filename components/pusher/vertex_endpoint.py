@@ -176,7 +176,7 @@ class VertexEndpoint:
                 time.sleep(FIRST_WAIT_S)
 
     @property
-    def _patience(self) -> dict[str, Any]:
+    def _patience(self) -> dict[str, object]:
         """How long is waited for an answer, and what is asked again: every request may be."""
         import requests
         from google.api_core import exceptions

@@ -39,7 +39,7 @@ def refuse_overflow(body: bytes, arrays: Mapping[str, npt.NDArray[Any]]) -> None
         json.loads(body, parse_float=_finite)
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) < len(pairs):
         keys = [key for key, _ in pairs]

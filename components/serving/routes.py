@@ -6,7 +6,6 @@ A path is matched as it stands: nothing in it is decoded, joined or looked up, s
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from slipway.components.saved_model.signatures import Signature, TensorInfo
 from slipway.components.serving.request_tensors import RequestError
@@ -56,7 +55,7 @@ def route(method: str, target: str, *, name: str) -> Route:
     return Route(verb, version)
 
 
-def status_document(version: int) -> dict[str, Any]:
+def status_document(version: int) -> dict[str, object]:
     """The answer to a question for the model's status."""
     return {
         "model_version_status": [
@@ -69,7 +68,7 @@ def status_document(version: int) -> dict[str, Any]:
     }
 
 
-def metadata_document(name: str, version: int, signatures: Mapping[str, Signature]) -> dict[str, Any]:
+def metadata_document(name: str, version: int, signatures: Mapping[str, Signature]) -> dict[str, object]:
     """The answer to a question for the model's signatures."""
     definitions = {
         each: {
@@ -85,7 +84,7 @@ def metadata_document(name: str, version: int, signatures: Mapping[str, Signatur
     }
 
 
-def _tensor(tensor: TensorInfo) -> dict[str, Any]:
+def _tensor(tensor: TensorInfo) -> dict[str, object]:
     sizes = [-1 if size is None else size for size in tensor.shape or ()]
     return {
         "dtype": f"DT_{tensor.dtype.upper()}",

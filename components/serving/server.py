@@ -223,7 +223,7 @@ class _Handler(BaseHTTPRequestHandler):
         with self.server.calls:
             return _predicted(served, body)
 
-    def _send(self, status: int, document: dict[str, Any]) -> None:
+    def _send(self, status: int, document: dict[str, object]) -> None:
         body = orjson.dumps(document)
         self.connection.settimeout(PATIENCE_S)
         self.send_response(status)
@@ -239,7 +239,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
 
-def _predicted(served: Served, body: bytes) -> dict[str, Any]:
+def _predicted(served: Served, body: bytes) -> dict[str, object]:
     document = read_json(body)
     try:
         name, by_row, arrays = parse_request(document, served.model.signatures)

@@ -4,7 +4,7 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 from typer.exceptions import TyperException
@@ -97,7 +97,7 @@ def _end_of_words(error: TyperException) -> NoReturn:
     context = getattr(error, "ctx", None)
     if isinstance(error, typer.BadParameter) and isinstance(error.__cause__, ValueError):
         # Typer shows pydantic's rule without the value that breaks it.
-        refused: list[dict[str, Any]] = getattr(error.__cause__, "errors", list)()
+        refused: list[dict[str, object]] = getattr(error.__cause__, "errors", list)()
         error.message = "; ".join([*(str(each["input"]) for each in refused[:1]), error.message])
     message = _SUGGESTION.sub(r"Closest: \1.", error.format_message())
     if context is not None and message.startswith("Usage:"):  # a group that was given no command

@@ -53,7 +53,7 @@ def message(record: RunRecord) -> dict[str, Any]:
     }
 
 
-def _command(command: Sequence[str], told: Mapping[str, Any]) -> Iterator[str]:
+def _command(command: Sequence[str], told: Mapping[str, object]) -> Iterator[str]:
     try:
         done = subprocess.run(
             command, input=json.dumps(told), text=True, timeout=COMMAND_LIMIT_S, check=False
@@ -67,7 +67,7 @@ def _command(command: Sequence[str], told: Mapping[str, Any]) -> Iterator[str]:
             yield f"notify.command {command[0]!r} ended with code {done.returncode}"
 
 
-def _webhook(variable: str, told: Mapping[str, Any]) -> Iterator[str]:
+def _webhook(variable: str, told: Mapping[str, object]) -> Iterator[str]:
     address = os.environ.get(variable, "")
     if not address.startswith(("https://", "http://")):
         held = "holds no http(s) address" if address else "is not set"

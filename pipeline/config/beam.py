@@ -1,6 +1,6 @@
 """The workload file's `beam`: the engine of the pipeline's Beam steps."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
@@ -35,7 +35,7 @@ class BeamConfig(Section):
 
     @field_validator("options")
     @classmethod
-    def _runner_has_its_own_key(cls, options: dict[str, Any]) -> dict[str, Any]:
+    def _runner_has_its_own_key(cls, options: dict[str, object]) -> dict[str, object]:
         if "runner" in options:
             raise KeyRuleError("is not allowed here; set beam.runner", "runner")
         return options

@@ -26,11 +26,11 @@ class _Generator(GenerateJsonSchema):
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002  (its base decides the name)
         return False
 
-    def dict_schema(self, schema: DictSchema) -> dict[str, Any]:
+    def dict_schema(self, schema: DictSchema) -> dict[str, object]:
         described = super().dict_schema(schema)
         return {**described, "additionalProperties": False} if "patternProperties" in described else described
 
-    def dataclass_schema(self, schema: DataclassSchema) -> dict[str, Any]:
+    def dataclass_schema(self, schema: DataclassSchema) -> dict[str, object]:
         described = super().dataclass_schema(schema)
         return {**described, "description": described["description"].partition("\n")[0]}
 
@@ -40,7 +40,7 @@ class _Generator(GenerateJsonSchema):
         return cast(Callable[[], Any], schema["default_factory"])()  # a dataclass makes each mapping anew
 
 
-def workload_schema() -> dict[str, Any]:
+def workload_schema() -> dict[str, object]:
     """The JSON Schema of a workload file, as plain data.
 
     A profile holds the same keys without name and profiles, and needs none of them: it is laid over the file.

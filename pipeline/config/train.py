@@ -1,6 +1,6 @@
 """The workload file's `transform` and `train`: from raw columns to a trained model."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from pydantic import Field, JsonValue, field_validator, model_validator
 
@@ -146,6 +146,6 @@ class TrainConfig(Section):
                 )
         return self
 
-    def run_fn_settings(self) -> dict[str, Any]:
+    def run_fn_settings(self) -> dict[str, object]:
         """The part of the settings that the Trainer's `run_fn` takes, as plain values."""
         return self.model_dump(mode="json", exclude={"tpu", "preflight"})

@@ -17,7 +17,7 @@ _MODULES = frozenset({"module_path", "module"})
 
 
 def named_files(
-    values: Mapping[str, Any], *, node_type: str, written: Iterable[Path] = ()
+    values: Mapping[str, object], *, node_type: str, written: Iterable[Path] = ()
 ) -> tuple[list[str], list[str]]:
     """The files that parameters name, and the patterns of the files in named folders; absolute paths, sorted.
 
@@ -49,7 +49,7 @@ def named_files(
     return sorted(files), sorted(patterns)
 
 
-def named_code(values: Mapping[str, Any]) -> set[str]:
+def named_code(values: Mapping[str, object]) -> set[str]:
     """Names in parameters that may be code: dotted paths, modules, and the paths of Python files.
 
     Args:

@@ -8,7 +8,7 @@ _EXECUTION, _ENVIRONMENT = "EXEC_INVOCATION", "ENVIRONMENT_VARIABLE"
 _CONSTANT = ("pipeline_info", "pipeline_node")
 
 
-def unforeseen(expression: Mapping[str, Any]) -> str:
+def unforeseen(expression: Mapping[str, object]) -> str:
     """The value in an expression that cannot be known before the node runs, in words; empty if there is none.
 
     Outputs of other nodes and constant values are known by what made them. An execution's own id, its run's

@@ -82,7 +82,7 @@ def training(record: RunRecord) -> Training | None:
     )
 
 
-def curves(epochs: Sequence[Mapping[str, Any]]) -> tuple[Curve, ...]:
+def curves(epochs: Sequence[Mapping[str, object]]) -> tuple[Curve, ...]:
     """Each metric of the records as lines, training and eval split in the same picture. Nothing is smoothed.
 
     Args:
@@ -93,7 +93,7 @@ def curves(epochs: Sequence[Mapping[str, Any]]) -> tuple[Curve, ...]:
     return tuple(curve for curve in drawn if curve is not None)[:_SHOWN_CURVES]
 
 
-def _curve(name: str, epochs: Sequence[Mapping[str, Any]]) -> Curve | None:
+def _curve(name: str, epochs: Sequence[Mapping[str, object]]) -> Curve | None:
     own, evaluated = _values(name, epochs), _values(_EVAL + name, epochs)
     values = [value for _, value in (*own, *evaluated)]
     if not values:
@@ -123,7 +123,7 @@ def _points(
     )
 
 
-def _table(epochs: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], ...]:
+def _table(epochs: Sequence[Mapping[str, object]]) -> tuple[tuple[str, ...], ...]:
     names = tuple(dict.fromkeys(name for record in epochs for name in record))
     return (
         (names, *(tuple(_text(record.get(name)) for name in names) for record in epochs[-50:]))

@@ -175,7 +175,7 @@ def read_fingerprints(folder: Path) -> dict[str, Fingerprint] | None:
         raise DocumentError(f"{path} cannot be read: {error}", hint="compare with another run") from error
 
 
-def _rows(section: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
+def _rows(section: str, old: Mapping[str, object], new: Mapping[str, object]) -> Iterator[Change]:
     for name in dict.fromkeys([*old, *new]):
         if not _same(old.get(name), new.get(name)):
             yield Change(section, name, old.get(name), new.get(name))
@@ -194,7 +194,7 @@ def _outcome(old: RunRecord, new: RunRecord) -> Iterator[Change]:
             yield Change("outcome", node.id, _done(node), states[node.id])
 
 
-def _outcomes(run: RunRecord) -> dict[str, Any]:
+def _outcomes(run: RunRecord) -> dict[str, object]:
     pushed = run.pushed["version"] if run.pushed else None
     return {"pipeline": run.workload, "state": run.state, "blessed": run.blessed, "pushed": pushed}
 
@@ -211,7 +211,7 @@ def _nodes(old: RunRecord, new: RunRecord) -> Iterator[Change]:
 _NOT_OPTIONS = frozenset({"workload", "target", "output", "origin"})
 
 
-def _options(run: RunRecord) -> dict[str, Any]:
+def _options(run: RunRecord) -> dict[str, object]:
     # The settings that a workload came from are listed with the parameters; its file and profile only here.
     origin = run.target.origin or Origin()
     told = {key: value for key, value in run.target.to_json().items() if key not in _NOT_OPTIONS}

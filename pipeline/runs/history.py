@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.fingerprint.parts import Fingerprint
@@ -129,7 +129,7 @@ class History:
         """Writes `run.json`."""
         write_json(self.folder(record.run_id) / "run.json", record.to_json())
 
-    def keep_verdict(self, run_id: str, node_id: str, verdict: Mapping[str, Any]) -> None:
+    def keep_verdict(self, run_id: str, node_id: str, verdict: Mapping[str, object]) -> None:
         """Keeps the verdict of a gate that stopped the run, whose outputs are removed."""
         path = verdict_path(self.folder(run_id), node_id)
         path.parent.mkdir(exist_ok=True)
@@ -151,7 +151,7 @@ class History:
         """Removes that record: a run that has ended records its own time."""
         (self.folder(run_id) / _ALIVE).unlink(missing_ok=True)
 
-    def append_event(self, run_id: str, event: Mapping[str, Any]) -> None:
+    def append_event(self, run_id: str, event: Mapping[str, object]) -> None:
         """Adds one line to `events.jsonl`, with the time in UTC."""
         line = json.dumps({"at": datetime.now(UTC).isoformat(timespec="milliseconds"), **event})
         with (self.folder(run_id) / "events.jsonl").open("a", encoding="utf-8") as stream:

@@ -93,7 +93,7 @@ def write_files(files: Mapping[str, str], root: Path) -> None:
         raise UsageError(f"{error.filename} cannot be written: {error.strerror}; nothing is left.") from error
 
 
-def _values(plan: Plan, table: Table, split: Split, *, name: str, source: str) -> dict[str, Any]:
+def _values(plan: Plan, table: Table, split: Split, *, name: str, source: str) -> dict[str, object]:
     label = plan.with_role(Role.LABEL)[0]
     moments = plan.with_role(Role.MOMENT)
     features = plan.with_role(Role.NUMBER, Role.AMOUNT, Role.CATEGORY, Role.TEXT, Role.MOMENT)
@@ -142,7 +142,7 @@ def _metrics(plan: Plan) -> tuple[str, ...]:
     return ("auc", "binary_crossentropy" if is_rare else "binary_accuracy")
 
 
-def _training(plan: Plan) -> dict[str, Any]:
+def _training(plan: Plan) -> dict[str, object]:
     """The profile `network`. Few rows: a linear model, with the weight of scikit-learn's ridge."""
     train_rows = max(plan.rows * 2 // 3, 1)
     is_small = plan.rows < FEW_ROWS

@@ -182,7 +182,7 @@ def engine_remedy(name: str) -> str:
     return _PROGRAMS[_RUNNERS[name]][2]
 
 
-def _defaults(beam: BeamConfig, cloud: CloudConfig) -> dict[str, Any]:
+def _defaults(beam: BeamConfig, cloud: CloudConfig) -> dict[str, object]:
     found: dict[str, Any] = {}
     runner = _RUNNERS[beam.runner]
     if "job_endpoint" not in beam.options and runner in _PROGRAMS:

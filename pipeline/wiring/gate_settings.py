@@ -2,7 +2,6 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from slipway.components.model_gate.check import OVERALL
 from slipway.components.model_gate.metrics import METRICS
@@ -21,7 +20,7 @@ _MEASURING = {"rows", "limit_s"}
 _OF_CLASSES = ("majority_share", "chance", "entropy", "positive_share")
 
 
-def data_gate_settings(config: WorkloadConfig) -> dict[str, Any]:
+def data_gate_settings(config: WorkloadConfig) -> dict[str, object]:
     """The DataGate's settings, by its own names."""
     gate = config.data_gate
     limits = gate.model_dump(mode="json", exclude_none=True, exclude=_NOT_LIMITS)
@@ -39,7 +38,7 @@ def data_gate_settings(config: WorkloadConfig) -> dict[str, Any]:
     }
 
 
-def model_gate_settings(evaluate: EvaluateConfig) -> dict[str, Any]:
+def model_gate_settings(evaluate: EvaluateConfig) -> dict[str, object]:
     """The ModelGate's settings: all limits in one, of `overall` and of slices, by metric.
 
     Of the serving check's settings it gets the limits alone, so that a new limit measures nothing again.
@@ -58,7 +57,7 @@ def model_gate_settings(evaluate: EvaluateConfig) -> dict[str, Any]:
     }
 
 
-def reference_models_settings(evaluate: EvaluateConfig) -> dict[str, Any]:
+def reference_models_settings(evaluate: EvaluateConfig) -> dict[str, object]:
     """The ReferenceModels' settings: which to fit, the task, and the metrics to show beside the network's."""
     of_classes = any(METRICS[name].trivial in _OF_CLASSES for name in evaluate.metrics)
     return {

@@ -47,7 +47,7 @@ def own_prices(config: WorkloadConfig) -> dict[str, Price]:
     return {name: Price(usd=usd, month=known.prices_of or "") for name, usd in known.prices.items()}
 
 
-def node_settings(config: WorkloadConfig) -> dict[str, Any]:
+def node_settings(config: WorkloadConfig) -> dict[str, object]:
     """The settings of the node before the Trainer, as plain values.
 
     Raises:

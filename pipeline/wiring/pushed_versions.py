@@ -1,7 +1,6 @@
 """Where a workload's versions are, and the workload's entries in their manifests."""
 
 from pathlib import Path
-from typing import Any
 
 from slipway.components.pusher.endpoint import EndpointSettings
 from slipway.pipeline.config import WorkloadConfig
@@ -31,7 +30,7 @@ def endpoint_settings(config: WorkloadConfig) -> EndpointSettings | None:
     )
 
 
-def about_model(config: WorkloadConfig) -> dict[str, Any]:
+def about_model(config: WorkloadConfig) -> dict[str, object]:
     """The workload's entries in the manifest and the model card of its versions."""
     classes = config.transform.classes
     return {
