@@ -14,7 +14,7 @@ from slipway.components.home import at_home
 from slipway.pipeline.commands.completion import complete_profile, complete_setting, complete_workload
 from slipway.pipeline.commands.completion_scripts import mend_completion_scripts
 from slipway.pipeline.errors import of_the_machine
-from slipway.pipeline.exit_codes import INTERRUPTED
+from slipway.pipeline.exit_codes import FAILED, INTERRUPTED
 from slipway.pipeline.terminal.early_interrupt import leave_to_command
 from slipway.pipeline.terminal.invocation import CLOUD, LOCAL, command
 from slipway.pipeline.terminal.printable import printable
@@ -75,7 +75,7 @@ def call(app: typer.Typer) -> NoReturn:
     except SlipwayError as error:
         if _verbose:
             raise
-        code = getattr(error, "exit_code", 1)
+        code = getattr(error, "exit_code", FAILED)
         _end(error.message, error.hint or _other_hint(app, code), code)
     except TyperException as error:  # wrong words on the command line
         _end_of_words(error)
@@ -84,7 +84,7 @@ def call(app: typer.Typer) -> NoReturn:
     except (OSError, MemoryError) as error:  # an error of the machine, wherever it occurred
         if _verbose:
             raise
-        _end(of_the_machine(error).message, _other_hint(app, 1), 1)
+        _end(of_the_machine(error).message, _other_hint(app, FAILED), FAILED)
 
 
 def _with_home(word: str) -> str:

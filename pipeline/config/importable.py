@@ -6,7 +6,6 @@ run.
 """
 
 import ast
-import difflib
 import importlib.util
 import pkgutil
 import sys
@@ -17,6 +16,7 @@ from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec
 from pathlib import Path
 
 import slipway
+from slipway.components.nearest import nearest
 from slipway.pipeline.errors import ConfigError
 
 
@@ -281,6 +281,6 @@ def _top_level(statements: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
 def words_for_unknown(name: str, names: Iterable[str]) -> str:
     """The alternatives to a name that is not among `names`: the nearest, or all if they are few."""
     known = sorted(each for each in names if not each.startswith("_"))
-    if close := difflib.get_close_matches(name, known, n=1):
-        return f"nearest: {close[0]}"
+    if near := nearest(name, known):
+        return f"nearest: {near}"
     return f"there are: {', '.join(known[:8])}" if 0 < len(known) <= 8 else "check the spelling"

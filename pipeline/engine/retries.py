@@ -38,10 +38,11 @@ def next_attempt(entry: NodeRecord, node: Node, *, message: str, is_preempted: b
     """
     if is_preempted and entry.preemptions < _MAX_PREEMPTIONS:
         return Retry(node.backoff_s, f"starts again: {message}", is_preemption=True)
-    if entry.is_stop or entry.attempts - entry.preemptions > node.retries:
+    attempts = entry.attempts - entry.preemptions
+    if entry.is_stop or attempts > node.retries:
         return None
-    wait_s = backoff_s(node.backoff_s, attempts=entry.attempts)
-    return Retry(wait_s, f"retry {entry.attempts} of {node.retries} in {wait_s:g} s: {message}")
+    wait_s = backoff_s(node.backoff_s, attempts=attempts)
+    return Retry(wait_s, f"retry {attempts} of {node.retries} in {wait_s:g} s: {message}")
 
 
 def backoff_s(first_s: float, *, attempts: int) -> float:

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import secrets
 import shutil
 import tempfile
@@ -23,11 +24,11 @@ from slipway.pipeline.terminal.invocation import command
 
 # Work outside of runs takes seconds: an older folder of it was left by a killed process.
 _SCRATCH_LIMIT_S = 3600.0
-# The time in a run's id.
+# A run's id: its time, and a number in base 16 that tells apart those of one second.
+_ID = re.compile(r"(\d{8}-\d{6})-([0-9a-f]{4})")
 _TIME = "%Y%m%d-%H%M%S"
-# The digits at its end, in base 16, and how far those of two runs of one second lie apart at most.
-_DIGITS = 4
-_MOST_DIGITS = 16**_DIGITS - 1
+_LAST = 0xFFFF
+# How far the numbers of two runs that follow each other within a second lie apart at most.
 _STEP = 256
 # In the folder of a run: how long it has lasted, in seconds.
 _ALIVE = "alive_s"
@@ -39,26 +40,22 @@ def new_run_id(*, after: str = "") -> str:
 
     Args:
         after: an id that sorts before it. Where that is of this second, or of a later one because the clock
-            was set back, the new id has its time and higher last digits, or the next second.
+            was set back, the new id has its time and a higher number, or the next second.
     """
-    now, digits = datetime.now(UTC).strftime(_TIME), secrets.randbelow(_MOST_DIGITS + 1)
-    if (last := _parts_of(after)) and now <= last[0]:
+    now, number = datetime.now(UTC).strftime(_TIME), secrets.randbelow(_LAST + 1)
+    if (last := _parts_of(after)) and now <= last[0].strftime(_TIME):
         higher = last[1] + 1 + secrets.randbelow(_STEP)
-        now, digits = (last[0], higher) if higher <= _MOST_DIGITS else (_second_after(last[0]), digits)
-    return f"{now}-{digits:04x}"
+        begun, number = (last[0], higher) if higher <= _LAST else (last[0] + timedelta(seconds=1), number)
+        now = begun.strftime(_TIME)
+    return f"{now}-{number:04x}"
 
 
-def _parts_of(run_id: str) -> tuple[str, int] | None:
-    """The time of an id and its last digits as a number; None, if `new_run_id` did not make it."""
-    time_text, _, digits = run_id.rpartition("-")
-    with contextlib.suppress(ValueError):
-        if datetime.strptime(time_text, _TIME).replace(tzinfo=UTC) and len(digits) == _DIGITS:
-            return time_text, int(digits, 16)
+def _parts_of(run_id: str) -> tuple[datetime, int] | None:
+    """The time and the number of an id; None, if `new_run_id` did not make it."""
+    if found := _ID.fullmatch(run_id):
+        with contextlib.suppress(ValueError):  # digits that are no time
+            return datetime.strptime(found[1], _TIME).replace(tzinfo=UTC), int(found[2], 16)
     return None
-
-
-def _second_after(time_text: str) -> str:
-    return (datetime.strptime(time_text, _TIME).replace(tzinfo=UTC) + timedelta(seconds=1)).strftime(_TIME)
 
 
 def result_of(node: NodeRecord, run_id: str, *, files: Files, unmet: str = "") -> Result:

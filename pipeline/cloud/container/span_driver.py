@@ -14,8 +14,9 @@ from tfx.orchestration.kubeflow.v2.file_based_example_gen import driver
 from tfx.types.standard_component_specs import RANGE_CONFIG_KEY
 
 from slipway.components.errors import ComponentError
-from slipway.pipeline.cloud.container.task import TASK_FAILED, find_our_types
+from slipway.pipeline.cloud.container.task import find_our_types
 from slipway.pipeline.cloud.scheduled_span import span_of
+from slipway.pipeline.exit_codes import FAILED
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
@@ -57,7 +58,7 @@ def parse_or_exit(argv: Sequence[str]) -> argparse.Namespace:
         return parse(argv)
     except ComponentError as error:
         print(f"error: {error}", file=sys.stderr)
-        raise SystemExit(TASK_FAILED) from error
+        raise SystemExit(FAILED) from error
 
 
 if __name__ == "__main__":

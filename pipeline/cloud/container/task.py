@@ -26,11 +26,11 @@ from tfx.utils import import_utils
 
 from slipway.components.errors import GateStopError, SlipwayError
 from slipway.pipeline.cloud.container.local_files import local_files
+from slipway.pipeline.exit_codes import FAILED, GATE_STOPPED
 from slipway.pipeline.runs.record import OVERRIDES, WHY
 from slipway.pipeline.terminal.printable import printable
 from slipway.schemas import artifacts as our_types
 
-GATE_STOPPED, TASK_FAILED = 3, 1
 _OURS = "slipway.components."
 
 _Outputs = Mapping[str, Sequence[Any]]
@@ -127,7 +127,7 @@ def main(parsed: Any) -> None:
         print(printable("\n".join([f"error: {error.message}", *lines])), file=sys.stderr)
         if hint := error.hint or _passed_by(error):
             print(printable(f"hint: {hint}"), file=sys.stderr)
-        raise SystemExit(GATE_STOPPED if isinstance(error, GateStopError) else TASK_FAILED) from error
+        raise SystemExit(GATE_STOPPED if isinstance(error, GateStopError) else FAILED) from error
 
 
 if __name__ == "__main__":

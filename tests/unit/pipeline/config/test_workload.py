@@ -2,6 +2,7 @@
 
 # ruff: noqa: E501  (in the tables of messages, one mistake a line reads best)
 
+import difflib
 import json
 import subprocess
 import sys
@@ -300,7 +301,6 @@ def test_address_of_a_webhook_is_not_repeated_wherever_it_is_pasted(lines_of, se
 
 
 def test_nearest_key_is_looked_for_only_where_it_is_shown(lines_of, monkeypatch):
-    from slipway.pipeline.config import problems
 
     asked, original = [], problems._unknown_key
     monkeypatch.setattr(
@@ -532,9 +532,9 @@ def test_at_most_ten_problems_are_listed(lines_of):
 
 def test_no_name_is_looked_for_in_place_of_a_key_that_is_only_counted(lines_of, monkeypatch):
     looked = []
-    close = problems.difflib.get_close_matches
+    close = difflib.get_close_matches
     monkeypatch.setattr(
-        problems.difflib, "get_close_matches", lambda *args, **how: looked.append(args) or close(*args, **how)
+        difflib, "get_close_matches", lambda *args, **how: looked.append(args) or close(*args, **how)
     )
     keys = "".join(f"  batch_siz{i}: 1\n" for i in range(2000))
     lines = lines_of(MINIMAL + keys)

@@ -33,7 +33,7 @@ def test_node_that_was_ended_from_outside_starts_again_twenty_times_beside_its_r
     retry = after(1, is_preempted=True)
     assert (retry.wait_s, retry.why, retry.is_preemption) == (3.0, "starts again: it broke", True)
     assert after(20, is_preempted=True, preemptions=19).is_preemption
-    assert not after(21, is_preempted=True, preemptions=20).is_preemption
+    assert after(21, is_preempted=True, preemptions=20).why == "retry 1 of 2 in 3 s: it broke"
     assert after(23, is_preempted=True, preemptions=20) is None
 
 
