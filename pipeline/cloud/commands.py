@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TypedDict, Unpack
 
 from slipway.pipeline.cloud.image import read_image
-from slipway.pipeline.cloud.job import Job, to_text
+from slipway.pipeline.cloud.job import to_text
+from slipway.pipeline.cloud.pipeline_job import PipelineJob
 from slipway.pipeline.cloud.target import Target
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.exit_codes import FAILED, GATE_STOPPED
@@ -91,7 +92,7 @@ def cloud_target(
     return target
 
 
-def compiled_job(target: Target) -> Job:
+def compiled_job(target: Target) -> PipelineJob:
     """Compiles a workload; imports TFX, which takes seconds.
 
     Raises:

@@ -6,7 +6,8 @@ from typing import Any
 
 from tfx.orchestration.kubeflow.v2 import kubeflow_v2_dag_runner
 
-from slipway.pipeline.cloud.job import Job, complete, container_tasks, mend
+from slipway.pipeline.cloud.job import complete, container_tasks, mend
+from slipway.pipeline.cloud.pipeline_job import PipelineJob
 from slipway.pipeline.cloud.rehearsal.rehearsable import redirect_pushes
 from slipway.pipeline.cloud.target import Target
 from slipway.pipeline.dag import build_pipeline
@@ -16,7 +17,7 @@ from slipway.pipeline.runs.target import ImageModuleRun
 from slipway.pipeline.wiring.beam_engine import completed_args
 
 
-def compile_job(target: Target) -> Job:
+def compile_job(target: Target) -> PipelineJob:
     """Compiles a workload.
 
     Args:
@@ -48,7 +49,7 @@ def compile_job(target: Target) -> Job:
     return complete(job, target.config, root=target.root)
 
 
-def compile_other(target: ImageModuleRun) -> Job:
+def compile_other(target: ImageModuleRun) -> PipelineJob:
     """Compiles any TFX pipeline, to be rehearsed; its containers run TFX's own entry point.
 
     Returns:
@@ -85,7 +86,7 @@ def _component(path: str) -> Any:
 
 def _compiled(
     pipeline: Any, *, name: str, image: str, commands: list[str] | None = None, exit_handler: Any = None
-) -> Job:
+) -> PipelineJob:
     config = kubeflow_v2_dag_runner.KubeflowV2DagRunnerConfig(
         display_name=name,
         default_image=image,
@@ -96,7 +97,7 @@ def _compiled(
     if exit_handler is not None:
         runner.set_exit_handler(exit_handler)
     try:
-        job: Job = runner.run(pipeline, write_out=False)
+        job: PipelineJob = runner.run(pipeline, write_out=False)
     except (NotImplementedError, TypeError, ValueError) as error:
         raise UsageError(f"{name} cannot be compiled for Kubeflow: {error}") from error
     return job

@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
 
-from slipway.pipeline.cloud.job import Job, executor_of, producers_of, tasks_of
+from slipway.pipeline.cloud.job import executor_of, producers_of, tasks_of
+from slipway.pipeline.cloud.pipeline_job import PipelineJob, PipelineTaskSpec
 from slipway.pipeline.cloud.services.service import JobState, TaskState
 from slipway.pipeline.exit_codes import DONE, FAILED, GATE_STOPPED
 from slipway.pipeline.runs.documents import typed
@@ -20,7 +20,7 @@ _EXIT_CODE = re.compile(
 _SHOWN_LINES = 12
 
 
-def new_record(job: Job, *, run_id: str) -> RunRecord:
+def new_record(job: PipelineJob, *, run_id: str) -> RunRecord:
     """The record of a run that was just submitted: every task waits; tasks come after those they need."""
     spec = job["pipelineSpec"]
     nodes = [
@@ -129,7 +129,7 @@ def _explain(node: NodeRecord, task: TaskState) -> None:
         node.why = "its condition was not met"
 
 
-def _in_order(tasks: Mapping[str, Any]) -> list[str]:
+def _in_order(tasks: Mapping[str, PipelineTaskSpec]) -> list[str]:
     """The names of tasks, each after those that it needs; otherwise by name."""
     needs = {name: {*task.get("dependentTasks", ()), *producers_of(task)} for name, task in tasks.items()}
     ordered: list[str] = []

@@ -6,17 +6,26 @@ A job is the JSON of a PipelineJob whose spec is of schema 2.1.0, as Vertex AI P
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from slipway.components.nearest import nearest
 from slipway.pipeline.cloud.image import IMAGE_PACKAGES, IMAGE_ROOT
+from slipway.pipeline.cloud.pipeline_job import (
+    ArtifactTypeSchema,
+    ComponentSpec,
+    Exec,
+    ExecutorSpec,
+    PipelineContainerSpec,
+    PipelineJob,
+    PipelineSpec,
+    PipelineTaskSpec,
+    ResourceSpec,
+)
 from slipway.pipeline.config import CloudConfig, NodeConfig, WorkloadConfig
 from slipway.pipeline.config.cloud import ResourcesConfig
 from slipway.pipeline.errors import ConfigError
-
-Job = dict[str, Any]
 
 TFX_DAG = "tfx-dag"
 """The task that wraps all others if there is an exit handler."""
@@ -34,7 +43,7 @@ _NO_TITLE = 'schema_title="tfx.Artifact"'
 _ABSOLUTE = re.compile(r"/[^\s/:]+/[^\s:]+")
 
 
-def complete(job: Job, config: WorkloadConfig, *, root: str) -> Job:
+def complete(job: PipelineJob, config: WorkloadConfig, *, root: str) -> PipelineJob:
     """Fills in what TFX's compiler drops; the job is changed in place and returned.
 
     Args:
@@ -62,7 +71,7 @@ def complete(job: Job, config: WorkloadConfig, *, root: str) -> Job:
     return mend(job, root=root)
 
 
-def mend(job: Job, *, root: str) -> Job:
+def mend(job: PipelineJob, *, root: str) -> PipelineJob:
     """Fills in what a job needs to run; it is changed in place and returned.
 
     Args:
@@ -76,38 +85,35 @@ def mend(job: Job, *, root: str) -> Job:
     return job
 
 
-def tasks_of(spec: Mapping[str, Any]) -> dict[str, Any]:
+def tasks_of(spec: PipelineSpec) -> dict[str, PipelineTaskSpec]:
     """The tasks of a pipeline by name; where it has an exit handler, that is one of them.
 
     TFX then wraps the other tasks in a task of their own, which the exit handler waits for.
     """
-    tasks: dict[str, Any] = spec["root"]["dag"]["tasks"]
+    tasks = spec["root"]["dag"]["tasks"]
     if TFX_DAG not in tasks:
         return tasks
-    wrapped: dict[str, Any] = spec["components"][TFX_DAG]["dag"]["tasks"]
+    wrapped = spec["components"][TFX_DAG]["dag"]["tasks"]
     return {**wrapped, **{name: task for name, task in tasks.items() if name != TFX_DAG}}
 
 
-def is_exit_handler(task: Mapping[str, Any]) -> bool:
+def is_exit_handler(task: PipelineTaskSpec) -> bool:
     """Whether a task runs at the end, whatever happened to the others."""
-    strategy: str = task.get("triggerPolicy", {}).get("strategy", "")
-    return strategy == "ALL_UPSTREAM_TASKS_COMPLETED"
+    return task.get("triggerPolicy", {}).get("strategy") == "ALL_UPSTREAM_TASKS_COMPLETED"
 
 
-def executor_of(spec: Mapping[str, Any], name: str) -> dict[str, Any]:
+def executor_of(spec: PipelineSpec, name: str) -> ExecutorSpec:
     """The executor of a task: a mapping with the one key `container`, `importer` or `resolver`."""
     component = component_of(spec, name)
-    executor: dict[str, Any] = spec["deploymentSpec"]["executors"][component["executorLabel"]]
-    return executor
+    return spec["deploymentSpec"]["executors"][component["executorLabel"]]
 
 
-def component_of(spec: Mapping[str, Any], name: str) -> dict[str, Any]:
+def component_of(spec: PipelineSpec, name: str) -> ComponentSpec:
     """The interface of a task."""
-    component: dict[str, Any] = spec["components"][tasks_of(spec)[name]["componentRef"]["name"]]
-    return component
+    return spec["components"][tasks_of(spec)[name]["componentRef"]["name"]]
 
 
-def container_tasks(spec: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+def container_tasks(spec: PipelineSpec) -> Iterator[tuple[str, PipelineContainerSpec]]:
     """The tasks that run in a container, each with its container's specification."""
     for name in tasks_of(spec):
         executor = executor_of(spec, name)
@@ -115,13 +121,13 @@ def container_tasks(spec: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, An
             yield name, executor["container"]
 
 
-def drivers(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
+def drivers(spec: PipelineSpec) -> list[Exec]:
     """The tasks with a driver, which resolves the files to read: Ingest, or for example TFX's ExampleGens."""
     containers = (container for _, container in container_tasks(spec))
     return [each["lifecycle"]["preCacheCheck"] for each in containers if "lifecycle" in each]
 
 
-def title_of(artifact_type: Mapping[str, Any]) -> str:
+def title_of(artifact_type: ArtifactTypeSchema) -> str:
     """The name of an artifact's type, e.g. `tfx.Examples`."""
     if "schemaTitle" in artifact_type:
         return str(artifact_type["schemaTitle"])
@@ -129,7 +135,7 @@ def title_of(artifact_type: Mapping[str, Any]) -> str:
     return match[1] if match else "tfx.Artifact"
 
 
-def producers_of(task: Mapping[str, Any]) -> set[str]:
+def producers_of(task: PipelineTaskSpec) -> set[str]:
     """The tasks whose outputs a task takes."""
     inputs = task.get("inputs", {})
     found = {
@@ -144,17 +150,17 @@ def producers_of(task: Mapping[str, Any]) -> set[str]:
     }
 
 
-def to_text(job: Job) -> str:
+def to_text(job: PipelineJob) -> str:
     """The job as a file: the same text for the same job."""
     return json.dumps(job, indent=2, sort_keys=True) + "\n"
 
 
-def _resources(cloud: CloudConfig, name: str) -> dict[str, Any]:
+def _resources(cloud: CloudConfig, name: str) -> ResourceSpec:
     own, common = cloud.tasks.get(name, ResourcesConfig()), cloud.resources
     cpu = own.cpu or common.cpu
     memory_gb = own.memory_gb or common.memory_gb
     named = own if own.accelerator else common
-    found: dict[str, Any] = {}
+    found: ResourceSpec = {}
     # Vertex reads the numbers, newer versions of Kubeflow the texts.
     if cpu:
         found |= {"cpuLimit": cpu, "resourceCpuLimit": f"{cpu:g}"}
@@ -170,7 +176,7 @@ def _resources(cloud: CloudConfig, name: str) -> dict[str, Any]:
     return found
 
 
-def _limit(task: dict[str, Any], container: dict[str, Any], limits: NodeConfig) -> None:
+def _limit(task: PipelineTaskSpec, container: PipelineContainerSpec, limits: NodeConfig) -> None:
     if limits.retries:
         task["retryPolicy"] = {
             "maxRetryCount": limits.retries,
@@ -184,7 +190,7 @@ def _limit(task: dict[str, Any], container: dict[str, Any], limits: NodeConfig) 
         container["command"] = ["timeout", f"--kill-after={_GRACE_S}", seconds, *container["command"]]
 
 
-def _complete_dependencies(spec: dict[str, Any]) -> None:
+def _complete_dependencies(spec: PipelineSpec) -> None:
     tasks = tasks_of(spec)
     for task in tasks.values():
         for source in task.get("inputs", {}).get("parameters", {}).values():
@@ -198,7 +204,7 @@ def _complete_dependencies(spec: dict[str, Any]) -> None:
             task["dependentTasks"] = sorted(named)
 
 
-def _complete_resolvers(spec: dict[str, Any]) -> None:
+def _complete_resolvers(spec: PipelineSpec) -> None:
     for name in tasks_of(spec):
         queries = executor_of(spec, name).get("resolver", {}).get("outputArtifactQueries", {})
         for key, query in queries.items():
@@ -207,7 +213,7 @@ def _complete_resolvers(spec: dict[str, Any]) -> None:
             query["filter"] = query["filter"].replace(_NO_TITLE, title)
 
 
-def _check_names(containers: Mapping[str, Any], sections: Mapping[str, Mapping[str, Any]]) -> None:
+def _check_names(containers: Collection[str], sections: Mapping[str, Collection[str]]) -> None:
     for key, section in sections.items():
         for name in section:
             if name not in containers:
@@ -218,7 +224,7 @@ def _check_names(containers: Mapping[str, Any], sections: Mapping[str, Mapping[s
                 )
 
 
-def _check_paths(spec: Mapping[str, Any], *, root: str, but: tuple[str | None, ...]) -> None:
+def _check_paths(spec: PipelineSpec, *, root: str, but: tuple[str | None, ...]) -> None:
     """Rejects parameters that name a file of this machine: it exists here, but not in the image.
 
     What a rehearsal itself keeps below its root, where it pushes to, and the Python that stands in for the

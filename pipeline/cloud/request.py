@@ -2,20 +2,41 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from slipway.components.nearest import nearest
-from slipway.pipeline.cloud.job import Job
+from slipway.pipeline.cloud.pipeline_job import PipelineJob, PipelineSpec
 from slipway.pipeline.cloud.required_settings import needed_by_vertex, require
 from slipway.pipeline.config import CloudConfig, WorkloadConfig
 from slipway.pipeline.config.cloud_services import ScheduleConfig
 from slipway.pipeline.errors import ConfigError
 
+
+class CreatePipelineJobRequest(TypedDict):
+    """The start of a run, as Vertex AI is asked for it; `parent`: projects/PROJECT/locations/REGION."""
+
+    parent: str
+    pipelineJob: PipelineJob
+
+
+class VertexSchedule(TypedDict):
+    """The JSON of a Schedule; moments in RFC 3339."""
+
+    displayName: str
+    cron: str
+    maxConcurrentRunCount: int
+    maxConcurrentActiveRunCount: int
+    allowQueueing: bool
+    createPipelineJobRequest: CreatePipelineJobRequest
+    startTime: NotRequired[str]
+    endTime: NotRequired[str]
+
+
 _POLICIES = {"slow": "PIPELINE_FAILURE_POLICY_FAIL_SLOW", "fast": "PIPELINE_FAILURE_POLICY_FAIL_FAST"}
 _CONSOLE = "https://console.cloud.google.com/vertex-ai/locations"
 
 
-def vertex_request(job: Job, cloud: CloudConfig) -> Job:
+def vertex_request(job: PipelineJob, cloud: CloudConfig) -> PipelineJob:
     """A compiled job plus what only the service needs, as the JSON of a PipelineJob.
 
     Args:
@@ -26,7 +47,7 @@ def vertex_request(job: Job, cloud: CloudConfig) -> Job:
         ConfigError: see `checked_parameters`.
     """
     vertex = cloud.vertex
-    asked: Job = {
+    asked: PipelineJob = {
         **job,
         "runtimeConfig": {
             **job["runtimeConfig"],
@@ -43,7 +64,7 @@ def vertex_request(job: Job, cloud: CloudConfig) -> Job:
     return asked
 
 
-def checked_parameters(spec: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+def checked_parameters(spec: PipelineSpec, values: Mapping[str, object]) -> dict[str, object]:
     """The values of a pipeline's runtime parameters.
 
     Args:
@@ -104,7 +125,7 @@ def schedule_link(region: str, project: str, name: str) -> str:
     return f"{_CONSOLE}/{region}/pipelines/schedules/{name}?project={project}"
 
 
-def schedule_request(asked: Job, name: str, when: ScheduleConfig, *, parent: str) -> Job:
+def schedule_request(asked: PipelineJob, name: str, when: ScheduleConfig, *, parent: str) -> VertexSchedule:
     """A schedule of Vertex AI, as the JSON of a Schedule.
 
     Args:
@@ -113,7 +134,7 @@ def schedule_request(asked: Job, name: str, when: ScheduleConfig, *, parent: str
         when: when it runs.
         parent: projects/PROJECT/locations/REGION.
     """
-    schedule: Job = {
+    schedule: VertexSchedule = {
         "displayName": name,
         "cron": f"TZ={when.time_zone} {when.cron}",
         # Of runs that start, and of those that have not ended.

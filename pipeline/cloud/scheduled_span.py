@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from slipway.components.ingest.spans import Kind, span_kind, span_number
-from slipway.pipeline.cloud.job import DRIVER, Job, drivers
+from slipway.pipeline.cloud.job import DRIVER, drivers
+from slipway.pipeline.cloud.pipeline_job import PipelineJob
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.config.cloud_services import ScheduleConfig
 from slipway.pipeline.errors import ConfigError
@@ -18,7 +19,7 @@ from slipway.pipeline.wiring.ingest_options import source_patterns
 _SCHEDULED_AT = "{{$.pipeline_job_schedule_time_utc}}"
 
 
-def follow_schedule(job: Job, when: ScheduleConfig) -> Job:
+def follow_schedule(job: PipelineJob, when: ScheduleConfig) -> PipelineJob:
     """A compiled job whose runs take the span of their scheduled day.
 
     Args:
@@ -38,7 +39,7 @@ def follow_schedule(job: Job, when: ScheduleConfig) -> Job:
     return job
 
 
-def fix_time(job: Job, moment: datetime) -> Job:
+def fix_time(job: PipelineJob, moment: datetime) -> PipelineJob:
     """A job of `follow_schedule` that runs now, as if scheduled for a given moment.
 
     Args:

@@ -5,7 +5,7 @@ import time
 
 from slipway.pipeline.cloud.commands import cloud_target, compiled_job
 from slipway.pipeline.cloud.follow import ending, finish, new_record, update
-from slipway.pipeline.cloud.job import Job
+from slipway.pipeline.cloud.pipeline_job import PipelineJob
 from slipway.pipeline.cloud.services.service import JobState, Service, Submitted
 from slipway.pipeline.cloud.target import Target
 from slipway.pipeline.cloud.workload_choice import WorkloadChoice
@@ -132,7 +132,7 @@ def run_name(config: WorkloadConfig) -> str:
 
 
 def follow(
-    service: Service, job: Job, submitted: Submitted, *, chosen: WorkloadChoice, display: RunDisplay
+    service: Service, job: PipelineJob, submitted: Submitted, *, chosen: WorkloadChoice, display: RunDisplay
 ) -> int:
     """Shows a run until it ends; returns its exit code, or 130 if the user stopped watching.
 

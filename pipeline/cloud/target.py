@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from slipway.components.ingest.source import GS, SourceError, resolve_sources
 from slipway.pipeline.cloud.image import Image
@@ -19,6 +19,7 @@ from slipway.pipeline.config.gates import span_of
 from slipway.pipeline.config.train import TrainConfig
 from slipway.pipeline.errors import ConfigError
 from slipway.pipeline.plan.request import Request
+from slipway.pipeline.runs.custom_job import CustomJobRequest
 from slipway.pipeline.runs.target import ImageRun
 from slipway.pipeline.wiring.beam_engine import check_cloud_engine
 from slipway.pipeline.wiring.ingest_options import source_patterns
@@ -43,7 +44,7 @@ class Target:
     image: str
     root: str
     overrides: Mapping[str, str]
-    training_job: Mapping[str, Any] | None = None
+    training_job: CustomJobRequest | None = None
 
     @property
     def images(self) -> dict[str, str]:
@@ -63,7 +64,7 @@ class Target:
             image=self.image,
             root=self.root,
             overrides=dict(self.overrides),
-            training_job=dict(self.training_job) if self.training_job is not None else None,
+            training_job=self.training_job,
         )
 
     @classmethod

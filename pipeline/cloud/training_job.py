@@ -7,19 +7,19 @@ TFX.
 """
 
 import math
-from typing import Any
 
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.global_batch import require_divisible
 from slipway.pipeline.cloud.required_settings import needed_by_vertex, require
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.errors import ConfigError
+from slipway.pipeline.runs.custom_job import CustomJob, CustomJobRequest, CustomJobSpec, Scheduling
 from slipway.pipeline.wiring.vertex_tpu_machines import IMAGE_TARGETS, TpuSlice, tpu_slice
 
 WORKER = ("python", "-m", "slipway.components.trainer.remote.worker")
 
 
-def training_job(config: WorkloadConfig) -> dict[str, Any] | None:
+def training_job(config: WorkloadConfig) -> CustomJobRequest | None:
     """The training job that `slipway.components.trainer.remote.vertex.VertexTraining` sends; None: the
     Trainer's task trains itself.
 
@@ -36,32 +36,34 @@ def training_job(config: WorkloadConfig) -> dict[str, Any] | None:
     tpu = tpu_slice(config.train.tpu, backend=config.train.backend)
     _require_batch(config, tpu)
     require(needed_by_vertex(vertex), who="a training job on TPUs")
+    job: CustomJob = {
+        "displayName": f"{config.name}-training",
+        "labels": {**config.cloud.labels, "slipway_workload": config.name},
+        "jobSpec": _job_spec(config, tpu),
+    }
+    if vertex.encryption_key:
+        job["encryptionSpec"] = {"kmsKeyName": vertex.encryption_key}
     return {
-        "project": vertex.project,
-        "region": vertex.region,
+        "project": str(vertex.project),
+        "region": str(vertex.region),
         "endpoint": vertex.endpoint or f"https://{vertex.region}-aiplatform.googleapis.com",
-        "customJob": {
-            "displayName": f"{config.name}-training",
-            "labels": {**config.cloud.labels, "slipway_workload": config.name},
-            "jobSpec": _job_spec(config, tpu),
-            **({"encryptionSpec": {"kmsKeyName": vertex.encryption_key}} if vertex.encryption_key else {}),
-        },
+        "customJob": job,
     }
 
 
-def _job_spec(config: WorkloadConfig, tpu: TpuSlice) -> dict[str, Any]:
+def _job_spec(config: WorkloadConfig, tpu: TpuSlice) -> CustomJobSpec:
     vertex = config.cloud.vertex
     limit_s = config.nodes["Trainer"].timeout_s if "Trainer" in config.nodes else None
-    scheduling: dict[str, Any] = {"strategy": "SPOT" if config.cloud.training.spot else "STANDARD"}
+    scheduling: Scheduling = {"strategy": "SPOT" if config.cloud.training.spot else "STANDARD"}
     if tpu.hosts > 1:
         # The hosts compute one step together: one that comes back alone would wait for the others' old step.
         scheduling["restartJobOnWorkerRestart"] = True
     if limit_s:
         scheduling["timeout"] = f"{math.ceil(limit_s)}s"
-    spec: dict[str, Any] = {
+    spec: CustomJobSpec = {
         "workerPoolSpecs": [
             {
-                "machineSpec": dict(tpu.machine),
+                "machineSpec": tpu.machine,
                 "replicaCount": "1",  # a slice is one, whatever its hosts
                 "containerSpec": {
                     "imageUri": _image(config),

@@ -122,7 +122,7 @@ def _misfit(kind: Any, value: Any) -> _MisfitError:
 @cache
 def _reader(kind: Any) -> _Reader:
     """A reader for values of that kind. Cached: a history holds thousands of records."""
-    if kind is Any:
+    if kind in (Any, object):
         return _as_it_is
     if is_dataclass(kind):
         return _dataclass_reader(kind)

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from slipway.pipeline.runs.custom_job import CustomJobRequest
 from slipway.pipeline.runs.documents import plain, typed_text
 
 # The modules that read workload files take a quarter of a second to import.
@@ -163,7 +164,7 @@ class ImageRun(OfWorkload):
     source: tuple[str, dict[str, str]]
     image: str
     root: str
-    training_job: dict[str, Any] | None = None
+    training_job: CustomJobRequest | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

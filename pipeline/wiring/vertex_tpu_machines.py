@@ -10,9 +10,9 @@ of Cloud TPU.
 import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from slipway.pipeline.errors import ConfigError
+from slipway.pipeline.runs.custom_job import MachineSpec
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class TpuSlice:
     """
 
     name: str
-    machine: Mapping[str, Any]
+    machine: MachineSpec
     hosts: int
     devices: int
     has_tensorflow: bool
@@ -40,7 +40,7 @@ _TOPOLOGIES = {16: "4x4", 32: "4x8", 64: "8x8", 128: "8x16", 256: "16x16"}
 
 def _table() -> Iterator[TpuSlice]:
     for generation in ("v2", "v3"):
-        machine = {
+        machine: MachineSpec = {
             "machineType": "cloud-tpu",
             "acceleratorType": f"TPU_{generation.upper()}",
             "acceleratorCount": 8,

@@ -51,7 +51,7 @@ def name_models(outputs: _Outputs, name_from_id: Mapping[int, str]) -> None:
                         artifact.set_string_custom_property(key, name_from_id[value.int_value])
 
 
-def decode_parameters(parameters: dict[str, Any], executor_class: type) -> dict[str, Any]:
+def decode_parameters(parameters: Mapping[str, object], executor_class: type) -> dict[str, object]:
     """Parses the parameters that a function component declares as lists or mappings.
 
     Args:

@@ -10,6 +10,7 @@ from typing import Any
 
 from slipway.components.errors import ComponentError
 from slipway.pipeline.cloud.job import component_of, tasks_of, title_of
+from slipway.pipeline.cloud.pipeline_job import PipelineSpec
 
 Artifact = dict[str, Any]
 Outputs = Mapping[str, Mapping[str, Any]]
@@ -27,7 +28,7 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 }
 
 
-def check_wiring(spec: Mapping[str, Any]) -> Iterator[str]:
+def check_wiring(spec: PipelineSpec) -> Iterator[str]:
     """Reports what the service would reject at submission, one line each: names and types that do not fit."""
     tasks = tasks_of(spec)
     for name, task in tasks.items():
@@ -47,18 +48,18 @@ def check_wiring(spec: Mapping[str, Any]) -> Iterator[str]:
                     f"{name}.{key} is a {title_of(wanted['artifactType'])}, and {producer}.{given} "
                     f"a {title_of(made[given]['artifactType'])}"
                 )
-        for key, source in task.get("inputs", {}).get("parameters", {}).items():
-            kind = declared.get("parameters", {}).get(key, {}).get("parameterType")
-            constant = source.get("runtimeValue", {}).get("constant")
+        for key, value in task.get("inputs", {}).get("parameters", {}).items():
+            kind = declared.get("parameters", {}).get(key, {}).get("parameterType", "")
+            constant = value.get("runtimeValue", {}).get("constant")
             if kind in _TYPES and constant is not None and not isinstance(constant, _TYPES[kind]):
                 yield f"{name}.{key} is a {kind}, and its value {constant!r} is not"
-            producer = source.get("taskOutputParameter", {}).get("producerTask")
-            if producer is not None and producer not in tasks:
+            producer = value.get("taskOutputParameter", {}).get("producerTask", "")
+            if producer and producer not in tasks:
                 yield f"{name}.{key} comes from {producer}, which is not a task"
 
 
 def executor_input(
-    spec: Mapping[str, Any], name: str, *, done: Outputs, parameters: Mapping[str, Any], folder: str
+    spec: PipelineSpec, name: str, *, done: Outputs, parameters: Mapping[str, Any], folder: str
 ) -> dict[str, Any]:
     """The ExecutorInput of a task.
 

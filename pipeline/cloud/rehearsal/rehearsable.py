@@ -1,10 +1,10 @@
 """The limits of a rehearsal: no containers, and no pushes to where models are served. Pure."""
 
 import json
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
-from slipway.pipeline.cloud.job import Job, component_of, container_tasks, tasks_of, title_of
+from slipway.pipeline.cloud.job import component_of, container_tasks, tasks_of, title_of
+from slipway.pipeline.cloud.pipeline_job import PipelineJob, PipelineSpec
 from slipway.pipeline.errors import UsageError
 
 _EXECUTOR_FLAG = "--executor_class_path"
@@ -12,7 +12,7 @@ _STOCK_PUSHER = "tfx.components.pusher.executor.Executor"
 _DESTINATION = "push_destination"
 
 
-def check_containers(spec: Mapping[str, Any], *, image: str) -> None:
+def check_containers(spec: PipelineSpec, *, image: str) -> None:
     """Rejects container components: a rehearsal runs Python modules, and no containers.
 
     Args:
@@ -35,7 +35,7 @@ def check_containers(spec: Mapping[str, Any], *, image: str) -> None:
         )
 
 
-def redirect_pushes(job: Job, *, folder: str) -> None:
+def redirect_pushes(job: PipelineJob, *, folder: str) -> None:
     """Has TFX's Pusher push into a folder of the rehearsal; changes the job in place.
 
     Args:
@@ -66,7 +66,7 @@ def redirect_pushes(job: Job, *, folder: str) -> None:
         parameters[_DESTINATION] = {"runtimeValue": {"constant": json.dumps(destination)}}
 
 
-def _pushers(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _pushers(spec: PipelineSpec) -> Iterator[tuple[str, str]]:
     """The tasks that make a PushedModel, each with its executor's class; empty if none is named."""
     for name, container in container_tasks(spec):
         made = component_of(spec, name).get("outputDefinitions", {}).get("artifacts", {})

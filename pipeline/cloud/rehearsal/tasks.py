@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 from slipway.components.errors import ComponentError
 from slipway.pipeline.cloud.job import TFX_DAG, component_of, executor_of, is_exit_handler, tasks_of, title_of
+from slipway.pipeline.cloud.pipeline_job import PipelineJob, PipelineSpec
 from slipway.pipeline.cloud.rehearsal.condition import holds
 from slipway.pipeline.cloud.rehearsal.done_tasks import DoneTasks, cache_key
 from slipway.pipeline.cloud.rehearsal.execution import Artifact, command_of, executor_input, filled, fold
@@ -54,16 +55,15 @@ class Rehearsed:
         files: where artifacts lie elsewhere.
     """
 
-    job: Mapping[str, Any]
+    job: PipelineJob
     run_id: str
     runs: Path
     files: Files
 
     @property
-    def spec(self) -> Mapping[str, Any]:
+    def spec(self) -> PipelineSpec:
         """The pipeline."""
-        found: Mapping[str, Any] = self.job["pipelineSpec"]
-        return found
+        return self.job["pipelineSpec"]
 
     @property
     def graph(self) -> Graph:

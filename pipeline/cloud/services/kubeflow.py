@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
-from slipway.pipeline.cloud.job import Job
+from slipway.pipeline.cloud.pipeline_job import PipelineJob
 from slipway.pipeline.cloud.required_settings import needed_by_service, require
 from slipway.pipeline.cloud.services import refusal
 from slipway.pipeline.cloud.services.google import check_images
@@ -68,11 +68,11 @@ class Kubeflow:
         yield f"not checked: whether the cluster may write to {root}"
         yield from check_images(images, credentials=None)
 
-    def request(self, job: Job, *, when: ScheduleConfig | None = None) -> Job:
+    def request(self, job: PipelineJob, *, when: ScheduleConfig | None = None) -> PipelineJob:
         """A compiled job without the parts that Kubeflow cannot run; see `Service`."""
         return kubeflow_job(job, self._config, when=when)
 
-    def submit(self, job: Job, *, run_id: str) -> Submitted:
+    def submit(self, job: PipelineJob, *, run_id: str) -> Submitted:
         """Starts a run; see `Service`."""
         body = self._api.V2beta1Run(display_name=run_id, **self._body(job))
         runs = self._runs
@@ -93,7 +93,7 @@ class Kubeflow:
         """The page of a run; see `Service`."""
         return f"{self._host}/#/runs/details/{name}"
 
-    def job(self, name: str) -> Job:
+    def job(self, name: str) -> PipelineJob:
         """The job of a run; see `Service`."""
         with self._in_words(f"looking for the run {name}"):
             found = self._runs.run_service_get_run(name, _request_timeout=_TIMEOUT_S)
@@ -110,7 +110,7 @@ class Kubeflow:
             found = self._runs.run_service_get_run(name, _request_timeout=_TIMEOUT_S)
         return _state(found)
 
-    def create_schedule(self, job: Job, *, name: str, when: ScheduleConfig) -> Schedule:
+    def create_schedule(self, job: PipelineJob, *, name: str, when: ScheduleConfig) -> Schedule:
         """Creates a recurring run; see `Service`."""
         api = self._api
         cron = api.V2beta1CronSchedule(
@@ -180,7 +180,7 @@ class Kubeflow:
                 schedule.id, _request_timeout=_TIMEOUT_S
             )
 
-    def scheduled_job(self, schedule: Schedule, *, at: datetime) -> Job:
+    def scheduled_job(self, schedule: Schedule, *, at: datetime) -> PipelineJob:
         """The job that a recurring run starts; see `Service`."""
         found = self._get(schedule)
         spec = found.pipeline_spec
@@ -197,7 +197,7 @@ class Kubeflow:
                 schedule.id, _request_timeout=_TIMEOUT_S
             )
 
-    def _body(self, job: Job) -> dict[str, Any]:
+    def _body(self, job: PipelineJob) -> dict[str, object]:
         """The common part of the requests for a run and for a recurring run."""
         runtime = job["runtimeConfig"]
         return {

@@ -9,9 +9,9 @@ import json
 import re
 from collections.abc import Mapping
 from datetime import date, datetime
-from typing import Any
 
-from slipway.pipeline.cloud.job import Job, component_of, container_tasks, executor_of, tasks_of
+from slipway.pipeline.cloud.job import component_of, container_tasks, executor_of, tasks_of
+from slipway.pipeline.cloud.pipeline_job import PipelineJob, PipelineSpec
 from slipway.pipeline.cloud.request import checked_parameters
 from slipway.pipeline.cloud.scheduled_span import scheduled_kind
 from slipway.pipeline.config import WorkloadConfig
@@ -25,7 +25,9 @@ _LEFT = re.compile(r"\{(?:SPAN|VERSION|YYYY|MM|DD)(?::\d+)?\}")
 _WIDTH = re.compile(r"\{SPAN(?::(\d+))?\}")
 
 
-def kubeflow_job(job: Job, config: WorkloadConfig, *, when: ScheduleConfig | None = None) -> Job:
+def kubeflow_job(
+    job: PipelineJob, config: WorkloadConfig, *, when: ScheduleConfig | None = None
+) -> PipelineJob:
     """A compiled job without resolvers and drivers; the patterns of files hold the span itself.
 
     Args:
@@ -50,7 +52,7 @@ def kubeflow_job(job: Job, config: WorkloadConfig, *, when: ScheduleConfig | Non
     return {"pipelineSpec": spec, "runtimeConfig": {"gcsOutputDirectory": root, "parameterValues": values}}
 
 
-def fill_macros(values: Mapping[str, Any], moment: datetime) -> dict[str, Any]:
+def fill_macros(values: Mapping[str, object], moment: datetime) -> dict[str, object]:
     """The parameters of a recurring run for a run that starts now.
 
     Args:
@@ -76,7 +78,7 @@ def kubeflow_cron(when: ScheduleConfig) -> str:
     return cron if when.time_zone == "UTC" else f"TZ={when.time_zone} {cron}"
 
 
-def _remove_resolvers(spec: dict[str, Any], *, allowed: bool) -> None:
+def _remove_resolvers(spec: PipelineSpec, *, allowed: bool) -> None:
     tasks = tasks_of(spec)
     gone = {name for name in tasks if "resolver" in executor_of(spec, name)}
     if gone and not allowed:
@@ -103,8 +105,8 @@ def _remove_resolvers(spec: dict[str, Any], *, allowed: bool) -> None:
 
 
 def _fill_spans(
-    spec: dict[str, Any], name: str, config: WorkloadConfig, when: ScheduleConfig | None
-) -> dict[str, Any]:
+    spec: PipelineSpec, name: str, config: WorkloadConfig, when: ScheduleConfig | None
+) -> dict[str, str]:
     """Puts the span into the patterns of Ingest; returns the parameters for it."""
     given = tasks_of(spec)[name]["inputs"]["parameters"]
     text = given[_INPUT_CONFIG]["runtimeValue"]["constant"]

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
-from slipway.pipeline.cloud.job import Job
+from slipway.pipeline.cloud.pipeline_job import PipelineJob
 from slipway.pipeline.config.cloud_services import ScheduleConfig
-from slipway.pipeline.runs.record import NodeState
+from slipway.pipeline.runs.record import NodeState, Outputs
 
 JobPhase = Literal["waiting", "running", "complete", "failed", "cancelled"]
 
@@ -41,7 +41,7 @@ class TaskState:
     state: NodeState
     error: str = ""
     wall_s: float = 0.0
-    outputs: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    outputs: Outputs = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -102,10 +102,10 @@ class Service(Protocol):
             images: the container images, each with the target that it is built by.
         """
 
-    def request(self, job: Job, *, when: ScheduleConfig | None = None) -> Job:
+    def request(self, job: PipelineJob, *, when: ScheduleConfig | None = None) -> PipelineJob:
         """A compiled job as this service takes it; with `when`, its runs take the span of their day."""
 
-    def submit(self, job: Job, *, run_id: str) -> Submitted:
+    def submit(self, job: PipelineJob, *, run_id: str) -> Submitted:
         """Starts a run; an answer that is lost on the way does not start a second one."""
 
     def find(self, run_id: str) -> tuple[Submitted, JobState] | None:
@@ -114,7 +114,7 @@ class Service(Protocol):
     def state(self, name: str) -> JobState:
         """The state of a run."""
 
-    def job(self, name: str) -> Job:
+    def job(self, name: str) -> PipelineJob:
         """The job of a run: at least its `pipelineSpec`."""
 
     def link(self, name: str) -> str:
@@ -123,7 +123,7 @@ class Service(Protocol):
     def cancel(self, name: str) -> None:
         """Cancels a run; its tasks are told to end."""
 
-    def create_schedule(self, job: Job, *, name: str, when: ScheduleConfig) -> Schedule:
+    def create_schedule(self, job: PipelineJob, *, name: str, when: ScheduleConfig) -> Schedule:
         """Creates a schedule for a job."""
 
     def schedules(self) -> Sequence[Schedule]:
@@ -138,5 +138,5 @@ class Service(Protocol):
     def delete(self, schedule: Schedule) -> None:
         """Removes a schedule; its runs stay."""
 
-    def scheduled_job(self, schedule: Schedule, *, at: datetime) -> Job:
+    def scheduled_job(self, schedule: Schedule, *, at: datetime) -> PipelineJob:
         """The job that a schedule starts, for a run at the given moment."""

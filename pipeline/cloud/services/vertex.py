@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from slipway.components.google_credentials import find_credentials
-from slipway.pipeline.cloud.job import Job
+from slipway.pipeline.cloud.pipeline_job import PipelineJob
 from slipway.pipeline.cloud.request import (
     job_id,
     run_link,
@@ -26,7 +26,7 @@ from slipway.pipeline.cloud.services.google import check_bucket, check_images, i
 from slipway.pipeline.cloud.services.service import JobPhase, JobState, Schedule, Submitted, TaskState
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.config.cloud_services import ScheduleConfig
-from slipway.pipeline.runs.record import NodeState
+from slipway.pipeline.runs.record import Artifact, NodeState
 
 _TIMEOUT_S = 30.0  # of one request
 _RETRY_S = 60.0  # of all tries of one
@@ -79,17 +79,17 @@ class Vertex:
         )
         yield from check_images(images, credentials=self._credentials)
 
-    def request(self, job: Job, *, when: ScheduleConfig | None = None) -> Job:
+    def request(self, job: PipelineJob, *, when: ScheduleConfig | None = None) -> PipelineJob:
         """A compiled job with account, network, key and policy; see `Service`."""
         return vertex_request(follow_schedule(job, when) if when else job, self._cloud)
 
-    def submit(self, job: Job, *, run_id: str) -> Submitted:
+    def submit(self, job: PipelineJob, *, run_id: str) -> Submitted:
         """Starts a run; an answer that was lost on the way does not start a second one."""
         from google.api_core.exceptions import Conflict
-        from google.cloud.aiplatform_v1.types import PipelineJob
+        from google.cloud.aiplatform_v1.types import PipelineJob as Message
 
         name = job_id(run_id)
-        asked = PipelineJob.from_json(json.dumps(job))
+        asked = Message.from_json(json.dumps(job))
         with self._in_words("starting the run"):
             try:
                 self._pipelines.create_pipeline_job(
@@ -117,13 +117,13 @@ class Vertex:
         """The page of a run; see `Service`."""
         return run_link(self._region, self._project, name)
 
-    def job(self, name: str) -> Job:
+    def job(self, name: str) -> PipelineJob:
         """The job of a run; see `Service`."""
-        from google.cloud.aiplatform_v1.types import PipelineJob
+        from google.cloud.aiplatform_v1.types import PipelineJob as Message
 
         with self._in_words(f"looking for the run {name}"):
             found = self._pipelines.get_pipeline_job(name=self._run_name(name), **self._patience)
-        job: Job = json.loads(PipelineJob.to_json(found))
+        job: PipelineJob = json.loads(Message.to_json(found))
         return job
 
     def cancel(self, name: str) -> None:
@@ -137,7 +137,7 @@ class Vertex:
             found = self._pipelines.get_pipeline_job(name=self._run_name(name), **self._patience)
         return _state(found)
 
-    def create_schedule(self, job: Job, *, name: str, when: ScheduleConfig) -> Schedule:
+    def create_schedule(self, job: PipelineJob, *, name: str, when: ScheduleConfig) -> Schedule:
         """Creates a schedule for a job; see `Service`."""
         from google.cloud.aiplatform_v1.types import Schedule as Asked
 
@@ -174,14 +174,14 @@ class Vertex:
             )
             operation.result(timeout=_RETRY_S)
 
-    def scheduled_job(self, schedule: Schedule, *, at: datetime) -> Job:
+    def scheduled_job(self, schedule: Schedule, *, at: datetime) -> PipelineJob:
         """The job that a schedule starts; see `Service`."""
-        from google.cloud.aiplatform_v1.types import PipelineJob
+        from google.cloud.aiplatform_v1.types import PipelineJob as Message
 
         with self._in_words(f"reading {schedule.name}"):
             found = self._schedules.get_schedule(name=self._schedule_name(schedule), **self._patience)
         kept = found.create_pipeline_job_request.pipeline_job
-        job: Job = json.loads(PipelineJob.to_json(kept, always_print_fields_with_no_presence=False))
+        job: PipelineJob = json.loads(Message.to_json(kept, always_print_fields_with_no_presence=False))
         return fix_time(job, at)
 
     @cached_property
@@ -197,7 +197,7 @@ class Vertex:
         return ScheduleServiceClient(**self._connection)
 
     @property
-    def _connection(self) -> dict[str, Any]:
+    def _connection(self) -> dict[str, object]:
         from google.api_core.client_options import ClientOptions
 
         return {
@@ -207,7 +207,7 @@ class Vertex:
         }
 
     @cached_property
-    def _patience(self) -> dict[str, Any]:
+    def _patience(self) -> dict[str, object]:
         """How long to wait for an answer, and when to ask again."""
         import requests
         from google.api_core import exceptions
@@ -267,6 +267,6 @@ def _task(found: Any) -> TaskState:
     )
 
 
-def _artifact(found: Any) -> dict[str, Any]:
+def _artifact(found: Any) -> Artifact:
     properties = dict(found.metadata.items()) if found.metadata else {}
     return {"uri": found.uri, "type": found.schema_title.removeprefix("tfx."), "properties": properties}

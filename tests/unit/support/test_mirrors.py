@@ -63,6 +63,7 @@ REASONS = {
     "is a part of a module above it, which is tested with it": (
         "slipway.pipeline.cloud.required_settings",
         "slipway.pipeline.commands.completion_scripts",
+        "slipway.pipeline.runs.custom_job",
         "slipway.pipeline.config.beam",
         "slipway.pipeline.config.data",
         "slipway.pipeline.config.engine",

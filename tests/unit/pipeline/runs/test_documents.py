@@ -31,6 +31,12 @@ def test_document_of_the_right_types_comes_back_as_it_was():
     assert typed(Whole, whole) == Whole("new", 1, None, ({"name": "a"},), {"a": "b"})
 
 
+def test_whatever_belongs_to_any_and_to_object_comes_back_as_it_was():
+    loose = {"a": [1, {"b": None}]}
+    assert typed(dict[str, Any], loose) == typed(dict[str, object], loose) == loose
+    assert typed(object, "a") == "a"
+
+
 def test_key_that_is_not_known_is_left_out_of_a_dataclass_and_stays_in_a_mapping():
     assert typed(Whole, {"state": "old", "size": 1.5, "later": 1}) == Whole("old", 1.5)
     assert typed(Part, {"name": "a", "later": 1}) == {"name": "a", "later": 1}
