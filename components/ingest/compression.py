@@ -6,7 +6,11 @@ from pathlib import Path
 import pyarrow as pa
 
 from slipway.components.ingest.blocks import FileError, InputFile
+from slipway.components.ingest.file_kinds import HEAD_BYTES, other_kind
 from slipway.components.ingest.suffixes import SUFFIXES
+
+# The first bytes of a file with an ending of SUFFIXES.
+_BEGINS = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".zst": b"\x28\xb5\x2f\xfd", ".zstd": b"\x28\xb5\x2f\xfd"}
 
 
 class Stream:
@@ -40,6 +44,11 @@ class Stream:
         try:
             data = self._raw.read(size)
         except OSError as error:
+            if not self._position and (words := _not_compressed(self._file)):
+                raise FileError(
+                    f"{self._file.name} is {words}",
+                    hint="end its name in what it is compressed with, if it is",
+                ) from error
             raise FileError(
                 f"{self._file.name} is damaged or cut short after {self._position} bytes: {_words(error)}",
                 hint="copy it again, or take it out of data.source",
@@ -67,6 +76,17 @@ def _decoder(encoding: str) -> codecs.IncrementalDecoder | None:
     """None for UTF-8, which stays as it is: broken rows are then rejected one by one."""
     name = codecs.lookup(encoding).name
     return None if name in ("utf-8", "utf-8-sig", "ascii") else codecs.getincrementaldecoder(name)()
+
+
+def _not_compressed(file: InputFile) -> str:
+    """What a file is that is not compressed as its name says, in words; empty if it is, or is empty."""
+    with file.path.open("rb") as stream:
+        head = stream.read(HEAD_BYTES)
+    suffix = Path(file.name).suffix.lower()
+    if not head or head.startswith(_BEGINS[suffix]):
+        return ""
+    other = other_kind(head)
+    return f"{other[0] if other else 'not compressed'}, though its name ends in {suffix}"
 
 
 def _words(error: OSError) -> str:

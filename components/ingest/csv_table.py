@@ -6,6 +6,7 @@ A row that has too many or too few fields, broken quotes or broken encoding is r
 import codecs
 import csv
 import io
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -142,6 +143,11 @@ class _Table:
         rows = [] if first.kept_bytes else self._parse(raw)
         if not isinstance(rows, list) or len(rows) != 1:
             why = rows if isinstance(rows, str) else "its first line is too long"
+            if b"\r" in raw and b"\n" not in raw:
+                raise FileError(
+                    f"{self._file.name}: its lines end in CR alone, as on old Macs",
+                    hint=f"tr '\\r' '\\n' < {shlex.quote(self._file.name)} > lines.csv",
+                )
             raise FileError(
                 f"{self._file.name} has no readable header: {why}",
                 hint="a CSV begins with a line of column names; unpack compressed files or name them .gz",

@@ -31,7 +31,10 @@ def names_problem(names: Sequence[str]) -> tuple[str, str] | None:
     places: dict[str, int] = {}
     for index, name in enumerate(names):
         if not name.strip():
-            remedy = "name it in the header; only the first may be unnamed, as the row index"
+            remedy = (
+                "name it in the header, which is the first line: remove a title or `sep=;` above it; "
+                "only the first may be unnamed, as the row index"
+            )
             return f"column {index + 1} has no name", remedy
         if places.setdefault(name, index) < index:
             remedy = "rename one of them; only one would be read"

@@ -23,6 +23,7 @@ from slipway.components.ingest.blocks import (
     check_columns,
 )
 from slipway.components.ingest.column_types import Columns, ColumnType, type_of_arrow
+from slipway.components.ingest.file_kinds import HEAD_BYTES, PARQUET, other_kind
 from slipway.components.ingest.limits import TOO_LARGE, SourceLimits
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.parquet_batches import Batch, batches
@@ -167,6 +168,10 @@ def _open(file: InputFile) -> pq.ParquetFile:
 
 
 def _damaged(file: InputFile, error: Exception, *, after: int) -> FileError:
+    with file.path.open("rb") as stream:
+        other = None if after else other_kind(stream.read(HEAD_BYTES))
+    if other and other[0] != PARQUET:
+        return FileError(f"{file.name} is {other[0]}, and no Parquet", hint=other[1])
     words = str(error).partition("\n")[0][:200]
     where = f" after row {after}" if after else ""
     return FileError(

@@ -59,6 +59,7 @@ class Begun:
         split: what decides over a row's split.
         rows: that were looked at.
         rejected: rows that could not be read.
+        first_reject: the first of these, in words.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Begun:
     split: Split
     rows: int
     rejected: int
+    first_reject: str = ""
 
     def text(self) -> str:
         """The decisions and their reasons, the written files, and the next command."""
@@ -80,7 +82,8 @@ class Begun:
         if self.rejected:
             them = "it" if self.rejected == 1 else "them"
             lines.append(
-                f"{counted(self.rejected, 'row')} cannot be read: a run puts {them} into the quarantine."
+                f"{counted(self.rejected, 'row')} cannot be read: a run puts {them} into the quarantine. "
+                f"The first: {self.first_reject}"
             )
         lines.append(f"To predict: {self.plan.label.name}, {kinds.get(self.plan.task, 'a number')}.")
         if self.split.why:
@@ -146,6 +149,11 @@ def new(
     columns = [facts_of(column, table.kinds[column], values) for column, values in table.columns.items()]
     facts = {column.name: column for column in columns}
     for wanted in [*keep, *([label] if label is not None else [])]:
+        if wanted in table.unread:
+            raise UsageError(
+                f"{wanted} holds {table.unread[wanted]}: it can be neither label nor feature.",
+                hint="make a column of one value a row from it, and name that",
+            )
         if wanted not in facts:
             raise UsageError(
                 f"{data} has no column {wanted!r}; there are: {', '.join(facts)}.",
@@ -169,7 +177,7 @@ def new(
         label_moments=(float(numbers.mean()), float(numbers.std())),
         forms=table.forms.words,
         suspicions=suspicions,
-        lists=table.lists,
+        unread=table.unread,
     )
     if table.file_format == "csv" and _are_values(list(facts)):
         plan = replace(plan, notes=(_header_note(list(facts)), *plan.notes))
@@ -181,7 +189,13 @@ def new(
     files = files_of(plan, table, split, name=name, source=_source(data, root))
     write_files(files, root)
     return Begun(
-        name=name, files=tuple(files), plan=plan, split=split, rows=table.rows, rejected=table.rejected
+        name=name,
+        files=tuple(files),
+        plan=plan,
+        split=split,
+        rows=table.rows,
+        rejected=table.rejected,
+        first_reject=table.first_reject,
     )
 
 
@@ -205,6 +219,11 @@ def _is_skewed(numbers: npt.NDArray[np.float64]) -> bool:
 def _other_column(wanted: str, names: Sequence[str]) -> str:
     if _are_values(names):
         return "the first line is taken for the names of the columns; put a line with names above the rows"
+    if len(names) == 1:
+        return (
+            "the first line must name the columns, separated by , ; | or tabs: remove what is above it, or "
+            "write the file with one of these"
+        )
     near = nearest(wanted, names)
     return f"the nearest is {near!r}" if near else "name one of these"
 

@@ -134,7 +134,7 @@ def decide(
     leaks: Mapping[str, str],
     kept: Collection[str] = (),
     suspicions: Mapping[str, str] | None = None,
-    lists: Collection[str] = (),
+    unread: Mapping[str, str] | None = None,
     label_moments: tuple[float, float] = (0.0, 1.0),
     forms: Mapping[str, str] | None = None,
 ) -> Plan:
@@ -147,7 +147,7 @@ def decide(
         leaks: columns that give the label away -> why, as the data gate says it.
         kept: columns to keep as features despite warnings.
         suspicions: columns that come close to giving the label away -> why.
-        lists: columns that are not read, because they hold several values a row.
+        unread: columns that are not read -> what they hold, in words.
         label_moments: mean and standard deviation of the label, for a regression.
         forms: how columns are written, in words, where otherwise than plainly.
 
@@ -183,7 +183,7 @@ def decide(
         mean=label_moments[0],
         deviation=label_moments[1] or 1.0,
         decisions=tuple(_as_written(decision, forms or {}) for decision in decisions),
-        notes=tuple(notes_of(wanted, task, suspicious, lists, kept_leaks)),
+        notes=tuple(notes_of(wanted, task, suspicious, unread or {}, kept_leaks)),
         kept_leaks=kept_leaks,
     )
 
@@ -250,7 +250,8 @@ def _reason_against(column: Facts, leaks: Mapping[str, str]) -> str:
     if column.kind == "text" and not column.moment:
         if all(_OTHER_DATE.match(str(value)) for value in column.counts):
             return (
-                "dates, but not all in one order: write them as YYYY-MM-DD, or name their order in data.dates"
+                "dates, but not all in one order that is known: write them as YYYY-MM-DD, or name their "
+                "order in data.dates"
             )
         if is_unique or column.distinct > column.present / 2:
             if column.others:

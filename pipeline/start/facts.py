@@ -14,7 +14,10 @@ import numpy.typing as npt
 Values = npt.NDArray[Any]
 
 # 2024-03-01, 2024-03-01 10:20, 2024-03-01T10:20:30.5Z and the like: what TensorFlow can take apart, too.
-_MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}(?P<time>[T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?")
+# BigQuery writes 2024-03-01 10:20:30 UTC.
+_MOMENT = re.compile(
+    r"\d{4}-\d{2}-\d{2}(?P<time>[T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?( ?(?:Z|UTC|GMT)|[+-]\d{2}:?\d{2})?)?"
+)
 # 12, -1,234.50, ($5), 12 %: no code with zeros in front.
 _NUMBER = re.compile(
     r"[-+(\u2212]?\s?[$€£¥]?\s?(?!0\d)\d{1,3}([.,' ]?\d{3})*([.,]\d+)?([eE]-?\d+)?\s?[%$€£¥]?\)?"

@@ -1,6 +1,6 @@
 """Notes about a table for the user, in words. Pure."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from slipway.components.counting import agreeing, counted
 from slipway.pipeline.start.facts import Facts
@@ -15,7 +15,7 @@ def notes_of(
     label: Facts,
     task: str,
     suspicions: Mapping[str, str],
-    lists: Collection[str],
+    unread: Mapping[str, str],
     kept_leaks: Mapping[str, str],
 ) -> Sequence[str]:
     """Reasons for a second look, a sentence or two each.
@@ -24,7 +24,7 @@ def notes_of(
         label: the column to predict.
         task: binary, multiclass or regression.
         suspicions: features that tell much of the label alone -> how much.
-        lists: columns that are not read, because they hold several values a row.
+        unread: columns that are not read -> what they hold, in words.
         kept_leaks: features that give the label away, and that the user keeps nevertheless -> why.
     """
     notes = [
@@ -39,7 +39,7 @@ def notes_of(
             f"that is known only after {label.name} is not: take it out of data.columns and of "
             "preprocessing.py."
         )
-    notes += [f"{column} holds several values a row: left out." for column in lists]
+    notes += [f"{column} holds {what}: left out." for column, what in unread.items()]
     if label.missing:
         them = "it" if label.missing == 1 else "them"
         notes.append(

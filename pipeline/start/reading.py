@@ -3,7 +3,7 @@
 import codecs
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from slipway.components.ingest.column_notes import ColumnNotes
 from slipway.components.ingest.column_types import Columns, ColumnType, merge
 from slipway.components.ingest.compression import open_stream
 from slipway.components.ingest.csv_heads import check_heads
+from slipway.components.ingest.file_kinds import HEAD_BYTES, SPREADSHEET, other_kind
 from slipway.components.ingest.formats import format_of
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.quarantine import describe
@@ -35,10 +36,6 @@ MOST_BYTES = 256 << 20
 _DELIMITERS = ",;\t|"
 _HEAD_BYTES = 65_536
 _SUFFIX_FORMATS = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".jsonl": "jsonl", ".parquet": "parquet"}
-_SPREADSHEET = (
-    "save the sheet as CSV in the program that made it, or with "
-    "pandas.read_excel(...).to_csv('data.csv', index=False)"
-)
 _JSON = (
     "where each line is an object, name it .jsonl; where all of it is one array: python -c 'import json, "
     "sys; [print(json.dumps(row)) for row in json.load(sys.stdin)]' < data.json > data.jsonl"
@@ -55,13 +52,11 @@ _PANDAS_READERS = {
 _OTHER_FILES = {
     **{end: f"pandas.{read}(...).to_parquet('data.parquet')" for end, read in _PANDAS_READERS.items()},
     **dict.fromkeys((".tfrecord", ".tfrecords"), _TFRECORD),
-    **dict.fromkeys((".xlsx", ".xlsm", ".xls", ".ods"), _SPREADSHEET),
+    **dict.fromkeys((".xlsx", ".xlsm", ".xls", ".ods"), SPREADSHEET),
     ".json": _JSON,
     **dict.fromkeys((".zip", ".7z", ".rar", ".tar"), _ARCHIVE),
 }
 _WHOLE = re.compile(r"-?[0-9]+")
-# The first bytes of a ZIP file; a workbook of Excel is one.
-_ZIP = b"PK\x03\x04"
 _UNPACKED = (".gz", ".bz2", ".zst")
 
 
@@ -78,7 +73,7 @@ class Table:
         first_reject: the first of these, in words; empty if there is none.
         file_format: csv, jsonl or parquet.
         delimiter: of a CSV.
-        lists: columns that hold several values a row, which nothing here uses.
+        unread: columns that nothing here uses -> what they hold, in words.
         forms: how values are written, where Ingest must be told; `columns` hold what it then reads.
         notes: what Ingest would read otherwise than it is written.
     """
@@ -91,7 +86,7 @@ class Table:
     file_format: str
     delimiter: str = ","
     first_reject: str = ""
-    lists: tuple[str, ...] = field(default=())
+    unread: Mapping[str, str] = field(default_factory=dict)
     forms: Forms = field(default_factory=Forms)
     notes: ColumnNotes = field(default_factory=ColumnNotes)
 
@@ -193,18 +188,26 @@ def _table(files: Sequence[StoredFile], options: Options, most_rows: int, most_b
                 rows += block.rows
                 if rows >= most_rows or size_bytes >= most_bytes:
                     break
-    joined = {name: pa.chunked_array(chunks).combine_chunks() for name, chunks in parts.items() if chunks}
-    lists = tuple(name for name, column in joined.items() if pa.types.is_large_list(column.type))
+    # A column may hold lists in some blocks only.
+    unread = dict.fromkeys(
+        (name for name in parts if any(map(_is_list, parts[name]))), "several values a row"
+    )
+    joined = {
+        name: pa.chunked_array(chunks).combine_chunks()
+        for name, chunks in parts.items()
+        if chunks and name not in unread
+    }
+    unread |= {name: "bytes that are no text" for name, values in joined.items() if not _is_readable(values)}
     return Table(
-        columns={name: _numpy(column) for name, column in joined.items() if name not in lists},
-        kinds={name: _KINDS[kinds[name]] for name in joined if name not in lists},
+        columns={name: _numpy(column) for name, column in joined.items() if name not in unread},
+        kinds={name: _KINDS[kinds[name]] for name in joined if name not in unread},
         rows=rows,
         is_whole=rows < most_rows and size_bytes < most_bytes,
         rejected=rejected,
         file_format=options.format,
         delimiter=options.delimiter,
         first_reject=first_reject,
-        lists=lists,
+        unread=unread,
         notes=notes,
     )
 
@@ -215,6 +218,21 @@ _KINDS = {
     ColumnType.FLOAT: "float",
     ColumnType.TEXT: "text",
 }
+
+
+def _is_list(values: pa.Array) -> bool:
+    return bool(pa.types.is_large_list(values.type))
+
+
+def _is_readable(values: pa.Array) -> bool:
+    """Whether values are numbers or valid UTF-8."""
+    if not pa.types.is_large_binary(values.type):
+        return True
+    try:
+        values.cast(pa.large_string())
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _numpy(column: pa.Array) -> npt.NDArray[Any]:
@@ -254,16 +272,16 @@ def _check_encoding(file: InputFile) -> None:
     """Rejects text that is not UTF-8, with a command to convert it: a workload can name another encoding.
 
     Raises:
-        UsageError: the first bytes are not UTF-8.
+        UsageError: the first bytes are not UTF-8, or of a file of another kind.
     """
     head = open_stream(file).read(_HEAD_BYTES)
     is_utf16 = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    if other := other_kind(head[:HEAD_BYTES]):
+        raise UsageError(f"{file.name} is {other[0]}.", hint=other[1])
     if b"\0" in head and not is_utf16:
-        is_zip = head.startswith(_ZIP)
-        what = "a ZIP file, as the workbooks of Excel are" if is_zip else "no text: it holds NUL bytes"
         raise UsageError(
-            f"{file.name} is {what}.",
-            hint=_SPREADSHEET if is_zip else "name a CSV, JSON Lines or Parquet file with --data",
+            f"{file.name} is no text: it holds NUL bytes.",
+            hint="name a CSV, JSON Lines or Parquet file with --data",
         )
     try:
         codecs.getincrementaldecoder("utf-8")().decode(head)

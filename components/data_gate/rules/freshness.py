@@ -1,6 +1,7 @@
 """Checks a time column: its newest value is neither too old nor in the future, and it has not shifted."""
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -15,6 +16,7 @@ from slipway.components.data_gate.statistics import FeatureStatistics, Statistic
 _DAY_S = 86_400.0
 # Clocks differ, and a date without a zone may be ahead of UTC by 14 hours.
 _AHEAD_S = _DAY_S
+_NAMED_ZONE = re.compile(r" ?(?:UTC|GMT|Z)$")
 # The years 1 to 9999, which a date can have.
 _OLDEST_S, _NEWEST_S = -62_135_596_800.0, 253_402_300_799.0
 
@@ -192,7 +194,8 @@ def _newest_of(feature: FeatureStatistics) -> float | None:
 
 def _parse(text: str) -> float | None:
     try:
-        moment = datetime.fromisoformat(text.strip())
+        # BigQuery writes 2024-03-01 10:20:30 UTC.
+        moment = datetime.fromisoformat(_NAMED_ZONE.sub("Z", text.strip()))
     except ValueError:
         return None
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

@@ -311,8 +311,10 @@ def test_rows_that_cannot_be_read_do_not_stop_the_first_run(root):
         file.write("one field too few\n" * 3)
     begun = _begin(root)
     assert begun.rejected == 3
-    assert "\n3 rows cannot be read: a run puts them into the quarantine.\n" in begun.text()
-    assert "\n1 row cannot be read: a run puts it into the quarantine.\n" in replace(begun, rejected=1).text()
+    told = "a run puts them into the quarantine. The first: "
+    assert f"\n3 rows cannot be read: {told}" in begun.text()
+    assert "data.csv line 302: too few fields (1 fields, not 5): one field too few\n" in begun.text()
+    assert "\n1 row cannot be read: a run puts it into the quarantine." in replace(begun, rejected=1).text()
     assert load_workload(root / "workloads/customers/workload.yaml", root=root).data.max_bad_share == 0.02
 
 
@@ -465,6 +467,20 @@ def test_infinite_numbers_are_no_feature(root):
     rate = next(d for d in _begin(root).plan.decisions if d.facts.name == "rate")
     assert rate.role == "left out"
     assert "beyond what 32-bit numbers hold" in rate.why
+
+
+@pytest.mark.parametrize("content", ["# made by hand\na^churned\n1^2\n", "a churned\n" + "1 2\n" * 30])
+def test_a_first_line_that_is_one_column_gets_the_remedy(root, content):
+    (root / "data.csv").write_text(content)
+    with pytest.raises(UsageError, match="has no column 'churned'") as refused:
+        _begin(root)
+    assert "the first line must name the columns" in refused.value.hint
+
+
+def test_a_column_of_lists_cannot_be_the_label(root):
+    (root / "data.jsonl").write_text('{"a": 1, "churned": [1, 2]}\n' * 30)
+    with pytest.raises(UsageError, match="churned holds several values a row"):
+        _begin(root, data="data.jsonl")
 
 
 @pytest.mark.parametrize(

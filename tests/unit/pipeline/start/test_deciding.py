@@ -206,7 +206,7 @@ def test_notes_tell_what_the_user_should_know():
         task="binary",
         leaks={},
         suspicions={"x": "score 0.9", "line": "score 0.9"},
-        lists=["tags"],
+        unread={"tags": "several values a row"},
     )
     notes = " ".join(plan.notes)
     assert "5 of 1,000 rows have no churned" in notes

@@ -1,5 +1,7 @@
 """What `new` looks at: the first rows, as far as there is room for them."""
 
+import json
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -92,6 +94,24 @@ def test_other_files_get_the_way_that_works_for_them(tmp_path, name, remedy):
     with pytest.raises(UsageError, match="no file whose name ends in") as refused:
         read_table(name, root=tmp_path)
     assert remedy in refused.value.hint
+
+
+def test_a_column_with_lists_in_some_blocks_only_is_left_out(tmp_path):
+    path = tmp_path / "in.jsonl"
+    # Past the first block, which ends within a million bytes or five, no row has a list.
+    rows = [json.dumps({"a": row, "l": [1, 2], "t": "x" * 1000}) for row in range(6000)]
+    path.write_text("\n".join([*rows, '{"a": 1, "l": 3}']) + "\n")
+    table = read_table(str(path), root=tmp_path)
+    assert set(table.columns) == {"a", "t"}
+    assert table.unread == {"l": "several values a row"}
+
+
+def test_a_column_of_bytes_that_are_no_text_is_left_out(tmp_path):
+    path = tmp_path / "in.parquet"
+    pq.write_table(pa.table({"a": [1, 2], "raw": [b"\xff", b"\xfe"], "text": [b"a", b"b"]}), path)
+    table = read_table(str(path), root=tmp_path)
+    assert set(table.columns) == {"a", "text"}
+    assert table.unread == {"raw": "bytes that are no text"}
 
 
 def test_first_row_with_a_value_more_is_refused_as_run_refuses_it(tmp_path):

@@ -41,6 +41,13 @@ def test_age_of_the_newest_value_is_held_against_the_limit(split, age_days, limi
         assert findings[0].key == "data_gate.freshness.max_age_days"
 
 
+@pytest.mark.parametrize("zone", ["", "Z", " UTC", "+00:00"])
+def test_the_zone_may_be_written_in_any_way(split, zone):
+    text = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(NOW - 10 * DAY)) + zone
+    [finding] = stale(split, {text: 5}, max_age_days=7)
+    assert finding.measured == pytest.approx(10)
+
+
 @pytest.mark.parametrize("values", [[NOW + 3 * DAY], [NOW * 1000], [1e300]])
 def test_newest_value_in_the_future_is_found_whatever_the_limits(split, values):
     [finding] = stale(split, values)

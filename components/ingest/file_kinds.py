@@ -1,0 +1,47 @@
+"""Recognises files that are not what their name says, by their first bytes. Pure."""
+
+import re
+
+PARQUET = "a Parquet file"
+_PANDAS = "pandas.{}(...).to_parquet('data.parquet')"
+SPREADSHEET = (
+    "save the sheet as CSV in the program that made it, or with "
+    "pandas.read_excel(...).to_csv('data.csv', index=False)"
+)
+_KINDS: tuple[tuple[bytes, str, str], ...] = (
+    (b"\x1f\x8b", "a file compressed with gzip", "end its name in .gz"),
+    (b"BZh", "a file compressed with bzip2", "end its name in .bz2"),
+    (b"\x28\xb5\x2f\xfd", "a file compressed with zstd", "end its name in .zst"),
+    (b"\xfd7zXZ\x00", "a file compressed with xz", "unpack it first, with xz -d"),
+    (b"PAR1", PARQUET, "end its name in .parquet, and set data.format to parquet"),
+    (b"ARROW1", "an Arrow or Feather file", _PANDAS.format("read_feather")),
+    (b"FEA1", "a Feather file", _PANDAS.format("read_feather")),
+    (b"ORC", "an ORC file", _PANDAS.format("read_orc")),
+    (b"Obj\x01", "an Avro file", "convert it to Parquet or JSON Lines first"),
+    (b"\x89HDF", "an HDF5 file", _PANDAS.format("read_hdf")),
+    (b"SQLite format 3\x00", "an SQLite database", _PANDAS.format("read_sql")),
+    (b"\xd0\xcf\x11\xe0", "a workbook of Excel from before 2007, or the like", SPREADSHEET),
+    (b"%PDF-", "a PDF", "ask for the table that it was made from"),
+)
+_ZIP = b"PK\x03\x04"
+# The name of a ZIP's first file stands behind 30 bytes; that of a workbook has other endings.
+_ZIPPED_TABLE = re.compile(rb".{26}([^\x00]+\.(?:csv|tsv|txt|jsonl|json|parquet))", re.DOTALL)
+_WEB_PAGE = re.compile(rb"\s*<(!doctype html|html|head|body|table)\b", re.IGNORECASE)
+_BOM = b"\xef\xbb\xbf"
+HEAD_BYTES = 512
+"""How many bytes of a file are enough."""
+
+
+def other_kind(head: bytes) -> tuple[str, str] | None:
+    """What a file is that is neither text nor of its name's format, and what to do; None if that is unknown.
+
+    Args:
+        head: its first HEAD_BYTES, as they lie on disk.
+    """
+    if head.startswith(_ZIP):
+        if _ZIPPED_TABLE.match(head, len(_ZIP)):
+            return "a ZIP file", "unpack it first; .gz, .bz2 and .zst are unpacked here"
+        return "a ZIP file, as the workbooks of Excel are", SPREADSHEET
+    if _WEB_PAGE.match(head.removeprefix(_BOM)):
+        return "a web page", "download the file itself: a browser may have to log in for it"
+    return next(((what, remedy) for magic, what, remedy in _KINDS if head.startswith(magic)), None)

@@ -1,0 +1,74 @@
+"""What a file is by its first bytes."""
+
+import gzip
+import io
+import zipfile
+
+import pyarrow as pa
+import pyarrow.feather as feather
+import pytest
+
+from slipway.components.ingest.blocks import FileError
+from slipway.components.ingest.file_kinds import HEAD_BYTES, other_kind
+
+
+def _zipped(*names):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name in names:
+            archive.writestr(name, "a,b\n1,2\n")
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("head", "what", "remedy"),
+    [
+        (gzip.compress(b"a\n1\n"), "a file compressed with gzip", "end its name in .gz"),
+        (_zipped("data.csv"), "a ZIP file", "unpack it first"),
+        (_zipped("[Content_Types].xml"), "a ZIP file, as the workbooks of Excel are", "save the sheet"),
+        (_zipped("mimetype", "content.csv"), "a ZIP file, as the workbooks of Excel are", "save the sheet"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a workbook of Excel from before 2007", "save the sheet"),
+        (b"SQLite format 3\x00", "an SQLite database", "read_sql"),
+        (b"ARROW1\x00\x00", "an Arrow or Feather file", "read_feather"),
+        (b"PAR1\x15\x04", "a Parquet file", ".parquet"),
+        (b"%PDF-1.7", "a PDF", "ask for the table"),
+        (b"\xef\xbb\xbf\n<!DOCTYPE HTML><p>Log in", "a web page", "download the file itself"),
+        (b'<table border="1" class="dataframe">', "a web page", "download the file itself"),
+    ],
+)
+def test_a_file_of_another_kind_is_told_with_the_remedy(head, what, remedy):
+    found = other_kind(head[:HEAD_BYTES])
+    assert found is not None
+    assert found[0].startswith(what)
+    assert remedy in found[1]
+
+
+@pytest.mark.parametrize(
+    "head", [b"", b"a,b\n1,2\n", b"<5,>5\n1,2\n", b"PK,B\n1,2\n", "größe\n1\n".encode("utf-16")]
+)
+def test_text_is_no_other_kind(head):
+    assert other_kind(head) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("in.csv.gz", b"a,b\n1,2\n", "in.csv.gz is not compressed, though its name ends in .gz"),
+        (
+            "in.csv.zst",
+            gzip.compress(b"a\n1\n"),
+            "is a file compressed with gzip, though its name ends in .zst",
+        ),
+    ],
+)
+def test_a_file_that_is_not_compressed_as_its_name_says_is_told(ingest, write, name, content, words):
+    with pytest.raises(FileError, match=words):
+        ingest(write(content, name))
+
+
+def test_a_feather_file_named_parquet_is_told(ingest, tmp_path):
+    path = tmp_path / "in.parquet"
+    feather.write_feather(pa.table({"a": [1, 2]}), path)
+    with pytest.raises(FileError, match=r"in\.parquet is an Arrow or Feather file, and no Parquet") as caught:
+        ingest(path, format="parquet")
+    assert "read_feather" in caught.value.hint
