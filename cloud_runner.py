@@ -15,11 +15,12 @@ import typer
 from slipway.pipeline.cloud import back_fill, commands, schedule, submit
 from slipway.pipeline.cloud.airflow import command as airflow
 from slipway.pipeline.cloud.airflow.dag_file import Place
+from slipway.pipeline.cloud.cloud_choice import CloudChoice
 from slipway.pipeline.cloud.services.service import Schedule
-from slipway.pipeline.cloud.workload_choice import WorkloadChoice
 from slipway.pipeline.commands import options as o
 from slipway.pipeline.commands.command_line import Profile, Sets, Verbose, Workload, call
 from slipway.pipeline.commands.run import request
+from slipway.pipeline.config import read_assignments
 from slipway.pipeline.root import PROJECT_ROOT
 from slipway.pipeline.terminal.invocation import DEFAULT_OUTPUT, DEFAULT_WORKLOAD, same_command
 from slipway.pipeline.terminal.printable import printable
@@ -33,6 +34,12 @@ app = typer.Typer(
     epilog="Exit codes: 0 done; 1 a task failed; 2 wrong usage or workload file; 3 a gate stopped it; "
     "130 interrupted.",
 )
+
+
+def _chosen(
+    workload: Path, sets: list[str] | None, profile: str | None, schedule: str | None = None, **overrides: str
+) -> CloudChoice:
+    return CloudChoice(workload, read_assignments(sets or ()), profile, schedule, overrides)
 
 
 @app.callback()
@@ -51,7 +58,7 @@ def compile_command(
     verbose: Verbose = False,
 ) -> None:
     """Compile a job for Vertex AI Pipelines and Kubeflow."""
-    result = commands.compile_workload(workload, sets=sets or [], profile=profile, file=file)
+    result = commands.compile_workload(_chosen(workload, sets, profile), file=file)
     sys.stdout.write(result if isinstance(result, str) else f"{result}\n")
 
 
@@ -110,7 +117,7 @@ def submit_command(
     verbose: Verbose = False,
 ) -> None:
     """Start a run at Vertex AI Pipelines or Kubeflow, and print the link to it."""
-    chosen = WorkloadChoice(workload, sets or [], profile, overrides=o.overrides(accept_data, bless))
+    chosen = _chosen(workload, sets, profile, **o.overrides(accept_data, bless))
     raise typer.Exit(submit.submit_workload(chosen, wait=wait))
 
 
@@ -123,7 +130,7 @@ def follow_command(
     verbose: Verbose = False,
 ) -> None:
     """Show a run that was submitted before, as `submit --wait` does."""
-    raise typer.Exit(submit.follow_run(run, WorkloadChoice(workload, sets or [], profile)))
+    raise typer.Exit(submit.follow_run(run, _chosen(workload, sets, profile)))
 
 
 @app.command("cancel")
@@ -135,7 +142,7 @@ def cancel_command(
     verbose: Verbose = False,
 ) -> None:
     """End a run that was submitted before."""
-    link = submit.cancel_run(run, WorkloadChoice(workload, sets or [], profile))
+    link = submit.cancel_run(run, _chosen(workload, sets, profile))
     sys.stdout.write(f"cancelled: {link}\n")
 
 
@@ -161,7 +168,7 @@ def create_command(
     verbose: Verbose = False,
 ) -> None:
     """Create a schedule that runs the workload."""
-    _said("created", schedule.create(WorkloadChoice(workload, sets or [], profile, name)))
+    _said("created", schedule.create(_chosen(workload, sets, profile, name)))
 
 
 @schedules.command("list")
@@ -172,7 +179,7 @@ def list_command(
     verbose: Verbose = False,
 ) -> None:
     """Show the schedules that the service has."""
-    for line in schedule.listed(WorkloadChoice(workload, sets or [], profile)):
+    for line in schedule.listed(_chosen(workload, sets, profile)):
         sys.stdout.write(f"{printable(line)}\n")
 
 
@@ -185,7 +192,7 @@ def pause_command(
     verbose: Verbose = False,
 ) -> None:
     """Keep a schedule from starting runs; runs in progress continue."""
-    _said("paused", schedule.pause(WorkloadChoice(workload, sets or [], profile, name)))
+    _said("paused", schedule.pause(_chosen(workload, sets, profile, name)))
 
 
 @schedules.command("resume")
@@ -203,7 +210,7 @@ def resume_command(
     verbose: Verbose = False,
 ) -> None:
     """Let a paused schedule start runs again."""
-    chosen = WorkloadChoice(workload, sets or [], profile, name)
+    chosen = _chosen(workload, sets, profile, name)
     _said("resumed", schedule.resume(chosen, catch_up=catch_up))
 
 
@@ -216,7 +223,7 @@ def delete_command(
     verbose: Verbose = False,
 ) -> None:
     """Remove a schedule; its runs stay."""
-    _said("deleted", schedule.delete(WorkloadChoice(workload, sets or [], profile, name)))
+    _said("deleted", schedule.delete(_chosen(workload, sets, profile, name)))
 
 
 @schedules.command("run-now")
@@ -228,7 +235,7 @@ def run_now_command(
     verbose: Verbose = False,
 ) -> None:
     """Start a run of a schedule now, and print the link to it."""
-    sys.stdout.write(f"{schedule.run_now(WorkloadChoice(workload, sets or [], profile, name))}\n")
+    sys.stdout.write(f"{schedule.run_now(_chosen(workload, sets, profile, name))}\n")
 
 
 @schedules.command("back-fill")
@@ -244,7 +251,7 @@ def back_fill_command(
     verbose: Verbose = False,
 ) -> None:
     """Run the workload for each span of a range that was not run yet."""
-    chosen = WorkloadChoice(workload, sets or [], profile, name, o.overrides(accept_data, bless))
+    chosen = _chosen(workload, sets, profile, name, **o.overrides(accept_data, bless))
     raise typer.Exit(back_fill.back_fill(chosen, first=first, last=last))
 
 
@@ -266,7 +273,7 @@ def airflow_command(
 ) -> None:
     """Write the workload as an Airflow DAG, one task for each node."""
     place = Place(str(project.absolute()), str(python.absolute()), str(output.absolute()))
-    file = airflow.write_dag(workload, sets=sets or [], profile=profile, folder=folder, place=place)
+    file = airflow.write_dag(_chosen(workload, sets, profile), folder=folder, place=place)
     sys.stdout.write(f"{file}\n")
 
 

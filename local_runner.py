@@ -305,6 +305,7 @@ def preflight(
 ) -> None:
     """Compile the training step for TPUs without one: does it fit, what limits it, what does it cost."""
     from slipway.pipeline.commands import preflight as tpu_preflight
+    from slipway.pipeline.config import WorkloadChoice, read_assignments
 
     slices = [*(tpu or []), *(tpu_preflight.ONE_HOST if every else [])]
     wanted = tpu_preflight.Wanted(
@@ -314,7 +315,8 @@ def preflight(
         prices=tuple(price or []),
         is_fast=fast,
     )
-    found = tpu_preflight.preflight(workload, output, wanted, sets=sets or [], profile=profile)
+    chosen = WorkloadChoice(workload, read_assignments(sets or ()), profile)
+    found = tpu_preflight.preflight(chosen, output, wanted)
     _print(found.to_json() if as_json else found.text())
     raise typer.Exit(found.exit_code)
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
 from slipway.components.ingest.spans import span_kind
+from slipway.pipeline.cloud.cloud_choice import CloudChoice
 from slipway.pipeline.cloud.commands import compiled_job
 from slipway.pipeline.cloud.follow import ending, finish, new_record, update
 from slipway.pipeline.cloud.services.service import JobState, Service, Submitted
 from slipway.pipeline.cloud.submit import check, say, service_of, target_of
 from slipway.pipeline.cloud.target import Target
-from slipway.pipeline.cloud.workload_choice import WorkloadChoice
 from slipway.pipeline.engine.signal_handlers import answered_by, raise_interrupt
 from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.exit_codes import INTERRUPTED
@@ -30,7 +30,7 @@ _LONGEST = 1000
 _NAME = re.compile(r"[a-z][a-z0-9._-]{0,79}")
 
 
-def back_fill(chosen: WorkloadChoice, *, first: str, last: str) -> int:
+def back_fill(chosen: CloudChoice, *, first: str, last: str) -> int:
     """Runs the workload for each span of a range, `max_concurrent_runs` at once; returns the exit code.
 
     A span whose run is done, or at work, is not run again: the latter is followed. One whose run failed, was
@@ -120,7 +120,7 @@ class _Backfill:
     """Runs for spans, a few at a time."""
 
     def __init__(
-        self, chosen: WorkloadChoice, service: Service, target: Target, name: str, spans: Sequence[int | str]
+        self, chosen: CloudChoice, service: Service, target: Target, name: str, spans: Sequence[int | str]
     ) -> None:
         self._chosen = chosen
         self._service = service

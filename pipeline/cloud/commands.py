@@ -4,7 +4,7 @@ import importlib.util
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypedDict, Unpack
@@ -13,6 +13,7 @@ from slipway.pipeline.cloud.image import read_image
 from slipway.pipeline.cloud.job import to_text
 from slipway.pipeline.cloud.pipeline_job import PipelineJob
 from slipway.pipeline.cloud.target import Target
+from slipway.pipeline.config import WorkloadChoice
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.exit_codes import FAILED, GATE_STOPPED
 from slipway.pipeline.plan.request import Request, workload_request
@@ -36,15 +37,11 @@ class How(TypedDict):
     again: str
 
 
-def compile_workload(
-    workload: Path, *, sets: Sequence[str], profile: str | None, file: Path | None
-) -> Path | str:
+def compile_workload(chosen: WorkloadChoice, *, file: Path | None) -> Path | str:
     """Compiles a workload for Vertex AI Pipelines and Kubeflow.
 
     Args:
-        workload: the workload file, or its name in workloads/.
-        sets: `key=value` over the file.
-        profile: one of the file's profiles.
+        chosen: which workload.
         file: where the job goes; None: it is returned.
 
     Returns:
@@ -53,7 +50,7 @@ def compile_workload(
     Raises:
         UsageError: kfp is not installed, or the workload cannot run in containers; the message says why.
     """
-    text = to_text(compiled_job(cloud_target(workload, sets=sets, profile=profile)))
+    text = to_text(compiled_job(cloud_target(chosen)))
     if file is None:
         return text
     try:
@@ -65,28 +62,19 @@ def compile_workload(
 
 
 def cloud_target(
-    workload: Path,
-    *,
-    sets: Sequence[str],
-    profile: str | None,
-    overrides: Mapping[str, str] | None = None,
-    is_sent: bool = False,
+    chosen: WorkloadChoice, *, overrides: Mapping[str, str] | None = None, is_sent: bool = False
 ) -> Target:
     """A workload as it will run in containers.
 
     Args:
-        workload: the workload file, or its name in workloads/.
-        sets: `key=value` over the file.
-        profile: one of the file's profiles.
+        chosen: which workload.
         overrides: reasons to let the run pass a gate despite its findings; none if None.
         is_sent: whether it goes to a service.
 
     Raises:
         UsageError: kfp is not installed, or the workload cannot run in containers; the message says why.
     """
-    request = workload_request(
-        workload, sets=sets, profile=profile, output=Path("/"), beam_args=(), overrides=overrides
-    )
+    request = workload_request(chosen, output=Path("/"), beam_args=(), overrides=overrides)
     target = Target.of(request, read_image(), is_sent=is_sent)
     require_kfp()
     return target

@@ -3,15 +3,15 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
+from slipway.pipeline.cloud.cloud_choice import CloudChoice
 from slipway.pipeline.cloud.commands import compiled_job
 from slipway.pipeline.cloud.scheduled_span import scheduled_kind
 from slipway.pipeline.cloud.services.service import Schedule, Service
 from slipway.pipeline.cloud.submit import check, run_name, service_of, target_of
-from slipway.pipeline.cloud.workload_choice import WorkloadChoice
 from slipway.pipeline.errors import UsageError
 
 
-def create(chosen: WorkloadChoice) -> Schedule:
+def create(chosen: CloudChoice) -> Schedule:
     """Creates a schedule as `cloud.schedule` says.
 
     Raises:
@@ -34,7 +34,7 @@ def create(chosen: WorkloadChoice) -> Schedule:
     return service.create_schedule(job, name=name, when=when)
 
 
-def listed(chosen: WorkloadChoice) -> Iterator[str]:
+def listed(chosen: CloudChoice) -> Iterator[str]:
     """One line for each of the service's schedules, or one that says there are none."""
     service = service_of(chosen.config())
     schedules = service.schedules()
@@ -48,14 +48,14 @@ def listed(chosen: WorkloadChoice) -> Iterator[str]:
         yield "  ".join(word for word in words if word)
 
 
-def pause(chosen: WorkloadChoice) -> Schedule:
+def pause(chosen: CloudChoice) -> Schedule:
     """Keeps a schedule from starting runs; runs in progress continue."""
     service, schedule = _find(chosen)
     service.pause(schedule)
     return schedule
 
 
-def resume(chosen: WorkloadChoice, *, catch_up: bool | None) -> Schedule:
+def resume(chosen: CloudChoice, *, catch_up: bool | None) -> Schedule:
     """Lets a paused schedule start runs again.
 
     Args:
@@ -68,21 +68,21 @@ def resume(chosen: WorkloadChoice, *, catch_up: bool | None) -> Schedule:
     return schedule
 
 
-def delete(chosen: WorkloadChoice) -> Schedule:
+def delete(chosen: CloudChoice) -> Schedule:
     """Removes a schedule; its runs stay."""
     service, schedule = _find(chosen)
     service.delete(schedule)
     return schedule
 
 
-def run_now(chosen: WorkloadChoice) -> str:
+def run_now(chosen: CloudChoice) -> str:
     """Starts a run of a schedule now, and returns the link to it."""
     service, schedule = _find(chosen)
     job = service.scheduled_job(schedule, at=datetime.now(UTC))
     return service.submit(job, run_id=run_name(chosen.config())).link
 
 
-def _find(chosen: WorkloadChoice) -> tuple[Service, Schedule]:
+def _find(chosen: CloudChoice) -> tuple[Service, Schedule]:
     """The service and the schedule; the latest if there are several of that name.
 
     Raises:

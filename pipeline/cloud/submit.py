@@ -3,12 +3,12 @@
 import sys
 import time
 
+from slipway.pipeline.cloud.cloud_choice import CloudChoice
 from slipway.pipeline.cloud.commands import cloud_target, compiled_job
 from slipway.pipeline.cloud.follow import ending, finish, new_record, update
 from slipway.pipeline.cloud.pipeline_job import PipelineJob
 from slipway.pipeline.cloud.services.service import JobState, Service, Submitted
 from slipway.pipeline.cloud.target import Target
-from slipway.pipeline.cloud.workload_choice import WorkloadChoice
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.engine.signal_handlers import answered_by, raise_interrupt
 from slipway.pipeline.errors import PipelineError
@@ -24,7 +24,7 @@ _FIRST_LOOK_S, _LONGEST_LOOK_S = 1.0, 15.0
 _TICK_S = 0.5
 
 
-def submit_workload(chosen: WorkloadChoice, *, wait: bool) -> int:
+def submit_workload(chosen: CloudChoice, *, wait: bool) -> int:
     """Starts a run of a workload at its service and prints the link to it; returns the exit code.
 
     Args:
@@ -54,7 +54,7 @@ def submit_workload(chosen: WorkloadChoice, *, wait: bool) -> int:
         return follow(service, job, submitted, chosen=chosen, display=stderr_display()) if wait else 0
 
 
-def follow_run(run: str, chosen: WorkloadChoice) -> int:
+def follow_run(run: str, chosen: CloudChoice) -> int:
     """Shows an earlier run until it ends; returns its exit code.
 
     Args:
@@ -70,7 +70,7 @@ def follow_run(run: str, chosen: WorkloadChoice) -> int:
     return follow(service, job, submitted, chosen=chosen, display=stderr_display())
 
 
-def cancel_run(run: str, chosen: WorkloadChoice) -> str:
+def cancel_run(run: str, chosen: CloudChoice) -> str:
     """Cancels a run; returns the link to it.
 
     Args:
@@ -85,19 +85,13 @@ def cancel_run(run: str, chosen: WorkloadChoice) -> str:
     return service.link(run)
 
 
-def target_of(chosen: WorkloadChoice) -> Target:
+def target_of(chosen: CloudChoice) -> Target:
     """The target of a workload, for its service.
 
     Raises:
         UsageError: see `cloud_target`.
     """
-    return cloud_target(
-        chosen.workload,
-        sets=chosen.sets,
-        profile=chosen.profile,
-        overrides=chosen.overrides,
-        is_sent=True,
-    )
+    return cloud_target(chosen, overrides=chosen.overrides, is_sent=True)
 
 
 def service_of(config: WorkloadConfig) -> Service:
@@ -132,7 +126,7 @@ def run_name(config: WorkloadConfig) -> str:
 
 
 def follow(
-    service: Service, job: PipelineJob, submitted: Submitted, *, chosen: WorkloadChoice, display: RunDisplay
+    service: Service, job: PipelineJob, submitted: Submitted, *, chosen: CloudChoice, display: RunDisplay
 ) -> int:
     """Shows a run until it ends; returns its exit code, or 130 if the user stopped watching.
 
@@ -185,7 +179,7 @@ def _watch(service: Service, name: str, record: RunRecord, display: RunDisplay) 
         look_s = min(2 * look_s, _LONGEST_LOOK_S)
 
 
-def _say_it_goes_on(submitted: Submitted, chosen: WorkloadChoice) -> None:
+def _say_it_goes_on(submitted: Submitted, chosen: CloudChoice) -> None:
     say(f"Stopped following; the run continues: {submitted.link}")
     for verb, does in (("follow", "shows it again"), ("cancel", "ends it")):
         say(f"hint: {chosen.command(f'{verb} {submitted.name}')}   # {does}")

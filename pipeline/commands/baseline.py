@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from slipway.pipeline.commands.show import find
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.root import PROJECT_ROOT
 
 # The modules that read workload files take a quarter of a second to import: only commands that need them do.
 if TYPE_CHECKING:
@@ -20,13 +19,12 @@ def baseline(
     Raises:
         UsageError: both are given, the run cannot be the baseline, or an engine is at work.
     """
-    from slipway.pipeline.config import load_workload
+    from slipway.pipeline.config import WorkloadChoice
     from slipway.pipeline.plan.baseline import clear_baseline, set_baseline, show_baseline
-    from slipway.pipeline.plan.request import workload_file
 
     if new is not None and clear:
         raise UsageError("--set and --clear exclude each other.")
-    config = load_workload(workload_file(workload).absolute(), root=PROJECT_ROOT)
+    config = WorkloadChoice(workload).config()
     if clear:
         return clear_baseline(config, output.absolute(), reason=reason)
     if new is not None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, Unpack
 
+from slipway.pipeline.config import WorkloadChoice, read_assignments
 from slipway.pipeline.engine.processes.warm import Warm
 from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.plan.request import Options, Request, pipeline_request, workload_request
@@ -205,14 +206,13 @@ def _request(
     pipeline: Any, output: Path, parameters: dict[str, Any], beam_args: Sequence[str], options: Options
 ) -> Request:
     if isinstance(pipeline, str) and ":" in pipeline:
-        sets = [f"{key}={value}" for key, value in parameters.items()]
-        return pipeline_request(pipeline, sets=sets, output=output, beam_args=beam_args, **options)
+        texts = {key: str(value) for key, value in parameters.items()}
+        return pipeline_request(pipeline, parameters=texts, output=output, beam_args=beam_args, **options)
     if isinstance(pipeline, (str, Path)):
         # JSON is YAML, the format of values that override a workload file.
-        sets = [f"{key}={json.dumps(value)}" for key, value in parameters.items()]
-        return workload_request(
-            Path(pipeline), sets=sets, profile=None, output=output, beam_args=beam_args, **options
-        )
+        sets = read_assignments(f"{key}={json.dumps(value)}" for key, value in parameters.items())
+        chosen = WorkloadChoice(Path(pipeline), sets)
+        return workload_request(chosen, output=output, beam_args=beam_args, **options)
     if not callable(pipeline) and not hasattr(pipeline, "pipeline_info"):
         raise UsageError(
             f"{type(pipeline).__name__} is not a pipeline.",

@@ -30,12 +30,10 @@ from slipway.components.preflight.result import Preflight
 from slipway.components.preflight.transformed import SCHEMA, SPLIT, Transformed, features_in
 from slipway.components.trainer.own_fit import require_steps
 from slipway.components.trainer.user_model import source_root
-from slipway.pipeline.config import load_workload
-from slipway.pipeline.config.workload import WorkloadConfig
+from slipway.pipeline.config import WorkloadChoice, WorkloadConfig
 from slipway.pipeline.engine.processes.os_processes import default_jobs
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.fingerprint.source_closure import source_closure
-from slipway.pipeline.plan.request import workload_file
 from slipway.pipeline.root import PROJECT_ROOT
 from slipway.pipeline.runs import preflight_results
 from slipway.pipeline.runs.history import History
@@ -71,9 +69,7 @@ class Wanted:
     is_fast: bool = False
 
 
-def preflight(
-    workload: Path, output: Path, wanted: Wanted, *, sets: Sequence[str] = (), profile: str | None = None
-) -> Preflight:
+def preflight(chosen: WorkloadChoice, output: Path, wanted: Wanted) -> Preflight:
     """Compiles the workload's training step for each slice, judges it, and keeps the result.
 
     Raises:
@@ -81,14 +77,14 @@ def preflight(
         ConfigError: the workload file is wrong, or there is no such slice.
         ComponentError: the model cannot be built.
     """
-    config = load_workload(workload_file(workload).absolute(), root=PROJECT_ROOT, sets=sets, profile=profile)
+    config = chosen.config()
     require_steps(config.train.model)
     names = wanted.slices or (config.train.tpu or DEFAULT_SLICE,)
     slices = [wanted_slice(tpu_slice(name, backend="jax")) for name in dict.fromkeys(names)]
     made_at = datetime.now(UTC)
     prices = {**own_prices(config), **_prices(wanted.prices, month=f"{made_at:%Y-%m}")}
     history = History(output.absolute())
-    transformed = _transformed(config, history, workload)
+    transformed = _transformed(config, history, chosen.workload)
     questions = [
         Question(
             slice=each,

@@ -60,16 +60,18 @@ def request(
     Raises:
         UsageError: it is not there or wrong, or the options do not fit it.
     """
+    from slipway.pipeline.config import WorkloadChoice, read_assignments, read_parameters
     from slipway.pipeline.plan.request import pipeline_request, workload_request
 
-    shared: dict[str, Any] = {"sets": sets, "output": output.absolute(), "beam_args": beam_args, **options}
+    shared: dict[str, Any] = {"output": output.absolute(), "beam_args": beam_args, **options}
     if pipeline is None:
-        return workload_request(workload, profile=profile, overrides=overrides, **shared)
+        chosen = WorkloadChoice(workload, read_assignments(sets), profile)
+        return workload_request(chosen, overrides=overrides, **shared)
     if profile is not None:
         raise UsageError("--profile belongs to a workload file; --pipeline has none.")
     for name in overrides or {}:
         raise UsageError(f"{OVERRIDES[name]} belongs to the gates of a workload; --pipeline has its own.")
-    return pipeline_request(pipeline, **shared)
+    return pipeline_request(pipeline, parameters=read_parameters(sets), **shared)
 
 
 def run(asked: "Request") -> int:

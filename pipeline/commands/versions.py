@@ -14,9 +14,8 @@ from slipway.components.pusher.hook import run_hook
 from slipway.components.pusher.manifest import Manifest
 from slipway.components.pusher.version_store import Shelf, shelf_at, thin_out
 from slipway.components.pusher.versions import GS, Published, version_number
-from slipway.pipeline.config import WorkloadConfig, load_workload
+from slipway.pipeline.config import WorkloadChoice, WorkloadConfig
 from slipway.pipeline.errors import PipelineError, UsageError
-from slipway.pipeline.plan.request import workload_file
 from slipway.pipeline.root import PROJECT_ROOT
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.lock import changing_pushes
@@ -84,7 +83,7 @@ def workload_config(path: Path, *, profile: str | None) -> WorkloadConfig:
     Raises:
         ConfigError: the file is not there or wrong.
     """
-    return load_workload(workload_file(path).absolute(), profile=profile, root=PROJECT_ROOT)
+    return WorkloadChoice(path, profile=profile).config()
 
 
 def versions(config: WorkloadConfig, output: Path) -> list[Version]:

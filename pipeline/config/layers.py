@@ -1,16 +1,17 @@
-"""The layers of a workload's settings: the file, one of its profiles, and the values of `--set`.
+"""The layers of a workload's settings: the file, one of its profiles, and what each `--set` lays over them.
 
 A layer remembers where each of its keys was written, so that an error in the merged settings can be shown
 at the place where the user has to correct it.
 """
 
 import difflib
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
 from slipway.pipeline.config.safe_yaml import MAX_BYTES, KeyPath, Value, read_yaml, shown, shown_key
-from slipway.pipeline.errors import ConfigError
+from slipway.pipeline.errors import ConfigError, UsageError
 
 Mapping = dict[str, Value]
 NOT_IN_A_PROFILE = ("name", "profiles")
@@ -45,6 +46,19 @@ class Layer:
         for key in path:
             value = value.get(key) if isinstance(value, dict) else None
         return value if isinstance(value, dict) else {}
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """One `--set KEY=VALUE` for a workload, read.
+
+    Attributes:
+        text: as it was given, for records, and for commands to paste.
+        layer: what it lays over the file.
+    """
+
+    text: str
+    layer: Layer = field(compare=False, repr=False)
 
 
 class Layers:
@@ -132,8 +146,34 @@ def profile_layer(file: Layer, profile: str) -> Layer:
     return Layer(f"profile {shown_key((profile,))}", data, origins)
 
 
-def set_layer(assignment: str) -> Layer:
-    """The layer of one `key.path=value`, the value in YAML: `train.epochs=3`, `evaluate.metrics=[auc]`.
+def read_assignments(texts: Iterable[str]) -> tuple[Assignment, ...]:
+    """Each `--set` of a workload, `key.path=value` with the value in YAML: `evaluate.metrics=[auc]`.
+
+    Whether there is such a key, and whether it takes the value, `WorkloadChoice.config` checks.
+
+    Raises:
+        ConfigError: there is no key or no '=', the value is not YAML, or the key cannot be set.
+    """
+    return tuple(Assignment(text, _set_layer(text)) for text in texts)
+
+
+def read_parameters(texts: Iterable[str]) -> dict[str, str]:
+    """Each `--set` of a pipeline without a workload file, `parameter=value`; values by name, the last counts.
+
+    Raises:
+        UsageError: a text without `=`.
+    """
+    parameters = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise UsageError(f"--set {text}: must be parameter=value")
+        parameters[name] = value
+    return parameters
+
+
+def _set_layer(assignment: str) -> Layer:
+    """The layer of one `key.path=value`.
 
     Raises:
         ConfigError: there is no key or no '=', the value is not YAML, or the key cannot be set.

@@ -1,6 +1,7 @@
 """The workload file as a whole: how it is loaded, overridden and checked."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -21,11 +22,11 @@ from slipway.pipeline.config.hyperparameter_names import find_unknown_hyperparam
 from slipway.pipeline.config.importable import find_import_problem
 from slipway.pipeline.config.layers import (
     NOT_IN_A_PROFILE,
+    Assignment,
     Layer,
     Layers,
     profile_layer,
     read_layer,
-    set_layer,
 )
 from slipway.pipeline.config.notify import NotifyConfig
 from slipway.pipeline.config.preflight import PreflightConfig
@@ -37,6 +38,7 @@ from slipway.pipeline.config.section import PATTERN_WORDS, Name, NodeId, PathTex
 from slipway.pipeline.config.train import TrainConfig, TransformConfig
 from slipway.pipeline.config.tune import TuneConfig
 from slipway.pipeline.errors import ConfigError
+from slipway.pipeline.root import PROJECT_ROOT
 
 
 class WorkloadConfig(Section):
@@ -127,17 +129,54 @@ class WorkloadConfig(Section):
         return data
 
 
+@dataclass(frozen=True)
+class WorkloadChoice:
+    """A workload of this project as a command line names it.
+
+    Attributes:
+        workload: the workload file, relative to the current folder or the project's; or a name in workloads/.
+        sets: laid over the file and its profile, in this order.
+        profile: one of the file's profiles; None: the file as it is.
+    """
+
+    workload: Path
+    sets: tuple[Assignment, ...] = ()
+    profile: str | None = None
+
+    @property
+    def file(self) -> Path:
+        """The workload file, absolute; in the project's folder where it is not found."""
+        named = PROJECT_ROOT / "workloads" / self.workload / "workload.yaml"
+        if self.workload.is_file():
+            return self.workload.absolute()
+        return (named if named.is_file() else PROJECT_ROOT / self.workload).absolute()
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options that choose the same, for a command to paste."""
+        profile = ("--profile", self.profile) if self.profile else ()
+        return (*profile, *(word for each in self.sets for word in ("--set", each.text)))
+
+    def config(self) -> WorkloadConfig:
+        """The workload's settings.
+
+        Raises:
+            ConfigError: see `load_workload`.
+        """
+        return load_workload(self.file, sets=self.sets, profile=self.profile, root=PROJECT_ROOT)
+
+
 def load_workload(
-    path: Path, *, sets: Sequence[str] = (), profile: str | None = None, root: Path
+    path: Path, *, sets: Sequence[Assignment] = (), profile: str | None = None, root: Path
 ) -> WorkloadConfig:
-    """Loads a workload file, applies the profile and then each `key.path=value` of `sets`, and checks all.
+    """Loads a workload file, lays the profile over it and then each of `sets`, and checks all.
 
     The functions that it names are looked for without importing them. `schema_path` and `push.destination`
     are made absolute; `data.source` stays as written, for `slipway.components.ingest.source.resolve_source`.
 
     Args:
         path: the workload file, absolute or relative to `root`.
-        sets: `key.path=value`, the value in YAML; mappings are merged, lists and scalars replaced.
+        sets: what is laid over it; mappings are merged, lists and scalars replaced.
         profile: one of the file's profiles; None: the file as it is.
         root: the project's root, which relative paths in the file are relative to.
 
@@ -150,7 +189,7 @@ def load_workload(
         there = ", ".join(map(shown, profiles)) or "none"
         raise ConfigError(f"{file.name}: no profile {shown(profile)}; there are: {there}")
     chosen = [profiles[profile]] if profile is not None else []
-    merged = Layers(file, *chosen, *map(set_layer, sets))
+    merged = Layers(file, *chosen, *(each.layer for each in sets))
     problems = _find_problems(merged, root=root)
     seen = {(problem.path, problem.words) for problem in problems}
     for layer in profiles.values():  # a profile that is not chosen now will be some day

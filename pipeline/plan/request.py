@@ -14,7 +14,7 @@ from slipway.components.ingest.csv_heads import check_heads
 from slipway.components.ingest.source import SourceError, Sources, resolve_sources
 from slipway.components.ingest.spans import at_span, span_number
 from slipway.components.nearest import nearest
-from slipway.pipeline.config import DataConfig, WorkloadConfig, load_workload
+from slipway.pipeline.config import DataConfig, WorkloadChoice, WorkloadConfig, read_assignments
 from slipway.pipeline.errors import ConfigError, UsageError
 from slipway.pipeline.root import PROJECT_ROOT
 from slipway.pipeline.runs.record import OVERRIDES, WHY, RunRecord
@@ -172,17 +172,9 @@ def _check_credentials() -> None:
         raise UsageError(error.message, hint=error.hint) from error
 
 
-def workload_file(path: Path) -> Path:
-    """The workload's file, relative to the current folder or the project's; or a name in workloads/."""
-    named = PROJECT_ROOT / "workloads" / path / "workload.yaml"
-    return path if path.is_file() else named if named.is_file() else PROJECT_ROOT / path
-
-
 def workload_request(
-    path: Path,
+    chosen: WorkloadChoice,
     *,
-    sets: Sequence[str],
-    profile: str | None,
     output: Path,
     beam_args: Sequence[str],
     overrides: Mapping[str, str] | None = None,
@@ -191,9 +183,7 @@ def workload_request(
     """A request to run a workload of this project, with every check that needs no run.
 
     Args:
-        path: the workload file, looked for here, then in the project's folder; or a name in workloads/.
-        sets: `key=value` over the file.
-        profile: one of the file's profiles.
+        chosen: which workload.
         output: where the run writes.
         beam_args: options for every Beam component.
         overrides: see `Request`; none if None.
@@ -204,8 +194,7 @@ def workload_request(
         UsageError: an override without a reason, or with the one that messages leave to be written.
     """
     overrides = _with_reasons(overrides or {})
-    found = workload_file(path)
-    config = load_workload(found.absolute(), sets=sets, profile=profile, root=PROJECT_ROOT)
+    config = chosen.config()
     try:
         source = resolve_sources(
             source_patterns(config.data), root=PROJECT_ROOT, file_format=config.data.format
@@ -231,7 +220,7 @@ def workload_request(
         output=output,
         nodes={node_id: NodeLimits(**limit.model_dump()) for node_id, limit in config.nodes.items()},
         beam_args=tuple(beam_args),
-        origin=Origin(str(found.absolute()), tuple(sets), profile),
+        origin=Origin(str(chosen.file), tuple(each.text for each in chosen.sets), chosen.profile),
         overrides=overrides,
         **options,
     )
@@ -260,12 +249,11 @@ def again(record: RunRecord, *, jobs: int | None) -> Request:
         UsageError: the record does not say what was run.
     """
     request = replace(Request.of(record), jobs=jobs)
-    if request.origin is None:
+    origin = request.origin
+    if origin is None:
         return request
     now = workload_request(
-        Path(request.origin.path),
-        sets=request.origin.sets,
-        profile=request.origin.profile,
+        WorkloadChoice(Path(origin.path), read_assignments(origin.sets), origin.profile),
         output=request.output,
         beam_args=request.beam_args,
         overrides=request.overrides,
@@ -311,31 +299,27 @@ def _check_columns(config: WorkloadConfig, columns: Sequence[str]) -> None:
 
 
 def pipeline_request(
-    name: str, *, sets: Sequence[str], output: Path, beam_args: Sequence[str], **options: Unpack[Options]
+    name: str,
+    *,
+    parameters: Mapping[str, str],
+    output: Path,
+    beam_args: Sequence[str],
+    **options: Unpack[Options],
 ) -> Request:
     """A request to run any TFX pipeline.
 
     Args:
         name: `module:function`, or `module:attribute` of a pipeline object.
-        sets: `parameter=value` for the pipeline's runtime parameters.
+        parameters: values of the pipeline's runtime parameters, and of its function's arguments, by name.
         output: where the run keeps its records, and metadata where the pipeline names no store.
         beam_args: more options for every Beam component.
         **options: how to run.
-
-    Raises:
-        UsageError: a `--set` without `=`.
     """
-    parameters = {}
-    for item in sets:
-        key, equals, value = item.partition("=")
-        if not equals:
-            raise UsageError(f"--set {item}: must be parameter=value")
-        parameters[key] = value
     return Request(
         workload=name,
         target=ModuleRun(pipeline=name, folder=str(Path.cwd()), output=output),
         output=output,
-        parameters=parameters,
+        parameters=dict(parameters),
         beam_args=tuple(beam_args),
         **options,
     )

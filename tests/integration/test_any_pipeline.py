@@ -122,7 +122,7 @@ def test_edited_module_beside_a_module_file_counts_and_what_was_pushed_before_st
 def test_what_a_packed_module_file_imports_beyond_its_wheel_counts(place, warm, tmp_path):
     request = pipeline_request(
         "foreign_pipelines:constructs",
-        sets=[f"folder={place}", "names=module_file"],
+        parameters={"folder": str(place), "names": "module_file"},
         output=place,
         beam_args=[],
     )
@@ -140,8 +140,10 @@ def test_what_a_packed_module_file_imports_beyond_its_wheel_counts(place, warm, 
 def test_rehearsal_publishes_nothing_and_is_compared_with_the_local_run(runs, place, capfd, warm):
     request = pipeline_request(
         "foreign_pipelines:constructs",
-        sets=[f"folder={place}", f"names={','.join(REHEARSED)}", "word=yes"], output=place, beam_args=[],
-    )  # fmt: skip
+        parameters={"folder": str(place), "names": ",".join(REHEARSED), "word": "yes"},
+        output=place,
+        beam_args=[],
+    )
     served = sorted((place / "artifacts" / "toys" / "serving_model").iterdir())
     with forked_servers(lambda: warm):
         assert rehearse_request(request, jobs=None, root=None, again="") == 0

@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from slipway.pipeline.config import WorkloadChoice, read_assignments
+
 pytestmark = pytest.mark.slow
 BEAM_NODES = {"Ingest", "StatisticsGen", "Transform", "Evaluator"}
 FLINK = "beam={runner: flink, options: {job_endpoint: 'flink:8099', environment_type: EXTERNAL}}"
@@ -20,7 +22,7 @@ def requested(project, tmp_path):
 
     def call(*sets):
         path = project / "workloads/taxi/workload.yaml"
-        return workload_request(path, sets=sets, profile=None, output=tmp_path, beam_args=())
+        return workload_request(WorkloadChoice(path, read_assignments(sets)), output=tmp_path, beam_args=())
 
     return call
 

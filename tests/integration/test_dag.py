@@ -2,6 +2,8 @@
 
 import pytest
 
+from slipway.pipeline.config import WorkloadChoice, read_assignments
+
 pytestmark = pytest.mark.slow
 
 UPSTREAM = {
@@ -30,7 +32,7 @@ def compiled(project, tmp_path_factory):
     def call(*sets):
         output = tmp_path_factory.mktemp("output")
         path = project / "workloads/taxi/workload.yaml"
-        request = workload_request(path, sets=sets, profile=None, output=output, beam_args=())
+        request = workload_request(WorkloadChoice(path, read_assignments(sets)), output=output, beam_args=())
         return compile_target(request.order(run_id="r", folder=output))
 
     return call

@@ -1,25 +1,22 @@
 """`cloud_runner.py airflow`: writes a workload as an Airflow DAG."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from slipway.pipeline.cloud.airflow.dag_file import Place, dag_id, dag_text
+from slipway.pipeline.config import WorkloadChoice
 from slipway.pipeline.engine.graphs import find_graph
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.plan.request import workload_file, workload_request
+from slipway.pipeline.plan.request import workload_request
 from slipway.pipeline.root import PROJECT_ROOT
 from slipway.pipeline.terminal.invocation import DEFAULT_OUTPUT
 
 
-def write_dag(
-    workload: Path, *, sets: Sequence[str], profile: str | None, folder: Path, place: Place
-) -> Path:
+def write_dag(chosen: WorkloadChoice, *, folder: Path, place: Place) -> Path:
     """Writes the DAG of a workload.
 
     Args:
-        workload: the workload file, or its name in workloads/.
-        sets: `key=value` over the file; they hold for every run of the DAG.
-        profile: one of the file's profiles; it is part of the DAG's name.
+        chosen: which workload. What is laid over its file holds for every run of the DAG, and the profile is
+            part of the DAG's name.
         folder: Airflow's folder of DAGs; made where it is not there.
         place: where the tasks will work.
 
@@ -29,14 +26,10 @@ def write_dag(
     Raises:
         UsageError: the workload is not there or wrong, or the folder cannot be written.
     """
-    request = workload_request(
-        workload, sets=sets, profile=profile, output=DEFAULT_OUTPUT.absolute(), beam_args=()
-    )
+    request = workload_request(chosen, output=DEFAULT_OUTPUT.absolute(), beam_args=())
     config = request.workload_run.settings
-    name = dag_id(config, profile)
-    words = [_known_there(workload_file(workload))]
-    words += ["--profile", profile] if profile else []
-    words += [word for item in sets for word in ("--set", item)]
+    name = dag_id(config, chosen.profile)
+    words = [_known_there(chosen.file), *chosen.options]
     text = dag_text(find_graph(request), config, name=name, workload=words, place=place)
     file = folder / f"{name}.py"
     try:
@@ -47,7 +40,6 @@ def write_dag(
     return file
 
 
-def _known_there(path: Path) -> str:
+def _known_there(file: Path) -> str:
     """The workload file as seen from the checkout's folder, wherever that lies."""
-    absolute = path.absolute()
-    return str(absolute.relative_to(PROJECT_ROOT) if absolute.is_relative_to(PROJECT_ROOT) else absolute)
+    return str(file.relative_to(PROJECT_ROOT) if file.is_relative_to(PROJECT_ROOT) else file)

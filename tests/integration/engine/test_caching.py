@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from slipway.pipeline.config import read_parameters
 from slipway.pipeline.engine.execution import execute
 from slipway.pipeline.plan.request import again, pipeline_request
 
@@ -20,7 +21,12 @@ def run(in_process, watcher, warm):
         request = (
             again(resumed, jobs=None)
             if resumed
-            else pipeline_request(f"toy_pipeline:{name}", sets=sets, output=in_process.output, beam_args=[])
+            else pipeline_request(
+                f"toy_pipeline:{name}",
+                parameters=read_parameters(sets),
+                output=in_process.output,
+                beam_args=[],
+            )
         )
         return execute(request, display=watcher, resumed=resumed, warm=warm)
 

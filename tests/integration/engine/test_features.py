@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from slipway.pipeline.config import read_parameters
 from slipway.pipeline.engine.execution import execute
 from slipway.pipeline.engine.processes.client import RefusedError, Server
 from slipway.pipeline.errors import UsageError
@@ -18,7 +19,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_engine")]
 
 
 def request_for(name: str, toy, *, sets=(), **options):
-    return pipeline_request(f"toy_pipeline:{name}", sets=sets, output=toy.output, beam_args=[], **options)
+    return pipeline_request(
+        f"toy_pipeline:{name}", parameters=read_parameters(sets), output=toy.output, beam_args=[], **options
+    )
 
 
 def text_of(record, node_id: str) -> str:

@@ -37,7 +37,9 @@ def test_limits_and_retries(in_process, watcher, quick):
             woken.append(first)
 
     watcher.on_change = wake
-    request = pipeline_request("toy_pipeline:limits", sets=[], output=in_process.output, beam_args=[], jobs=5)
+    request = pipeline_request(
+        "toy_pipeline:limits", parameters={}, output=in_process.output, beam_args=[], jobs=5
+    )
     limits = {"Hang": NodeLimits(timeout_s=4.0), "KilledOnce": NodeLimits(retries=1, backoff_s=0.1)}
     record = execute(replace(request, nodes=limits), display=watcher)
     states = {node.id: (node.state, node.attempts) for node in record.nodes}
@@ -77,7 +79,7 @@ def test_a_stopped_fork_server_is_noticed(in_process, watcher, quick):
         in_process.begins("hangs")
         os.kill(fork_server(in_process), signal.SIGSTOP)
 
-    request = pipeline_request("toy_pipeline:hang", sets=[], output=in_process.output, beam_args=[])
+    request = pipeline_request("toy_pipeline:hang", parameters={}, output=in_process.output, beam_args=[])
     stopper = threading.Thread(target=stop)
     stopper.start()
     record = execute(request, display=watcher)
@@ -105,7 +107,7 @@ def test_a_node_that_dies_before_its_first_sign_of_life_fails_and_can_be_gone_on
 
     # Called just before the fork server is asked for the process.
     watcher.on_change = lambda node: node.state == "running" and is_asked_for.set()
-    request = pipeline_request("toy_pipeline:one", sets=[], output=in_process.output, beam_args=[])
+    request = pipeline_request("toy_pipeline:one", parameters={}, output=in_process.output, beam_args=[])
     killer = threading.Thread(target=kill_newborns)
     killer.start()
     record = execute(request, display=watcher)

@@ -51,7 +51,7 @@ REASONS = {
     ),
     "declares or carries out a command, which tests give as users do": (
         "slipway.pipeline.cloud.airflow.command",
-        "slipway.pipeline.cloud.workload_choice",
+        "slipway.pipeline.cloud.cloud_choice",
         "slipway.pipeline.cloud.commands",
         "slipway.pipeline.terminal.asking",
         "slipway.pipeline.commands.baseline",

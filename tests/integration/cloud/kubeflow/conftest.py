@@ -17,6 +17,8 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
+from slipway.pipeline.config import read_assignments
+
 TOKEN = "secret-token"  # noqa: S105
 _NOW = "2027-01-01T00:00:00Z"
 
@@ -272,13 +274,13 @@ def client(workload, project):
 def chosen(workload, golden, monkeypatch):
     """A workload's schedule; what it starts is the golden job, so that TFX is not imported for each test."""
     from slipway.pipeline.cloud import back_fill, schedule
-    from slipway.pipeline.cloud.workload_choice import WorkloadChoice
+    from slipway.pipeline.cloud.cloud_choice import CloudChoice
 
     monkeypatch.setattr(schedule, "compiled_job", lambda target: golden)
     monkeypatch.setattr(back_fill, "compiled_job", lambda target: golden)
     monkeypatch.setattr(back_fill, "_LOOK_S", 0.01)
 
     def choose(*sets, called=None):
-        return WorkloadChoice(workload, sets, "prod", called)
+        return CloudChoice(workload, read_assignments(sets), "prod", called)
 
     return choose

@@ -6,9 +6,10 @@ from datetime import UTC, datetime
 import pytest
 
 from slipway.pipeline.cloud import back_fill, schedule
+from slipway.pipeline.cloud.cloud_choice import CloudChoice
 from slipway.pipeline.cloud.services.service import Schedule
 from slipway.pipeline.cloud.submit import cancel_run, follow, follow_run, submit_workload
-from slipway.pipeline.cloud.workload_choice import WorkloadChoice
+from slipway.pipeline.config import read_assignments
 from slipway.pipeline.errors import ConfigError, PipelineError, UsageError
 from slipway.pipeline.screen.progress import LineDisplay
 
@@ -165,7 +166,7 @@ def test_run_is_followed_to_its_end(service, client, golden, submit, monkeypatch
             client,
             job,
             submitted,
-            chosen=WorkloadChoice("taxi", (), None),
+            chosen=CloudChoice("taxi", (), None),
             display=LineDisplay(io.StringIO()),
         )
         == code
@@ -174,7 +175,7 @@ def test_run_is_followed_to_its_end(service, client, golden, submit, monkeypatch
 
 
 def test_run_is_followed_again_and_cancelled(service, workload, submit, capsys):
-    chosen = WorkloadChoice(workload, (), "prod")
+    chosen = CloudChoice(workload, (), "prod")
     submit()
     service.lives = [{"state": "RUNNING"}]
     assert cancel_run("r0", chosen) == f"{service.address}/#/runs/details/r0"
@@ -189,7 +190,7 @@ def test_job_with_resolvers_is_refused_before_the_service_does(service, workload
     from slipway.pipeline.config import load_workload
 
     sets = ["cloud.kubeflow.without_baseline=false"]
-    client = Kubeflow(load_workload(workload, sets=sets, profile="prod", root=project))
+    client = Kubeflow(load_workload(workload, sets=read_assignments(sets), profile="prod", root=project))
     with pytest.raises(ConfigError, match="cannot look up the last blessed model") as caught:
         client.request(golden)
     assert "without_baseline=true" in caught.value.hint
@@ -198,7 +199,9 @@ def test_job_with_resolvers_is_refused_before_the_service_does(service, workload
 
 def test_missing_address_is_named_with_the_way_to_one(service, workload):
     with pytest.raises(ConfigError, match=r"cloud\.kubeflow\.host is not set") as caught:
-        submit_workload(WorkloadChoice(workload, ["cloud.kubeflow.host=null"], "prod"), wait=False)
+        submit_workload(
+            CloudChoice(workload, read_assignments(["cloud.kubeflow.host=null"]), "prod"), wait=False
+        )
     assert "port-forward" in caught.value.message
     assert "host: http://localhost:8080" in caught.value.hint
 

@@ -8,7 +8,8 @@ import time
 import pytest
 
 from slipway.pipeline.cloud import back_fill as module
-from slipway.pipeline.cloud.workload_choice import WorkloadChoice
+from slipway.pipeline.cloud.cloud_choice import CloudChoice
+from slipway.pipeline.config import read_assignments
 from slipway.pipeline.errors import PipelineError, UsageError
 
 pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
@@ -46,7 +47,9 @@ def back_fill(google, workload, project, monkeypatch):
     monkeypatch.setattr(module, "_LOOK_S", 0.01)
 
     def run(first, last, *sets, called=None):
-        return module.back_fill(WorkloadChoice(workload, sets, "prod", called), first=first, last=last)
+        return module.back_fill(
+            CloudChoice(workload, read_assignments(sets), "prod", called), first=first, last=last
+        )
 
     return run
 

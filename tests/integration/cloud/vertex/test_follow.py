@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from slipway.pipeline.cloud import submit
+from slipway.pipeline.cloud.cloud_choice import CloudChoice
 from slipway.pipeline.cloud.submit import cancel_run, follow, follow_run, submit_workload
-from slipway.pipeline.cloud.workload_choice import WorkloadChoice
+from slipway.pipeline.config import read_assignments
 from slipway.pipeline.errors import PipelineError
 from slipway.pipeline.screen.progress import LineDisplay
 
@@ -19,7 +20,7 @@ pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
 
 RUNNING = {"state": "PIPELINE_STATE_RUNNING"}
 DONE = {"state": "PIPELINE_STATE_SUCCEEDED"}
-CHOSEN = WorkloadChoice(Path("taxi"), ("cloud.labels={team: rides}",), "prod")
+CHOSEN = CloudChoice(Path("taxi"), read_assignments(("cloud.labels={team: rides}",)), "prod")
 WORDS = ["taxi", "--profile", "prod", "--set", "cloud.labels={team: rides}"]
 
 
@@ -128,7 +129,7 @@ def test_who_stops_looking_is_told_that_the_run_goes_on_and_how_to_go_on_or_end_
 
 def test_run_that_is_no_longer_followed_is_followed_again_and_cancelled(google, workload, followed, capsys):
     google.loses_answer("cancel")
-    chosen = WorkloadChoice(workload, (), "prod")
+    chosen = CloudChoice(workload, (), "prod")
     followed(DONE)
     name = "taxi-20270101-020304-ab12"
     assert follow_run(name, chosen) == 0
@@ -156,6 +157,6 @@ def test_who_ends_it_before_that_is_told_whether_a_run_was_started(
     monkeypatch.setattr(submit, "compiled_job", lambda target: job)
     told_to_end(google, at, signal.SIGINT)
     google.hangs(at, 0.2)
-    assert submit_workload(WorkloadChoice(workload, [], "prod"), wait=True) == 130
+    assert submit_workload(CloudChoice(workload, (), "prod"), wait=True) == 130
     assert words in capsys.readouterr().err
     assert sum("POST" in r and r.endswith("/pipelineJobs") for r in google.requests) == jobs

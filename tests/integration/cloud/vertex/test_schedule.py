@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 import pytest
 
 from slipway.pipeline.cloud import schedule
+from slipway.pipeline.cloud.cloud_choice import CloudChoice
 from slipway.pipeline.cloud.job import executor_of
-from slipway.pipeline.cloud.workload_choice import WorkloadChoice
+from slipway.pipeline.config import read_assignments
 from slipway.pipeline.errors import ConfigError, PipelineError, UsageError
 
 pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
@@ -22,7 +23,7 @@ def chosen(google, workload, project, name, monkeypatch):
     monkeypatch.setattr(schedule, "compiled_job", lambda target: golden)
 
     def choose(*sets, called=None):
-        return WorkloadChoice(workload, sets, "prod", called)
+        return CloudChoice(workload, read_assignments(sets), "prod", called)
 
     return choose
 

@@ -11,9 +11,10 @@ import pytest
 from counted import commands_run, lines_run
 
 from slipway.components.errors import ComponentError
+from slipway.pipeline.cloud.cloud_choice import CloudChoice
 from slipway.pipeline.cloud.commands import compile_workload
 from slipway.pipeline.cloud.submit import submit_workload
-from slipway.pipeline.cloud.workload_choice import WorkloadChoice
+from slipway.pipeline.config import read_assignments
 from slipway.pipeline.errors import ConfigError, PipelineError
 
 pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
@@ -23,7 +24,7 @@ BOTH = ("taxi", "digits")
 
 
 def submit(workload, *sets):
-    return submit_workload(WorkloadChoice(workload, sets, "prod"), wait=False)
+    return submit_workload(CloudChoice(workload, read_assignments(sets), "prod"), wait=False)
 
 
 @pytest.mark.parametrize("key", ["project", "region"])
@@ -188,7 +189,7 @@ def test_compiling_starts_no_process_and_takes_part_of_a_second_beyond_imports(
     found = []
 
     def compiled():
-        compile_workload(workload, sets=(), profile="prod", file=tmp_path / "job.json")
+        compile_workload(CloudChoice(workload, profile="prod"), file=tmp_path / "job.json")
 
     commands = commands_run(lambda: found.append(lines_run(compiled)))
     assert commands == []

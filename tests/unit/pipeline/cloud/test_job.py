@@ -6,7 +6,7 @@ import json
 import pytest
 
 from slipway.pipeline.cloud.job import complete, producers_of, to_text
-from slipway.pipeline.config import load_workload
+from slipway.pipeline.config import load_workload, read_assignments
 from slipway.pipeline.errors import ConfigError
 
 ROOT = "gs://bucket/root"
@@ -15,7 +15,9 @@ ROOT = "gs://bucket/root"
 @pytest.fixture
 def configured(project):
     def load(*sets):
-        return load_workload(project / "workloads/taxi/workload.yaml", sets=sets, root=project)
+        return load_workload(
+            project / "workloads/taxi/workload.yaml", sets=read_assignments(sets), root=project
+        )
 
     return load
 

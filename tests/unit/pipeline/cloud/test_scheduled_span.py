@@ -8,7 +8,7 @@ import pytest
 from slipway.pipeline.cloud.airflow.dag_file import Place, dag_text
 from slipway.pipeline.cloud.job import executor_of
 from slipway.pipeline.cloud.scheduled_span import fix_time, follow_schedule, scheduled_kind, span_of
-from slipway.pipeline.config import load_workload
+from slipway.pipeline.config import load_workload, read_assignments
 from slipway.pipeline.config.cloud_services import ScheduleConfig
 from slipway.pipeline.errors import ConfigError
 from slipway.pipeline.runs.graph import Graph
@@ -65,7 +65,9 @@ def test_moment_that_the_service_did_not_fill_in_is_no_moment():
 def config(project):
     def load(*sets):
         sets = ("cloud.schedule.lag_days=0", *sets)
-        return load_workload(project / "workloads/taxi/workload.yaml", sets=sets, root=project)
+        return load_workload(
+            project / "workloads/taxi/workload.yaml", sets=read_assignments(sets), root=project
+        )
 
     return load
 

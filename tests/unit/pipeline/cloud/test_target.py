@@ -5,6 +5,7 @@ import yaml
 
 from slipway.pipeline.cloud.image import IMAGE_PACKAGES, read_image
 from slipway.pipeline.cloud.target import Target
+from slipway.pipeline.config import WorkloadChoice, read_assignments
 from slipway.pipeline.errors import ConfigError
 from slipway.pipeline.plan.request import workload_request
 
@@ -20,9 +21,8 @@ def target(project, tmp_path):
     def make(*, is_sent=False, **changed):
         settings = {**CLOUD, **changed}
         sets = [f"{key}={value}" for key, value in settings.items() if value is not None]
-        request = workload_request(
-            project / "workloads/taxi/workload.yaml", sets=sets, profile=None, output=tmp_path, beam_args=()
-        )
+        chosen = WorkloadChoice(project / "workloads/taxi/workload.yaml", read_assignments(sets))
+        request = workload_request(chosen, output=tmp_path, beam_args=())
         return Target.of(request, read_image(project), is_sent=is_sent)
 
     return make

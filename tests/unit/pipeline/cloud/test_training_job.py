@@ -6,7 +6,7 @@ import math
 import pytest
 
 from slipway.pipeline.cloud.training_job import training_job
-from slipway.pipeline.config import load_workload
+from slipway.pipeline.config import load_workload, read_assignments
 from slipway.pipeline.errors import ConfigError
 from slipway.pipeline.wiring.vertex_tpu_machines import TPU_SLICES
 
@@ -22,7 +22,7 @@ NEEDED = (
 def request_of(project):
     def make(*sets):
         file = project / "workloads/taxi/workload.yaml"
-        return training_job(load_workload(file, sets=[*NEEDED, *sets], root=project))
+        return training_job(load_workload(file, sets=read_assignments([*NEEDED, *sets]), root=project))
 
     return make
 

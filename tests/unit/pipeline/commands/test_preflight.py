@@ -10,6 +10,7 @@ from slipway.components.preflight.compiler import Unanswered
 from slipway.components.preflight.request import Answer, Compiled
 from slipway.pipeline.commands import preflight as command
 from slipway.pipeline.commands.preflight import COMPILE_BYTES, ONE_HOST, Wanted
+from slipway.pipeline.config import WorkloadChoice, read_assignments
 from slipway.pipeline.engine.processes import os_processes as processes
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.record import NodeRecord
@@ -67,9 +68,8 @@ def preflight(project, tmp_path):
     history.save(record)
 
     def ask(*slices, sets=(), **wanted):
-        found = command.preflight(
-            project / "workloads/taxi/workload.yaml", tmp_path, Wanted(slices=slices, **wanted), sets=sets
-        )
+        chosen = WorkloadChoice(project / "workloads/taxi/workload.yaml", read_assignments(sets))
+        found = command.preflight(chosen, tmp_path, Wanted(slices=slices, **wanted))
         kept = json.loads((tmp_path / "preflight/taxi.json").read_text(encoding="utf-8"))
         assert kept == json.loads(json.dumps(found.to_json()))
         return kept

@@ -2,14 +2,16 @@
 
 import pytest
 
-from slipway.pipeline.config import load_workload
+from slipway.pipeline.config import load_workload, read_assignments
 from slipway.pipeline.errors import ConfigError
 
 
 def test_cache_needs_an_image_whose_name_tells_its_content(project):
     def load(image):
         sets = ["cloud.cache=true", f"cloud.image={image}"]
-        return load_workload(project / "workloads/taxi/workload.yaml", sets=sets, root=project)
+        return load_workload(
+            project / "workloads/taxi/workload.yaml", sets=read_assignments(sets), root=project
+        )
 
     for image in ("host:5000/slipway", "slipway:latest", "slipway"):
         with pytest.raises(ConfigError, match="would take results of older code"):
@@ -32,4 +34,6 @@ def test_cache_needs_an_image_whose_name_tells_its_content(project):
 )
 def test_wrong_values_are_refused(project, setting, words):
     with pytest.raises(ConfigError, match=words):
-        load_workload(project / "workloads/taxi/workload.yaml", sets=[setting], root=project)
+        load_workload(
+            project / "workloads/taxi/workload.yaml", sets=read_assignments([setting]), root=project
+        )

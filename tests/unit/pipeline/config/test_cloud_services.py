@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from slipway.pipeline.config import load_workload
+from slipway.pipeline.config import load_workload, read_assignments
 from slipway.pipeline.config.cloud_services import ScheduleConfig
 from slipway.pipeline.errors import ConfigError
 
@@ -27,7 +27,9 @@ from slipway.pipeline.errors import ConfigError
 )
 def test_wrong_values_are_refused(project, setting, words):
     with pytest.raises(ConfigError, match=words):
-        load_workload(project / "workloads/taxi/workload.yaml", sets=[setting], root=project)
+        load_workload(
+            project / "workloads/taxi/workload.yaml", sets=read_assignments([setting]), root=project
+        )
 
 
 @pytest.mark.parametrize(
@@ -36,7 +38,7 @@ def test_wrong_values_are_refused(project, setting, words):
 def test_address_that_a_token_is_safe_at_is_taken(project, host):
     sets = [f"cloud.kubeflow.host={host}"]
     assert load_workload(
-        project / "workloads/taxi/workload.yaml", sets=sets, root=project
+        project / "workloads/taxi/workload.yaml", sets=read_assignments(sets), root=project
     ).cloud.kubeflow.host
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from slipway.pipeline.config import read_assignments
 from slipway.pipeline.config.schema_file import find_schema_problem
 from slipway.pipeline.config.workload import load_workload
 from slipway.pipeline.errors import ConfigError
@@ -44,7 +45,9 @@ def test_workload_with_a_broken_schema_is_refused_by_key_file_and_line(project, 
     broken = tmp_path / "wine.pbtxt"
 
     with pytest.raises(ConfigError, match=r"^--set schema=.*: is not a schema: line 1, column 1:") as caught:
-        load_workload(Path("workloads/taxi/workload.yaml"), root=project, sets=[f"schema={broken}"])
+        load_workload(
+            Path("workloads/taxi/workload.yaml"), root=project, sets=read_assignments([f"schema={broken}"])
+        )
 
     assert caught.value.exit_code == 2
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from slipway.components.model_gate.rules import Threshold
-from slipway.pipeline.config import WorkloadConfig, load_workload, problems
+from slipway.pipeline.config import WorkloadConfig, load_workload, problems, read_assignments
 from slipway.pipeline.config.json_schema import SCHEMA_PATH, schema_text, workload_schema
 from slipway.pipeline.errors import ConfigError
 from slipway.pipeline.wiring.pushed_versions import endpoint_settings
@@ -50,9 +50,9 @@ def root(tmp_path):
 def load(root):
     """Loads a workload file with the given text."""
 
-    def loaded(text=MINIMAL, **kwargs):
+    def loaded(text=MINIMAL, *, sets=(), **kwargs):
         (root / "w.yaml").write_text(text)
-        return load_workload(Path("w.yaml"), root=root, **kwargs)
+        return load_workload(Path("w.yaml"), root=root, sets=read_assignments(sets), **kwargs)
 
     return loaded
 
@@ -639,7 +639,7 @@ TREES = st.recursive(
 def test_any_tree_of_keys_and_values_is_loaded_or_refused(root, tree, sets):
     (root / "any.yaml").write_text(yaml.safe_dump({**yaml.safe_load(MINIMAL), **tree}))
     try:
-        load_workload(Path("any.yaml"), sets=sets, root=root)
+        load_workload(Path("any.yaml"), sets=read_assignments(sets), root=root)
     except ConfigError as error:
         assert all(line.isprintable() for line in error.message.splitlines())  # noqa: PT017
 
@@ -656,9 +656,16 @@ def test_exports_that_boosted_trees_have_no_form_of_are_refused_before_they_are_
     trees = "slipway.components.trainer.models.boosted_trees.build_model"
     for kind in ("litert_dynamic", "litert_int8"):
         with pytest.raises(ConfigError, match=rf"exports\.1 = '{kind}': boosted trees hold infinite"):
-            load_workload(TAXI, sets=[f"train={{model: {trees}, exports: [litert, {kind}]}}"], root=ROOT)
+            load_workload(
+                TAXI,
+                sets=read_assignments([f"train={{model: {trees}, exports: [litert, {kind}]}}"]),
+                root=ROOT,
+            )
     whole = f"train={{model: {trees}, exports: [litert, keras_int8]}}"
-    assert load_workload(TAXI, sets=[whole], root=ROOT).train.exports == ("litert", "keras_int8")
+    assert load_workload(TAXI, sets=read_assignments([whole]), root=ROOT).train.exports == (
+        "litert",
+        "keras_int8",
+    )
 
 
 # The schema for editors.
@@ -750,7 +757,7 @@ def test_taxi_workload_is_loaded_in_a_blink():
 @pytest.mark.parametrize("value", ["s3://b/x", "gs://b", "gs://b/", "gs:///x", "http://host/x"])
 def test_destination_that_is_no_directory_and_no_bucket_folder_is_refused(value):
     with pytest.raises(ConfigError, match=r"push\.destination.* must be a directory or gs://BUCKET/FOLDER"):
-        load_workload(TAXI, sets=[f"push.destination={value}"], root=ROOT)
+        load_workload(TAXI, sets=read_assignments([f"push.destination={value}"]), root=ROOT)
 
 
 ENDPOINT = "push.endpoint={name: taxi, container: image}"
@@ -770,12 +777,12 @@ IN_BUCKET = "push.destination=gs://bucket/taxi"
 )
 def test_endpoint_that_cannot_be_deployed_to_is_refused_with_what_it_needs(sets, words):
     with pytest.raises(ConfigError, match=words):
-        load_workload(TAXI, sets=sets, root=ROOT)
+        load_workload(TAXI, sets=read_assignments(sets), root=ROOT)
 
 
 def test_endpoint_is_in_the_project_and_region_of_the_cloud():
     place = "cloud.vertex={project: p, region: europe-west4}"
-    config = load_workload(TAXI, sets=[ENDPOINT, IN_BUCKET, place], root=ROOT)
+    config = load_workload(TAXI, sets=read_assignments([ENDPOINT, IN_BUCKET, place]), root=ROOT)
     settings = endpoint_settings(config)
     assert (settings.endpoint, settings.traffic) == ("projects/p/locations/europe-west4/endpoints/taxi", 100)
     assert settings.url == "https://europe-west4-aiplatform.googleapis.com"

@@ -6,6 +6,7 @@ from unittest.mock import Mock
 
 import pytest
 
+from slipway.pipeline.config import WorkloadChoice, read_assignments
 from slipway.pipeline.engine import execution
 from slipway.pipeline.engine import stepwise_run as steps
 from slipway.pipeline.errors import ConfigError, PipelineError
@@ -22,7 +23,7 @@ def test_a_place_that_no_model_can_be_pushed_to_is_refused_before_anything_runs(
     monkeypatch.delattr(steps, "Server")
     workload, output = project / "workloads/taxi/workload.yaml", tmp_path / "output"
     sets = [f"push.destination={tmp_path / 'file'}"]
-    request = workload_request(workload, sets=sets, profile=None, output=output, beam_args=())
+    request = workload_request(WorkloadChoice(workload, read_assignments(sets)), output=output, beam_args=())
 
     with pytest.raises(ConfigError, match=r"push\.destination = .*file is not a directory"):
         begin(request, display=Mock())
@@ -37,7 +38,7 @@ def test_machine_that_refuses_ends_the_run_in_words_with_the_way_on(project, tmp
     monkeypatch.setattr(tempfile, "mkdtemp", full)
     monkeypatch.setattr(execution, "is_all_known", lambda *_: False)
     workload, output = project / "workloads/taxi/workload.yaml", tmp_path / "output"
-    request = workload_request(workload, sets=[], profile=None, output=output, beam_args=())
+    request = workload_request(WorkloadChoice(workload), output=output, beam_args=())
 
     with pytest.raises(PipelineError) as told:
         execution.execute(request, display=Mock())

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from slipway.pipeline.config import WorkloadChoice
 from slipway.pipeline.engine import graphs
 from slipway.pipeline.engine.execution import execute
 from slipway.pipeline.engine.graphs import check_nodes, plan_kept, plan_only
@@ -22,7 +23,7 @@ GRAPH = Graph("taxi", (Node("Ingest", "Ingest", ()), Node("Trainer", "Trainer", 
 @pytest.fixture
 def asked(project, tmp_path):
     path = project / "workloads/taxi/workload.yaml"
-    return workload_request(path, sets=(), profile=None, output=tmp_path, beam_args=())
+    return workload_request(WorkloadChoice(path), output=tmp_path, beam_args=())
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from slipway.pipeline.config import WorkloadChoice
 from slipway.pipeline.plan.assemble import make_plan
 from slipway.pipeline.plan.node_fingerprints import fingerprint_nodes
 from slipway.pipeline.plan.request import workload_request
@@ -18,7 +19,7 @@ GRAPH = Graph("taxi", (Node("Ingest", "Ingest", ()), Node("Trainer", "Trainer", 
 @pytest.fixture
 def asked(project, tmp_path):
     path = project / "workloads/taxi/workload.yaml"
-    return workload_request(path, sets=(), profile=None, output=tmp_path, beam_args=())
+    return workload_request(WorkloadChoice(path), output=tmp_path, beam_args=())
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 
 from slipway.components import google_credentials
 from slipway.components.errors import ComponentError
+from slipway.pipeline.config import WorkloadChoice, read_assignments
 from slipway.pipeline.errors import ConfigError, UsageError
 from slipway.pipeline.plan.request import Request, again, pipeline_request, workload_request
 from slipway.pipeline.runs.documents import DocumentError
@@ -19,9 +20,8 @@ def request_for(project, tmp_path):
     """A request to run the taxi workload, with overrides."""
 
     def call(**overrides):
-        path = project / "workloads/taxi/workload.yaml"
-        options = {"sets": (), "profile": None, "output": tmp_path, "beam_args": ()}
-        return workload_request(path, overrides=overrides, **options)
+        chosen = WorkloadChoice(project / "workloads/taxi/workload.yaml")
+        return workload_request(chosen, output=tmp_path, beam_args=(), overrides=overrides)
 
     return call
 
@@ -81,7 +81,7 @@ def test_request_recorded_before_there_were_overrides_is_read(request_for, tmp_p
 def test_a_name_that_no_column_has_is_refused_with_the_nearest(project, tmp_path, setting, key):
     path = project / "workloads/taxi/workload.yaml"
     with pytest.raises(ConfigError) as refused:
-        workload_request(path, sets=[setting], profile=None, output=tmp_path, beam_args=())
+        workload_request(WorkloadChoice(path, read_assignments([setting])), output=tmp_path, beam_args=())
     assert refused.value.message == f"{key}: 'far' is not a column of the data; nearest: fare"
     assert "trip_miles" in refused.value.hint
 
@@ -92,7 +92,9 @@ def pushing_to(project, tmp_path):
 
     def call(place, end=None):
         path, sets = project / "workloads/taxi/workload.yaml", [f"push.destination={place}"]
-        return workload_request(path, sets=sets, profile=None, output=tmp_path, beam_args=(), end=end)
+        return workload_request(
+            WorkloadChoice(path, read_assignments(sets)), output=tmp_path, beam_args=(), end=end
+        )
 
     return call
 
@@ -145,7 +147,9 @@ def test_credentials_for_an_endpoint_are_asked_for_where_the_run_comes_to_it(
     path = project / "workloads/taxi/workload.yaml"
     sets = ["push.endpoint={name: taxi, container: image}", "push.destination=gs://bucket/models"]
     sets += ["cloud.vertex={project: my-project, region: europe-west4}", "cloud.root=gs://bucket/root"]
-    made = workload_request(path, sets=sets, profile=None, output=tmp_path, beam_args=(), end=end)
+    made = workload_request(
+        WorkloadChoice(path, read_assignments(sets)), output=tmp_path, beam_args=(), end=end
+    )
     with pytest.raises(UsageError, match="no credentials") if is_asked else nullcontext():
         made.check_destination()
     assert credentials == ["push.endpoint"] * is_asked
@@ -157,7 +161,7 @@ def test_results_are_looked_up_in_the_store_that_the_pipeline_names(
 ):
     if variable:
         monkeypatch.setenv("SLIPWAY_METADATA_URL", variable)
-    own = pipeline_request("my:pipeline", sets=(), output=tmp_path, beam_args=())
+    own = pipeline_request("my:pipeline", parameters={}, output=tmp_path, beam_args=())
     assert own.store_file("/elsewhere/store.db") == Path("/elsewhere/store.db")
     assert own.store_file("") is None
     assert request_for().store_file("") == (None if variable else tmp_path / "metadata.db")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from slipway.pipeline.config import BeamConfig, CloudConfig, load_workload
+from slipway.pipeline.config import BeamConfig, CloudConfig, load_workload, read_assignments
 from slipway.pipeline.errors import ConfigError
 from slipway.pipeline.wiring import beam_engine
 from slipway.pipeline.wiring.beam_engine import (
@@ -126,7 +126,9 @@ def test_dataflow_runs_where_vertex_does_unless_told_otherwise(project):
         "cloud.vertex={project: ours, region: europe-west4}",
         "beam={runner: dataflow, options: {region: us-east1}}",
     ]
-    config = load_workload(project / "workloads/taxi/workload.yaml", sets=sets, root=project)
+    config = load_workload(
+        project / "workloads/taxi/workload.yaml", sets=read_assignments(sets), root=project
+    )
     args = beam_args(config.beam, config.cloud)
     assert "--project=ours" in args
     assert [arg for arg in args if arg.startswith("--region")] == ["--region=us-east1"]
@@ -165,7 +167,9 @@ def test_job_for_the_cloud_that_needs_this_machine_is_refused(runner, options, w
 )
 def test_wrong_key_in_the_workload_is_refused(project, setting, words):
     with pytest.raises(ConfigError, match=words):
-        load_workload(project / "workloads/taxi/workload.yaml", sets=[setting], root=project)
+        load_workload(
+            project / "workloads/taxi/workload.yaml", sets=read_assignments([setting]), root=project
+        )
 
 
 @pytest.mark.parametrize("runner", ["Flnk", "nope"])

@@ -11,7 +11,7 @@ import yaml
 from slipway.components.ingest.spans import span_number
 from slipway.pipeline.cloud import scheduled_span
 from slipway.pipeline.cloud.airflow.dag_file import AROUND_S, Place, dag_id, dag_text
-from slipway.pipeline.config import load_workload
+from slipway.pipeline.config import load_workload, read_assignments
 from slipway.pipeline.runs.graph import Graph, Node
 
 PLACE = Place("/opt/slipway", "/opt/slipway/.venv/bin/python", "/data/slipway")
@@ -35,7 +35,9 @@ def text(project):
     """Makes the file."""
 
     def make(*sets, workload=("workloads/taxi/workload.yaml",), place=PLACE):
-        config = load_workload(project / "workloads/taxi/workload.yaml", sets=sets, root=project)
+        config = load_workload(
+            project / "workloads/taxi/workload.yaml", sets=read_assignments(sets), root=project
+        )
         return dag_text(GRAPH, config, name=dag_id(config, None), workload=workload, place=place)
 
     return make

@@ -5,6 +5,7 @@ import pytest
 from slipway.pipeline.cloud.rehearsal import local_counterpart as compare
 from slipway.pipeline.cloud.rehearsal.local_counterpart import Compared, compare_with_local
 from slipway.pipeline.cloud.rehearsal.output_comparison import Comparison
+from slipway.pipeline.config import read_parameters
 from slipway.pipeline.plan.assemble import Plan
 from slipway.pipeline.plan.decide import Decision
 from slipway.pipeline.plan.request import pipeline_request
@@ -16,7 +17,7 @@ from slipway.pipeline.runs.record import NodeRecord, RunRecord
 def request_for(tmp_path):
     """A request to run a pipeline of the user's own."""
     return lambda *sets, beam=(): pipeline_request(
-        "mine.penguin:create", sets=sets, output=tmp_path, beam_args=beam
+        "mine.penguin:create", parameters=read_parameters(sets), output=tmp_path, beam_args=beam
     )
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from slipway.pipeline.cloud.image import read_image
 from slipway.pipeline.cloud.rehearsal.target import rehearsal_target
+from slipway.pipeline.config import WorkloadChoice, read_assignments, read_parameters
 from slipway.pipeline.errors import ConfigError
 from slipway.pipeline.plan.request import pipeline_request, workload_request
 
@@ -11,11 +12,12 @@ from slipway.pipeline.plan.request import pipeline_request, workload_request
 @pytest.fixture
 def target(project, tmp_path):
     def make(*sets, root=None, pipeline=None):
-        options = {"sets": sets, "output": tmp_path, "beam_args": ()}
+        options = {"output": tmp_path, "beam_args": ()}
         if pipeline:
-            request = pipeline_request(pipeline, **options)
+            request = pipeline_request(pipeline, parameters=read_parameters(sets), **options)
         else:
-            request = workload_request(project / "workloads/taxi/workload.yaml", profile=None, **options)
+            chosen = WorkloadChoice(project / "workloads/taxi/workload.yaml", read_assignments(sets))
+            request = workload_request(chosen, **options)
         places = {"output": tmp_path / "rehearsal", "staged": tmp_path / "staged"}
         return rehearsal_target(request, read_image(project), root=root, **places)
 

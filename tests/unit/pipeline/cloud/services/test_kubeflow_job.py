@@ -7,7 +7,7 @@ import pytest
 
 from slipway.pipeline.cloud.job import component_of, executor_of, tasks_of
 from slipway.pipeline.cloud.services.kubeflow_job import kubeflow_cron, kubeflow_job
-from slipway.pipeline.config import load_workload
+from slipway.pipeline.config import load_workload, read_assignments
 from slipway.pipeline.config.cloud_services import ScheduleConfig
 from slipway.pipeline.errors import ConfigError
 
@@ -23,7 +23,9 @@ def job(project):
 def config(project):
     def load(*sets):
         sets = ("cloud.kubeflow.without_baseline=true", *sets)
-        return load_workload(project / "workloads/taxi/workload.yaml", sets=sets, root=project)
+        return load_workload(
+            project / "workloads/taxi/workload.yaml", sets=read_assignments(sets), root=project
+        )
 
     return load
 

@@ -1,0 +1,25 @@
+"""The workload that a command of cloud_runner.py is about, as named on its command line. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from slipway.pipeline.config import WorkloadChoice
+from slipway.pipeline.terminal.invocation import CLOUD, command
+
+
+@dataclass(frozen=True)
+class CloudChoice(WorkloadChoice):
+    """Which workload, and which of its schedules.
+
+    Attributes:
+        schedule: the name of the schedule; None: the workload's.
+        overrides: reasons to let a run pass a gate despite its findings; see `Request`.
+    """
+
+    schedule: str | None = None
+    overrides: Mapping[str, str] = field(default_factory=dict)
+
+    def command(self, verb: str, *words: str) -> str:
+        """A command for this workload, to paste: first words, the workload's, and more; no overrides."""
+        name = ("--name", self.schedule) if self.schedule else ()
+        return command(*verb.split(), str(self.workload), *self.options, *name, *words, program=CLOUD)
