@@ -17,9 +17,16 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from slipway.components.model_gate.rules import Threshold
-from slipway.pipeline.config import WorkloadConfig, load_workload, problems, read_assignments
+from slipway.pipeline.config import (
+    WorkloadChoice,
+    WorkloadConfig,
+    load_workload,
+    problems,
+    read_assignments,
+    read_parameters,
+)
 from slipway.pipeline.config.json_schema import SCHEMA_PATH, schema_text, workload_schema
-from slipway.pipeline.errors import ConfigError
+from slipway.pipeline.errors import ConfigError, UsageError
 from slipway.pipeline.wiring.pushed_versions import endpoint_settings
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -347,6 +354,34 @@ def test_mistake_of_the_file_is_told_once_however_many_profiles(lines_of):
         + "profiles: {a: {data: {format: csv}}, b: {train: {seed: 1}}}\n"
     )
     assert lines_of(text) == ['w.yaml:2: data.label: missing; add for example "label: tips"']
+
+
+def test_a_choice_of_the_command_line_reads_each_set_once_and_keeps_its_words():
+    words = [" train.epochs = 2 ", "train.exports=[litert]"]
+    chosen = WorkloadChoice(Path("taxi"), read_assignments(words), "dev")
+    assert [each.text for each in chosen.sets] == words
+    assert chosen.options == ("--profile", "dev", "--set", words[0], "--set", words[1])
+    assert chosen == WorkloadChoice(Path("taxi"), read_assignments(words), "dev")
+    assert chosen != WorkloadChoice(Path("taxi"), read_assignments(words[:1]), "dev")
+    assert WorkloadChoice(Path("taxi")).options == ()
+    plain = WorkloadChoice(TAXI, chosen.sets).config()
+    assert (plain.train.epochs, plain.train.exports) == (2, ("litert",))
+
+
+def test_a_workload_is_its_file_here_or_in_the_project_or_a_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for named in ("taxi", TAXI, ROOT / TAXI):
+        assert WorkloadChoice(Path(named)).file == ROOT / TAXI
+    assert WorkloadChoice(Path("none/workload.yaml")).file == ROOT / "none/workload.yaml"
+    (tmp_path / TAXI.parent).mkdir(parents=True)
+    (tmp_path / TAXI).touch()
+    assert WorkloadChoice(TAXI).file == tmp_path / TAXI
+
+
+def test_parameters_of_a_pipeline_stay_as_they_are_written_and_the_last_counts():
+    assert read_parameters(["a=1", "b=x=[", "a= 2 "]) == {"a": " 2 ", "b": "x=["}
+    with pytest.raises(UsageError, match=r"^--set steps: must be parameter=value$"):
+        read_parameters(["a=1", "steps"])
 
 
 # What is wrong: one mistake each, in the house form.
