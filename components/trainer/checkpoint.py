@@ -148,7 +148,7 @@ class CheckpointFolder:
         arrays = {f"variable_{number}": values for number, values in enumerate(checkpoint.variables)}
         arrays |= {f"metric_{number}": values for number, values in enumerate(checkpoint.metrics)}
         digest = hashlib.sha256()
-        facts: dict[str, Any] = {
+        facts: dict[str, object] = {
             "job": self._job,
             "step": checkpoint.step,
             "history": list(checkpoint.history),

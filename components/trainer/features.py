@@ -2,12 +2,21 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypedDict, get_args
 
 from slipway.components.errors import ComponentError
 
 Dtype = Literal["float32", "int64", "uint8"]
 _MODEL_DTYPES = {"float32": "float32", "int64": "int32", "uint8": "uint8"}
+
+
+class PlainFeature(TypedDict):
+    """A `Feature` as JSON holds it."""
+
+    name: str
+    dtype: Dtype
+    shape: list[int]
+    categories: int | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +62,7 @@ class Feature:
         """The type of what the model gets."""
         return _MODEL_DTYPES[self.dtype]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> PlainFeature:
         """Returns the feature as plain JSON values; `from_json` reads them back."""
         return {
             "name": self.name,

@@ -79,7 +79,7 @@ class TrainingJob:
     features: tuple[Feature, ...]
     label: str
     model: str
-    hyperparameters: dict[str, Any]
+    hyperparameters: dict[str, object]
     batch_size: int = setting(MISSING, "Examples per training step.", ge=1)
     epochs: int = setting(MISSING, "Passes over the training split.", ge=1)
     seed: int = setting(MISSING, "Seed of the weights and of the order of the examples.", ge=0, lt=2**31)

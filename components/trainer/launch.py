@@ -3,17 +3,18 @@
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from slipway.components import kept_state, progress
 from slipway.components.event_lines import read_event
 from slipway.components.trainer.job import JOB_FILE, TrainingJob
 from slipway.components.trainer.own_fit import has_own_fit, require_cpu
-from slipway.components.trainer.remote.vertex import POLL_S, VertexTraining
+from slipway.components.trainer.remote.vertex import POLL_S, Request, VertexTraining
+from slipway.components.trainer.result import Result
 from slipway.components.trainer.training_process import TrainingPreemptedError, TrainingProcess
 from slipway.components.trainer.user_model import source_root
 
@@ -28,12 +29,12 @@ class Elsewhere:
     """Other machines to train on.
 
     Attributes:
-        request: for Vertex AI; see `remote.vertex.VertexTraining`.
+        request: for Vertex AI.
         folder: on gs://, for what goes to and fro.
         poll_s: seconds between two looks at what they do, > 0.
     """
 
-    request: Mapping[str, Any]
+    request: Request
     folder: str
     poll_s: float = POLL_S
 
@@ -44,7 +45,7 @@ def launch(
     interpreter: str | None,
     meanwhile: Callable[[], Made],
     elsewhere: Elsewhere | None = None,
-) -> tuple[Made, dict[str, Any]]:
+) -> tuple[Made, Result]:
     """Trains, again from where it was each time that the training process is told to end.
 
     Args:

@@ -64,7 +64,7 @@ class WarmUp(keras.optimizers.schedules.LearningRateSchedule):  # type: ignore[m
         done = keras.ops.cast(step, "float32") + 1.0
         return rate * self.factor * keras.ops.minimum(1.0, done / max(1, self.warmup_steps))
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> dict[str, object]:
         """Returns what Keras would save; the job says the same."""
         return {"rate": self.rate, "factor": self.factor, "warmup_steps": self.warmup_steps}
 

@@ -21,7 +21,7 @@ from tensorflow.python.framework.convert_to_constants import convert_variables_t
 
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.features import Feature
-from slipway.components.trainer.settings.export import ExportKind
+from slipway.components.trainer.settings.export import ExportKind, Exports
 
 REPORT_FILE = "exports.json"
 CALIBRATION_ROWS = 500
@@ -55,7 +55,7 @@ class Trained:
     labels: npt.NDArray[Any]
 
 
-def write_exports(trained: Trained, kinds: Sequence[ExportKind], folder: str) -> dict[str, Any]:
+def write_exports(trained: Trained, kinds: Sequence[ExportKind], folder: str) -> Exports:
     """Writes each kind into the folder, and beside them `exports.json`: their sizes and what they cost.
 
     Args:
@@ -64,8 +64,7 @@ def write_exports(trained: Trained, kinds: Sequence[ExportKind], folder: str) ->
         folder: made on demand; may be gs://...
 
     Returns:
-        The content of `exports.json`: rows, weights_bytes and metrics of the model itself, and for each kind
-        its file, size_bytes, metrics, and change: its metric minus the model's own.
+        The content of `exports.json`.
 
     Raises:
         ComponentError: the model cannot be converted, or its metrics cannot be copied.
@@ -74,7 +73,7 @@ def write_exports(trained: Trained, kinds: Sequence[ExportKind], folder: str) ->
     labels = trained.labels[:EVAL_LIMIT_ROWS]
     judge = _judge(trained.model)
     own = judge(_keras_predict(trained.model)(rows), labels)
-    report: dict[str, Any] = {
+    report: Exports = {
         "rows": len(labels),
         "weights_bytes": sum(int(np.prod(w.shape)) * 4 for w in trained.model.weights),
         "metrics": own,
@@ -145,7 +144,7 @@ def _litert(trained: Trained, name: str, *, calibrated: bool, quantized: bool) -
     frozen = convert_variables_to_constants_v2(function)
     names = [tensor.name.partition(":")[0] for tensor in frozen.inputs]
 
-    def serve(**inputs: Any) -> dict[str, Any]:
+    def serve(**inputs: tf.Tensor) -> dict[str, tf.Tensor]:
         return {"outputs": frozen(*(inputs[name] for name in names))[0]}
 
     module = tf.Module()

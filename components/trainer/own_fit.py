@@ -20,10 +20,11 @@ from slipway.components.errors import ComponentError
 from slipway.components.event_lines import emit
 from slipway.components.trainer.features import Feature
 from slipway.components.trainer.job import TrainingJob
+from slipway.components.trainer.result import Facts, Result, summarise_fit
 from slipway.components.trainer.user_model import build_model, source_file
 
 OWN_FIT = "fit"
-OwnFit = Callable[[Any, "Rows", Mapping[str, Any]], None]
+OwnFit = Callable[[Any, "Rows", Mapping[str, object]], None]
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def require_steps(dotted_path: str) -> None:
         )
 
 
-def fit_at_once(job: TrainingJob) -> tuple[Any, dict[str, Any], list[dict[str, float]]]:
+def fit_at_once(job: TrainingJob) -> tuple[Any, Result, list[dict[str, float]]]:
     """Builds the job's model and has its module fit it to the train split; on the CPU, whatever there is.
 
     Args:
@@ -128,7 +129,6 @@ def fit_at_once(job: TrainingJob) -> tuple[Any, dict[str, Any], list[dict[str, f
         Exception: what the user's code raises.
     """
     from slipway.components.trainer.devices.opening import open_devices
-    from slipway.components.trainer.result import summarise_fit
 
     began = time.monotonic()
     # OpenMP's threads spin while they wait, and take the processor from those that they wait for where
@@ -143,7 +143,7 @@ def fit_at_once(job: TrainingJob) -> tuple[Any, dict[str, Any], list[dict[str, f
     train = _rows(job, job.train_files)
     held = _rows(job, job.eval_files) if job.eval_files else None
     model = build_model(job.model, job.inputs, job.hyperparameters)
-    facts = {
+    facts: Facts = {
         "devices": devices.words,
         "input": train.words,
         "train_rows": train.count,
@@ -170,8 +170,8 @@ def fit_at_once(job: TrainingJob) -> tuple[Any, dict[str, Any], list[dict[str, f
         metrics |= {f"val_{name}": value for name, value in _metrics(model, job, held).items()}
     emit("epoch", epoch=1, epochs=1, metrics=metrics)
     wall_s = time.monotonic() - began
-    result = facts | summarise_fit(metrics=metrics, fit_s=fit_s, wall_s=wall_s, words=said[-1])
-    return model, result, [{"epoch": 1, **metrics}]
+    summary = summarise_fit(metrics=metrics, fit_s=fit_s, wall_s=wall_s, words=said[-1])
+    return model, {**facts, **summary}, [{"epoch": 1, **metrics}]
 
 
 def _rows(job: TrainingJob, files: tuple[str, ...]) -> Any:

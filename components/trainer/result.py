@@ -2,12 +2,77 @@
 
 import os
 import time
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypedDict, cast
 
 from slipway.components.trainer.checkpoint import Attempts, Checkpoint
 from slipway.components.trainer.job import TrainingJob
 from slipway.components.trainer.resource_usage import usage
 from slipway.components.trainer.speed_summary import Measured, verdict
+
+
+class Facts(TypedDict):
+    """What is known of a training when it starts: device and input in words, rows, steps, parameters."""
+
+    devices: str
+    input: str
+    train_rows: int
+    eval_rows: int
+    steps: int
+    epochs: int
+    parameters: int
+
+
+class Speed(TypedDict):
+    """Milliseconds of a step, and what is made of it; None: not measured."""
+
+    step_ms: float | None
+    constant_batch_step_ms: float | None
+    examples_per_s: float | None
+    input_waiting_share: float | None
+
+
+class Time(TypedDict):
+    """Where the time went, over all attempts; `goodput`: 0 .. 1."""
+
+    useful_s: float
+    wall_s: float
+    goodput: float
+    restarts: int
+    rollbacks: int
+
+
+class Machine(TypedDict):
+    """What the training used of its machine; see `resource_usage.Usage`."""
+
+    cores: int
+    cpu_s: float
+    memory_peak_bytes: int
+    device_memory_peak_bytes: int | None
+    read_bytes: int
+    written_bytes: int
+
+
+class Summary(TypedDict):
+    """The part of result.json that is known only after the training; see `summarise`."""
+
+    fit_s: float
+    examples_per_s: int | None
+    epoch: int
+    metrics: dict[str, float]
+    speed: Speed
+    time: Time
+    machine: Machine
+    verdict: str
+
+
+class Result(Facts, Summary):
+    """The content of result.json, as the training process leaves it."""
+
+
+def result_in(event: Mapping[str, Any]) -> Result:
+    """The result in the event "done" of a training process, which wrote it as a `Result`."""
+    return cast(Result, {name: value for name, value in event.items() if name != "event"})
 
 
 def summarise(
@@ -18,7 +83,7 @@ def summarise(
     is_wait_counted: bool,
     constant_batch_step_s: float | None,
     input_advice: str,
-) -> dict[str, Any]:
+) -> Summary:
     """The part of result.json that is known only after the training.
 
     Args:
@@ -61,7 +126,7 @@ def summarise(
     }
 
 
-def summarise_fit(*, metrics: dict[str, float], fit_s: float, wall_s: float, words: str) -> dict[str, Any]:
+def summarise_fit(*, metrics: dict[str, float], fit_s: float, wall_s: float, words: str) -> Summary:
     """The same part of result.json, of a model that was fitted at once.
 
     Args:
@@ -84,7 +149,7 @@ def summarise_fit(*, metrics: dict[str, float], fit_s: float, wall_s: float, wor
     }
 
 
-def _speed(measured: Measured) -> dict[str, float | None]:
+def _speed(measured: Measured) -> Speed:
     step_s, constant_s, share = measured.step_s, measured.constant_batch_step_s, measured.waiting_share
     return {
         "step_ms": None if step_s is None else round(1e3 * step_s, 4),
@@ -94,7 +159,7 @@ def _speed(measured: Measured) -> dict[str, float | None]:
     }
 
 
-def _time(measured: Measured) -> dict[str, float]:
+def _time(measured: Measured) -> Time:
     return {
         "useful_s": round(measured.useful_s, 3),
         "wall_s": round(measured.wall_s, 3),
@@ -104,7 +169,7 @@ def _time(measured: Measured) -> dict[str, float]:
     }
 
 
-def _machine() -> dict[str, float | int | None]:
+def _machine() -> Machine:
     used = usage()
     return {
         "cores": len(os.sched_getaffinity(0)),

@@ -26,7 +26,7 @@ from slipway.components.trainer.job_layout import first_rows, lay_out, read_sett
 from slipway.components.trainer.launch import Elsewhere, launch
 from slipway.components.trainer.model_run import load_weights
 from slipway.components.trainer.saved_model_export import ServedModel, require_tensorflow_backend
-from slipway.components.trainer.settings.export import ExportKind
+from slipway.components.trainer.settings.export import Export, ExportKind
 from slipway.components.trainer.user_model import build_model, describe
 
 SERVING_ENVIRONMENT = "SERVING"
@@ -96,11 +96,11 @@ def run_fn(fn_args: Any) -> None:
 
 def _write_exports(
     job: TrainingJob, model: Any, kinds: Sequence[ExportKind], serving_model_dir: str
-) -> list[dict[str, Any]]:
+) -> list[Export]:
     """Smaller forms of the model, beside the folder that is served: what serves reads that one only.
 
     Returns:
-        For each its kind, file, size_bytes, metrics and change, as `litert_export.write_exports` tells.
+        What `litert_export.write_exports` tells of each.
     """
     if not kinds:
         return []
@@ -120,8 +120,7 @@ def _write_exports(
     )
     progress.report("exports " + ", ".join(kinds))
     artifact = serving_model_dir.rstrip("/").rpartition("/")[0]
-    written: list[dict[str, Any]] = write_exports(trained, kinds, f"{artifact}/{EXPORTS_FOLDER}")["exports"]
-    return written
+    return write_exports(trained, kinds, f"{artifact}/{EXPORTS_FOLDER}")["exports"]
 
 
 def serving_columns(schema: schema_pb2.Schema, raw_label: str) -> tuple[str, ...]:

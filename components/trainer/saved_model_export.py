@@ -52,7 +52,7 @@ class ServedModel(tf.Module):  # type: ignore[misc]
         names = {traced: column for column, traced in self._traced.items() if traced != column}
         rename_inputs(folder, SERVE_RAW, names)
 
-    def _trace(self) -> dict[str, Any]:
+    def _trace(self) -> dict[str, tf.types.experimental.ConcreteFunction]:
         """The three signatures as graphs; the weights may still change after that, they are variables."""
         examples = tf.TensorSpec([None], tf.string, name="examples")
         raw = {
@@ -83,12 +83,12 @@ class ServedModel(tf.Module):  # type: ignore[misc]
     def _transform_examples(self, examples: tf.Tensor) -> dict[str, tf.Tensor]:
         return self._transform(tf.io.parse_example(examples, self._training_spec))
 
-    def _predict(self, raw: dict[str, Any]) -> dict[str, tf.Tensor]:
+    def _predict(self, raw: dict[str, tf.Tensor | tf.SparseTensor]) -> dict[str, tf.Tensor]:
         transformed = self._transform(raw)
         inputs = {name: model_input(transformed[name], feature) for name, feature in self._features.items()}
         return {"outputs": self.model(inputs, training=False)}
 
-    def _transform(self, raw: dict[str, Any]) -> dict[str, tf.Tensor]:
+    def _transform(self, raw: dict[str, tf.Tensor | tf.SparseTensor]) -> dict[str, tf.Tensor]:
         """The transformed columns, at least [rows, 1]: tf.Transform may return scalars as [rows]."""
         return {
             name: column[:, tf.newaxis] if column.shape.rank == 1 else column

@@ -36,7 +36,7 @@ class Choices:
     values: tuple[int | float | str | bool, ...]
 
 
-def search_space(search: Mapping[str, Mapping[str, Any]]) -> dict[str, Range | Choices]:
+def search_space(search: Mapping[str, Mapping[str, object]]) -> dict[str, Range | Choices]:
     """The space that the workload describes.
 
     Args:

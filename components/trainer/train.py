@@ -58,7 +58,7 @@ from slipway.components.trainer.job import HISTORY_FILE, RESULT_FILE, WEIGHTS_FI
 from slipway.components.trainer.loop.agreement import require_agreement
 from slipway.components.trainer.loop.stopping import PreemptedError, Preemption
 from slipway.components.trainer.own_fit import fit_at_once, has_own_fit
-from slipway.components.trainer.result import summarise
+from slipway.components.trainer.result import Facts, Result, summarise
 from slipway.components.trainer.user_model import build_model, describe
 from slipway.components.whole_file import whole_file
 
@@ -100,7 +100,7 @@ def main(arguments: list[str] | None = None, *, tell: Callable[..., None] = emit
     return 0
 
 
-def train(job: TrainingJob, preemption: Preemption) -> dict[str, Any]:
+def train(job: TrainingJob, preemption: Preemption) -> Result:
     """Trains the job's model and writes weights, history and result into its folder.
 
     Args:
@@ -117,10 +117,10 @@ def train(job: TrainingJob, preemption: Preemption) -> dict[str, Any]:
         Exception: what the user's model code raises.
     """
     if has_own_fit(job.model):
-        model, result, history = fit_at_once(job)
+        model, fitted, history = fit_at_once(job)
         _save_weights(job, model)
-        _save_texts(job, result, history)
-        return result
+        _save_texts(job, fitted, history)
+        return fitted
     began_at = time.time()
     devices = open_devices(job.compute, os.environ)
     require_agreement(job, devices.hosts)
@@ -144,7 +144,7 @@ def train(job: TrainingJob, preemption: Preemption) -> dict[str, Any]:
     if eval_examples:
         require_evaluation(eval_examples.count, needed=eval_examples.needed)
     model, steps_per_epoch = _model(job, devices, full_batches=examples.full_batches)
-    facts = {
+    facts: Facts = {
         "devices": devices.words,
         "input": examples.words,
         "train_rows": examples.count,
@@ -177,7 +177,7 @@ def train(job: TrainingJob, preemption: Preemption) -> dict[str, Any]:
     constant_s = None
     if data.wait is None:
         constant_s = constant_batch_step_s(model, data.batches_from(0, 0), reached.clock, devices)
-    result = {**facts, "steps": reached.step} | summarise(
+    summary = summarise(
         job,
         reached,
         attempts,
@@ -185,6 +185,7 @@ def train(job: TrainingJob, preemption: Preemption) -> dict[str, Any]:
         constant_batch_step_s=constant_s,
         input_advice=input_advice(job, rows=examples.count),
     )
+    result: Result = {**facts, "steps": reached.step, **summary}
     if writes:
         _save_texts(job, result, reached.history)
     return result
@@ -266,7 +267,7 @@ def _save_weights(job: TrainingJob, model: Any) -> None:
         model.save_weights(partial)
 
 
-def _save_texts(job: TrainingJob, result: Mapping[str, Any], history: Sequence[Mapping[str, float]]) -> None:
+def _save_texts(job: TrainingJob, result: Result, history: Sequence[Mapping[str, float]]) -> None:
     for name, values in ((HISTORY_FILE, {"epochs": history}), (RESULT_FILE, result)):
         with whole_file(Path(job.output_dir, name)) as partial:
             partial.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")

@@ -13,6 +13,7 @@ from slipway.components.event_lines import read_event
 from slipway.components.import_path import import_path
 from slipway.components.kept_state import PREEMPTED_EXIT_CODE
 from slipway.components.python_process import ending, start_module
+from slipway.components.trainer.result import Result, result_in
 from slipway.components.trainer.settings.compute import ComputeSettings
 
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
@@ -87,7 +88,7 @@ class TrainingProcess:
         if self._process.stdout:
             self._process.stdout.close()
 
-    def wait(self, show: Callable[[str], None]) -> dict[str, Any]:
+    def wait(self, show: Callable[[str], None]) -> Result:
         """Passes every line of the process to `show` until it ends; returns the values of "done".
 
         Raises:
@@ -102,7 +103,7 @@ class TrainingProcess:
         if code == PREEMPTED_EXIT_CODE:
             raise TrainingPreemptedError(int(last.get("step", 0)))
         if code == 0 and last.get("event") == "done":
-            return {name: value for name, value in last.items() if name != "event"}
+            return result_in(last)
         if last.get("event") == "failed":
             raise ComponentError(f"training failed: {last['message']}", hint=last["hint"])
         result = " and without a result" if code >= 0 else ""

@@ -119,7 +119,7 @@ class JobTuner(keras_tuner.engine.base_tuner.BaseTuner):
         raise NotImplementedError(f"trial {trial.trial_id} leaves no model")
 
 
-def _hyperparameters(search: Mapping[str, Mapping[str, Any]]) -> keras_tuner.HyperParameters:
+def _hyperparameters(search: Mapping[str, Mapping[str, object]]) -> keras_tuner.HyperParameters:
     space = keras_tuner.HyperParameters()
     for name, entry in search_space(search).items():
         if isinstance(entry, Choices):

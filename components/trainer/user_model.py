@@ -47,7 +47,9 @@ def source_file(dotted_path: str) -> Path:
     return Path(spec.origin)
 
 
-def build_model(dotted_path: str, features: Mapping[str, Feature], hyperparameters: Mapping[str, Any]) -> Any:
+def build_model(
+    dotted_path: str, features: Mapping[str, Feature], hyperparameters: Mapping[str, object]
+) -> Any:
     """Imports the user's function and calls it.
 
     Args:
@@ -85,7 +87,7 @@ def build_model(dotted_path: str, features: Mapping[str, Feature], hyperparamete
     return model
 
 
-def _unknown_hyperparameter(error: TypeError, hyperparameters: Mapping[str, Any]) -> str:
+def _unknown_hyperparameter(error: TypeError, hyperparameters: Mapping[str, object]) -> str:
     """Which hyperparameter is no argument of what they were unpacked into, in words; "" if none is."""
     found = _UNEXPECTED.match(str(error))
     if found is None or found["name"] not in hyperparameters:

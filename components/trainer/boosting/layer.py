@@ -101,7 +101,7 @@ class Trees(keras.layers.Layer):  # type: ignore[misc]
         """[rows, outputs]."""
         return shape[0], self.outputs
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> dict[str, object]:
         """The layer's configuration, for Keras."""
         names = ("outputs", "coded", "max_trees", "max_leaves", "words")
         return {**super().get_config(), **{name: getattr(self, name) for name in names}}
@@ -150,6 +150,6 @@ class TextScores(keras.layers.Layer):  # type: ignore[misc]
         """[rows, outputs]."""
         return shape[0], self.outputs
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> dict[str, object]:
         """The layer's configuration, for Keras."""
         return {**super().get_config(), "outputs": self.outputs, "codes": self.codes}

@@ -108,7 +108,7 @@ class RandomMove(keras.layers.Layer):  # type: ignore[misc]
         """That of the images."""
         return input_shape
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> dict[str, object]:
         """The layer's arguments, for Keras."""
         return {**super().get_config(), "shift": self.shift, "zoom": self.zoom}
 

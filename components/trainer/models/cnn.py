@@ -29,7 +29,7 @@ class Hyperparameters:
     classes: int = 10
     image_shape: tuple[int, ...] | None = None
     scale: float | None = None
-    augment: Mapping[str, Any] | None = None
+    augment: Mapping[str, object] | None = None
     filters: tuple[int, ...] = (16, 32)
     units: int = 64
     dropout: float = 0.3

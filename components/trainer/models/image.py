@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import keras
 
@@ -19,8 +18,8 @@ def image_input(
     *,
     shape: Sequence[int] | None,
     scale: float | None,
-    augment: Mapping[str, Any] | None = None,
-) -> tuple[dict[str, Any], Any]:
+    augment: Mapping[str, object] | None = None,
+) -> tuple[dict[str, keras.KerasTensor], keras.KerasTensor]:
     """The input of the one image feature, and its pixels.
 
     Args:

@@ -32,7 +32,7 @@ class Hyperparameters:
     classes: int = 10
     image_shape: tuple[int, ...] | None = None
     scale: float | None = None
-    augment: Mapping[str, Any] | None = None
+    augment: Mapping[str, object] | None = None
     filters: tuple[int, ...] = (16, 32, 64)
     blocks: int = 2
     learning_rate: float = 1e-3

@@ -11,12 +11,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypedDict
 
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.checkpoint_storage import storage
 from slipway.components.trainer.job import JOB_FILE, TrainingJob
 from slipway.components.trainer.remote.worker import OUTCOME_FILE, RESULTS
+from slipway.components.trainer.result import Result, result_in
 from slipway.components.trainer.training_process import TrainingPreemptedError
 
 POLL_S = 15.0
@@ -31,13 +32,21 @@ _ADDRESS = re.compile(r"^[A-Z]+ https?://\S+: ")  # which the client puts before
 _ENDED = ("SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED", "PARTIALLY_SUCCEEDED")
 
 
+class Request(TypedDict):
+    """What Vertex AI is asked for: where, and the JSON of a CustomJob without the worker's argument."""
+
+    project: str
+    region: str
+    endpoint: str
+    customJob: Mapping[str, object]
+
+
 class VertexTraining:
     """A CustomJob, from its creation to its end; leaving the `with` block cancels it if it still runs.
 
     Args:
         job: what to train; its results come into its `output_dir`.
-        request: `project`, `region`, `endpoint` and `customJob`: the JSON of a CustomJob without the worker's
-            argument.
+        request: where to run it, and as what.
         folder: for the job file and the results, on gs://.
         poll_s: seconds between two looks at the state, > 0.
 
@@ -49,7 +58,7 @@ class VertexTraining:
         self,
         job: TrainingJob,
         *,
-        request: Mapping[str, Any],
+        request: Request,
         folder: str,
         poll_s: float = POLL_S,
     ) -> None:
@@ -83,7 +92,7 @@ class VertexTraining:
         if not self._ended:
             self._call("cancel", self._client.cancel_custom_job, name=self._name)
 
-    def wait(self, show: Callable[[str], None]) -> dict[str, Any]:
+    def wait(self, show: Callable[[str], None]) -> Result:
         """Waits for the end; returns the values of "done", with the results in the job's `output_dir`.
 
         Args:
@@ -110,7 +119,7 @@ class VertexTraining:
         if state.endswith("SUCCEEDED") and outcome.get("event") == "done":
             for name in RESULTS:
                 Path(self._job.output_dir, name).write_bytes(self._files.read(name))
-            return {name: value for name, value in outcome.items() if name != "event"}
+            return result_in(outcome)
         if outcome.get("event") == "preempted":
             raise TrainingPreemptedError(int(outcome["step"]))
         if outcome.get("event") == "failed":
@@ -122,10 +131,9 @@ class VertexTraining:
 
     def _outcome(self) -> dict[str, Any]:
         try:
-            read: dict[str, Any] = json.loads(self._files.read(OUTCOME_FILE))
+            return dict(json.loads(self._files.read(OUTCOME_FILE)))
         except FileNotFoundError:
             return {}
-        return read
 
     def _call(self, what: str, method: Callable[..., Any], **arguments: Any) -> Any:
         from google.api_core.exceptions import GoogleAPIError

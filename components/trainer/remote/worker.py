@@ -39,7 +39,7 @@ def main(arguments: list[str]) -> int:
     folder, _, name = address.rpartition("/")
     files = storage(folder)
     job = TrainingJob.from_json(files.read(name).decode())
-    outcome: dict[str, Any] = {}
+    outcome: dict[str, object] = {}
 
     def tell(event: str, **values: Any) -> None:
         outcome.update(event=event, **values)

@@ -1,7 +1,26 @@
-"""The smaller forms of a model that can be written beside it."""
+"""The smaller forms of a model that can be written beside it, and what is reported of them."""
 
-from typing import Literal
+from typing import Literal, TypedDict
 
 ExportKind = Literal["litert", "litert_dynamic", "litert_int8", "keras_int8"]
 QUANTIZED: tuple[ExportKind, ...] = ("litert_dynamic", "litert_int8")
 """The forms in which each weight becomes int8."""
+
+
+class Export(TypedDict):
+    """A smaller form; `change`: each of its metrics minus the model's own."""
+
+    kind: ExportKind
+    file: str
+    size_bytes: int
+    metrics: dict[str, float]
+    change: dict[str, float]
+
+
+class Exports(TypedDict):
+    """The content of `exports.json`: rows measured on, the model's own weights and metrics, and each form."""
+
+    rows: int
+    weights_bytes: int
+    metrics: dict[str, float]
+    exports: list[Export]

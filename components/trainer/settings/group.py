@@ -30,7 +30,7 @@ class SettingsGroup:
             if rule := broken_rule(value, each):
                 raise ComponentError(f"{self._shown(each.name)} ({value!r}) {rule}")
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Returns the settings as plain values; `from_json` reads them back."""
         return asdict(self)
 
