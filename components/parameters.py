@@ -15,7 +15,7 @@ def as_parameter(values: Mapping[str, object]) -> str:
     return json.dumps(values, sort_keys=True)
 
 
-def from_parameter(text: str) -> dict[str, Any]:
+def from_parameter(text: str) -> Any:
     """Return the mapping that `as_parameter` was given.
 
     Raises:

@@ -1,11 +1,11 @@
 """Destinations for versions: a directory, or a folder of Cloud Storage, and from there an endpoint."""
 
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from slipway.components.pusher.endpoint import EndpointSettings
+from slipway.components.pusher.papers import Papers
 from slipway.components.pusher.publish import publish
 from slipway.components.pusher.versions import GS, Published
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from slipway.components.pusher.vertex_endpoint import VertexEndpoint
 
 
-def push(model_folder: Path, *, base: str, papers: Mapping[str, Any] | None = None) -> Published:
+def push(model_folder: Path, *, base: str, papers: Papers | None = None) -> Published:
     """Publishes a model to `base`, as `publish` or `publish_to_bucket` says."""
     if base.startswith(GS):
         from slipway.components.pusher.publish_to_bucket import publish_to_bucket

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 from slipway.components.pusher.versions import Published
 
@@ -59,6 +59,14 @@ class EndpointSettings:
         return self.address or f"https://{self.region}-aiplatform.googleapis.com"
 
 
+class DeployRequest(TypedDict):
+    """A request as the service takes it; `traffic_split`: percent by the id of a deployment."""
+
+    endpoint: str
+    deployed_model: Mapping[str, object]
+    traffic_split: dict[str, int]
+
+
 def model_id(workload: str, version: int) -> str:
     """The id of a version in the model registry: the same for the same version, so that it is there once."""
     ending = f"-v{version}"
@@ -94,7 +102,7 @@ def deploy_request(
     workload: str,
     model: str,
     shares: Mapping[str, int],
-) -> dict[str, Any]:
+) -> DeployRequest:
     """Deploys a model and gives it its share of the requests.
 
     Args:
@@ -104,7 +112,7 @@ def deploy_request(
         model: the resource name of the version in the registry.
         shares: of the endpoint's models now, in percent by the id of their deployment.
     """
-    deployed: dict[str, Any] = {
+    deployed: dict[str, object] = {
         "model": model,
         "display_name": f"{workload} {published.version}",
         "dedicated_resources": {

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from io import BufferedReader
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from slipway.components.errors import ComponentError
+from slipway.components.pusher.papers import Papers
 from slipway.components.saved_model.digest import CARD, MANIFEST, PICTURE, combined_digest
 
 SAVED_MODEL = "saved_model.pb"
@@ -35,12 +36,11 @@ class Manifest:
 
     Attributes:
         files: every file of the version but the manifest, by path in it.
-        papers: where the model comes from and how good it is, plain data; see
-            `slipway.components.pusher.version_files`.
+        papers: where the model comes from and how good it is.
     """
 
     files: Mapping[str, FileEntry]
-    papers: Mapping[str, Any] = field(default_factory=dict)
+    papers: Papers = field(default_factory=lambda: Papers())
 
     @property
     def model_files(self) -> dict[str, FileEntry]:
@@ -67,8 +67,9 @@ class Manifest:
         try:
             document = json.loads(content)
             files = {name: FileEntry(**entry) for name, entry in document["files"].items()}
-            own = ("format", "files", "digest")
-            found = cls(files, {key: value for key, value in document.items() if key not in own})
+            for own in ("format", "files", "digest"):
+                del document[own]
+            found = cls(files, document)
             return found if found.to_bytes() == content else None
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             return None

@@ -140,7 +140,7 @@ def _limits(papers: Mapping[str, object]) -> Iterator[str]:
         yield "- Not evaluated by slice: it may be worse for some groups than overall."
 
 
-def _call(papers: Mapping[str, Any]) -> Iterator[str]:
+def _call(papers: Mapping[str, object]) -> Iterator[str]:
     signatures = _mapping(_mapping(papers.get("model")).get("signatures"))
     inputs = _mapping(_mapping(signatures.get("serve_raw")).get("inputs"))
     if not inputs:
@@ -181,7 +181,7 @@ def _made(papers: Mapping[str, object]) -> Iterator[str]:
     yield from _table(facts)
 
 
-def _table(facts: Mapping[str, Any]) -> Iterator[str]:
+def _table(facts: Mapping[str, object]) -> Iterator[str]:
     yield "| | |"
     yield "| --- | --- |"
     for name, value in facts.items():

@@ -12,7 +12,10 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from platform import python_version
-from typing import Any
+from typing import Any, cast
+
+from slipway.components.pusher.papers import About, DataGatePapers, Papers, SchemaPapers
+from slipway.components.saved_model.signatures import PlainSignature
 
 # Set by the engine for each node's process.
 RUN_VARIABLE = "SLIPWAY_RUN"
@@ -23,26 +26,22 @@ _SHARED_CODE = "slipway.components"
 
 def provenance(
     *,
-    about: Mapping[str, Any],
-    verdict: Mapping[str, Any],
-    data_verdict: Mapping[str, Any],
-    data: Mapping[str, Any],
-    schema: Mapping[str, Any],
-    signatures: Mapping[str, Any],
-    exports: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
+    about: About,
+    verdict: Mapping[str, object],
+    data_verdict: Mapping[str, object],
+    data: Mapping[str, object],
+    schema: SchemaPapers,
+    signatures: Mapping[str, PlainSignature],
+    exports: Mapping[str, object] | None = None,
+) -> Papers:
     """The papers of a version, as its manifest keeps them and its card shows them.
 
     Args:
-        about: what the workload says of itself: `workload`, `description`, `source`, `label`, the dotted
-            paths `model` and `preprocessing_fn`, and `classes`, a list of names in the order of the
-            label's codes. Any may be missing.
+        about: what the workload says of itself.
         verdict: the model gate's `verdict.json`.
         data_verdict: the data gate's.
-        data: `digest`, `span`, `rows_in`, `rows_out`, `rows_rejected`; any may be missing.
-        schema: `digest` of its file; `columns`: the type of each raw column by name; `needed`: those that no
-            row may lack when the model is asked.
-        signatures: of the model, by name, as plain data.
+        data: as `read_data` gives it; `schema`: as `read_schema` does.
+        signatures: of the model, by name.
         exports: the `exports.json` of the model's smaller forms; None: there are none.
     """
     papers = {
@@ -65,14 +64,14 @@ def provenance(
         "exports": dict(exports or {}),
         "stack": stack_versions(),
     }
-    return {key: value for key, value in papers.items() if value not in ("", {}, [], None)}
+    return cast(Papers, {key: value for key, value in papers.items() if value not in ("", {}, [], None)})
 
 
-def _data_gate(verdict: Mapping[str, Any]) -> dict[str, Any]:
+def _data_gate(verdict: Mapping[str, Any]) -> DataGatePapers:
     """Return the data gate's findings and who let them pass; empty if no gate judged the data."""
     findings = [each for each in verdict.get("findings", ()) if isinstance(each, dict)]
     let_pass = verdict.get("accepted") and any(each.get("stops") for each in findings)
-    known = {
+    known: DataGatePapers = {
         "message": verdict.get("message", ""),
         "findings": [str(each.get("text", "")) for each in findings],
         "overrides": [{"reason": verdict["accepted"]}] if let_pass else [],
@@ -85,15 +84,15 @@ def read_verdict(folder: Path) -> dict[str, object]:
     return _read_mapping(folder / "verdict.json")
 
 
-def read_exports(folder: Path) -> dict[str, Any]:
+def read_exports(folder: Path) -> dict[str, object]:
     """Return the Trainer's report on smaller forms of the model in this folder; empty if there are none."""
     return _read_mapping(folder / "exports.json")
 
 
-def read_data(quarantine: Path | None, *, span: Any) -> dict[str, Any]:
+def read_data(quarantine: Path | None, *, span: Any) -> dict[str, object]:
     """Describe the data, from Ingest's summary and the span of its examples."""
     summary = _read_mapping(quarantine / "summary.json") if quarantine else {}
-    known: dict[str, Any] = {
+    known: dict[str, object] = {
         key: summary[key]
         for key in ("digest", "rows_in", "rows_out", "rejected", "unlabelled")
         if key in summary
@@ -101,8 +100,8 @@ def read_data(quarantine: Path | None, *, span: Any) -> dict[str, Any]:
     return known if span in (None, "") else {**known, "span": str(span)}
 
 
-def read_schema(path: Path) -> dict[str, Any]:
-    """Return the text of a schema file (.pbtxt), see `provenance`; empty if there is none."""
+def read_schema(path: Path) -> SchemaPapers:
+    """Describe a schema, from its file (.pbtxt); empty if there is none."""
     from google.protobuf import text_format
     from tensorflow_metadata.proto.v0 import schema_pb2
 

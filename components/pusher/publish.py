@@ -27,6 +27,7 @@ from slipway.components.pusher.manifest import (
     sha256,
     verify,
 )
+from slipway.components.pusher.papers import Papers
 from slipway.components.pusher.version_files import sealed
 from slipway.components.pusher.versions import Published, next_version, version_number
 
@@ -48,7 +49,7 @@ _REMEDIES = {
 _log = logging.getLogger(__name__)
 
 
-def publish(model_folder: Path, *, base: Path, papers: Mapping[str, object] | None = None) -> Published:
+def publish(model_folder: Path, *, base: Path, papers: Papers | None = None) -> Published:
     """Makes the model the newest version in `base`, unless it is that already.
 
     Killed at any moment, or failed, it leaves either no new version or a whole one that is on disk; the next
@@ -109,7 +110,7 @@ def _write(
     folder: Path,
     folders: list[str],
     names: Mapping[str, int],
-    papers: Mapping[str, object] | None,
+    papers: Papers | None,
 ) -> None:
     staging = path.with_name(_STAGING + secrets.token_hex(8))
     try:

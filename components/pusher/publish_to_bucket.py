@@ -19,7 +19,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 from slipway.components.errors import ComponentError
 from slipway.components.pusher.bucket import EMPTY_CRC32C, PROCESS, Folder, Stored, TakenError, crc32c_of
@@ -35,6 +34,7 @@ from slipway.components.pusher.manifest import (
 )
 from slipway.components.pusher.model_lock import model_locked, remove_dead_locks
 from slipway.components.pusher.owner import is_gone, this_process
+from slipway.components.pusher.papers import Papers
 from slipway.components.pusher.version_files import sealed
 from slipway.components.pusher.versions import Published, next_version, version_number
 from slipway.components.saved_model.digest import MANIFEST
@@ -59,9 +59,7 @@ class _File:
     crc32c: str
 
 
-def publish_to_bucket(
-    model_folder: Path, *, base: str, papers: Mapping[str, object] | None = None
-) -> Published:
+def publish_to_bucket(model_folder: Path, *, base: str, papers: Papers | None = None) -> Published:
     """Makes the model the newest version in `base`, unless it is that already.
 
     Killed at any moment, or failed, it leaves either no `saved_model.pb` or a whole version; the next call
@@ -85,9 +83,7 @@ def publish_to_bucket(
         raise ComponentError(f"{model_folder} cannot be read: {error}.", hint="check the disk") from error
 
 
-def _publish(
-    folder: Folder, model: Path, sizes: Mapping[str, int], papers: Mapping[str, Any] | None
-) -> Published:
+def _publish(folder: Folder, model: Path, sizes: Mapping[str, int], papers: Papers | None) -> Published:
     seen = folder.list()
     _remove_leftovers(folder, seen)
     remove_dead_locks(folder, seen, dead_after=DEAD_AFTER)

@@ -2,32 +2,31 @@
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any
 
 from slipway.components.errors import ComponentError
 from slipway.components.pusher.manifest import FileEntry, Manifest
 from slipway.components.pusher.model_card import model_card
+from slipway.components.pusher.papers import ModelPapers, Papers
 from slipway.components.pusher.slice_chart import slice_chart
 from slipway.components.saved_model.digest import CARD, MANIFEST, PICTURE
 
 
-def sealed(entries: Mapping[str, FileEntry], papers: Mapping[str, Any] | None) -> dict[str, bytes]:
+def sealed(entries: Mapping[str, FileEntry], papers: Papers | None) -> dict[str, bytes]:
     """The papers of a version as files, by name.
 
     Args:
         entries: the model's files.
-        papers: where the model comes from and how good it is (`slipway.components.pusher.origin`); None: the
-            version gets a manifest and no card.
+        papers: where the model comes from and how good it is; None: the version gets a manifest and no card.
 
     Raises:
         ComponentError: the papers are of another model.
     """
     if papers is None:
         return {MANIFEST: Manifest(entries).to_bytes()}
-    model = {**papers.get("model", {}), "digest": Manifest(entries).model_digest}
+    model: ModelPapers = {**papers.get("model", {}), "digest": Manifest(entries).model_digest}
     if papers.get("model", {}).get("digest", model["digest"]) != model["digest"]:
         raise ComponentError("The model changed while it was published.", hint="push again")
-    complete = {**papers, "model": model}
+    complete: Papers = {**papers, "model": model}
     texts = {CARD: model_card(complete)}
     if chart := slice_chart(complete):
         texts[PICTURE] = chart.svg()

@@ -47,7 +47,7 @@ class VertexEndpoint:
         from google.cloud.aiplatform_v1.services.endpoint_service import EndpointServiceClient
         from google.cloud.aiplatform_v1.services.model_service import ModelServiceClient
 
-        connection: dict[str, Any] = {
+        connection: dict[str, object] = {
             "credentials": find_credentials("push.endpoint"),
             "transport": "rest",
             "client_options": ClientOptions(api_endpoint=settings.url),
@@ -158,7 +158,7 @@ class VertexEndpoint:
             return None
 
     def _done(
-        self, ask: Any, request: Mapping[str, Any], is_there: Callable[[], Any], limit_s: float
+        self, ask: Any, request: Mapping[str, object], is_there: Callable[[], Any], limit_s: float
     ) -> None:
         """Asks for something that takes its time, and waits for it.
 

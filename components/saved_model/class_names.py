@@ -12,11 +12,12 @@ from slipway.components.saved_model.signatures import Signature
 _HALF = 0.5
 
 
-def classes_of(papers: Mapping[str, Any]) -> tuple[str, ...]:
+def classes_of(papers: Mapping[str, object]) -> tuple[str, ...]:
     """The names that a version's manifest has for its answers; none where it holds no list of texts."""
     found = papers.get("classes")
-    is_named = isinstance(found, list | tuple) and all(isinstance(name, str) for name in found)
-    return tuple(found) if found and is_named else ()
+    if not isinstance(found, list | tuple) or not all(isinstance(name, str) for name in found):
+        return ()
+    return tuple(found)
 
 
 def names_classes(classes: Sequence[str], signature: Signature) -> bool:

@@ -2,12 +2,26 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 SERVE_RAW = "serve_raw"
 """Takes one tensor for each raw column."""
 SERVING_DEFAULT = "serving_default"
 """Takes serialized tf.Examples."""
+
+
+class PlainTensor(TypedDict):
+    """A `TensorInfo` as JSON holds it."""
+
+    dtype: str
+    shape: list[int | None] | None
+
+
+class PlainSignature(TypedDict):
+    """A `Signature` as JSON holds it."""
+
+    inputs: dict[str, PlainTensor]
+    outputs: dict[str, PlainTensor]
 
 
 @dataclass(frozen=True)
@@ -24,7 +38,7 @@ class TensorInfo:
     shape: tuple[int | None, ...] | None
     traced: str = ""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> PlainTensor:
         """Plain data."""
         return {"dtype": self.dtype, "shape": list(self.shape) if self.shape is not None else None}
 
@@ -36,7 +50,7 @@ class Signature:
     inputs: Mapping[str, TensorInfo]
     outputs: Mapping[str, TensorInfo]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> PlainSignature:
         """Plain data."""
         return {
             "inputs": {name: tensor.to_json() for name, tensor in sorted(self.inputs.items())},

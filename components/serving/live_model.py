@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from slipway.components.errors import ComponentError
 from slipway.components.saved_model.class_names import classes_of
@@ -25,7 +25,7 @@ class Papers(Protocol):
     """A version's manifest, as in `slipway.components.pusher.manifest`."""
 
     @property
-    def papers(self) -> Mapping[str, Any]:
+    def papers(self) -> Mapping[str, object]:
         """Plain data by name."""
 
 

@@ -339,8 +339,8 @@ def _needed(manifest: Manifest | None) -> tuple[str, ...]:
 
 def _taken(manifest: Manifest | None) -> tuple[str, ...]:
     """The raw columns that the model takes, from the version's manifest: at least the needed ones."""
-    papers = manifest.papers if manifest else {}
-    inputs = papers.get("model", {}).get("signatures", {}).get(SERVE_RAW, {}).get("inputs", ())
+    signatures = manifest.papers.get("model", {}).get("signatures", {}) if manifest else {}
+    inputs = signatures[SERVE_RAW]["inputs"] if SERVE_RAW in signatures else ()
     return tuple(_raw_names(inputs, _schema_types(manifest)).values()) or _needed(manifest)
 
 

@@ -3,7 +3,7 @@
 import getpass
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from slipway.components.pusher.destination import deployment_at, push
 from slipway.components.pusher.hook import run_hook
 from slipway.components.pusher.manifest import Manifest
+from slipway.components.pusher.papers import Papers, Republished
 from slipway.components.pusher.version_store import Shelf, shelf_at, thin_out
 from slipway.components.pusher.versions import GS, Published, version_number
 from slipway.pipeline.config import WorkloadChoice, WorkloadConfig
@@ -39,7 +40,7 @@ class Version:
     manifest: Manifest | None
 
     @property
-    def papers(self) -> Mapping[str, Any]:
+    def papers(self) -> Papers:
         """The contents of the manifest, without its files."""
         return self.manifest.papers if self.manifest else {}
 
@@ -151,13 +152,14 @@ def rollback(config: WorkloadConfig, output: Path, *, to: int | None, reason: st
             raise no_version(base, config.name, output)
         target = _target(found, to, base, command("versions", config.name, output=output))
         with shelf.fetched(target.version) as folder:
-            again = {
+            again: Republished = {
                 "version": target.copy_of,
                 "instead_of": found[0].version,
                 "at": datetime.now(UTC).isoformat(timespec="seconds"),
                 "by": _user(),
-                **({"reason": reason} if reason else {}),
             }
+            if reason:
+                again["reason"] = reason
             published = push(folder, base=base, papers={**target.papers, "republished": again})
         done = RolledBack(published, target.version, found[0].version)
         unnoted = _record(History(output.absolute()), target, done, again, began)
@@ -253,9 +255,7 @@ def verify(place: str) -> Iterator[Verified]:
         yield Verified(f"{shelf.base}/{version}", shelf.problem(version))
 
 
-def _record(
-    history: History, target: Version, done: RolledBack, again: Mapping[str, Any], began: float
-) -> str:
+def _record(history: History, target: Version, done: RolledBack, again: Republished, began: float) -> str:
     """Records a rollback among the runs; if that fails, returns why: the rollback stands."""
     try:
         record = history.new_run(target.papers.get("workload", ""))

@@ -103,6 +103,7 @@ REASONS = {
         "slipway.components.preflight.evidence",
         "slipway.components.preflight.place_rules",
         "slipway.components.preflight.transformed",
+        "slipway.components.pusher.papers",
         "slipway.components.pusher.version_files",
         "slipway.components.saved_model.loading",
         "slipway.components.saved_model.quiet_tensorflow",
