@@ -15,12 +15,13 @@ import tensorflow as tf
 from tensorflow_transform import nodes
 from tensorflow_transform.beam import analysis_graph_builder, beam_nodes
 from tensorflow_transform.beam import impl as beam_impl
+from tensorflow_transform.common_types import TensorType
 
 from slipway.components.transform.failed_rows import told_in_words
 from slipway.components.transform.graph import Preprocessing, Replacements
 from slipway.components.transform.operations import Accumulator, Values, accumulator, evaluator
 
-Batches = Callable[[], Iterable[Mapping[str, Any]]]
+Batches = Callable[[], Iterable[Mapping[str, TensorType]]]
 """Goes over the rows once: tensors by column, a batch at a time."""
 
 
@@ -61,7 +62,7 @@ class _Later:
 class _Graph:
     """The preprocessing_fn with what is analyzed up to a phase."""
 
-    tensors: Mapping[str, Any]
+    tensors: Mapping[str, TensorType]
     bindings: Sequence[_Later]
 
     def replacements(self) -> Replacements:
@@ -140,7 +141,7 @@ class _Evaluate(nodes.Visitor):  # type: ignore[misc]
                 kept.add(_picked(found, keys))
 
 
-def _picked(found: Mapping[str, Any], keys: Any) -> Any:
+def _picked(found: Mapping[str, object], keys: Any) -> Any:
     if keys is None:
         return found
     return tuple(found[key] for key in keys) if isinstance(keys, tuple) else found[keys]

@@ -1,7 +1,6 @@
 """Decides whether our executor supports a Transform node, or TFX's own has to run it."""
 
 from collections.abc import Collection, Mapping
-from typing import Any
 
 LOCAL_RUNNER = "FnApiRunner"
 """Beam's runner inside the process."""
@@ -19,7 +18,7 @@ def why_stock(
     workers: int,
     examples: Collection[tuple[str, str, str]],
     outputs: Collection[str],
-    parameters: Mapping[str, Any],
+    parameters: Mapping[str, object],
 ) -> str | None:
     """Return why TFX's own executor must run; None if ours does the same.
 

@@ -9,6 +9,7 @@ import tensorflow as tf
 from isal import isal_zlib
 from tensorflow_transform import impl_helper
 from tensorflow_transform.beam import impl as beam_impl
+from tensorflow_transform.common_types import TensorType
 from tfx_bsl.coders.example_coder import ExamplesToRecordBatchDecoder, RecordBatchToExamplesEncoder
 from tfx_bsl.tfxio import tensor_representation_util
 from tfx_bsl.tfxio.tf_example_record import TFExampleBeamRecord
@@ -40,12 +41,12 @@ class Columns:
         self._adapter = reader.TensorAdapter()
 
     @property
-    def specs(self) -> dict[str, Any]:
+    def specs(self) -> dict[str, tf.TypeSpec]:
         """The type of each column's tensor, as the user's function gets it."""
-        specs: dict[str, Any] = self._adapter.OriginalTypeSpecs()
+        specs: dict[str, tf.TypeSpec] = self._adapter.OriginalTypeSpecs()
         return specs
 
-    def batches(self, files: Sequence[str], most_rows: int = BATCH_ROWS) -> Iterator[dict[str, Any]]:
+    def batches(self, files: Sequence[str], most_rows: int = BATCH_ROWS) -> Iterator[dict[str, TensorType]]:
         """The rows of some files, in their order: tensors by column, about as many at once as wanted."""
         for records in read(files, most_rows):
             yield self._adapter.ToBatchTensors(self._decoder.DecodeBatch(records), produce_eager_tensors=True)
@@ -80,7 +81,7 @@ class Encoder:
         self._encoder = RecordBatchToExamplesEncoder(schema)
         self._converter = impl_helper.make_tensor_to_arrow_converter(schema)
 
-    def encode(self, batch: Mapping[str, Any]) -> Iterator[list[bytes]]:
+    def encode(self, batch: Mapping[str, TensorType]) -> Iterator[list[bytes]]:
         """The examples of a batch; a very large one in several parts."""
         parts: Iterable[tuple[pa.RecordBatch, Any]] = beam_impl._convert_to_record_batch(
             dict(batch), self._converter, set(), None

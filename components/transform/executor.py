@@ -6,6 +6,7 @@ from typing import Any
 import tensorflow_transform as tft
 from absl import logging  # type: ignore[import-untyped]
 from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, StandardOptions
+from tensorflow_transform.common_types import TensorType
 from tensorflow_transform.tf_metadata import dataset_metadata, metadata_io
 from tfx.components.transform import executor as tfx_executor
 from tfx.components.transform import executor_utils, labels
@@ -55,7 +56,7 @@ class Executor(tfx_executor.Executor):  # type: ignore[misc]
         self,
         input_dict: Mapping[str, Sequence[Any]],
         output_dict: Mapping[str, Sequence[Any]],
-        exec_properties: Mapping[str, Any],
+        exec_properties: Mapping[str, object],
     ) -> str | None:
         options = PipelineOptions(self._beam_pipeline_args)
         examples = input_dict[standard_component_specs.EXAMPLES_KEY]
@@ -78,7 +79,7 @@ class Executor(tfx_executor.Executor):  # type: ignore[misc]
         self,
         input_dict: Mapping[str, Sequence[Any]],
         output_dict: Mapping[str, Sequence[Any]],
-        exec_properties: Mapping[str, Any],
+        exec_properties: Mapping[str, object],
     ) -> None:
         examples = input_dict[standard_component_specs.EXAMPLES_KEY]
         splits = executor_utils.ResolveSplitsConfig(
@@ -98,7 +99,7 @@ class Executor(tfx_executor.Executor):  # type: ignore[misc]
             for split, prefix in zip(splits.transform, executor_utils.GetSplitPaths(outputs), strict=True):
                 finished.materialize(_files(examples, split), prefix)
 
-    def _function(self, exec_properties: Mapping[str, Any], schema_file: str) -> Any:
+    def _function(self, exec_properties: Mapping[str, object], schema_file: str) -> Any:
         """The user's preprocessing_fn, found as TFX finds it."""
         given = {
             labels.PREPROCESSING_FN: exec_properties.get(standard_component_specs.PREPROCESSING_FN_KEY),
@@ -118,7 +119,7 @@ def _write_graph(function: Callable[..., Any], schema: Any, files: Sequence[str]
         if not wanted:
             raise UnknownOperationError("outputs that are made of no column")
 
-        def batches() -> Iterator[dict[str, Any]]:
+        def batches() -> Iterator[dict[str, TensorType]]:
             return told(Columns(schema, columns).batches(files), "looked at")
 
         replacements = analyze(traced, batches, columns)

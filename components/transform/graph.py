@@ -23,12 +23,13 @@ from tensorflow_transform import (
     tf2_utils,
 )
 from tensorflow_transform.beam import common as beam_common
+from tensorflow_transform.common_types import TensorType
 from tensorflow_transform.saved import saved_transform_io_v2
 from tensorflow_transform.tf_metadata import metadata_io
 
 from slipway.components.errors import ComponentError
 
-Replacements = Mapping[str, Any]
+Replacements = Mapping[str, tf.Tensor]
 """The constant tensors that stand for what is analyzed, by the name of the tensor in the traced graph."""
 
 
@@ -47,12 +48,12 @@ class Preprocessing:
     """
 
     function: Callable[..., Any]
-    specs: Mapping[str, Any]
+    specs: Mapping[str, tf.TypeSpec]
     temporary: str
     concrete: Any
-    inputs: Mapping[str, Any]
+    inputs: Mapping[str, TensorType]
     assets: Mapping[str, str]
-    fingerprint: Mapping[str, Any]
+    fingerprint: Mapping[str, graph_tools.AnalyzersFingerprint]
 
     def analyzed_columns(self) -> list[str]:
         """Return the columns that analyzers need. Call it before building TFT's analysis graph."""
@@ -73,7 +74,7 @@ class Preprocessing:
 
     def analyzed(
         self, tensors: Mapping[str, str], replacements: Replacements, columns: Sequence[str]
-    ) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+    ) -> Callable[[Mapping[str, TensorType]], dict[str, TensorType]]:
         """Return a function from a batch to the tensors that the analyzers read.
 
         Args:
@@ -88,7 +89,7 @@ class Preprocessing:
         if loader is None:
             loader = saved_transform_io_v2.SavedModelLoader(self._save(replacements, tensors))
         loader.finalize(set(columns), set(tensors))
-        apply: Callable[[Mapping[str, Any]], dict[str, Any]] = loader.apply_transform_model
+        apply: Callable[[Mapping[str, TensorType]], dict[str, TensorType]] = loader.apply_transform_model
         return apply
 
     def _stateless(self, tensors: Mapping[str, str]) -> Any:
@@ -143,7 +144,7 @@ class Preprocessing:
         return folder
 
 
-def trace(function: Callable[..., Any], specs: Mapping[str, Any], *, temporary: str) -> Preprocessing:
+def trace(function: Callable[..., Any], specs: Mapping[str, tf.TypeSpec], *, temporary: str) -> Preprocessing:
     """Traces a preprocessing_fn.
 
     Args:

@@ -6,6 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 import tensorflow_transform as tft
+from tensorflow_transform.common_types import TensorType
 from tensorflow_transform.saved.saved_transform_io_v2 import SavedModelLoader
 from tensorflow_transform.tf_metadata import metadata_io
 from tfx.dsl.io import fileio
@@ -59,7 +60,7 @@ def _most_rows(outputs: Iterable[Any]) -> int:
     return max(1, min(BATCH_ROWS, _OUTPUT_BYTES // max(row, 1)))
 
 
-def told(batches: Iterator[dict[str, Any]], what: str) -> Iterator[dict[str, Any]]:
+def told(batches: Iterator[dict[str, TensorType]], what: str) -> Iterator[dict[str, TensorType]]:
     """The batches, while people are told how many rows went by."""
     rows = 0
     for batch in batches:
