@@ -16,6 +16,9 @@ _ENDINGS = {
 }
 _SHOWN_LETTERS = 30
 
+PlainNotes = dict[str, dict[str, list[int | str]]]
+"""`ColumnNotes.found` as JSON holds it."""
+
 
 @dataclass(slots=True)
 class ColumnNotes:
@@ -39,7 +42,7 @@ class ColumnNotes:
             for what, (count, first) in kinds.items():
                 self.add(column, what, count, first)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> PlainNotes:
         """Plain data; `from_json` reads it back."""
         return {
             column: {str(what): list(kinds[what]) for what in kinds} for column, kinds in self.found.items()

@@ -33,7 +33,7 @@ class Report:
     shards: dict[str, list[Shard]] = field(default_factory=dict)
     digests: list[FileDigest] = field(default_factory=list)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain data; `from_json` reads it back."""
         return {
             "tally": self.tally.to_json(),

@@ -145,7 +145,7 @@ class _Convert(beam.DoFn):
         self._known = tuple(known)
 
     def process(self, task: Task, found: Any) -> None:
-        document: dict[str, Any]
+        document: Mapping[str, object]
         try:
             if "error" in found:
                 raise ComponentError(found["error"], hint=found["hint"])
@@ -204,7 +204,7 @@ def _report_path(task: Task) -> str:
     return f"{task.quarantine}.report"
 
 
-def _proto(exec_properties: Mapping[str, Any], key: str, message: Any) -> Any:
+def _proto(exec_properties: Mapping[str, object], key: str, message: Any) -> Any:
     proto_utils.json_to_proto(exec_properties[key], message)
     return message
 
@@ -254,10 +254,11 @@ def _collect(tasks: Sequence[Task]) -> Report:
 def _finish(report: Report, splits: Mapping[str, str], quarantine: Any, options: Options) -> None:
     """Records what was read and written, judges the whole, and gives the shards their names."""
     tally = report.tally
+    notes = tally.notes.sentences() | ({INDEX: INDEX_TOLD} if tally.has_index else {})
     summary = {
         **tally.to_json(),
         "bad_share": tally.bad_share,
-        "notes": tally.notes.sentences() | ({INDEX: INDEX_TOLD} if tally.has_index else {}),
+        "notes": notes,
         "digest": combined(report.digests),
         "files": [
             {"name": each.name, "size_bytes": each.size_bytes, "crc32c": f"{each.crc32c:08x}"}
@@ -286,8 +287,7 @@ def _finish(report: Report, splits: Mapping[str, str], quarantine: Any, options:
         quarantine.set_int_custom_property(name, count)
     quarantine.set_string_custom_property("digest", summary["digest"])
     left_out = f", {tally.unlabelled:,} left out without a label" if tally.unlabelled else ""
-    otherwise = len(summary["notes"])
-    read_otherwise = f", {counted(otherwise, 'column')} read differently than written" if otherwise else ""
+    read_otherwise = f", {counted(len(notes), 'column')} read differently than written" if notes else ""
     tell(f"{counted(tally.rows_in, 'row')}, {tally.rejected:,} in quarantine{left_out}{read_otherwise}")
 
 

@@ -119,7 +119,7 @@ class Options:
     block_bytes: int = 4 * MEBIBYTE
     inferred_blocks: int = 0
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Returns the options as plain values; `from_json` reads them back."""
         return {
             key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()

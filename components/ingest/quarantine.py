@@ -3,14 +3,14 @@
 import base64
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO
+from typing import BinaryIO, NotRequired, TypedDict
 
 from slipway.components.counting import counted
 from slipway.components.errors import ComponentError
 from slipway.components.ingest.blocks import Reject
-from slipway.components.ingest.column_notes import ColumnNotes
+from slipway.components.ingest.column_notes import ColumnNotes, PlainNotes
 
 RAW_BYTES = 64 * 1024  # of one row; enough to see what is wrong with it
 _SHOWN_BYTES = 60
@@ -23,6 +23,38 @@ class BadRowsError(ComponentError):
 
 class NoRowsError(ComponentError):
     """The files have no rows."""
+
+
+class PlainTally(TypedDict):
+    """A `Tally` as JSON holds it; `rejected`: rows by reason."""
+
+    rows_in: int
+    rows_out: dict[str, int]
+    rejected: dict[str, int]
+    first_rejected: list[str]
+    unlabelled: int
+    read_otherwise: PlainNotes
+    has_index: bool
+
+
+class RejectedRow(TypedDict):
+    """A rejected row as it is kept.
+
+    Attributes:
+        file, line, offset: its place; `column`: whose value is wrong.
+        raw: the row where it is text, else `raw_base64`; of at most RAW_BYTES.
+        raw_bytes: its size, where it has more.
+    """
+
+    file: str
+    line: int | None
+    offset: int
+    column: str | None
+    reason: str
+    detail: str
+    raw: NotRequired[str]
+    raw_base64: NotRequired[str]
+    raw_bytes: NotRequired[int]
 
 
 @dataclass(slots=True)
@@ -68,7 +100,7 @@ class Tally:
         for split, rows in other.rows_out.items():
             self.rows_out[split] = self.rows_out.get(split, 0) + rows
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> PlainTally:
         """Plain data; `from_json` reads it back."""
         return {
             "rows_in": self.rows_in,
@@ -81,7 +113,7 @@ class Tally:
         }
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "Tally":
+    def from_json(cls, data: PlainTally) -> "Tally":
         """Reads what `to_json` wrote."""
         return cls(
             rows_in=data["rows_in"],
@@ -119,10 +151,10 @@ class QuarantineFile:
         self._file.close()
 
 
-def to_record(name: str, reject: Reject) -> dict[str, Any]:
-    """A rejected row as it is kept: `raw` if it is text, else `raw_base64`, of at most RAW_BYTES."""
+def to_record(name: str, reject: Reject) -> RejectedRow:
+    """A rejected row as it is kept."""
     raw = reject.place.raw
-    record: dict[str, Any] = {
+    record: RejectedRow = {
         "file": name,
         "line": reject.place.line,
         "offset": reject.place.offset,

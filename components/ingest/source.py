@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Self, TypedDict
 
 from slipway.components.errors import ComponentError
 from slipway.components.nearest import nearest
@@ -33,6 +33,14 @@ class SourceError(ComponentError):
     """The data source of the workload does not exist or cannot be ingested."""
 
 
+class PlainSource(TypedDict):
+    """A `Source` as JSON holds it."""
+
+    directory: str
+    pattern: str
+    files: list[str]
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """The files of a data source.
@@ -47,7 +55,7 @@ class Source:
     pattern: str
     files: tuple[Path, ...]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> PlainSource:
         """Plain data for another process; `from_json` reads it back."""
         return {
             "directory": str(self.directory),
@@ -56,7 +64,7 @@ class Source:
         }
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
+    def from_json(cls, data: PlainSource) -> Self:
         """Reads what `to_json` wrote."""
         return cls(Path(data["directory"]), data["pattern"], tuple(Path(file) for file in data["files"]))
 
