@@ -7,7 +7,7 @@ same, and nothing of a single row is left in a report.
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal, TypedDict
 
 DISTINCT_ANSWERS = 4096
 """If a model gives more distinct answers than this, they are counted to three digits."""
@@ -22,6 +22,24 @@ CELLS = 2500
 """Cells of a confusion matrix to report, the fullest first: all cells of 50 classes."""
 
 Kind = Literal["binary", "classes", "numbers"]
+
+
+class Counts(TypedDict, total=False):
+    """`Answers` as JSON holds them, at most a few thousand numbers; empty where nothing was counted.
+
+    Attributes:
+        rows: those in it; `not_finite`: those that are not.
+        cells: of `classes`, each [label, answer, rows]; `left_out`: rows in the cells beyond `CELLS`.
+        groups: of the others, by rising answer, each [least answer, rows, sum of labels, of squared labels,
+            of answers].
+    """
+
+    kind: Kind
+    rows: int
+    not_finite: int
+    cells: list[list[int]]
+    left_out: int
+    groups: list[list[float]]
 
 
 @dataclass
@@ -125,19 +143,13 @@ class Answers:
             for answer, group in exact.items():
                 self._put(answer, group)
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain data, at most a few thousand numbers; empty where nothing was counted.
-
-        Returns:
-            `kind`: see `Kind`; `rows`: those in it, `not_finite`: those that are not. For `classes`: `cells`,
-            each [label, answer, rows], and `left_out`: rows in the cells beyond `CELLS`. Otherwise `groups`,
-            by rising answer, each [least answer, rows, sum of labels, of squared labels, of answers].
-        """
+    def to_json(self) -> Counts:
+        """Plain data."""
         if self.not_told or bool(self.cells) == bool(self.groups):
             return {}
         if self.cells:
             fullest = sorted(self.cells.items(), key=lambda cell: (-cell[1], cell[0]))
-            told: dict[str, Any] = {
+            told: Counts = {
                 "kind": "classes",
                 "cells": [[*cell, rows] for cell, rows in fullest[:CELLS]],
                 "left_out": sum(rows for _, rows in fullest[CELLS:]),

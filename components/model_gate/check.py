@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TypedDict
 
 OVERALL = "overall"
 
@@ -52,6 +52,13 @@ class Check:
         return not self.passed and not self.stops
 
 
+class Override(TypedDict):
+    """Why the user blessed what the gate would have refused, and its reasons."""
+
+    reason: str
+    overridden: list[str]
+
+
 @dataclass(frozen=True)
 class ModelVerdict:
     """The gate's answer.
@@ -64,7 +71,7 @@ class ModelVerdict:
         metrics: the candidate's overall metrics.
         baseline_metrics: those of the latest blessed model; empty on a first run.
         notes: the things that could not be judged, and why.
-        overrides: `{reason, overridden}` where the user blessed what the gate would have refused.
+        overrides: at most one.
     """
 
     blessed: bool
@@ -74,9 +81,9 @@ class ModelVerdict:
     metrics: Mapping[str, float]
     baseline_metrics: Mapping[str, float]
     notes: tuple[str, ...] = ()
-    overrides: tuple[Mapping[str, Any], ...] = field(default=())
+    overrides: tuple[Override, ...] = field(default=())
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain data for `verdict.json`; keys are the attributes' names."""
         return asdict(self)
 

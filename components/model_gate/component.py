@@ -84,7 +84,7 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
     more_checks, more_notes = trivial_checks(
         metrics, limits.get(OVERALL, {}), overall, beat=beat_trivial, classes=classes or ()
     )
-    report = _read_json(f"{serving.uri}/report.json") if serving else {}
+    report: Any = _read_json(f"{serving.uri}/report.json") if serving else {}
     if serving:
         no_limits = dict.fromkeys(ServingLimits.__dataclass_fields__)
         served = ServingLimits(**{**no_limits, **(serving_limits or {})})
@@ -140,10 +140,9 @@ def _keep_data(folder: str, *, statistics: str, quarantine: str, explained: Labe
     keep_profile(statistics, folder, Profile(digest, time.time(), explained))
 
 
-def _read_json(path: str) -> dict[str, Any]:
+def _read_json(path: str) -> Any:
     with fileio.open(path) as file:
-        document: dict[str, Any] = json.loads(file.read())
-    return document
+        return json.loads(file.read())
 
 
 def _write(path: str, text: str) -> None:

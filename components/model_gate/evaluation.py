@@ -3,11 +3,11 @@
 import json
 import math
 from dataclasses import dataclass, field
-from typing import Any
 
 import tensorflow_model_analysis as tfma
 from tensorflow_model_analysis.proto import metrics_for_slice_pb2
 
+from slipway.components.model_gate.answers import Counts
 from slipway.components.model_gate.answers_metric import ANSWERS
 from slipway.components.model_gate.check import OVERALL
 from slipway.components.model_gate.eval_config import BASELINE, CANDIDATE
@@ -22,13 +22,13 @@ class Evaluation:
     Attributes:
         candidate: slice name (`overall`, `payment_type=Cash`) -> metric name -> value.
         baseline: the same for the latest blessed model; empty when there was none.
-        answers: `candidate` and, where there is one, `baseline` -> `Answers.to_json` over all rows; empty
-            where the evaluation holds none.
+        answers: of the `candidate` and, where there is one, the `baseline`, over all rows; empty where the
+            evaluation holds none.
     """
 
     candidate: dict[str, dict[str, float]]
     baseline: dict[str, dict[str, float]]
-    answers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    answers: dict[str, Counts] = field(default_factory=dict)
 
     def slices(self) -> dict[str, Measured]:
         """The evaluation of each slice, the statistics of the labels apart from the metrics."""
@@ -45,7 +45,7 @@ class Evaluation:
 def read_evaluation(uri: str) -> Evaluation:
     """Reads what the Evaluator wrote to `uri`; metrics that are no number (plots, matrices) are left out."""
     by_model: dict[str, dict[str, dict[str, float]]] = {CANDIDATE: {}, BASELINE: {}}
-    answers: dict[str, dict[str, Any]] = {}
+    answers: dict[str, Counts] = {}
     for record in tfma.load_metrics(uri):
         slice_name = _slice_name(record.slice_key)
         for entry in record.metric_keys_and_values:

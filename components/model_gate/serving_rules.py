@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from slipway.components.model_gate.check import Check
 from slipway.components.model_gate.metrics import METRICS
@@ -12,6 +12,57 @@ from slipway.components.settings import setting
 _MIB = 2**20
 # The most of a kind to name in a reason; the report has them all.
 _NAMED = 3
+
+
+class Failure(TypedDict):
+    """What failed, and with which error."""
+
+    stage: str
+    error: str
+
+
+class Refused(TypedDict):
+    """A strange row that was refused, in words, and with which error."""
+
+    words: str
+    error: str
+
+
+class Apart(TypedDict):
+    """How far answers lie apart; `inf` as a text, which JSON has no number for."""
+
+    largest: float | str
+
+
+class Latency(TypedDict, total=False):
+    """The speed of one client."""
+
+    p50_ms: float
+    p99_ms: float
+    rows_per_s: float
+
+
+class ServingReport(TypedDict):
+    """What the gate reads of ServingCheck's `report.json`; see `serving_check.check.check_served_model`."""
+
+    crash: str
+    failed: list[Failure]
+    missing_signatures: list[str]
+    wrong_arguments: dict[str, list[str]]
+    rows: int
+    perturbed: int
+    not_finite_rows: int
+    strange: list[str]
+    refused: list[Refused]
+    outputs: int
+    features: dict[str, Apart]
+    parity: NotRequired[Apart]
+    alone: NotRequired[Apart]
+    raw: NotRequired[Apart]
+    latency: dict[str, Latency]
+    size_bytes: int
+    load_s: NotRequired[float]
+    memory_bytes: NotRequired[int]
 
 
 @dataclass(frozen=True)
@@ -40,7 +91,7 @@ class ServingLimits:
 
 
 def serving_checks(
-    report: Mapping[str, Any], limits: ServingLimits, *, metrics: Sequence[str] = ()
+    report: ServingReport, limits: ServingLimits, *, metrics: Sequence[str] = ()
 ) -> list[Check]:
     """Checks that the model can be served, answers everything, and answers as training does.
 
@@ -65,7 +116,7 @@ def serving_checks(
     return checks + _fit_checks(report, metrics) + _speed_checks(report, limits)
 
 
-def _signature_words(report: Mapping[str, Any]) -> str:
+def _signature_words(report: ServingReport) -> str:
     wrong = report["wrong_arguments"]
     parts = [f"lacks {', '.join(report['missing_signatures'])}" if report["missing_signatures"] else ""]
     parts += [f"serve_raw {word} {', '.join(wrong[word])}" for word in wrong if wrong[word]]
@@ -76,7 +127,7 @@ def _signature_words(report: Mapping[str, Any]) -> str:
     )
 
 
-def _answer_checks(report: Mapping[str, Any], failures: Mapping[str, str]) -> list[Check]:
+def _answer_checks(report: ServingReport, failures: Mapping[str, str]) -> list[Check]:
     real = failures.get("real", "")
     if report["not_finite_rows"]:
         real = f"{report['not_finite_rows']} of {report['rows']} answers are NaN or infinite"
@@ -94,23 +145,23 @@ def _answer_checks(report: Mapping[str, Any], failures: Mapping[str, str]) -> li
     ]
 
 
-def _parity_checks(report: Mapping[str, Any], failures: Mapping[str, str], tolerance: float) -> list[Check]:
+def _parity_checks(report: ServingReport, failures: Mapping[str, str], tolerance: float) -> list[Check]:
     kinds = (
-        ("real", "parity", "answers as training does", _features_apart(report, tolerance)),
+        ("real", report.get("parity"), "answers as training does", _features_apart(report, tolerance)),
         (
             "alone",
-            "alone",
+            report.get("alone"),
             "one row answered as in a batch",
             "the transform or the model depends on the batch",
         ),
-        ("raw", "raw", "serve_raw answers as serving_default", "a column is read differently"),
+        ("raw", report.get("raw"), "serve_raw answers as serving_default", "a column is read differently"),
     )
     checks = []
-    for stage, key, name, note in kinds:
+    for stage, difference, name, note in kinds:
         if stage in failures and stage != "real":
             checks.append(_said(name, "an answer", failures[stage]))
-        elif key in report:
-            apart = float(report[key]["largest"])  # an infinite one is text in JSON
+        elif difference:
+            apart = float(difference["largest"])  # an infinite one is text in JSON
             required = f"at most {tolerance:g} apart"
             checks.append(
                 Check(
@@ -129,7 +180,7 @@ def _parity_checks(report: Mapping[str, Any], failures: Mapping[str, str], toler
     return checks
 
 
-def _features_apart(report: Mapping[str, Any], tolerance: float) -> str:
+def _features_apart(report: ServingReport, tolerance: float) -> str:
     apart = {n: float(d["largest"]) for n, d in report["features"].items() if float(d["largest"]) > tolerance}
     if not apart:
         return "the transformed features agree, so it is the model: weights, or a step that training skips"
@@ -138,7 +189,7 @@ def _features_apart(report: Mapping[str, Any], tolerance: float) -> str:
     return f"the transform differs in {', '.join(named)}{more}"
 
 
-def _fit_checks(report: Mapping[str, Any], metrics: Sequence[str]) -> list[Check]:
+def _fit_checks(report: ServingReport, metrics: Sequence[str]) -> list[Check]:
     """A metric for several outputs computes nonsense of one, without a word, and the other way round."""
     outputs = "one" if report["outputs"] == 1 else "classes"
     wrong = [name for name in metrics if METRICS[name].outputs not in (None, outputs)]
@@ -157,8 +208,8 @@ def _fit_checks(report: Mapping[str, Any], metrics: Sequence[str]) -> list[Check
     ]
 
 
-def _speed_checks(report: Mapping[str, Any], limits: ServingLimits) -> list[Check]:
-    one, batch = (report["latency"].get(rows, {}) for rows in ("1", "128"))
+def _speed_checks(report: ServingReport, limits: ServingLimits) -> list[Check]:
+    one, batch = (report["latency"].get(rows, Latency()) for rows in ("1", "128"))
     most = [
         ("p99 of 1 row", one.get("p99_ms"), limits.max_p99_ms, "ms"),
         ("p99 of 128 rows", batch.get("p99_ms"), limits.max_batch_p99_ms, "ms"),

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 from slipway.components.model_gate.check import OVERALL, Check
 from slipway.components.model_gate.intervals import auc_of_chance
@@ -70,14 +70,14 @@ def trivial_checks(
 
 def trivial_document(
     metrics: Sequence[str], slices: Mapping[str, Measured], classes: Sequence[str] = ()
-) -> dict[str, object]:
+) -> Mapping[str, object]:
     """All trivial values, for the verdict: metric -> name of the trivial model -> value, and by slice."""
     overall = slices[OVERALL].labels if OVERALL in slices else None
     if overall is None:
         return {}
     labels = {name: at.labels for name, at in slices.items() if at.labels is not None}
     by_column = majority_per_slice(labels)
-    found: dict[str, Any] = {"overall": {}, "slices": {}}
+    found: dict[str, dict[str, dict[str, float | None]]] = {"overall": {}, "slices": {}}
     for name in metrics:
         value = trivial_value(name, overall)
         if value is None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 
@@ -23,7 +22,7 @@ class Difference:
     got: float | None
     wanted: float | None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, float | str | None]:
         """Plain data; an infinite difference is the text `inf`, which JSON has no number for."""
         values = asdict(self)
         for name in ("largest", "got", "wanted"):

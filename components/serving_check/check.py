@@ -3,7 +3,7 @@
 import json
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ BUDGET_S = 0.5
 
 def check_served_model(
     model: Path, rows: Sequence[bytes], training: TrainingSide, *, limit_s: float
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Load the model in a clean process, query it, and compare.
 
     Args:
@@ -93,15 +93,17 @@ def _answers(path: Path) -> dict[str, np.ndarray]:
         return {name: stored[name] for name in stored.files}
 
 
-def _wrong_arguments(signatures: dict[str, Any], wanted: list[str]) -> dict[str, list[str]]:
+def _wrong_arguments(
+    signatures: Mapping[str, Mapping[str, Mapping[str, object]]], wanted: list[str]
+) -> dict[str, list[str]]:
     found = set(signatures.get("serve_raw", {}).get("inputs", {}))
     if not found:
         return {"missing": [], "unexpected": []}
     return {"missing": sorted(set(wanted) - found), "unexpected": sorted(found - set(wanted))}
 
 
-def _agreement(answers: dict[str, np.ndarray], wanted: TrainingAnswers) -> dict[str, Any]:
-    found: dict[str, Any] = {"not_finite_rows": 0, "outputs": int(wanted.answers.shape[1]), "features": {}}
+def _agreement(answers: dict[str, np.ndarray], wanted: TrainingAnswers) -> dict[str, object]:
+    found: dict[str, object] = {"not_finite_rows": 0, "outputs": int(wanted.answers.shape[1]), "features": {}}
     if "real" not in answers:
         return found
     real = answers["real"]

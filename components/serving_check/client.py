@@ -17,7 +17,11 @@ import sys
 import time
 from importlib.abc import MetaPathFinder
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
+
+if TYPE_CHECKING:
+    import numpy as np
+    import tensorflow
 
 # The pipeline's packages; a model that needs one of these cannot be served.
 REFUSED = frozenset(
@@ -30,6 +34,23 @@ REFUSED = frozenset(
 EMPTY_INTEGER = -(2**63)
 WARM_UP_CALLS = 10
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
+
+
+_Tensors = dict[str, tuple[str, list[int | None], str]]
+"""Of each tensor of a signature, by name: its type, its shape, its name in the graph."""
+
+
+class _Signature(TypedDict):
+    inputs: _Tensors
+    outputs: _Tensors
+
+
+class _Questions(TypedDict):
+    """How many rows are also asked one by one; the batches that are timed, in rows, and for how long each."""
+
+    alone_rows: int
+    batches: list[int]
+    budget_s: float
 
 
 class _OnlyTensorFlow(MetaPathFinder):
@@ -73,7 +94,7 @@ def main(model_folder: str, folder: str) -> int:
     return 0
 
 
-def _ask(tf: Any, model: Any, signatures: dict[str, Any], folder: Path, questions: dict[str, Any]) -> None:
+def _ask(tf: Any, model: Any, signatures: dict[str, _Signature], folder: Path, questions: _Questions) -> None:
     import numpy as np
 
     real, full, perturbed = (
@@ -116,7 +137,7 @@ class _Answers:
         return _side_by_side(self._signature(**{self._argument: self._tf.constant(rows)}))
 
 
-def _side_by_side(outputs: dict[str, Any]) -> Any:
+def _side_by_side(outputs: "dict[str, tensorflow.Tensor]") -> Any:
     import numpy as np
 
     numbers = [outputs[name].numpy() for name in sorted(outputs) if outputs[name].dtype.is_floating]
@@ -125,7 +146,7 @@ def _side_by_side(outputs: dict[str, Any]) -> Any:
     return np.concatenate([each.reshape(len(each), -1) for each in numbers], axis=1).astype(np.float64)
 
 
-def _raw(tf: Any, signature: Any, inputs: dict[str, Any], rows: list[bytes]) -> Any:
+def _raw(tf: Any, signature: Any, inputs: _Tensors, rows: list[bytes]) -> Any:
     empty = {"string": b"", "int64": EMPTY_INTEGER}
     parsed = [_values(tf.train.Example.FromString(row)) for row in rows]
     tensors = {}
@@ -150,7 +171,7 @@ def _values(example: Any) -> dict[str, list[Any]]:
     return found
 
 
-def _transformed(tf: Any, model: Any, rows: list[bytes]) -> dict[str, Any]:
+def _transformed(tf: Any, model: Any, rows: list[bytes]) -> "dict[str, np.ndarray]":
     signature = model.signatures["transform_features"]
     [argument] = signature.structured_input_signature[1]
     outputs = signature(**{argument: tf.constant(rows)})
@@ -179,7 +200,7 @@ def _tell_not_finite(np: Any, answers: Any, numbers: Any) -> None:
             tell("not_finite", row=number)
 
 
-def _latency(answer: _Answers, batch: Any, budget_s: float) -> dict[str, Any]:
+def _latency(answer: _Answers, batch: Any, budget_s: float) -> dict[str, float]:
     """Times calls of one client, one after the other, each until its numbers are there."""
     for _ in range(WARM_UP_CALLS):
         answer(batch)
@@ -198,14 +219,14 @@ def _latency(answer: _Answers, batch: Any, budget_s: float) -> dict[str, Any]:
     }
 
 
-def _signatures(model_folder: Path) -> dict[str, Any]:
-    """The signatures as a server reads them: by name the inputs and outputs, each [dtype, shape, tensor]."""
+def _signatures(model_folder: Path) -> dict[str, _Signature]:
+    """The signatures as a server reads them: by name the inputs and outputs, as `_Tensors`."""
     import tensorflow as tf
     from tensorflow.core.protobuf import saved_model_pb2
 
-    def described(tensors: Any) -> dict[str, Any]:
+    def described(tensors: Any) -> _Tensors:
         return {
-            name: [tf.as_dtype(each.dtype).name, tf.TensorShape(each.tensor_shape).as_list(), each.name]
+            name: (tf.as_dtype(each.dtype).name, tf.TensorShape(each.tensor_shape).as_list(), each.name)
             for name, each in tensors.items()
         }
 
