@@ -182,7 +182,9 @@ def _write(work: _Work, tally: Tally) -> None:
     write_evaluation(work.folder, work.config, work.request, values, work.models)
 
 
-def _work(inputs: Mapping[str, Any], outputs: Mapping[str, Any], properties: Mapping[str, Any]) -> _Work:
+def _work(
+    inputs: Mapping[str, list[Any]], outputs: Mapping[str, list[Any]], properties: Mapping[str, object]
+) -> _Work:
     """Read the work from TFX's artifacts and parameters.
 
     Raises:

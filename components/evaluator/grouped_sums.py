@@ -1,7 +1,6 @@
 """Sums by slice and value: a histogram whose bins are the values that occur. Pure."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -87,7 +86,7 @@ class GroupedSums:
         start, end = np.searchsorted(self.slices, [place, place + 1])
         return self.values[start:end], self.sums[start:end]
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         self.compact()
         return self.__dict__
 

@@ -66,7 +66,7 @@ class Judge:
             tally.add(columns, [each for each, _ in judged])
             yield int(batch.shape[0])
 
-    def _columns(self, batch: Any, transformed: Sequence[Mapping[str, Any]]) -> dict[str, Column]:
+    def _columns(self, batch: Any, transformed: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Column]:
         columns = {
             name: _of_tensors(name, [found[name] for found in transformed if name in found])
             for name in self._transformed
@@ -120,7 +120,7 @@ class _Model:
 
         self._judge = judge.get_concrete_function()
 
-    def judge(self, batch: Any) -> tuple[Judged, dict[str, Any]]:
+    def judge(self, batch: Any) -> tuple[Judged, dict[str, np.ndarray]]:
         """Labels and answers of a batch, and the columns that it is sliced by."""
         try:
             answers, found = self._judge(batch)
@@ -143,7 +143,7 @@ def _is_number(dtype: Any) -> bool:
     return bool(dtype.is_integer or dtype in (tf.float32, tf.float64))
 
 
-def _signature(model: Any, name: str) -> tuple[Any, dict[str, Any]]:
+def _signature(model: Any, name: str) -> tuple[Any, dict[str, tf.TypeSpec]]:
     """A signature as a function of examples, and what it gives."""
     if name not in model.signatures:
         raise NotOursError(f"a model has no signature {name}")

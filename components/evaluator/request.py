@@ -6,7 +6,7 @@ Anything unsupported is not guessed: the whole evaluation then goes to TFX's own
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 from slipway.components.model_gate.metrics import METRICS
 from slipway.components.model_gate.trivial import LABEL_PREFIX
@@ -24,6 +24,45 @@ _OF_THE_GATE = {
 _CLASSES = {metric.class_name for metric in METRICS.values()}
 _SIGNATURE = "serving_default"
 _TRANSFORM = "transform_features"
+
+
+class ModelSpec(TypedDict, total=False):
+    """A model of an EvalConfig, as far as it is read; so are the classes that follow."""
+
+    name: str
+    label_key: str
+    is_baseline: bool
+    signature_name: str
+    preprocessing_function_names: list[str]
+
+
+class SlicingSpec(TypedDict, total=False):
+    """The columns of one kind of slice."""
+
+    feature_keys: list[str]
+
+
+class MetricConfig(TypedDict, total=False):
+    """A metric; `config`: its settings as JSON."""
+
+    class_name: str
+    module: str
+    config: str
+
+
+class MetricsSpec(TypedDict, total=False):
+    """Metrics of some models."""
+
+    metrics: list[MetricConfig]
+    model_names: list[str]
+
+
+class EvalConfig(TypedDict, total=False):
+    """TFMA's message as plain data, its keys as in the proto."""
+
+    model_specs: list[ModelSpec]
+    slicing_specs: list[SlicingSpec]
+    metrics_specs: list[MetricsSpec]
 
 
 class NotOursError(Exception):
@@ -71,11 +110,11 @@ class Request:
         return tuple(sorted({column for columns in self.slices for column in columns}))
 
 
-def read_request(config: Mapping[str, Any]) -> Request:
+def read_request(config: EvalConfig) -> Request:
     """Read the request out of a configuration.
 
     Args:
-        config: an EvalConfig as plain data, its keys as in the proto, TFMA's defaults filled in.
+        config: with TFMA's defaults filled in.
 
     Raises:
         NotOursError: it asks for something that is not known here.
@@ -85,7 +124,7 @@ def read_request(config: Mapping[str, Any]) -> Request:
     names = [model.name for model in models]
     if not 1 <= len(models) <= 2 or sum(not model.is_baseline for model in models) != 1:
         raise NotOursError("it names other models than a candidate and a baseline")
-    specs = [_columns(spec) for spec in config.get("slicing_specs", [{}])]
+    specs = [_columns(spec) for spec in config.get("slicing_specs", [SlicingSpec()])]
     metrics: dict[str, str] = {}
     for spec in config.get("metrics_specs", ()):
         _only(spec, {"metrics", "model_names"}, "metrics_specs")
@@ -111,13 +150,13 @@ def read_request(config: Mapping[str, Any]) -> Request:
     )
 
 
-def _only(found: Mapping[str, Any], known: set[str], where: str) -> None:
+def _only(found: Mapping[str, object], known: set[str], where: str) -> None:
     for key, value in found.items():
         if key not in known and value:
             raise NotOursError(f"it has {where}.{key}")
 
 
-def _model(spec: Mapping[str, Any]) -> ModelRequest:
+def _model(spec: ModelSpec) -> ModelRequest:
     known = {"name", "label_key", "is_baseline", "signature_name", "preprocessing_function_names"}
     _only(spec, known, "model_specs")
     if spec.get("signature_name", _SIGNATURE) != _SIGNATURE:
@@ -129,7 +168,7 @@ def _model(spec: Mapping[str, Any]) -> ModelRequest:
     return ModelRequest(spec.get("name", ""), spec["label_key"], bool(spec.get("is_baseline")))
 
 
-def _columns(spec: Mapping[str, Any]) -> tuple[str, ...]:
+def _columns(spec: SlicingSpec) -> tuple[str, ...]:
     _only(spec, {"feature_keys"}, "slicing_specs")
     keys: Sequence[str] = spec.get("feature_keys", ())
     if len(set(keys)) < len(keys):
@@ -137,7 +176,7 @@ def _columns(spec: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(sorted(keys))
 
 
-def _metric(metric: Mapping[str, Any]) -> tuple[str, str]:
+def _metric(metric: MetricConfig) -> tuple[str, str]:
     _only(metric, {"class_name", "module", "config"}, "metrics")
     class_name, module = metric.get("class_name", ""), metric.get("module", "")
     settings = json.loads(metric.get("config") or "{}") or {}

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from slipway.components.preflight.chips import GIB, YOURS
 from slipway.components.preflight.evidence import Finding
@@ -58,7 +57,7 @@ class SliceVerdict:
             return None
         return self.estimate.examples_per_s * self.example_bytes
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain values; times, rates and costs are estimates."""
         answer = self.answer
         estimated = None
@@ -107,7 +106,7 @@ def _dearness(verdict: SliceVerdict) -> tuple[float, int]:
     return float(f"{each:.1e}"), verdict.question.slice.devices
 
 
-def keys_to_set(verdict: SliceVerdict) -> dict[str, Any]:
+def keys_to_set(verdict: SliceVerdict) -> dict[str, str | int]:
     """The keys of the workload file that train on the slice."""
     return {
         "train.device": "tpu",

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from slipway.components.trainer.features import PlainFeature
+
 
 @dataclass(frozen=True, kw_only=True)
 class Slice:
@@ -27,7 +29,7 @@ class Slice:
     hosts: int = 1
     topology: str = ""
     memory_bytes: int = 0
-    machine: Mapping[str, Any] = field(default_factory=dict)
+    machine: Mapping[str, object] = field(default_factory=dict)
     has_tensorflow: bool = True
 
 
@@ -120,7 +122,7 @@ class Answer:
     fails_batch: int | None = None
     is_fast: bool = False
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain values; `from_json` reads them back."""
         return asdict(self)
 
@@ -146,7 +148,7 @@ class Question:
         slice: to compile for; its generation "" means the CPU.
         model: dotted path of `build_model`.
         hyperparameters: for it.
-        features: as `Feature.to_json` writes them, the label, too.
+        features: with the label.
         label: its name.
         batch_size: global, examples.
         precision: Keras dtype policy, or "auto": mixed_bfloat16.
@@ -159,8 +161,8 @@ class Question:
 
     slice: Slice
     model: str
-    hyperparameters: Mapping[str, Any]
-    features: tuple[Mapping[str, Any], ...]
+    hyperparameters: Mapping[str, object]
+    features: tuple[PlainFeature, ...]
     label: str
     batch_size: int
     precision: str = "auto"
@@ -170,7 +172,7 @@ class Question:
     search_s: float = 0.0
     is_fast: bool = False
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain values; `from_json` reads them back."""
         return asdict(self)
 

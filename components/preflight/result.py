@@ -51,7 +51,7 @@ class Preflight:
         """The findings that rule a training out: the step does not compile, or does not fit."""
         return tuple(each for verdict in self.verdicts for each in verdict.findings if each.rule in STOPPING)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain data."""
         best = self.best
         return {
@@ -90,5 +90,5 @@ class Preflight:
         estimates = [each.estimate for each in self.verdicts if each.estimate]
         return sorted({each.price.month for each in estimates if each.price})
 
-    def _keys(self, best: advice.SliceVerdict) -> dict[str, Any]:
+    def _keys(self, best: advice.SliceVerdict) -> dict[str, object]:
         return {**advice.keys_to_set(best), **dict(self.training_keys)}

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import schema_pb2
 
+from slipway.components.trainer.features import PlainFeature
 from slipway.components.trainer.transformed_features import features_of
 
 SCHEMA = "transformed_metadata/schema.pbtxt"
@@ -19,19 +19,19 @@ class Transformed:
     """Transform's output.
 
     Attributes:
-        features: as `Feature.to_json` gives them.
+        features: with the label.
         train_files: of transformed examples of the train split.
         train_bytes: of them together; None: not known.
         train_rows: examples in them, as a Trainer counted them; None: none did.
     """
 
-    features: tuple[Mapping[str, Any], ...]
+    features: tuple[PlainFeature, ...]
     train_files: int
     train_bytes: int | None
     train_rows: int | None = None
 
 
-def features_in(schema: str, *, images: Mapping[str, Sequence[int]]) -> tuple[Mapping[str, Any], ...]:
+def features_in(schema: str, *, images: Mapping[str, Sequence[int]]) -> tuple[PlainFeature, ...]:
     """The features that a transformed schema describes.
 
     Args:
