@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from typing import IO, Any, Protocol
+from typing import IO, Protocol, TypedDict
 
 # The line to the fork server; the engine sets it in the processes of its nodes.
 fork_channel: socket.socket | None = None
@@ -73,6 +73,14 @@ def ending(code: int) -> str:
         return f"ended with exit code {code}"
     name = signal.Signals(-code).name
     return f"was killed by {name}" + (" (out of memory?)" if name == "SIGKILL" else "")
+
+
+class _Answer(TypedDict, total=False):
+    """What the fork server tells: that the process runs, that it could not be started, or how it ended."""
+
+    pid: int
+    error: str
+    code: int
 
 
 class ForkedProcess:
@@ -158,12 +166,12 @@ class ForkedProcess:
         if self.poll() is None:
             os.kill(self.pid, signum)
 
-    def _answer(self) -> dict[str, Any]:
+    def _answer(self) -> _Answer:
         line = b""
         while not line.endswith(b"\n"):
             received = self._told.recv(1)  # an answer is a few bytes, and the next one is for the next call
             if not received:
                 raise ConnectionError("the fork server is gone")
             line += received
-        answer: dict[str, Any] = json.loads(line)
+        answer: _Answer = json.loads(line)
         return answer

@@ -175,7 +175,7 @@ def _serving(folder: str) -> Any:
 
 
 def _write(answer: DataGateVerdict, uri: str) -> None:
-    document: Mapping[str, Any] = answer.to_json()
+    document = answer.to_json()
     with fileio.open(f"{uri}/verdict.json", "w") as file:
         file.write(json.dumps(document, indent=2, ensure_ascii=False))
     with fileio.open(f"{uri}/verdict.txt", "w") as file:

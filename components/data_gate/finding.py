@@ -119,7 +119,7 @@ class Finding:
     stops: bool = True
     is_final: bool = False
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain data; keys are the attributes' names, and `text` is the first line for people.
 
         The query is left out: it may hold whole rows, and those that it found are there.

@@ -53,7 +53,7 @@ def with_rows(
     *,
     files: Sequence[str],
     features: Iterable[str],
-    options: Mapping[str, Any],
+    options: Mapping[str, object],
     splits: Collection[str],
 ) -> tuple[Finding, ...]:
     """Return the findings with up to five rows that show each, for those that have a query.

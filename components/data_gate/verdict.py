@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -138,7 +137,7 @@ class DataGateVerdict:
         """Every finding as shown on the screen."""
         return [line for finding in self.findings for line in finding.lines()]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain data for `verdict.json`."""
         return {
             "passed": self.passed,

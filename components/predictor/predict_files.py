@@ -131,7 +131,7 @@ class PredictFile(beam.DoFn):
     def process(self, task: InputTask) -> Iterator[None]:
         """Writes the file's predictions and rejects, and a report beside them for `predict_files`."""
         assert self._model is not None  # noqa: S101  (Beam calls setup first)
-        report: dict[str, Any]
+        report: Mapping[str, object]
         try:
             counts = self._predict(task, self._model)
             report = asdict(counts)
@@ -254,7 +254,7 @@ def predict_rows(model: LoadedModel, records: list[bytes]) -> list[Any]:
         return [*first, *predict_rows(model, records[half:])]
 
 
-def _by_row(outputs: Mapping[str, Any]) -> list[Any]:
+def _by_row(outputs: Mapping[str, npt.NDArray[Any]]) -> list[Any]:
     """One value for each row: that of the only output, or all by name; bytes as text."""
     plain = {name: _plain(array) for name, array in outputs.items()}
     if len(plain) == 1:

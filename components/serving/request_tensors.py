@@ -84,7 +84,7 @@ def parse_request(document: Any, signatures: Mapping[str, Signature]) -> tuple[s
 
 
 def _meant(
-    document: Mapping[str, Any], inputs: Mapping[str, TensorInfo], signatures: Mapping[str, Signature]
+    document: Mapping[str, object], inputs: Mapping[str, TensorInfo], signatures: Mapping[str, Signature]
 ) -> str:
     """The signature whose inputs the request names, where they are not those of the one it is for."""
     rows = document.get("instances", document.get("inputs"))
@@ -126,7 +126,7 @@ def _pixels_within(name: str, cell: bytes, begin: bytes) -> int:
     return pixels
 
 
-def answer(outputs: Mapping[str, Array], *, by_row: bool) -> dict[str, Any]:
+def answer(outputs: Mapping[str, Array], *, by_row: bool) -> dict[str, object]:
     """The body of an answer: `predictions`, a value for each row, or `outputs`, a list for each output.
 
     Where the model has one output only, its name is left out, as TF Serving does.
@@ -168,7 +168,7 @@ def _from_rows(rows: Any, inputs: Mapping[str, TensorInfo]) -> dict[str, list[An
     return {name: [row[name] for row in rows] for name in inputs}
 
 
-def _from_columns(columns: Any, inputs: Mapping[str, TensorInfo]) -> dict[str, Any]:
+def _from_columns(columns: Any, inputs: Mapping[str, TensorInfo]) -> dict[str, object]:
     if len(inputs) == 1 and not (isinstance(columns, dict) and columns.keys() == inputs.keys()):
         [only] = inputs
         return {only: columns}
@@ -178,7 +178,7 @@ def _from_columns(columns: Any, inputs: Mapping[str, TensorInfo]) -> dict[str, A
     return dict(columns)
 
 
-def _check_names(given: Mapping[str, Any], inputs: Mapping[str, TensorInfo], where: str) -> None:
+def _check_names(given: Mapping[str, object], inputs: Mapping[str, TensorInfo], where: str) -> None:
     if missing := sorted(inputs.keys() - given.keys()):
         raise RequestError(f"In {where} the input {missing[0]!r} is missing.")
     if unknown := sorted(given.keys() - inputs.keys()):

@@ -211,7 +211,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
         return b""
 
-    def _done(self, wanted: Route, body: bytes) -> dict[str, Any]:
+    def _done(self, wanted: Route, body: bytes) -> dict[str, object]:
         served = self.server.live.served
         if wanted.version not in (None, served.version):
             which = f"Specific({self.server.name}, {wanted.version})"
