@@ -6,7 +6,7 @@ import sysconfig
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict, cast
 
 from slipway.components.errors import ComponentError, GateStopError, SlipwayError
 from slipway.components.missing_key import missing_key
@@ -40,6 +40,11 @@ class Failed(Cause):
     state: Literal["failed"]
     lacks_inputs: NotRequired[bool]
     is_preempted: NotRequired[bool]
+
+
+def failed(cause: Cause) -> Failed:
+    """A cause as the result of a node."""
+    return cast(Failed, {"state": "failed", **cause})
 
 
 PREEMPTED = Cause(message="ended from outside (SIGTERM); its progress is kept", hint="", where="")

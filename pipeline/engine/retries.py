@@ -26,20 +26,23 @@ class Retry:
     is_preemption: bool = False
 
 
-def next_attempt(entry: NodeRecord, node: Node, *, message: str, is_preempted: bool) -> Retry | None:
+def next_attempt(
+    entry: NodeRecord, node: Node, *, message: str, is_stop: bool, is_preempted: bool
+) -> Retry | None:
     """The next attempt at a node that failed; None, where this was the last.
 
     Args:
-        entry: its record, with the attempts so far, this one included. A gate that stopped the run
-            (`is_stop`) repeats its answer however often it is asked: it is not tried again.
+        entry: its record, with the attempts so far, this one included.
         node: with `retries` and `backoff_s`.
         message: why it failed.
+        is_stop: whether it is a gate that stopped the run. It repeats its answer however often it is asked,
+            and is not tried again.
         is_preempted: whether it was told to end from outside, and kept its state.
     """
     if is_preempted and entry.preemptions < _MAX_PREEMPTIONS:
         return Retry(node.backoff_s, f"starts again: {message}", is_preemption=True)
     attempts = entry.attempts - entry.preemptions
-    if entry.is_stop or attempts > node.retries:
+    if is_stop or attempts > node.retries:
         return None
     wait_s = backoff_s(node.backoff_s, attempts=attempts)
     return Retry(wait_s, f"retry {attempts} of {node.retries} in {wait_s:g} s: {message}")

@@ -13,20 +13,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from slipway.pipeline.engine.attempt import Attempt
-from slipway.pipeline.engine.failure import Failed, describe_exit
+from slipway.pipeline.engine.failure import Failed, describe_exit, failed
 from slipway.pipeline.engine.processes.client import Server, ServerLostError
 from slipway.pipeline.engine.processes.os_processes import is_stopped
-from slipway.pipeline.engine.retries import next_attempt
 from slipway.pipeline.engine.signal_handlers import answered_by
+from slipway.pipeline.engine.transitions import Transition, after_attempt, blocked, due
 from slipway.pipeline.errors import PipelineError
 from slipway.pipeline.fingerprint.parts import Fingerprint
 from slipway.pipeline.plan.decide import Decision
 from slipway.pipeline.plan.kept_states import KeptStates, stays
 from slipway.pipeline.plan.node_fingerprints import found_key, with_found
-from slipway.pipeline.runs.graph import Graph, Node, ready
+from slipway.pipeline.runs.graph import Graph
 from slipway.pipeline.runs.history import History, result_of
 from slipway.pipeline.runs.outcome import withhold
-from slipway.pipeline.runs.record import Failure, Files, NodeRecord, RunRecord, file_name
+from slipway.pipeline.runs.record import Failure, Files, Made, NodeRecord, RunRecord, file_name
 from slipway.pipeline.screen.display import Display
 
 # Seconds between two checks of limits and progress; also the longest delay of a time limit or Ctrl-C.
@@ -34,7 +34,6 @@ _TICK_S = 0.5
 # Nodes that are due at once start this far apart: ML Metadata waits for seconds where it finds its SQLite
 # file locked, and eight that begin together, and so end together, find it so.
 _STAGGER_S = 0.1
-_UNMET = "its condition was not met"
 
 
 @dataclass
@@ -147,59 +146,38 @@ class Engine:
 
     def _start_due(self) -> None:
         self._skip_blocked()
-        if self.interrupted or (self.fail_fast and self._ids("failed")):
+        has_failed = any(node.state == "failed" for node in self.record.nodes)
+        if self.interrupted or (self.fail_fast and has_failed):
             self._not_before.clear()
             return
         now = time.monotonic()
-        waiting = {i for i in self._ids("waiting") if self._not_before.get(i, now) <= now}
-        due = ready(self.graph, waiting=waiting, done=self._ids("complete", "cached"), unmet=self._unmet)
-        for node_id in due[: self.jobs - len(self._running)]:
-            if self._running and now - self._last_start < _STAGGER_S:
-                self._has_due = True
-                return
-            self._start(self.record.node(node_id))
+        found = due(self.graph, self.record, unmet=self._unmet, not_before=self._not_before, now=now)
+        free = found[: self.jobs - len(self._running)]
+        if free and (not self._running or now - self._last_start >= _STAGGER_S):
+            self._start(self.record.node(free.pop(0)))
             self._last_start = now
-        self._has_due = False
-
-    def _ids(self, *states: str) -> set[str]:
-        return {node.id for node in self.record.nodes if node.state in states}
+        self._has_due = bool(free)
 
     def _skip_blocked(self) -> None:
-        """Skips nodes that wait for a node that failed or was skipped; the first cause is passed on."""
         for node in self.graph.nodes:
             entry = self.record.node(node.id)
-            if entry.state != "waiting":
-                continue
-            for up in map(self.record.node, node.upstream):
-                if up.state == "failed":
-                    self._skip(entry, f"{up.id} {'stopped the run' if up.is_stop else 'failed'}")
-                elif up.state == "skipped" and up.id not in self._unmet:
-                    self._skip(entry, up.why)
-                elif up.id in self._unmet and up.id not in node.optional:
-                    self._leave_out(entry, f"{up.id} was skipped")
+            if entry.state == "waiting":
+                becomes = blocked(node, self.graph, self.record, self._unmet)
+                if becomes is not None:
+                    self._become(entry, becomes)
                     self._changed(entry)
-                else:
-                    continue
-                break
-            else:
-                self._skip_after_stop(entry, node)
 
-    def _skip_after_stop(self, entry: NodeRecord, node: Node) -> None:
-        """Skips nodes that depend, through results of an earlier run, on a node that failed in this one."""
-        for up in map(self.record.node, sorted(self.graph.upstream_of(node.upstream))):
-            if up.state == "failed":
-                self._skip(entry, f"{up.id} {'stopped the run' if up.is_stop else 'failed'}")
-                return
+    def _become(self, entry: NodeRecord, becomes: Transition) -> None:
+        entry.state, entry.why = becomes.state, becomes.why
+        entry.error, entry.is_stop = becomes.error, becomes.is_stop
+        if becomes.is_unmet:
+            self._unmet.add(entry.id)
+            entry.outputs = {}
+            self._remember(entry, unmet=becomes.why)
 
     def _skip(self, entry: NodeRecord, why: str) -> None:
         entry.state, entry.why = "skipped", why
         self._changed(entry)
-
-    def _leave_out(self, entry: NodeRecord, why: str) -> None:
-        """Records, for later runs as well, that the condition of a node, or of one it needs, was not met."""
-        self._unmet.add(entry.id)
-        entry.state, entry.why, entry.outputs = "skipped", why, {}
-        self._remember(entry, unmet=why)
 
     def _start(self, entry: NodeRecord) -> None:
         self._not_before.pop(entry.id, None)
@@ -233,29 +211,47 @@ class Engine:
         attempt = self._running.pop(entry.id)
         entry.wall_s = round(time.monotonic() - attempt.began, 3)
         entry.peak_bytes = max(entry.peak_bytes, message["peak_bytes"])
-        result = message["result"]
+        result: Made | Failed | None = message["result"]
         if result is None:
-            result = {"state": "failed", **describe_exit(message["code"], peak_bytes=message["peak_bytes"])}
-        if result["state"] in ("complete", "cached"):
-            entry.state, entry.execution_id = result["state"], result["execution_id"]
-            if self.graph[entry.id].found is not None:
-                self._note_found(entry.id, found_key(result["outputs"]))
-            entry.why = result.get("why", entry.why)
-            entry.outputs, entry.key = result["outputs"], self.prints[entry.id].key
-            if entry.execution_id is None:
-                entry.why = "found nothing"
-            # Not for fingerprints that cannot be foreseen: nobody will ask for them again.
-            node = self.graph[entry.id]
-            if entry.execution_id is not None or node.finds_reference or node.found is not None:
-                self._remember(entry, files=result.get("files"))
-            self._forget_state(entry.id)
-        elif result["state"] == "skipped":
-            self._leave_out(entry, _UNMET)
-        else:
-            if not self._is_current(entry.id):
-                self._forget_state(entry.id)  # state from other code, or other data
-            self._fail(entry, self.graph[entry.id], attempt, result)
+            result = failed(describe_exit(message["code"], peak_bytes=message["peak_bytes"]))
+        becomes = after_attempt(
+            entry,
+            self.graph[entry.id],
+            result,
+            attempt,
+            interrupted=self.interrupted,
+            unmet=self._unmet,
+        )
+        self._become(entry, becomes)
+        if result["state"] == "failed":
+            self._fail(entry, result, becomes)
+        elif result["state"] != "skipped":
+            self._complete(entry, result)
         self._changed(entry)
+
+    def _complete(self, entry: NodeRecord, result: Made) -> None:
+        entry.execution_id, entry.outputs = result["execution_id"], result["outputs"]
+        node = self.graph[entry.id]
+        if node.found is not None:
+            self._note_found(entry.id, found_key(result["outputs"]))
+        entry.key = self.prints[entry.id].key
+        # Not for fingerprints that cannot be foreseen: nobody will ask for them again.
+        if entry.execution_id is not None or node.finds_reference or node.found is not None:
+            self._remember(entry, files=result.get("files"))
+        self._forget_state(entry.id)
+
+    def _fail(self, entry: NodeRecord, result: Failed, becomes: Transition) -> None:
+        if not self._is_current(entry.id):
+            self._forget_state(entry.id)  # state from other code, or other data
+        if becomes.is_stop:
+            with self._keeps_record():
+                self.history.keep_verdict(self.record.run_id, entry.id, result["verdict"])
+        if becomes.retry is not None:
+            entry.preemptions += becomes.retry.is_preemption
+            self._not_before[entry.id] = time.monotonic() + becomes.retry.wait_s
+        elif becomes.state == "failed" and self.fail_fast:
+            for other in self._running:
+                self._end(other, f"ended because {entry.id} failed (--fail-fast)")
 
     def _note_found(self, node_id: str, found: str) -> None:
         """Takes over a resolver's result, if a node of this run changed what it finds."""
@@ -267,33 +263,6 @@ class Engine:
                 node.key = self.prints[node.id].key
         with self._keeps_record():
             self.history.save_fingerprints(self.record.run_id, self.prints)
-
-    def _fail(self, entry: NodeRecord, node: Node, attempt: Attempt, result: Failed) -> None:
-        absent = [up for up in node.upstream if up in self._unmet]
-        if self.interrupted or not attempt.is_at_fault:
-            entry.state, entry.why = "skipped", attempt.reason or "interrupted"
-            return
-        if absent and result.get("lacks_inputs"):
-            self._leave_out(entry, f"{absent[0]} was skipped")
-            return
-        entry.error = _failure(result)
-        if attempt.reason:
-            entry.error = Failure(message=attempt.reason, hint="", where="")
-        elif "verdict" in result:
-            entry.is_stop = True
-            with self._keeps_record():
-                self.history.keep_verdict(self.record.run_id, entry.id, result["verdict"])
-        is_preempted = bool(result.get("is_preempted")) and not attempt.reason
-        retry = next_attempt(entry, node, message=entry.error["message"], is_preempted=is_preempted)
-        if retry is not None:
-            entry.preemptions += retry.is_preemption
-            self._not_before[entry.id] = time.monotonic() + retry.wait_s
-            entry.state, entry.why = "waiting", retry.why
-            return
-        entry.state = "failed"
-        if self.fail_fast:
-            for other in self._running:
-                self._end(other, f"ended because {entry.id} failed (--fail-fast)")
 
     def _is_current(self, node_id: str) -> bool:
         return self.still_current is None or self.still_current(node_id)
@@ -352,10 +321,3 @@ class Engine:
                 f"{self.history.folder(self.record.run_id)} cannot be written: {error.strerror}.",
                 hint="make room on the disk first",
             ) from error
-
-
-def _failure(result: Failed) -> Failure:
-    found = Failure(message=result["message"], hint=result["hint"], where=result["where"])
-    if start := result.get("start"):
-        found["start"] = start
-    return found

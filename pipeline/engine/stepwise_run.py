@@ -21,6 +21,7 @@ from slipway.pipeline.engine.processes.warm import Warm
 from slipway.pipeline.engine.run_end import Listener, close, give_up
 from slipway.pipeline.engine.scheduler import Engine
 from slipway.pipeline.engine.signal_handlers import answered_by, raise_interrupt
+from slipway.pipeline.engine.transitions import passed_on
 from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.exit_codes import DONE, FAILED, GATE_STOPPED, INTERRUPTED
 from slipway.pipeline.plan.assemble import Plan, is_current
@@ -226,19 +227,13 @@ def _graph_of(folder: Path) -> Graph | None:
 
 def _skip_rest(record: RunRecord, graph: Graph, history: History) -> None:
     """Records why nodes did not run; the first cause is passed on."""
+    unmet = {node.id for node in record.nodes if _is_unmet(node, history)}
     for node in graph.nodes:
         entry = record.node(node.id)
-        if entry.state != "waiting" and entry.why not in ("interrupted", _NOT_TAKEN):
-            continue
-        entry.state, entry.why = "skipped", _NOT_TAKEN
-        for up in map(record.node, node.upstream):
-            if up.state == "failed":
-                entry.why = f"{up.id} {'stopped the run' if up.is_stop else 'failed'}"
-            elif up.state == "skipped" and up.why != _NOT_TAKEN and not _is_unmet(up, history):
-                entry.why = up.why
-            else:
-                continue
-            break
+        if entry.state == "waiting" or entry.why in ("interrupted", _NOT_TAKEN):
+            causes = (passed_on(up, unmet) for up in map(record.node, node.upstream))
+            known = (why for why in causes if why not in ("", _NOT_TAKEN))
+            entry.state, entry.why = "skipped", next(known, _NOT_TAKEN)
 
 
 def _of_steps(history: History, run_id: str) -> RunRecord:

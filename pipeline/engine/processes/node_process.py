@@ -8,14 +8,14 @@ import sys
 import traceback
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn
 
 from slipway.components import python_process
 from slipway.components.kept_state import PREEMPTED_EXIT_CODE, STATE_VARIABLE
 from slipway.components.left_behind import LEFT_VARIABLE
 from slipway.components.progress import PROGRESS_VARIABLE, report
 from slipway.components.pusher.provenance import RUN_VARIABLE
-from slipway.pipeline.engine.failure import PREEMPTED, Failed, describe_exception
+from slipway.pipeline.engine.failure import PREEMPTED, Failed, describe_exception, failed
 from slipway.pipeline.engine.processes.os_processes import adopt_orphans, die_with_parent
 from slipway.pipeline.engine.tfx.beam_stages import report_stages
 from slipway.pipeline.runs.kept_files import kept_files
@@ -104,8 +104,8 @@ class NodeProcess:
             cause = describe_exception(error, root=Path.cwd())
             _print_traceback()
             if isinstance(error, SystemExit) and error.code == PREEMPTED_EXIT_CODE:
-                return cast(Failed, {"state": "failed", **PREEMPTED, "is_preempted": True})
-            return cast(Failed, {"state": "failed", **cause})
+                return {**failed(PREEMPTED), "is_preempted": True}
+            return failed(cause)
 
     def launch(self, compiled: Any) -> Made | Failed:
         """Runs the node; see `slipway.pipeline.engine.tfx.launch.launch`. Adds the files of its outputs."""

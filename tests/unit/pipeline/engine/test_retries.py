@@ -9,9 +9,9 @@ from slipway.pipeline.runs.record import NodeRecord
 NODE = Node("Make", "Make", (), retries=2, backoff_s=3.0)
 
 
-def after(attempts, *, is_preempted=False, node=NODE, **fields):
+def after(attempts, *, is_stop=False, is_preempted=False, **fields):
     entry = NodeRecord("Make", attempts=attempts, **fields)
-    return next_attempt(entry, node, message="it broke", is_preempted=is_preempted)
+    return next_attempt(entry, NODE, message="it broke", is_stop=is_stop, is_preempted=is_preempted)
 
 
 def test_failed_node_is_tried_again_as_often_as_its_retries_say():

@@ -1,0 +1,138 @@
+"""What follows for a run's nodes: which are due, which cannot run, what the end of an attempt means. Pure.
+
+Nothing here starts, waits or writes: the scheduler carries out what these functions say.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from slipway.pipeline.engine.attempt import Attempt
+from slipway.pipeline.engine.failure import Failed
+from slipway.pipeline.engine.retries import Retry, next_attempt
+from slipway.pipeline.runs.graph import Graph, Node, ready
+from slipway.pipeline.runs.record import Failure, Made, NodeRecord, NodeState, RunRecord
+
+_UNMET = "its condition was not met"
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """A node's new state.
+
+    Attributes:
+        state: the state; `waiting`, where it is tried again.
+        why: in words, as in `NodeRecord`.
+        error: why it failed, where it did.
+        is_stop: whether that is a gate that said no.
+        is_unmet: whether it is left out because a condition was not met, its own or that of a node it needs:
+            the same holds in later runs.
+        retry: the next attempt, where there is one.
+    """
+
+    state: NodeState
+    why: str
+    error: Failure | None = None
+    is_stop: bool = False
+    is_unmet: bool = False
+    retry: Retry | None = None
+
+
+def due(
+    graph: Graph, record: RunRecord, *, unmet: Collection[str], not_before: Mapping[str, float], now: float
+) -> list[str]:
+    """The waiting nodes that may start now, in topological order.
+
+    Args:
+        graph: the pipeline.
+        record: with the states of its nodes.
+        unmet: nodes left out because a condition was not met.
+        not_before: when nodes that failed are tried again.
+        now: the time, as that.
+    """
+    waiting = {
+        node.id for node in record.nodes if node.state == "waiting" and not_before.get(node.id, now) <= now
+    }
+    done = {node.id for node in record.nodes if node.is_done}
+    return ready(graph, waiting=waiting, done=done, unmet=unmet)
+
+
+def passed_on(up: NodeRecord, unmet: Collection[str]) -> str:
+    """Why the nodes after a node cannot run; empty where it keeps none from it. The first cause is passed on.
+
+    Args:
+        up: the node.
+        unmet: as in `due`; some nodes can do without one of these.
+    """
+    if up.state == "failed":
+        return f"{up.id} {'stopped the run' if up.is_stop else 'failed'}"
+    return up.why if up.state == "skipped" and up.id not in unmet else ""
+
+
+def blocked(node: Node, graph: Graph, record: RunRecord, unmet: Collection[str]) -> Transition | None:
+    """What becomes of a waiting node that cannot run any more; None while it can. Arguments as in `due`."""
+    for up in map(record.node, node.upstream):
+        if why := passed_on(up, unmet):
+            return Transition("skipped", why)
+        if up.id in unmet and up.id not in node.optional:
+            return Transition("skipped", f"{up.id} was skipped", is_unmet=True)
+    # It may depend, through results of an earlier run, on a node that failed in this one.
+    failed = (up for up in map(record.node, sorted(graph.upstream_of(node.upstream))) if up.state == "failed")
+    return next((Transition("skipped", passed_on(up, unmet)) for up in failed), None)
+
+
+def after_attempt(
+    entry: NodeRecord,
+    node: Node,
+    result: Made | Failed,
+    attempt: Attempt,
+    *,
+    interrupted: bool,
+    unmet: Collection[str],
+) -> Transition:
+    """What becomes of a node whose process has ended.
+
+    Args:
+        entry: its record, with the attempts so far, this one included.
+        node: the node.
+        result: what its process reported.
+        attempt: whether and why it was told to end.
+        interrupted: whether the user has interrupted the run.
+        unmet: as in `due`.
+    """
+    if result["state"] == "failed":
+        return _after_failure(entry, node, result, attempt, interrupted=interrupted, unmet=unmet)
+    if result["state"] == "skipped":
+        return Transition("skipped", _UNMET, is_unmet=True)
+    found_nothing = result["execution_id"] is None
+    return Transition(result["state"], "found nothing" if found_nothing else result.get("why", entry.why))
+
+
+def _after_failure(
+    entry: NodeRecord,
+    node: Node,
+    result: Failed,
+    attempt: Attempt,
+    *,
+    interrupted: bool,
+    unmet: Collection[str],
+) -> Transition:
+    if interrupted or not attempt.is_at_fault:
+        return Transition("skipped", attempt.reason or "interrupted")
+    absent = [up for up in node.upstream if up in unmet]
+    if absent and result.get("lacks_inputs"):
+        return Transition("skipped", f"{absent[0]} was skipped", is_unmet=True)
+    error, is_stop = _error(result, attempt), "verdict" in result and not attempt.reason
+    is_preempted = bool(result.get("is_preempted")) and not attempt.reason
+    retry = next_attempt(entry, node, message=error["message"], is_stop=is_stop, is_preempted=is_preempted)
+    if retry is not None:
+        return Transition("waiting", retry.why, error, is_stop, retry=retry)
+    return Transition("failed", entry.why, error, is_stop)
+
+
+def _error(result: Failed, attempt: Attempt) -> Failure:
+    if attempt.reason:
+        return Failure(message=attempt.reason, hint="", where="")
+    error = Failure(message=result["message"], hint=result["hint"], where=result["where"])
+    if start := result.get("start"):
+        error["start"] = start
+    return error
