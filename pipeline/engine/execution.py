@@ -98,7 +98,7 @@ def _run(
             graph=plan.graph,
             decisions=plan.decisions,
             prints=plan.prints,
-            server=server,
+            launcher=server,
             history=history,
             display=display,
             jobs=request.jobs or default_jobs(),

@@ -10,11 +10,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
 from slipway.pipeline.engine.attempt import Attempt
 from slipway.pipeline.engine.failure import Failed, describe_exit, failed
-from slipway.pipeline.engine.processes.client import Server, ServerLostError
+from slipway.pipeline.engine.launcher import Exited, Launcher, LauncherLostError, Start, Started
 from slipway.pipeline.engine.processes.os_processes import is_stopped
 from slipway.pipeline.engine.signal_handlers import answered_by
 from slipway.pipeline.engine.transitions import Transition, after_attempt, blocked, due
@@ -45,7 +44,7 @@ class Engine:
         graph: the compiled pipeline, retries and limits filled in.
         decisions: what the plan decided for each node.
         prints: the nodes' fingerprints.
-        server: the fork server, which has compiled the pipeline.
+        launcher: starts the nodes.
         history: where the record is kept.
         display: receives the reports.
         jobs: how many nodes may run at once, >= 1.
@@ -60,7 +59,7 @@ class Engine:
     graph: Graph
     decisions: Mapping[str, Decision]
     prints: Mapping[str, Fingerprint]
-    server: Server
+    launcher: Launcher
     history: History
     display: Display
     jobs: int
@@ -95,8 +94,8 @@ class Engine:
                 self._loop()
         except KeyboardInterrupt:  # the second Ctrl-C: no more grace for anyone
             self.interrupted = True
-            self.server.kill()
-        except ServerLostError as error:
+            self.launcher.kill()
+        except LauncherLostError as error:
             self._lose(error)
         why = next((f"{n.id} failed" for n in self.record.nodes if n.state == "failed"), "the run ended")
         for node in self.record.nodes:
@@ -118,11 +117,11 @@ class Engine:
             self._start_due()
             if not self._running and not self._not_before:
                 return
-            for message in self.server.receive(self._wait_s()):
-                if message["event"] == "started":
-                    self._running[message["node"]].pid = message["pid"]
-                elif message["event"] == "exited":
-                    self._finish(message)
+            for event in self.launcher.receive(self._wait_s()):
+                if isinstance(event, Started):
+                    self._running[event.node].pid = event.pid
+                else:
+                    self._finish(event)
             self._watch()
             self.alive()
             self.display.tick(self.record, self._progress())
@@ -133,7 +132,7 @@ class Engine:
         for node_id in self._running:
             self._end(node_id, "interrupted")
 
-    def _lose(self, error: ServerLostError) -> None:
+    def _lose(self, error: LauncherLostError) -> None:
         # Nodes that wait for a retry have nobody left to start them.
         for node_id in (*self._running, *self._not_before):
             entry = self.record.node(node_id)
@@ -196,31 +195,25 @@ class Engine:
                 shutil.rmtree(left)
         # Before it starts: if the run is killed now, the record shows that this node may have done something.
         self._changed(entry)
-        self.server.send(
-            "start",
-            node=entry.id,
-            attempt=entry.attempts,
-            log=str(folder / entry.log),
-            progress=str(progress),
-            left=str(left),
-            state=str(self._states.folder(self.prints[entry.id].key, entry.id)),
+        self.launcher.start(
+            Start(
+                node=entry.id,
+                attempt=entry.attempts,
+                log=str(folder / entry.log),
+                progress=str(progress),
+                left=str(left),
+                state=str(self._states.folder(self.prints[entry.id].key, entry.id)),
+            )
         )
 
-    def _finish(self, message: Mapping[str, Any]) -> None:
-        entry = self.record.node(message["node"])
+    def _finish(self, exited: Exited) -> None:
+        entry = self.record.node(exited.node)
         attempt = self._running.pop(entry.id)
         entry.wall_s = round(time.monotonic() - attempt.began, 3)
-        entry.peak_bytes = max(entry.peak_bytes, message["peak_bytes"])
-        result: Made | Failed | None = message["result"]
-        if result is None:
-            result = failed(describe_exit(message["code"], peak_bytes=message["peak_bytes"]))
+        entry.peak_bytes = max(entry.peak_bytes, exited.peak_bytes)
+        result = exited.result or failed(describe_exit(exited.code, peak_bytes=exited.peak_bytes))
         becomes = after_attempt(
-            entry,
-            self.graph[entry.id],
-            result,
-            attempt,
-            interrupted=self.interrupted,
-            unmet=self._unmet,
+            entry, self.graph[entry.id], result, attempt, interrupted=self.interrupted, unmet=self._unmet
         )
         self._become(entry, becomes)
         if result["state"] == "failed":
@@ -286,11 +279,11 @@ class Engine:
             stopped = attempt.pid != 0 and is_stopped(attempt.pid)
             signum = attempt.check(now, limit_s=self.graph[node_id].timeout_s, is_stopped=stopped)
             if signum is not None:
-                self.server.send("signal", node=node_id, signum=int(signum))
+                self.launcher.signal(node_id, signum)
 
     def _end(self, node_id: str, reason: str) -> None:
         self._running[node_id].end(time.monotonic(), reason, is_at_fault=False)
-        self.server.send("signal", node=node_id, signum=int(signal.SIGTERM))
+        self.launcher.signal(node_id, signal.SIGTERM)
 
     def _progress(self) -> dict[str, str]:
         told = {}

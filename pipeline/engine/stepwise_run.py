@@ -180,7 +180,7 @@ def _run(
         graph=Graph(graph.name, nodes),
         decisions=decisions,
         prints=prints,
-        server=server,
+        launcher=server,
         history=history,
         display=display,
         jobs=1,

@@ -126,7 +126,7 @@ def _run(
                 graph=part,
                 decisions={i: Decision(i, "run", "") for i in part.ids},
                 prints=_prints(part, record),
-                server=server,
+                launcher=server,
                 history=history,
                 display=display,
                 jobs=jobs,

@@ -28,7 +28,7 @@ class TaskProcess(NodeProcess):
         """Runs the task as its container would: without the engine's folders and name."""
         for variable in (STATE_VARIABLE, LEFT_VARIABLE, RUN_VARIABLE):
             del os.environ[variable]
-        result: Made = compiled.run_task(self.node, attempt=self.attempt)
+        result: Made = compiled.run_task(self.start.node, attempt=self.start.attempt)
         return result
 
 

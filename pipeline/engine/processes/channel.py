@@ -3,7 +3,6 @@
 import json
 import socket
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 
 class Channel:
@@ -22,7 +21,7 @@ class Channel:
         """For `select`."""
         return self._socket.fileno()
 
-    def send(self, message: Mapping[str, Any]) -> None:
+    def send(self, message: Mapping[str, object]) -> None:
         """Sends one message.
 
         Raises:
@@ -30,7 +29,7 @@ class Channel:
         """
         self._socket.sendall(json.dumps(message).encode() + b"\n")
 
-    def receive(self) -> Iterator[dict[str, Any]]:
+    def receive(self) -> Iterator[dict[str, object]]:
         """Reads once (blocks if nothing has arrived) and yields the messages that are complete."""
         try:
             data = self._socket.recv(1 << 16)

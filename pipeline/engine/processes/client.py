@@ -10,17 +10,33 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Self, TypeVar
 
 from slipway.components.import_path import import_path
 from slipway.components.python_process import ForkedProcess
 from slipway.pipeline.engine import attempt
+from slipway.pipeline.engine.launcher import Exited, LauncherLostError, Start, Started
 from slipway.pipeline.engine.processes.channel import Channel
+from slipway.pipeline.engine.processes.messages import (
+    Answer,
+    Compile,
+    Compiled,
+    FindPublished,
+    Published,
+    Refused,
+    Request,
+    Reuse,
+    Reused,
+    Settle,
+    Settled,
+    Signal,
+    from_json,
+    to_json,
+)
 from slipway.pipeline.engine.processes.os_processes import RUN_VARIABLE, end_leftovers, is_stopped
 from slipway.pipeline.engine.processes.warm import KERAS_VARIABLES, Warm
 from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.root import PROJECT_ROOT
-from slipway.pipeline.runs.documents import plain
 from slipway.pipeline.runs.graph import Graph
 from slipway.pipeline.runs.record import Made, Result
 from slipway.pipeline.runs.target import Order
@@ -30,14 +46,11 @@ _ANSWER_LIMIT_S = 600.0
 _TICK_S = 0.2
 # The server ends its nodes and itself within a moment, unless it hangs in foreign code.
 _END_LIMIT_S = 5.0
+_Wanted = TypeVar("_Wanted")
 
 
 class RefusedError(UsageError):
     """The pipeline's own code raised while it was built: the server's log holds the traceback."""
-
-
-class ServerLostError(PipelineError):
-    """The fork server is gone, with every node that ran in it."""
 
 
 def keras_variables(given: Mapping[str, str], *, is_ours: bool) -> dict[str, str]:
@@ -68,7 +81,7 @@ def _start(
 
 
 class Server:
-    """Starts the fork server and talks to it.
+    """Starts the fork server and talks to it: the `Launcher` of runs on this machine.
 
     Args:
         run_folder: marks the server's processes, and gets its log.
@@ -130,30 +143,32 @@ class Server:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def send(self, op: str, **values: Any) -> None:
-        """Sends a request; see fork_server.py for the list.
+    def start(self, start: Start) -> None:
+        """As `Launcher.start`."""
+        self._has_nodes = True
+        self._send(start)
 
-        Raises:
-            ServerLostError: the server is gone.
-        """
-        self._has_nodes = self._has_nodes or op == "start"
+    def signal(self, node_id: str, signum: int) -> None:
+        """As `Launcher.signal`."""
+        self._send(Signal(node_id, signum))
+
+    def receive(self, timeout_s: float) -> list[Started | Exited]:
+        """As `Launcher.receive`; a server that was stopped for too long is gone as well."""
+        return [each for each in self._receive(timeout_s) if isinstance(each, (Started, Exited))]
+
+    def _send(self, request: Request) -> None:
         try:
-            self._channel.send({"op": op, **values})
+            self._channel.send(to_json(request))
         except BrokenPipeError as error:
             raise self._gone() from error
 
-    def receive(self, timeout_s: float) -> list[dict[str, Any]]:
-        """The messages from the server so far; waits up to `timeout_s` seconds for the first one.
-
-        Raises:
-            ServerLostError: the server is gone, or was stopped for too long.
-        """
+    def _receive(self, timeout_s: float) -> list[Answer]:
         self._refuse_stopped()
         readable, _, _ = select.select([self._channel], [], [], timeout_s)
-        messages = list(self._channel.receive()) if readable else []
+        answers = [from_json(message) for message in self._channel.receive()] if readable else []
         if self._channel.closed:
             raise self._gone()
-        return messages
+        return answers
 
     def _refuse_stopped(self) -> None:
         """A stopped server sends nothing, and cannot be told to end a node."""
@@ -164,7 +179,7 @@ class Server:
             self._stopped_since = now
         elif now - self._stopped_since > attempt.STOPPED_LIMIT_S:
             self.kill()
-            raise ServerLostError(
+            raise LauncherLostError(
                 "The process that starts the nodes was stopped (SIGSTOP) for "
                 f"{attempt.STOPPED_LIMIT_S:g} s and not continued."
             )
@@ -180,9 +195,8 @@ class Server:
             UsageError: there is no such pipeline, or it cannot be run here.
             RefusedError: the pipeline's own code raised; the message is that code's.
         """
-        self.send("compile", **plain(order))
-        answer = self._wait_for("graph", tick)
-        return Graph.from_json(answer["graph"])
+        self._send(Compile(order))
+        return self._wait_for(Compiled, tick).graph
 
     def settle(self, runs: str, *, tick: Callable[[], None]) -> None:
         """Prepares the metadata store for the run; see `store_upkeep.settle`, which also lists the errors.
@@ -190,49 +204,47 @@ class Server:
         Raises:
             UsageError: the store cannot be used with what lies in the pipeline's folder.
         """
-        self.send("settle", runs=runs)
-        self._wait_for("settled", tick)
+        self._send(Settle(runs))
+        self._wait_for(Settled, tick)
 
     def reuse(self, sources: Mapping[str, Result], *, tick: Callable[[], None]) -> dict[str, Made]:
         """Registers remembered executions as this run's; see `launch.reuse`. Results by node id."""
         if not sources:
             return {}
-        self.send("reuse", sources=dict(sources))
-        results: dict[str, Made] = self._wait_for("reused", tick)["results"]
-        return results
+        self._send(Reuse(dict(sources)))
+        return self._wait_for(Reused, tick).results
 
     def published(self, run_ids: Sequence[str], *, tick: Callable[[], None]) -> dict[str, Made]:
         """The results that nodes published under those ids in the metadata store; see `launch.published`."""
-        self.send("published", run_ids=list(run_ids))
-        results: dict[str, Made] = self._wait_for("published", tick)["results"]
-        return results
+        self._send(FindPublished(list(run_ids)))
+        return self._wait_for(Published, tick).results
 
-    def _wait_for(self, event: str, tick: Callable[[], None]) -> dict[str, Any]:
+    def _wait_for(self, wanted: type[_Wanted], tick: Callable[[], None]) -> _Wanted:
         until = time.monotonic() + _ANSWER_LIMIT_S
         while time.monotonic() < until:
             # Nothing else is in progress: nodes start only after the answers to these questions.
-            for message in self.receive(_TICK_S):
-                if message["event"] == "refused":
-                    where = f"{message['where']}: " if message["where"] else ""
-                    if message["is_ours"]:
-                        raise UsageError(f"{where}{message['message']}", hint=message["hint"])
-                    raise RefusedError(f"{where}{message['message']}", hint=f"see {self._log}")
-                if message["event"] == event:
-                    return message
+            for answer in self._receive(_TICK_S):
+                if isinstance(answer, Refused):
+                    where = f"{answer.where}: " if answer.where else ""
+                    if answer.is_ours:
+                        raise UsageError(f"{where}{answer.message}", hint=answer.hint)
+                    raise RefusedError(f"{where}{answer.message}", hint=f"see {self._log}")
+                if isinstance(answer, wanted):
+                    return answer
             tick()
         raise PipelineError(
             f"The fork server gave no answer in {_ANSWER_LIMIT_S:.0f} s.", hint=f"see {self._log}"
         )
 
-    def _gone(self) -> ServerLostError:
+    def _gone(self) -> LauncherLostError:
         try:
             code = self._process.wait(_END_LIMIT_S)
         except subprocess.TimeoutExpired:
-            return ServerLostError(
+            return LauncherLostError(
                 "The process that starts the nodes closed its line.", hint=f"see {self._log}"
             )
         how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
-        return ServerLostError(f"The process that starts the nodes {how}.", hint=f"see {self._log}")
+        return LauncherLostError(f"The process that starts the nodes {how}.", hint=f"see {self._log}")
 
     def close(self) -> None:
         """Ends the server and everything it started."""

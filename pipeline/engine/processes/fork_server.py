@@ -1,15 +1,7 @@
 """The process that imports TFX once and forks one child per node.
 
-Started by the engine (server.py) as `python -m slipway.pipeline.engine.processes.fork_server FD PARENT_PID`;
-they talk over a socket pair (channel.py):
-
-    engine -> server    compile, an `Order`; settle {runs}; reuse {sources};
-                        published {run_ids}; start {node, attempt, log, progress, state};
-                        signal {node, signum}
-    server -> engine    graph {graph}; settled; reused {results}; published {results};
-                        started {node, attempt, pid};
-                        exited {node, attempt, code, peak_bytes, result};
-                        refused {is_ours, message, hint, where}
+Started by the engine (client.py) as `python -m slipway.pipeline.engine.processes.fork_server FD PARENT_PID`;
+they talk over a socket pair (channel.py, messages.py).
 
 It starts no thread, so that forking is safe. It ends, with all it started, when the engine is gone.
 """
@@ -24,15 +16,32 @@ import socket
 import sys
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
 from slipway.components.accelerators import share_gpus
 from slipway.components.errors import SlipwayError
-from slipway.pipeline.engine.failure import describe_exception
+from slipway.pipeline.engine.failure import Cause, describe_exception, failed
+from slipway.pipeline.engine.launcher import Exited, Start, Started
 from slipway.pipeline.engine.processes.channel import Channel
+from slipway.pipeline.engine.processes.messages import (
+    Answer,
+    Compile,
+    Compiled,
+    FindPublished,
+    Published,
+    Refused,
+    Request,
+    Reuse,
+    Reused,
+    Settle,
+    Settled,
+    Signal,
+    from_json,
+    to_json,
+)
 from slipway.pipeline.engine.processes.module_forks import ModuleForks
 from slipway.pipeline.engine.processes.node_process import NodeProcess
 from slipway.pipeline.engine.processes.os_processes import (
@@ -43,7 +52,6 @@ from slipway.pipeline.engine.processes.os_processes import (
 )
 from slipway.pipeline.engine.tfx.store_turns import take_turns
 from slipway.pipeline.engine.tfx.targets import check_target
-from slipway.pipeline.runs.documents import typed
 from slipway.pipeline.runs.target import Order
 
 # getrusage(2) counts ru_maxrss in KiB on Linux.
@@ -68,7 +76,7 @@ class ForkServer:
         self._compiled: Any = None
         self._nodes: dict[int, NodeProcess] = {}
         # Nodes that ended while processes of their group live on: their messages wait for the end of those.
-        self._ending: dict[int, tuple[NodeProcess, dict[str, Any]]] = {}
+        self._ending: dict[int, tuple[NodeProcess, Exited]] = {}
         self._forks = ModuleForks()
         self._to_import: list[str] = []
         self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -79,14 +87,6 @@ class ForkServer:
         signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.signal(signal.SIGTERM, self._end)
-        handlers: dict[str, Callable[[dict[str, Any]], None]] = {
-            "compile": self._compile,
-            "settle": self._settle,
-            "reuse": self._reuse,
-            "published": self._published,
-            "start": self._start,
-            "signal": self._signal,
-        }
         while not self._channel.closed:
             watched = [self._channel.fileno(), self._wake_read, *self._forks.descriptors()]
             readable, _, _ = select.select(watched, [], [], self._wait_s())
@@ -98,7 +98,7 @@ class ForkServer:
                 self._forks.answer(descriptor)
             if self._channel.fileno() in readable:
                 for message in self._channel.receive():
-                    handlers[message.pop("op")](message)
+                    self._answer(from_json(message))
             elif not readable and self._to_import:
                 self._import_ahead(self._to_import.pop(0))
         self._end()
@@ -109,14 +109,33 @@ class ForkServer:
             return 0
         return _LOOK_S if self._ending else None
 
-    def _compile(self, message: dict[str, Any]) -> None:
+    def _answer(self, request: Request) -> None:
+        match request:
+            case Compile(order):
+                self._compile(order)
+            case Settle(runs):
+                self._settle(runs)
+            case Reuse(sources):
+                from slipway.pipeline.engine.tfx.launch import reuse
+
+                self._tell(Reused(reuse(self._compiled, sources)))
+            case FindPublished(run_ids):
+                from slipway.pipeline.engine.tfx.launch import published
+
+                self._tell(Published(published(self._compiled, run_ids)))
+            case Start():
+                self._start(request)
+            case Signal(node, signum):
+                self._signal(node, signum)
+
+    def _compile(self, order: Order) -> None:
         try:
-            self._compiled = self.load(typed(Order, message))
+            self._compiled = self.load(order)
         except (Exception, SystemExit) as error:  # user code may raise anything
             self._refuse(error)
             return
         self._to_import = self._compiled.executor_modules()
-        self._channel.send({"event": "graph", "graph": self._compiled.graph.to_json()})
+        self._tell(Compiled(self._compiled.graph))
 
     def load(self, order: Order) -> Any:
         """Compiles the order: the result has `graph` and `executor_modules()`, for `node_process`."""
@@ -147,32 +166,23 @@ class ForkServer:
     def _refuse(self, error: BaseException) -> None:
         traceback.print_exc()
         cause = describe_exception(error, root=Path.cwd())
-        self._channel.send({"event": "refused", "is_ours": isinstance(error, SlipwayError), **cause})
+        is_ours = isinstance(error, SlipwayError)
+        self._tell(Refused(is_ours, cause["message"], cause["hint"], cause["where"]))
 
-    def _settle(self, message: dict[str, Any]) -> None:
+    def _settle(self, runs: str) -> None:
         from slipway.pipeline.engine.tfx.store_upkeep import settle
 
         try:
-            settle(self._compiled, runs=message["runs"])
+            settle(self._compiled, runs=runs)
         except SlipwayError as error:
             self._refuse(error)
             return
-        self._channel.send({"event": "settled"})
+        self._tell(Settled())
 
-    def _reuse(self, message: dict[str, Any]) -> None:
-        from slipway.pipeline.engine.tfx.launch import reuse
-
-        self._channel.send({"event": "reused", "results": reuse(self._compiled, message["sources"])})
-
-    def _published(self, message: dict[str, Any]) -> None:
-        from slipway.pipeline.engine.tfx.launch import published
-
-        self._channel.send({"event": "published", "results": published(self._compiled, message["run_ids"])})
-
-    def _start(self, message: dict[str, Any]) -> None:
+    def _start(self, start: Start) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
-        node = self.node_process(**message)
+        node = self.node_process(start)
         server = os.getpid()
         ours, theirs = self._forks.open_line()
         # Imported modules stay for good: a node's garbage collector need not walk through them each time.
@@ -183,12 +193,8 @@ class ForkServer:
             ours.close()
             theirs.close()
             node.take_result()
-            cause = {
-                "message": f"its process could not be started: {error.strerror}",
-                "hint": "",
-                "where": "",
-            }
-            self._tell("exited", node, code=1, peak_bytes=0, result={"state": "failed", **cause})
+            cause = Cause(message=f"its process could not be started: {error.strerror}", hint="", where="")
+            self._tell(Exited(start.node, code=1, peak_bytes=0, result=failed(cause)))
             return
         if pid == 0:
             self._channel.close()
@@ -200,14 +206,14 @@ class ForkServer:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.setpgid(pid, pid)
         self._nodes[pid] = node
-        self._tell("started", node, pid=pid)
+        self._tell(Started(start.node, pid))
 
-    def _signal(self, message: dict[str, Any]) -> None:
+    def _signal(self, node_id: str, signum: int) -> None:
         ending = {pid: node for pid, (node, _) in self._ending.items()}
         for pid, node in (self._nodes | ending).items():
-            if node.node == message["node"]:
+            if node.start.node == node_id:
                 node.was_told_to_end = True
-                signal_group(pid, message["signum"])
+                signal_group(pid, signum)
                 # A stopped process takes no signal but SIGKILL until it is continued.
                 signal_group(pid, signal.SIGCONT)
 
@@ -223,8 +229,7 @@ class ForkServer:
                 node = self._nodes.pop(pid, None)
                 if node is None:
                     continue  # an orphan, or a module's process
-                end = {"code": code, "peak_bytes": peak_bytes, "result": node.take_result()}
-                self._ending[pid] = (node, end)
+                self._ending[pid] = (node, Exited(node.start.node, code, peak_bytes, node.take_result()))
                 if not node.was_told_to_end:
                     # What it started and left behind goes with it. One that was told to end may have started
                     # a training that was told, too, and saves: the engine says when its time is over.
@@ -232,8 +237,8 @@ class ForkServer:
         if self._ending:
             self._end_orphans()
         for pid in [pid for pid in self._ending if not signal_group(pid, 0)]:
-            node, end = self._ending.pop(pid)
-            self._tell("exited", node, **end)
+            _, exited = self._ending.pop(pid)
+            self._tell(exited)
 
     def _end_orphans(self) -> None:
         """Kills processes that ended nodes have left in other groups, e.g. as sessions of their own."""
@@ -245,9 +250,9 @@ class ForkServer:
                 ):
                     os.kill(pid, signal.SIGKILL)
 
-    def _tell(self, event: str, node: NodeProcess, **values: Any) -> None:
+    def _tell(self, answer: Answer) -> None:
         with contextlib.suppress(BrokenPipeError):  # the engine is gone: serve() sees it and ends
-            self._channel.send({"event": event, "node": node.node, "attempt": node.attempt, **values})
+            self._channel.send(to_json(answer))
 
     def _end(self, _signum: int = 0, _frame: FrameType | None = None) -> NoReturn:
         until = time.monotonic() + _END_LIMIT_S

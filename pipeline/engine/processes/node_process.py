@@ -16,6 +16,7 @@ from slipway.components.left_behind import LEFT_VARIABLE
 from slipway.components.progress import PROGRESS_VARIABLE, report
 from slipway.components.pusher.provenance import RUN_VARIABLE
 from slipway.pipeline.engine.failure import PREEMPTED, Failed, describe_exception, failed
+from slipway.pipeline.engine.launcher import Start
 from slipway.pipeline.engine.processes.os_processes import adopt_orphans, die_with_parent
 from slipway.pipeline.engine.tfx.beam_stages import report_stages
 from slipway.pipeline.runs.kept_files import kept_files
@@ -31,22 +32,12 @@ class NodeProcess:
     """A node's process as the fork server knows it.
 
     Attributes:
-        node: the node's id.
-        attempt: which one, from 1.
-        log: the file that takes everything it writes.
-        progress: the file that it tells its progress in.
-        left: the folder for what people may want to see when it fails, which need not exist.
-        state: the folder for the state to continue from, which need not exist.
+        start: what the engine asked for.
         result: descriptor of the memory that holds its result: a full disk cannot prevent the report.
         was_told_to_end: whether it was sent a signal by the engine.
     """
 
-    node: str
-    attempt: int
-    log: str
-    progress: str
-    left: str
-    state: str
+    start: Start
     result: int = field(default_factory=_result_file)
     was_told_to_end: bool = False
 
@@ -89,10 +80,10 @@ class NodeProcess:
 
     def _run(self, compiled: Any) -> Made | Failed:
         try:
-            _redirect_output(Path(self.log))
-            os.environ[PROGRESS_VARIABLE] = self.progress
-            os.environ[LEFT_VARIABLE] = self.left
-            os.environ[STATE_VARIABLE] = self.state
+            _redirect_output(Path(self.start.log))
+            os.environ[PROGRESS_VARIABLE] = self.start.progress
+            os.environ[LEFT_VARIABLE] = self.start.left
+            os.environ[STATE_VARIABLE] = self.start.state
             os.environ[RUN_VARIABLE] = compiled.run_id
 
             from absl import logging  # type: ignore[import-untyped]
@@ -111,9 +102,9 @@ class NodeProcess:
         """Runs the node; see `slipway.pipeline.engine.tfx.launch.launch`. Adds the files of its outputs."""
         from slipway.pipeline.engine.tfx.launch import launch
 
-        result = launch(compiled, self.node, attempt=self.attempt)
+        result = launch(compiled, self.start.node, attempt=self.start.attempt)
         # A resolver's or an importer's outputs are not its own work, and may be many.
-        if result["state"] == "complete" and compiled.executor_spec(self.node) is not None:
+        if result["state"] == "complete" and compiled.executor_spec(self.start.node) is not None:
             result["files"] = kept_files(result["outputs"])
         return result
 

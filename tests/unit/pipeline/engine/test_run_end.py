@@ -2,7 +2,8 @@
 
 import pytest
 
-from slipway.pipeline.engine.processes.client import RefusedError, ServerLostError
+from slipway.pipeline.engine.launcher import LauncherLostError
+from slipway.pipeline.engine.processes.client import RefusedError
 from slipway.pipeline.engine.run_end import give_up
 from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.runs.history import History
@@ -25,7 +26,7 @@ def given_up(history, record, error):
     return error
 
 
-@pytest.mark.parametrize("kind", [ServerLostError, RefusedError])
+@pytest.mark.parametrize("kind", [LauncherLostError, RefusedError])
 def test_run_that_lost_its_server_or_failed_to_build_names_resume_and_beside_it_the_log(
     history, record, kind
 ):

@@ -1,4 +1,4 @@
-"""The engine with a server that answers as it is told, and a clock that goes on while it waits."""
+"""The engine with a launcher that answers as it is told, and a clock that goes on while it waits."""
 
 import errno
 import json
@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from slipway.pipeline.engine import scheduler as engines
-from slipway.pipeline.engine.processes.client import ServerLostError
+from slipway.pipeline.engine.launcher import Exited, LauncherLostError, Start, Started
 from slipway.pipeline.engine.scheduler import Engine
 from slipway.pipeline.errors import PipelineError
 from slipway.pipeline.fingerprint.parts import Fingerprint
@@ -21,7 +21,7 @@ from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.outcome import exit_code
 from slipway.pipeline.runs.record import NodeRecord
 
-LOST = ServerLostError("The process that starts the nodes was ended by SIGKILL.", hint="see engine.log")
+LOST = LauncherLostError("The process that starts the nodes was ended by SIGKILL.", hint="see engine.log")
 FAILED = {"state": "failed", "message": "no", "hint": "a hint", "where": "model.py line 3"}
 MODEL = {"model": [{"uri": "m/1", "type": "Model", "properties": {}}]}
 DONE = {"state": "complete", "execution_id": 7, "outputs": MODEL}
@@ -38,12 +38,13 @@ class Answer:
         self.heeds, self.does = heeds, does
 
 
-class Server:
+class Launcher:
     """Ends each node that is started as its next answer says; where there is none it is gone."""
 
     def __init__(self, answers):
         self.now = BEGAN
-        self.sent = []
+        self.started = []
+        self.signals = []
         self.is_killed = False
         self._answers = {node: list(each) for node, each in answers.items()}
         self._due = {}
@@ -52,40 +53,43 @@ class Server:
     def monotonic(self):
         return self.now
 
-    def send(self, op, *, node, **values):
-        self.sent.append((round(self.now - BEGAN, 3), op, node, values))
-        if op == "start":
-            answer = self._answers[node].pop(0)
-            if isinstance(answer, Exception):
-                raise answer
-            answer = answer if isinstance(answer, Answer) else Answer(answer)
-            answer.does()
-            self._due[node] = (self.now + answer.lasts_s, answer, answer.result, answer.code)
-            self._begun.append({"event": "started", "node": node, "pid": os.getpid()})
-        elif self._due[node][1].heeds or values["signum"] == signal.SIGKILL:
-            self._due[node] = (self.now, self._due[node][1], ENDED, -values["signum"])
+    def start(self, start):
+        self.started.append((self._at, start))
+        answer = self._answers[start.node].pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        answer = answer if isinstance(answer, Answer) else Answer(answer)
+        answer.does()
+        self._due[start.node] = (self.now + answer.lasts_s, answer, answer.result, answer.code)
+        self._begun.append(Started(start.node, os.getpid()))
+
+    def signal(self, node_id, signum):
+        self.signals.append((self._at, node_id, signum))
+        _, answer, *_ = self._due[node_id]
+        if answer.heeds or signum == signal.SIGKILL:
+            self._due[node_id] = (self.now, answer, ENDED, -signum)
 
     def receive(self, timeout_s):
         if not self._due and not any(self._answers.values()):
             raise LOST
         self.now = min([self.now + timeout_s, *(max(self.now, at) for at, *_ in self._due.values())])
-        messages, self._begun = self._begun, []
+        events, self._begun = self._begun, []
         for node, (at, answer, result, code) in list(self._due.items()):
             if at <= self.now:
                 del self._due[node]
-                ended = {"event": "exited", "code": code, "peak_bytes": answer.peak_bytes}
-                messages.append({**ended, "node": node, "result": result})
-        return messages
+                events.append(Exited(node, code, answer.peak_bytes, result))
+        return events
 
     def kill(self):
         self.is_killed = True
 
     def starts(self):
         """When which node was started, in seconds of the run."""
-        return [(at, node) for at, op, node, _ in self.sent if op == "start"]
+        return [(at, start.node) for at, start in self.started]
 
-    def signals(self):
-        return [(at, node, values["signum"]) for at, op, node, values in self.sent if op == "signal"]
+    @property
+    def _at(self):
+        return round(self.now - BEGAN, 3)
 
 
 class Display:
@@ -111,7 +115,7 @@ def begin(tmp_path, monkeypatch):
     """An engine about to run those nodes, each with its answers; A before B unless told otherwise."""
 
     def call(answers, *, nodes=(A, B), decisions=(), jobs=1, **options):
-        server, history = Server(answers), History(tmp_path)
+        launcher, history = Launcher(answers), History(tmp_path)
         record = history.new_run("toy")
         record.nodes = [NodeRecord(node.id, node.type, upstream=list(node.upstream)) for node in nodes]
         prints = {}
@@ -122,10 +126,10 @@ def begin(tmp_path, monkeypatch):
         for node_id, decision in decided.items():
             if decision.action != "run":
                 record.node(node_id).state = "cached" if decision.action == "reuse" else "skipped"
-        monkeypatch.setattr(engines, "time", server)
+        monkeypatch.setattr(engines, "time", launcher)
         return Engine(
             record=record, graph=Graph("toy", tuple(nodes)), decisions=decided, prints=prints,
-            server=server, history=history, display=Display(), jobs=jobs, began=BEGAN, **options,
+            launcher=launcher, history=history, display=Display(), jobs=jobs, began=BEGAN, **options,
         )  # fmt: skip
 
     return call
@@ -157,17 +161,16 @@ def test_nodes_run_in_their_order_and_what_they_did_is_on_record(run, tmp_path):
         ("A", "running"), ("A", "complete"), ("B", "running"), ("B", "cached")
     ]  # fmt: skip
     folder = engine.history.folder(engine.record.run_id)
-    assert engine.server.sent[0] == (
+    assert engine.launcher.started[0] == (
         0.0,
-        "start",
-        "A",
-        {
-            "attempt": 1,
-            "log": str(folder / "logs/A.log"),
-            "progress": str(folder / "progress/A"),
-            "left": str(folder / "left/A"),
-            "state": str(KeptStates(tmp_path).folder(engine.prints["A"].key, "A")),
-        },
+        Start(
+            node="A",
+            attempt=1,
+            log=str(folder / "logs/A.log"),
+            progress=str(folder / "progress/A"),
+            left=str(folder / "left/A"),
+            state=str(KeptStates(tmp_path).folder(engine.prints["A"].key, "A")),
+        ),
     )
     assert engine.record.wall_s == 3.5
     events = [json.loads(line) for line in (folder / "events.jsonl").read_text("utf-8").splitlines()]
@@ -220,10 +223,10 @@ def test_what_ran_while_its_code_changed_is_neither_remembered_nor_gone_on_with(
 def test_failed_node_is_tried_again_after_a_wait_that_doubles(run):
     answers = {"A": [FAILED, Answer(FAILED, peak_bytes=9), Answer(DONE, peak_bytes=3)]}
     engine = run(answers, nodes=[replace(A, retries=2, backoff_s=60.0)])
-    assert engine.server.starts() == [(0.0, "A"), (61.0, "A"), (182.0, "A")]
+    assert engine.launcher.starts() == [(0.0, "A"), (61.0, "A"), (182.0, "A")]
     assert engine.record.node("A").peak_bytes == 9
     assert (engine.record.node("A").attempts, engine.record.node("A").error) == (3, None)
-    assert [values["attempt"] for *_, values in engine.server.sent] == [1, 2, 3]
+    assert [start.attempt for _, start in engine.launcher.started] == [1, 2, 3]
     events = engine.history.folder(engine.record.run_id) / "events.jsonl"
     assert "retry 1 of 2 in 60 s: no" in events.read_text("utf-8")
     assert "retry 2 of 2 in 120 s: no" in events.read_text("utf-8")
@@ -251,7 +254,7 @@ def test_what_an_attempt_left_is_gone_when_the_next_begins(begin):
         (folder / "progress/A").write_text("{}", "utf-8")
         (folder / "left/A").mkdir(parents=True)
 
-    engine.server._answers["A"] = [Answer(FAILED, does=leaves), Answer(DONE, does=leaves)]
+    engine.launcher._answers["A"] = [Answer(FAILED, does=leaves), Answer(DONE, does=leaves)]
     engine.run()
     assert found == [(False, False)] * 2
 
@@ -261,10 +264,10 @@ def test_preempted_node_starts_again_and_that_is_no_retry(run):
     engine = run({"A": [preempted] * 20 + [FAILED, DONE]}, nodes=[replace(A, retries=1, backoff_s=3.0)])
     node = engine.record.node("A")
     assert (node.state, node.attempts, node.preemptions) == ("complete", 22, 20)
-    assert engine.server.starts()[:3] == [(0.0, "A"), (4.0, "A"), (8.0, "A")]
+    assert engine.launcher.starts()[:3] == [(0.0, "A"), (4.0, "A"), (8.0, "A")]
     events = engine.history.folder(engine.record.run_id) / "events.jsonl"
     assert '"waiting", "attempt": 1, "why": "starts again: no"' in events.read_text("utf-8")
-    assert [values["attempt"] for *_, values in engine.server.sent] == list(range(1, 23))
+    assert [start.attempt for _, start in engine.launcher.started] == list(range(1, 23))
     often = run({"A": [preempted] * 21}, nodes=[A])
     assert (often.record.node("A").state, often.record.node("A").attempts) == ("failed", 21)
 
@@ -290,7 +293,7 @@ SIDE = Node("S", "S", ())
 def test_failure_leaves_what_does_not_depend_on_it_alone(run):
     engine = run({"A": [FAILED], "S": [Answer(DONE, lasts_s=9.0)]}, nodes=[A, B, SIDE], jobs=2)
     assert [state for state, _ in states(engine).values()] == ["failed", "skipped", "complete"]
-    assert engine.server.signals() == []
+    assert engine.launcher.signals == []
 
 
 def test_fail_fast_ends_what_runs_beside_and_starts_nothing_more(run):
@@ -304,7 +307,7 @@ def test_fail_fast_ends_what_runs_beside_and_starts_nothing_more(run):
         "S": ("skipped", "ended because A failed (--fail-fast)"),
         "T": ("skipped", "A failed"),
     }
-    assert engine.server.signals() == [(1.0, "S", signal.SIGTERM)]
+    assert engine.launcher.signals == [(1.0, "S", signal.SIGTERM)]
 
 
 def test_fail_fast_gives_up_what_waits_for_its_next_try(run):
@@ -319,9 +322,9 @@ def test_fail_fast_gives_up_what_waits_for_its_next_try(run):
 def test_no_more_nodes_run_at_once_than_asked_for_and_they_start_a_little_apart(run):
     nodes = [Node(name, name, ()) for name in "PQRS"]
     engine = run({node.id: [Answer(DONE, lasts_s=2.0)] for node in nodes}, nodes=nodes, jobs=3)
-    assert engine.server.starts() == [(0.0, "P"), (0.1, "Q"), (0.2, "R"), (2.0, "S")]
+    assert engine.launcher.starts() == [(0.0, "P"), (0.1, "Q"), (0.2, "R"), (2.0, "S")]
     alone = run({node.id: [Answer(DONE, lasts_s=0.01)] for node in nodes}, nodes=nodes, jobs=1)
-    assert alone.server.starts() == [(0.0, "P"), (0.01, "Q"), (0.02, "R"), (0.03, "S")], (
+    assert alone.launcher.starts() == [(0.0, "P"), (0.01, "Q"), (0.02, "R"), (0.03, "S")], (
         "one at a time is apart"
     )
 
@@ -361,8 +364,8 @@ def test_node_over_its_time_limit_is_told_to_end_then_killed_and_that_is_why_it_
     engine = run(
         {"A": [Answer({**FAILED, "is_preempted": True}, lasts_s=99.0, heeds=False)]}, nodes=[limited]
     )
-    [(asked, *_), (killed, *_)] = engine.server.signals()
-    assert [signum for *_, signum in engine.server.signals()] == [signal.SIGTERM, signal.SIGKILL]
+    [(asked, *_), (killed, *_)] = engine.launcher.signals
+    assert [signum for *_, signum in engine.launcher.signals] == [signal.SIGTERM, signal.SIGKILL]
     assert 10 < asked <= 10.5
     assert asked + 10 < killed <= asked + 10.5
     assert engine.record.node("A").error == {
@@ -376,21 +379,21 @@ def test_process_that_someone_stopped_is_killed(run, monkeypatch):
     engine = run({"A": [Answer(DONE, lasts_s=99.0)]}, nodes=[A])
     assert engine.record.node("A").error["message"] == "was stopped (SIGSTOP) for 30 s and not continued"
     assert set(looked_at) == {os.getpid()}
-    assert engine.server.signals()[0][2] == signal.SIGKILL
+    assert engine.launcher.signals[0][2] == signal.SIGKILL
 
 
 def test_interrupt_ends_what_runs_and_starts_nothing_more(begin):
     waits = replace(SIDE, retries=3, backoff_s=60.0)
     engine = begin({"A": [Answer(DONE, lasts_s=9.0)], "S": [FAILED]}, nodes=[A, B, waits], jobs=2)
     engine.display.on_tick = lambda: (
-        engine.server.now >= BEGAN + 3 and not engine._signals and engine._on_signal()
+        engine.launcher.now >= BEGAN + 3 and not engine._signals and engine._on_signal()
     )
     engine.run()
     assert states(engine) == dict.fromkeys("ABS", ("skipped", "interrupted"))
     assert engine.interrupted
-    assert [(node, signum) for _, node, signum in engine.server.signals()] == [("A", signal.SIGTERM)]
+    assert [(node, signum) for _, node, signum in engine.launcher.signals] == [("A", signal.SIGTERM)]
     assert engine.record.wall_s < 9
-    assert not engine.server.is_killed
+    assert not engine.launcher.is_killed
     ended = {"attempt": 1, "why": "interrupted", "node": "A", "state": "skipped"}
     events = (engine.history.folder(engine.record.run_id) / "events.jsonl").read_text("utf-8")
     assert any(ended.items() <= json.loads(line).items() for line in events.splitlines())
@@ -400,7 +403,7 @@ def test_second_interrupt_waits_for_nobody(begin):
     engine = begin({"A": [Answer(DONE, lasts_s=9.0, heeds=False)]})
     engine.display.on_tick = engine._on_signal
     engine.run()
-    assert engine.server.is_killed
+    assert engine.launcher.is_killed
     assert engine.interrupted
     assert states(engine) == dict.fromkeys("AB", ("skipped", "interrupted"))
 
@@ -435,7 +438,7 @@ def test_what_a_resolver_found_now_is_part_of_what_follows(begin):
     engine = begin(
         {"A": [{**DONE, "why": "looked again"}], "B": [DONE]}, nodes=[found, B, Node("C", "C", ())]
     )
-    engine.server._answers["C"] = [DONE]
+    engine.launcher._answers["C"] = [DONE]
     before = dict(engine.prints)
     engine.run()
     assert engine.record.node("A").why == "looked again"
@@ -461,7 +464,7 @@ def test_progress_is_told_in_a_few_words(begin):
     def told(name):
         return lambda: (folder / name).write_text(json.dumps(said[name]), "utf-8")
 
-    engine.server._answers = {name: [Answer(DONE, lasts_s=2.0, does=told(name))] for name in said}
+    engine.launcher._answers = {name: [Answer(DONE, lasts_s=2.0, does=told(name))] for name in said}
     engine.run()
     assert {"A": "1,500 of 3,000, loss 0.5", "S": "3 files"} in engine.display.progress
     assert engine.display.progress[-1] == {}
@@ -471,7 +474,7 @@ def test_node_that_told_nothing_yet_or_half_a_line_is_left_out_of_the_progress(b
     engine = begin({}, nodes=[A, SIDE], jobs=2)
     folder = engine.history.folder(engine.record.run_id) / "progress"
     half = Answer(DONE, lasts_s=2.0, does=lambda: (folder / "S").write_text('{"done"', "utf-8"))
-    engine.server._answers = {"A": [Answer(DONE, lasts_s=2.0)], "S": [half]}
+    engine.launcher._answers = {"A": [Answer(DONE, lasts_s=2.0)], "S": [half]}
     engine.run()
     assert all(progress == {} for progress in engine.display.progress)
 
@@ -497,7 +500,7 @@ def test_record_that_cannot_be_written_ends_the_run_in_words(begin, monkeypatch)
     )
 
 
-def test_server_that_dies_while_a_node_waits_for_its_next_try_fails_the_run(run):
+def test_launcher_that_dies_while_a_node_waits_for_its_next_try_fails_the_run(run):
     engine = run({"A": [FAILED]}, nodes=[replace(A, retries=2, backoff_s=60.0), B])
     assert (engine.record.node("A").state, engine.record.node("A").error["message"]) == (
         "failed",
@@ -507,7 +510,7 @@ def test_server_that_dies_while_a_node_waits_for_its_next_try_fails_the_run(run)
     assert exit_code(engine.record) == 1
 
 
-def test_server_that_is_gone_between_two_nodes_fails_the_one_that_was_due(run):
+def test_launcher_that_is_gone_between_two_nodes_fails_the_one_that_was_due(run):
     engine = run({"A": [DONE], "B": [LOST]})
     assert [state for state, _ in states(engine).values()] == ["complete", "failed"]
     assert engine.record.node("B").error == {"message": LOST.message, "hint": "see engine.log", "where": ""}
@@ -526,7 +529,7 @@ def test_state_that_a_resumed_run_had_begun_stays_though_it_is_asked_to_run(begi
 
 def test_result_of_an_earlier_run_is_enough_for_what_follows(run):
     engine = run({"B": [DONE]}, decisions={"A": Decision("A", "reuse", "cached")})
-    assert engine.server.starts() == [(0.0, "B")]
+    assert engine.launcher.starts() == [(0.0, "B")]
     assert engine.record.node("B").state == "complete"
 
 

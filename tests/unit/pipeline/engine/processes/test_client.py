@@ -2,9 +2,11 @@
 
 import pytest
 
+from slipway.pipeline.engine.launcher import Start
 from slipway.pipeline.engine.processes import client as servers
 from slipway.pipeline.engine.processes.client import Server, keras_variables
 
+START = Start("A", 1, log="", progress="", left="", state="")
 USUAL = {"TF_USE_LEGACY_KERAS": "0", "KERAS_BACKEND": "tensorflow"}
 
 
@@ -32,14 +34,17 @@ class Told:
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("ask", "told"),
     [
-        ("compile", [("kill",), ("wait",)]),
-        ("start", [("terminate",), ("wait", servers._END_LIMIT_S), ("kill",), ("wait",)]),
+        (lambda server: server.signal("A", 15), [("kill",), ("wait",)]),
+        (
+            lambda server: server.start(START),
+            [("terminate",), ("wait", servers._END_LIMIT_S), ("kill",), ("wait",)],
+        ),
     ],
 )
 def test_server_without_a_node_is_killed_at_once_and_another_may_end_in_order(
-    tmp_path, monkeypatch, asked, told
+    tmp_path, monkeypatch, ask, told
 ):
     # In the middle of an import it would neither look at its line nor handle a signal.
     process = Told()
@@ -48,5 +53,5 @@ def test_server_without_a_node_is_killed_at_once_and_another_may_end_in_order(
     with Server(tmp_path, temporary=tmp_path) as server:
         server._channel.close()
         server._channel = Told()
-        server.send(asked)
+        ask(server)
     assert process.calls == told
