@@ -5,10 +5,12 @@ import time
 from collections.abc import Callable, Sequence
 
 from slipway.pipeline.engine.graphs import check_nodes, compile_graph, known_graph
+from slipway.pipeline.engine.journal import Journal
 from slipway.pipeline.engine.processes.client import Server
 from slipway.pipeline.engine.processes.os_processes import default_jobs, end_leftovers
 from slipway.pipeline.engine.processes.temporary import remove_left, temporary_folder
 from slipway.pipeline.engine.processes.warm import Warm
+from slipway.pipeline.engine.results import CachedResults
 from slipway.pipeline.engine.run_end import Listener, carry_out
 from slipway.pipeline.engine.scheduler import Engine
 from slipway.pipeline.plan.assemble import Plan, is_current, make_plan
@@ -93,18 +95,15 @@ def _run(
         Server(folder, temporary=temporary, warm=warm, is_ours=request.is_workload) as server,
     ):
         plan = prepare(request, history, record, display, server, alive=alive)
+        current = functools.partial(is_current, request, plan, history)
         engine = Engine(
-            record=record,
             graph=plan.graph,
-            decisions=plan.decisions,
-            prints=plan.prints,
             launcher=server,
-            history=history,
+            results=CachedResults(history, record, plan, current),
+            journal=Journal(record, history, began),
             display=display,
             jobs=request.jobs or default_jobs(),
             fail_fast=request.fail_fast,
-            still_current=functools.partial(is_current, request, plan, history),
-            began=began,
             alive=alive,
         )
         engine.run()

@@ -14,10 +14,12 @@ from pathlib import Path
 
 from slipway.pipeline.engine.execution import is_all_known, prepare
 from slipway.pipeline.engine.graphs import compile_graph
+from slipway.pipeline.engine.journal import Journal
 from slipway.pipeline.engine.processes.client import Server
 from slipway.pipeline.engine.processes.os_processes import end_leftovers
 from slipway.pipeline.engine.processes.temporary import temporary_folder
 from slipway.pipeline.engine.processes.warm import Warm
+from slipway.pipeline.engine.results import CachedResults
 from slipway.pipeline.engine.run_end import Listener, close, give_up
 from slipway.pipeline.engine.scheduler import Engine
 from slipway.pipeline.engine.signal_handlers import answered_by, raise_interrupt
@@ -176,16 +178,12 @@ def _run(
     nodes = tuple(own if node.id == node_id else node for node in graph.nodes if node.id in needed)
     plan = Plan(graph, prints, decisions, record.baseline, record.reference)
     Engine(
-        record=record,
         graph=Graph(graph.name, nodes),
-        decisions=decisions,
-        prints=prints,
         launcher=server,
-        history=history,
+        results=CachedResults(history, record, plan, functools.partial(is_current, request, plan, history)),
+        journal=Journal(record, history, _began(record)),
         display=display,
         jobs=1,
-        still_current=functools.partial(is_current, request, plan, history),
-        began=_began(record),
     ).run()
 
 

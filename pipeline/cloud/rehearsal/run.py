@@ -17,14 +17,14 @@ from slipway.pipeline.cloud.image import image_environment, on_this_machine, rea
 from slipway.pipeline.cloud.job import TFX_DAG
 from slipway.pipeline.cloud.rehearsal.target import rehearsal_target
 from slipway.pipeline.cloud.rehearsal.tasks import EXIT_HANDLER, STATUS_FILE
+from slipway.pipeline.engine.journal import Journal
 from slipway.pipeline.engine.processes.client import Server
 from slipway.pipeline.engine.processes.os_processes import default_jobs, end_leftovers
 from slipway.pipeline.engine.processes.temporary import remove_left, temporary_folder
 from slipway.pipeline.engine.processes.warm import KERAS_VARIABLES
+from slipway.pipeline.engine.results import UncachedResults
 from slipway.pipeline.engine.run_end import carry_out
 from slipway.pipeline.engine.scheduler import Engine
-from slipway.pipeline.fingerprint.parts import Fingerprint
-from slipway.pipeline.plan.decide import Decision
 from slipway.pipeline.plan.request import Request
 from slipway.pipeline.runs.graph import Graph
 from slipway.pipeline.runs.history import History
@@ -122,12 +122,10 @@ def _run(
 
         def engine(part: Graph, part_record: RunRecord) -> Engine:
             return Engine(
-                record=part_record,
                 graph=part,
-                decisions={i: Decision(i, "run", "") for i in part.ids},
-                prints=_prints(part, record),
                 launcher=server,
-                history=history,
+                results=UncachedResults(folder / "state"),  # the service's cache is used instead
+                journal=Journal(part_record, history),
                 display=display,
                 jobs=jobs,
             )
@@ -194,8 +192,3 @@ def container_environment(
         | {name: on_this_machine(value, staged=staged) for name, value in image.items()}
         | {name: here[name] for name in own if name in here}
     )
-
-
-def _prints(graph: Graph, record: RunRecord) -> dict[str, Fingerprint]:
-    """The engine's keys for results; a rehearsal uses the service's cache instead."""
-    return {i: Fingerprint({"param:rehearsal": f"{record.run_id} {i}"}) for i in graph.ids}

@@ -119,7 +119,10 @@ def test_what_the_store_lost_is_not_reused_nor_what_follows(in_process, watcher)
     order = Order(target=request.target, run_id="later")
     with History(in_process.output).scratch() as folder, Server(folder, temporary=folder / "tmp") as server:
         server.compile(order, tick=lambda: None)
-        sources = {n.id: {"execution_id": n.execution_id, "outputs": n.outputs} for n in record.nodes}
+        sources = {
+            n.id: {"run_id": record.run_id, "execution_id": n.execution_id, "outputs": n.outputs}
+            for n in record.nodes
+        }
         lost = {**sources["Node3"], "execution_id": 10**6}
         assert list(server.reuse({**sources, "Node3": lost}, tick=lambda: None)) == ids[:3]
         # Another store counts from 1 again: the same number stands for the execution of another node.

@@ -8,11 +8,15 @@ from dataclasses import replace
 
 import pytest
 
+from slipway.pipeline.engine import journal as journals
 from slipway.pipeline.engine import scheduler as engines
+from slipway.pipeline.engine.journal import Journal
 from slipway.pipeline.engine.launcher import Exited, LauncherLostError, Start, Started
+from slipway.pipeline.engine.results import CachedResults
 from slipway.pipeline.engine.scheduler import Engine
 from slipway.pipeline.errors import PipelineError
 from slipway.pipeline.fingerprint.parts import Fingerprint
+from slipway.pipeline.plan.assemble import Plan
 from slipway.pipeline.plan.decide import Decision
 from slipway.pipeline.plan.kept_states import KeptStates
 from slipway.pipeline.plan.node_fingerprints import found_key
@@ -114,7 +118,7 @@ A, B = Node("A", "A", ()), Node("B", "B", ("A",))
 def begin(tmp_path, monkeypatch):
     """An engine about to run those nodes, each with its answers; A before B unless told otherwise."""
 
-    def call(answers, *, nodes=(A, B), decisions=(), jobs=1, **options):
+    def call(answers, *, nodes=(A, B), decisions=(), jobs=1, still_current=lambda _: True, **options):
         launcher, history = Launcher(answers), History(tmp_path)
         record = history.new_run("toy")
         record.nodes = [NodeRecord(node.id, node.type, upstream=list(node.upstream)) for node in nodes]
@@ -126,11 +130,12 @@ def begin(tmp_path, monkeypatch):
         for node_id, decision in decided.items():
             if decision.action != "run":
                 record.node(node_id).state = "cached" if decision.action == "reuse" else "skipped"
-        monkeypatch.setattr(engines, "time", launcher)
-        return Engine(
-            record=record, graph=Graph("toy", tuple(nodes)), decisions=decided, prints=prints,
-            launcher=launcher, history=history, display=Display(), jobs=jobs, began=BEGAN, **options,
-        )  # fmt: skip
+        for module in (engines, journals):
+            monkeypatch.setattr(module, "time", launcher)
+        plan = Plan(Graph("toy", tuple(nodes)), prints, decided, baseline="", reference="")
+        results = CachedResults(history, record, plan, still_current)
+        journal = Journal(record, history, BEGAN)
+        return Engine(plan.graph, launcher, results, journal, Display(), jobs, **options)
 
     return call
 
@@ -153,14 +158,14 @@ def test_nodes_run_in_their_order_and_what_they_did_is_on_record(run, tmp_path):
     engine = run({"A": [Answer(DONE, lasts_s=2.5, peak_bytes=5)], "B": [{**DONE, "state": "cached"}]})
     first, second = engine.record.nodes
     assert first == NodeRecord(
-        "A", "A", "complete", wall_s=2.5, started_s=0.0, attempts=1, peak_bytes=5, key=engine.prints["A"].key,
-        execution_id=7, outputs=MODEL, log="logs/A.log",
+        "A", "A", "complete", wall_s=2.5, started_s=0.0, attempts=1, peak_bytes=5,
+        key=engine.results.prints["A"].key, execution_id=7, outputs=MODEL, log="logs/A.log",
     )  # fmt: skip
     assert (second.state, second.started_s, second.wall_s, second.upstream) == ("cached", 2.5, 1.0, ["A"])
     assert engine.display.states == [
         ("A", "running"), ("A", "complete"), ("B", "running"), ("B", "cached")
     ]  # fmt: skip
-    folder = engine.history.folder(engine.record.run_id)
+    folder = engine.journal.history.folder(engine.record.run_id)
     assert engine.launcher.started[0] == (
         0.0,
         Start(
@@ -169,7 +174,7 @@ def test_nodes_run_in_their_order_and_what_they_did_is_on_record(run, tmp_path):
             log=str(folder / "logs/A.log"),
             progress=str(folder / "progress/A"),
             left=str(folder / "left/A"),
-            state=str(KeptStates(tmp_path).folder(engine.prints["A"].key, "A")),
+            state=str(KeptStates(tmp_path).folder(engine.results.prints["A"].key, "A")),
         ),
     )
     assert engine.record.wall_s == 3.5
@@ -178,28 +183,28 @@ def test_nodes_run_in_their_order_and_what_they_did_is_on_record(run, tmp_path):
         {"at": "", "node": "A", "state": "running", "attempt": 1, "why": ""},
         {"at": "", "node": "A", "state": "complete", "attempt": 1, "why": ""},
     ]
-    assert engine.history.find(engine.record.run_id) == engine.record
+    assert engine.journal.history.find(engine.record.run_id) == engine.record
 
 
 def test_result_is_remembered_under_the_nodes_key_and_its_state_forgotten(begin):
     engine = begin({"A": [{**DONE, "files": {"f": [1, 2, "x"]}}], "B": [FAILED]})
-    kept = [engine._states.folder(engine.prints[name].key, name) for name in "AB"]
+    kept = [engine.results.state_folder(name) for name in "AB"]
     for folder in kept:
         folder.mkdir(parents=True)
     engine.run()
-    remembered = engine.history.recall(engine.prints["A"].key)
+    remembered = engine.journal.history.recall(engine.results.prints["A"].key)
     assert remembered.pop("made_s") > 0
     assert remembered == {
         "node": "A", "run_id": engine.record.run_id, "execution_id": 7, "outputs": MODEL,
         "files": {"f": (1, 2, "x")}, "unmet": "",
     }  # fmt: skip
-    assert engine.history.recall(engine.prints["B"].key) is None
+    assert engine.journal.history.recall(engine.results.prints["B"].key) is None
     assert not any(folder.exists() for folder in kept), "of B, for A ran before it"
 
 
 def test_state_of_a_failed_node_stays_for_the_next_try(begin):
     engine = begin({"A": [FAILED]}, nodes=[A])
-    kept = engine._states.folder(engine.prints["A"].key, "A")
+    kept = engine.results.state_folder("A")
     kept.mkdir(parents=True)
     engine.run()
     assert kept.exists()
@@ -207,14 +212,17 @@ def test_state_of_a_failed_node_stays_for_the_next_try(begin):
 
 def test_what_ran_while_its_code_changed_is_neither_remembered_nor_gone_on_with(begin):
     asked = []
-    engine = begin({"A": [DONE], "B": [FAILED]}, still_current=lambda node: bool(asked.append(node)))
-    engine.decisions = {**engine.decisions, "A": Decision("A", "run", "", is_forced=True)}
+    engine = begin(
+        {"A": [DONE], "B": [FAILED]},
+        decisions={"A": Decision("A", "run", "", is_forced=True)},
+        still_current=lambda node: bool(asked.append(node)),
+    )
     engine.run()
     assert asked == ["A", "B"]
     assert engine.record.node("A").why == "; not cached: its code or data changed while it ran"
-    assert engine.history.recall(engine.prints["A"].key) is None
+    assert engine.journal.history.recall(engine.results.prints["A"].key) is None
     failed = begin({"A": [FAILED]}, nodes=[A], still_current=lambda _node: False)
-    kept = failed._states.folder(failed.prints["A"].key, "A")
+    kept = failed.results.state_folder("A")
     kept.mkdir(parents=True)
     failed.run()
     assert not kept.exists()
@@ -227,7 +235,7 @@ def test_failed_node_is_tried_again_after_a_wait_that_doubles(run):
     assert engine.record.node("A").peak_bytes == 9
     assert (engine.record.node("A").attempts, engine.record.node("A").error) == (3, None)
     assert [start.attempt for _, start in engine.launcher.started] == [1, 2, 3]
-    events = engine.history.folder(engine.record.run_id) / "events.jsonl"
+    events = engine.journal.history.folder(engine.record.run_id) / "events.jsonl"
     assert "retry 1 of 2 in 60 s: no" in events.read_text("utf-8")
     assert "retry 2 of 2 in 120 s: no" in events.read_text("utf-8")
 
@@ -246,7 +254,7 @@ def test_node_that_fails_too_often_fails_and_what_follows_is_skipped(run):
 
 def test_what_an_attempt_left_is_gone_when_the_next_begins(begin):
     engine = begin({}, nodes=[replace(A, retries=1, backoff_s=0.0)])
-    folder = engine.history.folder(engine.record.run_id)
+    folder = engine.journal.history.folder(engine.record.run_id)
     found = []
 
     def leaves():
@@ -265,7 +273,7 @@ def test_preempted_node_starts_again_and_that_is_no_retry(run):
     node = engine.record.node("A")
     assert (node.state, node.attempts, node.preemptions) == ("complete", 22, 20)
     assert engine.launcher.starts()[:3] == [(0.0, "A"), (4.0, "A"), (8.0, "A")]
-    events = engine.history.folder(engine.record.run_id) / "events.jsonl"
+    events = engine.journal.history.folder(engine.record.run_id) / "events.jsonl"
     assert '"waiting", "attempt": 1, "why": "starts again: no"' in events.read_text("utf-8")
     assert [start.attempt for _, start in engine.launcher.started] == list(range(1, 23))
     often = run({"A": [preempted] * 21}, nodes=[A])
@@ -282,7 +290,7 @@ def test_gate_that_says_no_is_not_asked_again_and_its_verdict_is_kept(run):
     assert (engine.record.node("A").state, engine.record.node("A").is_stop) == ("failed", True)
     assert states(engine)["B"] == ("skipped", "A stopped the run"), "an earlier result behind the gate"
     assert states(engine)["C"] == ("skipped", "A stopped the run")
-    folder = engine.history.folder(engine.record.run_id)
+    folder = engine.journal.history.folder(engine.record.run_id)
     assert json.loads((folder / "verdicts/A.json").read_text("utf-8")) == {"passed": False}
     assert exit_code(engine.record) == 3
 
@@ -337,7 +345,7 @@ def test_condition_that_is_not_met_leaves_out_what_needs_it_and_is_remembered(ru
         "B": ("skipped", "A was skipped"),
         "C": ("complete", ""),
     }
-    words = [engine.history.recall(engine.prints[name].key)["unmet"] for name in "AB"]
+    words = [engine.journal.history.recall(engine.results.prints[name].key)["unmet"] for name in "AB"]
     assert words == ["its condition was not met", "A was skipped"]
     assert ("B", "skipped") in engine.display.states
 
@@ -395,7 +403,7 @@ def test_interrupt_ends_what_runs_and_starts_nothing_more(begin):
     assert engine.record.wall_s < 9
     assert not engine.launcher.is_killed
     ended = {"attempt": 1, "why": "interrupted", "node": "A", "state": "skipped"}
-    events = (engine.history.folder(engine.record.run_id) / "events.jsonl").read_text("utf-8")
+    events = (engine.journal.history.folder(engine.record.run_id) / "events.jsonl").read_text("utf-8")
     assert any(ended.items() <= json.loads(line).items() for line in events.splitlines())
 
 
@@ -430,7 +438,7 @@ NOTHING = {"state": "complete", "execution_id": None, "outputs": {}}
 def test_resolver_that_found_nothing_says_so_and_is_remembered_where_that_can_be_foreseen(run, node, is_kept):
     engine = run({"A": [NOTHING]}, nodes=[node])
     assert states(engine)["A"] == ("complete", "found nothing")
-    assert (engine.history.recall(engine.prints["A"].key) is not None) is is_kept
+    assert (engine.journal.history.recall(engine.results.prints["A"].key) is not None) is is_kept
 
 
 def test_what_a_resolver_found_now_is_part_of_what_follows(begin):
@@ -439,26 +447,26 @@ def test_what_a_resolver_found_now_is_part_of_what_follows(begin):
         {"A": [{**DONE, "why": "looked again"}], "B": [DONE]}, nodes=[found, B, Node("C", "C", ())]
     )
     engine.launcher._answers["C"] = [DONE]
-    before = dict(engine.prints)
+    before = dict(engine.results.prints)
     engine.run()
     assert engine.record.node("A").why == "looked again"
-    assert engine.prints["A"].parts["external:artifacts that it finds"] == found_key(MODEL)
-    assert engine.record.node("B").key == engine.prints["B"].key != before["B"].key
-    assert engine.prints["C"] == before["C"]
-    kept = engine.history.last_fingerprints("toy")
-    assert kept["B"] == engine.prints["B"]
+    assert engine.results.prints["A"].parts["external:artifacts that it finds"] == found_key(MODEL)
+    assert engine.record.node("B").key == engine.results.prints["B"].key != before["B"].key
+    assert engine.results.prints["C"] == before["C"]
+    kept = engine.journal.history.last_fingerprints("toy")
+    assert kept["B"] == engine.results.prints["B"]
     failing = begin({"A": [DONE], "B": [FAILED]}, nodes=[found, B])
     failing.run()
-    assert failing.record.node("B").key == failing.prints["B"].key != before["B"].key
-    assert failing.record.node("A").key == failing.prints["A"].key
+    assert failing.record.node("B").key == failing.results.prints["B"].key != before["B"].key
+    assert failing.record.node("A").key == failing.results.prints["A"].key
     same = begin({"A": [DONE]}, nodes=[replace(RESOLVER, found=found_key(MODEL))])
     same.run()
-    assert same.prints["A"] == before["A"]
+    assert same.results.prints["A"] == before["A"]
 
 
 def test_progress_is_told_in_a_few_words(begin):
     engine = begin({}, nodes=[A, SIDE], jobs=2)
-    folder = engine.history.folder(engine.record.run_id) / "progress"
+    folder = engine.journal.history.folder(engine.record.run_id) / "progress"
     said = {"A": {"done": 1500, "total": 3000, "text": "loss 0.5"}, "S": {"done": 3, "text": "3 files"}}
 
     def told(name):
@@ -468,15 +476,6 @@ def test_progress_is_told_in_a_few_words(begin):
     engine.run()
     assert {"A": "1,500 of 3,000, loss 0.5", "S": "3 files"} in engine.display.progress
     assert engine.display.progress[-1] == {}
-
-
-def test_node_that_told_nothing_yet_or_half_a_line_is_left_out_of_the_progress(begin):
-    engine = begin({}, nodes=[A, SIDE], jobs=2)
-    folder = engine.history.folder(engine.record.run_id) / "progress"
-    half = Answer(DONE, lasts_s=2.0, does=lambda: (folder / "S").write_text('{"done"', "utf-8"))
-    engine.launcher._answers = {"A": [Answer(DONE, lasts_s=2.0)], "S": [half]}
-    engine.run()
-    assert all(progress == {} for progress in engine.display.progress)
 
 
 def test_somebody_is_told_twice_a_second_that_the_run_is_alive(run):
@@ -491,10 +490,10 @@ def test_record_that_cannot_be_written_ends_the_run_in_words(begin, monkeypatch)
     def full(record):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(engine.history, "save", full)
+    monkeypatch.setattr(engine.journal.history, "save", full)
     with pytest.raises(PipelineError) as error:
         engine.run()
-    folder = engine.history.folder(engine.record.run_id)
+    folder = engine.journal.history.folder(engine.record.run_id)
     assert str(error.value) == (
         f"{folder} cannot be written: No space left on device.\nhint: make room on the disk first"
     )
@@ -521,7 +520,7 @@ def test_state_that_a_resumed_run_had_begun_stays_though_it_is_asked_to_run(begi
     for was_begun in (True, False):
         engine = begin({"A": [FAILED]}, nodes=[A], decisions={"A": Decision("A", "run", "", is_forced=True)})
         engine.record.node("A").started_s = 3.0 if was_begun else None
-        kept = engine._states.folder(engine.prints["A"].key, "A")
+        kept = engine.results.state_folder("A")
         kept.mkdir(parents=True, exist_ok=True)
         engine.run()
         assert kept.exists() is was_begun

@@ -1,0 +1,98 @@
+"""What a run writes while it lasts, and what its nodes do: record, events, verdicts, progress."""
+
+import json
+import shutil
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from slipway.pipeline.engine.launcher import Start
+from slipway.pipeline.errors import PipelineError
+from slipway.pipeline.runs.history import History
+from slipway.pipeline.runs.record import NodeRecord, RunRecord, file_name
+
+
+@contextmanager
+def writing(record: RunRecord) -> Iterator[None]:
+    """For what writes a run's record.
+
+    Raises:
+        PipelineError: it cannot be written.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise PipelineError(
+            f"{record.folder} cannot be written: {error.strerror}.", hint="make room on the disk first"
+        ) from error
+
+
+@dataclass(frozen=True)
+class Journal:
+    """Keeps the files of one run; raises PipelineError where they cannot be written.
+
+    Args:
+        record: the run's.
+        history: where the record is kept.
+        began: when the run began, in seconds of `time.monotonic()`.
+    """
+
+    record: RunRecord
+    history: History
+    began: float = field(default_factory=time.monotonic)
+
+    def changed(self, entry: NodeRecord) -> None:
+        """Writes down that the state of a node has changed."""
+        self.record.wall_s = round(time.monotonic() - self.began, 3)
+        event = {"node": entry.id, "state": entry.state, "attempt": entry.attempts, "why": entry.why}
+        with writing(self.record):
+            self.history.save(self.record)
+            self.history.append_event(self.record.run_id, event)
+
+    def begin(self, entry: NodeRecord, *, state: Path) -> Start:
+        """Makes place for an attempt at a node, without what the last one has left.
+
+        Args:
+            entry: its record.
+            state: the folder for the state to continue from.
+
+        Returns:
+            What it is to be started with.
+        """
+        folder, name = self.record.folder, file_name(entry.id)
+        progress, left = folder / "progress" / name, folder / "left" / name
+        entry.log = f"logs/{name}.log"
+        entry.started_s = round(time.monotonic() - self.began, 3)
+        with writing(self.record):
+            progress.parent.mkdir(exist_ok=True)
+            progress.unlink(missing_ok=True)
+            if left.exists():
+                shutil.rmtree(left)
+        return Start(
+            node=entry.id,
+            attempt=entry.attempts,
+            log=str(folder / entry.log),
+            progress=str(progress),
+            left=str(left),
+            state=str(state),
+        )
+
+    def keep_verdict(self, entry: NodeRecord, verdict: Mapping[str, object]) -> None:
+        """Keeps the verdict of a gate that stopped the run."""
+        with writing(self.record):
+            self.history.keep_verdict(self.record.run_id, entry.id, verdict)
+
+    def progress(self, running: Iterable[str]) -> dict[str, str]:
+        """A few words for each of those nodes that has reported some."""
+        told = {}
+        for node_id in running:
+            path = self.record.folder / "progress" / file_name(node_id)
+            try:
+                line = json.loads(path.read_text(encoding="utf-8"))
+            except (OSError, ValueError):
+                continue  # it has reported nothing yet
+            share = f"{line['done']:,} of {line['total']:,}" if line.get("total") else ""
+            told[node_id] = ", ".join(filter(None, [share, line.get("text", "")]))
+        return told

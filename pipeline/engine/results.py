@@ -1,0 +1,155 @@
+"""What becomes of the results of a run's nodes, and of the state that incomplete ones have saved."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from slipway.pipeline.engine.journal import writing
+from slipway.pipeline.fingerprint.parts import Fingerprint
+from slipway.pipeline.plan.assemble import Plan
+from slipway.pipeline.plan.kept_states import KeptStates, stays
+from slipway.pipeline.plan.node_fingerprints import found_key, with_found
+from slipway.pipeline.runs.graph import Node
+from slipway.pipeline.runs.history import History, result_of
+from slipway.pipeline.runs.record import Files, NodeRecord, RunRecord, file_name
+
+
+class Results(Protocol):
+    """Keeps results for later runs, or does not."""
+
+    def begin(self) -> set[str]:
+        """Forgets saved state that must not be continued, before the first node starts.
+
+        Returns:
+            The nodes that are left out because a condition was not met in an earlier run.
+        """
+
+    def state_folder(self, node_id: str) -> Path:
+        """The folder for the state that a node continues from, which need not exist."""
+
+    def keep(self, entry: NodeRecord, files: Files) -> None:
+        """Takes the result of a node that is done; `files`: of its outputs, as `kept_files` gives them."""
+
+    def leave_out(self, entry: NodeRecord) -> None:
+        """Takes it down that a condition was not met; `entry.why` says which."""
+
+    def fail(self, entry: NodeRecord) -> None:
+        """Takes it down that an attempt at a node did not succeed."""
+
+
+@dataclass
+class CachedResults:
+    """Results that later runs reuse, by the nodes' fingerprints.
+
+    Args:
+        history: keeps them.
+        record: the run's; its nodes get the keys of their fingerprints.
+        plan: the run's.
+        still_current: for a node that has just ended, whether its code and data are still those of its
+            fingerprint; where not, neither its result nor its state is kept.
+
+    Attributes:
+        prints: the nodes' fingerprints, as far as is known now.
+    """
+
+    history: History
+    record: RunRecord
+    plan: Plan
+    still_current: Callable[[str], bool] = lambda _node_id: True
+    prints: dict[str, Fingerprint] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.prints = dict(self.plan.prints)
+        self._states = KeptStates(self.history.output)
+
+    def begin(self) -> set[str]:
+        """As `Results.begin`."""
+        decisions = self.plan.decisions
+        for entry in self.record.nodes:
+            was_begun = entry.started_s is not None
+            if not stays(entry.id, self.plan.graph, decisions, was_begun=was_begun):
+                self._forget_state(entry.id)
+        return {node_id for node_id, decision in decisions.items() if decision.is_unmet}
+
+    def state_folder(self, node_id: str) -> Path:
+        """As `Results.state_folder`."""
+        return self._states.folder(self.prints[node_id].key, node_id)
+
+    def keep(self, entry: NodeRecord, files: Files) -> None:
+        """As `Results.keep`; what a resolver found counts for the nodes after it.
+
+        Raises:
+            PipelineError: the record could not be written.
+        """
+        node = self.plan.graph[entry.id]
+        if node.found is not None:
+            self._note_found(node, found_key(entry.outputs))
+        entry.key = self.prints[entry.id].key
+        # Not for fingerprints that cannot be foreseen: nobody will ask for them again.
+        if entry.execution_id is not None or node.finds_reference or node.found is not None:
+            self._remember(entry, files=files)
+        self._forget_state(entry.id)
+
+    def leave_out(self, entry: NodeRecord) -> None:
+        """As `Results.leave_out`.
+
+        Raises:
+            PipelineError: the record could not be written.
+        """
+        self._remember(entry, files={}, unmet=entry.why)
+
+    def fail(self, entry: NodeRecord) -> None:
+        """As `Results.fail`; forgets state from other code, or other data."""
+        if not self.still_current(entry.id):
+            self._forget_state(entry.id)
+
+    def _note_found(self, node: Node, found: str) -> None:
+        """Takes over a resolver's result, if a node of this run changed what it finds."""
+        if node.found == found:
+            return
+        self.prints = with_found(self.prints, node.id, found)
+        for entry in self.record.nodes:
+            if entry.state == "waiting":
+                entry.key = self.prints[entry.id].key
+        with writing(self.record):
+            self.history.save_fingerprints(self.record.run_id, self.prints)
+
+    def _remember(self, entry: NodeRecord, *, files: Files, unmet: str = "") -> None:
+        if not self.still_current(entry.id):
+            entry.why += "; not cached: its code or data changed while it ran"
+            return
+        result = result_of(entry, self.record.run_id, files=files, unmet=unmet)
+        with writing(self.record):
+            self.history.remember(self.prints[entry.id].key, result)
+
+    def _forget_state(self, node_id: str) -> None:
+        self._states.forget(self.prints[node_id].key, node_id)
+
+
+@dataclass(frozen=True)
+class UncachedResults:
+    """Results that no later run asks for.
+
+    Args:
+        states: the folder for the state that attempts leave to the next.
+    """
+
+    states: Path
+
+    def begin(self) -> set[str]:
+        """As `Results.begin`: there is nothing yet."""
+        return set()
+
+    def state_folder(self, node_id: str) -> Path:
+        """As `Results.state_folder`."""
+        return self.states / file_name(node_id)
+
+    def keep(self, entry: NodeRecord, files: Files) -> None:
+        """Does nothing; nor do the others."""
+
+    def leave_out(self, entry: NodeRecord) -> None:
+        """See `keep`."""
+
+    def fail(self, entry: NodeRecord) -> None:
+        """See `keep`."""

@@ -1,0 +1,67 @@
+"""What becomes of the results of nodes; test_scheduler.py runs whole pipelines with the cached ones."""
+
+import pytest
+
+from slipway.pipeline.engine.results import CachedResults, UncachedResults
+from slipway.pipeline.fingerprint.parts import Fingerprint
+from slipway.pipeline.plan.assemble import Plan
+from slipway.pipeline.plan.decide import Decision
+from slipway.pipeline.runs.graph import Graph, Node
+from slipway.pipeline.runs.history import History
+from slipway.pipeline.runs.record import NodeRecord
+
+GRAPH = Graph("toy", (Node("A", "A", ()), Node("B", "B", ())))
+PRINT = Fingerprint({"param:x": "1"})
+FILES = {"f": (1, 2, "x")}
+
+
+@pytest.fixture
+def results(tmp_path):
+    history = History(tmp_path)
+    record = history.new_run("toy")
+    record.nodes = [NodeRecord(name, execution_id=7) for name in GRAPH.ids]
+    decisions = {"A": Decision("A", "run", ""), "B": Decision("B", "skip", "not met", is_unmet=True)}
+    prints = {"A": PRINT, "B": Fingerprint({"param:x": "2"})}
+    return CachedResults(history, record, Plan(GRAPH, prints, decisions, "", ""))
+
+
+def with_state(results, node_id="A"):
+    folder = results.state_folder(node_id)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def test_result_is_kept_under_the_key_of_its_node_whose_state_is_no_longer_needed(results):
+    entry, state = results.record.node("A"), with_state(results)
+    results.keep(entry, FILES)
+    kept = results.history.recall(PRINT.key)
+    assert (kept["node"], kept["run_id"], kept["files"]) == ("A", results.record.run_id, FILES)
+    assert entry.key == PRINT.key
+    assert not state.exists()
+
+
+def test_condition_that_was_not_met_is_kept_in_words_and_known_from_earlier_runs(results):
+    assert results.begin() == {"B"}
+    entry = results.record.node("A")
+    entry.why = "its condition was not met"
+    results.leave_out(entry)
+    assert results.history.recall(PRINT.key)["unmet"] == "its condition was not met"
+
+
+@pytest.mark.parametrize("is_current", [True, False])
+def test_state_of_a_failed_node_is_gone_on_with_unless_its_code_changed(results, is_current):
+    state = with_state(results)
+    results.still_current = lambda _node_id: is_current
+    results.fail(results.record.node("A"))
+    assert state.exists() is is_current
+
+
+def test_uncached_results_leave_nothing_behind(tmp_path):
+    results, entry = UncachedResults(tmp_path / "state"), NodeRecord("a/b", why="no")
+    assert results.begin() == set()
+    results.keep(entry, FILES)
+    results.leave_out(entry)
+    results.fail(entry)
+    assert results.state_folder("a/b") == tmp_path / "state/a%2Fb"
+    assert list(tmp_path.iterdir()) == []
+    assert entry == NodeRecord("a/b", why="no")
