@@ -16,7 +16,7 @@ def why_stock(
     *,
     runner: str,
     workers: int,
-    examples: Collection[tuple[str, str, str]],
+    examples: Collection[tuple[str, str]],
     outputs: Collection[str],
     parameters: Mapping[str, object],
 ) -> str | None:
@@ -25,7 +25,7 @@ def why_stock(
     Args:
         runner: Beam's, by its name.
         workers: processes or threads that Beam's runner is asked for; 0: one a core.
-        examples: for each artifact its URI, the format of its payload and that of its files.
+        examples: for each artifact the format of its payload and that of its files.
         outputs: keys of the artifacts that are wanted.
         parameters: the node's.
     """
@@ -36,9 +36,7 @@ def why_stock(
         return f"Beam is set to {asked}"
     if len(examples) != 1:
         return f"there are {len(examples)} artifacts of examples"
-    for uri, payload, files in examples:
-        if "://" in uri:
-            return "the examples are in a bucket"
+    for payload, files in examples:
         if (payload, files) != (_EXAMPLES, _FILES):
             return f"the examples are {payload} in {files}"
     if not parameters.get("disable_statistics"):

@@ -1,7 +1,6 @@
 """Reads files of examples into batches of columns, and writes transformed batches to files."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -10,6 +9,7 @@ from isal import isal_zlib
 from tensorflow_transform import impl_helper
 from tensorflow_transform.beam import impl as beam_impl
 from tensorflow_transform.common_types import TensorType
+from tfx.dsl.io import fileio
 from tfx_bsl.coders.example_coder import ExamplesToRecordBatchDecoder, RecordBatchToExamplesEncoder
 from tfx_bsl.tfxio import tensor_representation_util
 from tfx_bsl.tfxio.tf_example_record import TFExampleBeamRecord
@@ -95,12 +95,13 @@ def write(path: str, parts: Iterable[Sequence[bytes]]) -> int:
     rows = 0
     gzip = isal_zlib.compressobj(_GZIP_LEVEL, isal_zlib.DEFLATED, _GZIP_WINDOW)
     try:
-        with Path(path).open("wb") as file:
+        with fileio.open(path, "wb") as file:
             for records in parts:
                 file.write(gzip.compress(frame(records)))
                 rows += len(records)
             file.write(gzip.flush())
     except BaseException:
-        Path(path).unlink(missing_ok=True)
+        if fileio.exists(path):
+            fileio.remove(path)
         raise
     return rows

@@ -1,6 +1,8 @@
 """The executor of Transform: ours if it does the same as TFX's, otherwise TFX's own."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import tensorflow_transform as tft
@@ -65,7 +67,6 @@ class Executor(tfx_executor.Executor):  # type: ignore[misc]
             workers=options.view_as(DirectOptions).direct_num_workers,
             examples=[
                 (
-                    each.uri,
                     example_gen_pb2.PayloadFormat.Name(examples_utils.get_payload_format(each)),
                     str(examples_utils.get_file_format(each)),
                 )
@@ -89,15 +90,17 @@ class Executor(tfx_executor.Executor):  # type: ignore[misc]
             artifact_utils.get_single_uri(input_dict[standard_component_specs.SCHEMA_KEY])
         )
         schema = io_utils.SchemaReader().read(schema_file)
-        folder = artifact_utils.get_single_uri(output_dict[standard_component_specs.TRANSFORM_GRAPH_KEY])
+        graph = artifact_utils.get_single_uri(output_dict[standard_component_specs.TRANSFORM_GRAPH_KEY])
         analyzed = [file for split in splits.analyze for file in _files(examples, split)]
-        wanted = _write_graph(self._function(exec_properties, schema_file), schema, analyzed, folder)
         outputs = output_dict.get(standard_component_specs.TRANSFORMED_EXAMPLES_KEY)
         executor_utils.SetSplitNames(splits.transform, outputs)
-        if outputs:
-            finished = Finished(folder, Columns(schema, wanted))
-            for split, prefix in zip(splits.transform, executor_utils.GetSplitPaths(outputs), strict=True):
-                finished.materialize(_files(examples, split), prefix)
+        with _local(graph) as folder:
+            wanted = _write_graph(self._function(exec_properties, schema_file), schema, analyzed, folder)
+            if outputs:
+                finished = Finished(folder, Columns(schema, wanted))
+                prefixes = executor_utils.GetSplitPaths(outputs)
+                for split, prefix in zip(splits.transform, prefixes, strict=True):
+                    finished.materialize(_files(examples, split), prefix)
 
     def _function(self, exec_properties: Mapping[str, object], schema_file: str) -> Any:
         """The user's preprocessing_fn, found as TFX finds it."""
@@ -107,6 +110,20 @@ class Executor(tfx_executor.Executor):  # type: ignore[misc]
             labels.SCHEMA_PATH_LABEL: schema_file,
         }
         return self._GetPreprocessingFn(given, {})
+
+
+@contextmanager
+def _local(folder: str) -> Iterator[str]:
+    """A local folder to write to instead of a folder in a bucket, which gets what was written at the end.
+
+    The graph is saved and loaded several times, in dozens of small files.
+    """
+    if "://" not in folder:
+        yield folder
+        return
+    with TemporaryDirectory(prefix="transform-") as place:
+        yield place
+        io_utils.copy_dir(place, folder)
 
 
 def _write_graph(function: Callable[..., Any], schema: Any, files: Sequence[str], folder: str) -> list[str]:

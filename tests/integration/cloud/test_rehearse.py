@@ -90,6 +90,8 @@ def test_tasks_ran_from_the_copy_of_the_image_and_their_logs_are_kept(first, out
     assert "Calculated fingerprint" in log, "the driver's"
     assert "Starting executor" in log
     assert str(output / "rehearsal" / "image" / "schemas" / "taxi.pbtxt") in log
+    for node in ("Transform", "Evaluator"):
+        assert "TFX's own executor" not in (run / "logs" / f"{node}.log").read_text(), "ours reads gs://, too"
 
 
 def test_second_rehearsal_takes_equal_tasks_from_the_cache_finds_the_baseline_and_a_gate_ends_it(

@@ -7,7 +7,7 @@ from slipway.components.transform.choice import why_stock
 OURS = {
     "runner": "FnApiRunner",
     "workers": 1,
-    "examples": [("/out/examples", "FORMAT_TF_EXAMPLE", "tfrecords_gzip")],
+    "examples": [("FORMAT_TF_EXAMPLE", "tfrecords_gzip")],
     "outputs": ["examples", "schema", "transform_graph", "transformed_examples"],
     "parameters": {
         "preprocessing_fn": "it.preprocessing_fn",
@@ -30,12 +30,8 @@ def test_ours_does_what_a_workload_asks_for():
         ({"workers": 4}, "Beam is set to 4 workers"),
         ({"workers": 0}, "Beam is set to one worker per core"),
         ({"examples": OURS["examples"] * 2}, "there are 2 artifacts of examples"),
-        ({"examples": [("gs://it/examples", "FORMAT_TF_EXAMPLE", "tfrecords_gzip")]}, "are in a bucket"),
-        ({"examples": [("/it", "FORMAT_PROTO", "tfrecords_gzip")]}, "are FORMAT_PROTO in tfrecords_gzip"),
-        (
-            {"examples": [("/it", "FORMAT_TF_EXAMPLE", "FORMAT_PARQUET")]},
-            "FORMAT_TF_EXAMPLE in FORMAT_PARQUET",
-        ),
+        ({"examples": [("FORMAT_PROTO", "tfrecords_gzip")]}, "are FORMAT_PROTO in tfrecords_gzip"),
+        ({"examples": [("FORMAT_TF_EXAMPLE", "FORMAT_PARQUET")]}, "FORMAT_TF_EXAMPLE in FORMAT_PARQUET"),
         ({"outputs": ["updated_analyzer_cache"]}, "an analyzer cache is requested"),
         ({"parameters": {"disable_statistics": 0}}, "statistics are requested"),
         ({"parameters": {"disable_statistics": 1, "force_tf_compat_v1": 1}}, "force_tf_compat_v1 is set"),
