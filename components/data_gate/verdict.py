@@ -8,6 +8,7 @@ import numpy as np
 from slipway.components.counting import counted
 from slipway.components.data_gate.finding import Finding
 from slipway.components.data_gate.limits import Limits
+from slipway.components.data_gate.rules.anomaly_group import Context
 from slipway.components.data_gate.rules.changed_columns import find_changed_columns
 from slipway.components.data_gate.rules.drift_and_skew import find_drift, find_serving_skew, find_skew
 from slipway.components.data_gate.rules.freshness import find_staleness
@@ -22,7 +23,7 @@ from slipway.components.data_gate.rules.rows import (
     find_read_otherwise,
     find_row_counts,
 )
-from slipway.components.data_gate.rules.schema_violations import Context, find_anomalies
+from slipway.components.data_gate.rules.schema_violations import find_anomalies
 from slipway.components.data_gate.schema import Anomaly, FeatureSchema
 from slipway.components.data_gate.statistics import SplitStatistics, Statistics, total_rows
 from slipway.components.data_profile.columns import Column

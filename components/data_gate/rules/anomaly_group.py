@@ -1,0 +1,93 @@
+"""Anomalies of one kind of one feature, and what all rules about them say alike."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from slipway.components.data_gate.finding import Finding, RowQuery
+from slipway.components.data_gate.limits import Limits
+from slipway.components.data_gate.schema import Anomaly, FeatureSchema
+from slipway.components.data_gate.statistics import FeatureStatistics, Statistics
+from slipway.components.data_profile.columns import Column
+
+_RANK = {"warning": 1, "error": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The inputs that all findings about one data set share.
+
+    Attributes:
+        statistics: of the data.
+        schema: what the schema says about each feature.
+        limits: `anomalies` and `max_out_of_domain_share`.
+        schema_file: as the user knows it; empty where the schema is inferred from the data.
+        sample: columns of some rows by name.
+        told: features whose missing values have been reported.
+    """
+
+    statistics: Statistics
+    schema: Mapping[str, FeatureSchema]
+    limits: Limits
+    schema_file: str
+    sample: Mapping[str, Column] = field(default_factory=dict)
+    told: Collection[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AnomalyGroup:
+    """What ExampleValidator says of one kind about one feature, over all splits.
+
+    Attributes:
+        anomalies: at least one; of one feature.
+        context: what they are measured with.
+    """
+
+    anomalies: Sequence[Anomaly]
+    context: Context
+
+    @property
+    def feature(self) -> str:
+        """The column; empty for the data as a whole."""
+        return self.anomalies[0].feature
+
+    @property
+    def allowed(self) -> FeatureSchema | None:
+        """What the schema says about the feature."""
+        return self.context.schema.get(self.feature)
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The splits in which it was found."""
+        return tuple(dict.fromkeys(anomaly.split for anomaly in self.anomalies))
+
+    @property
+    def statistics(self) -> list[FeatureStatistics]:
+        """The feature's, of each of these splits that has it."""
+        splits = (self.context.statistics.get(split) for split in self.splits)
+        return [split.features[self.feature] for split in splits if split and self.feature in split.features]
+
+    @property
+    def stops(self) -> bool:
+        """Whether `anomalies` says that such a one stops the run."""
+        worst = max(_RANK[anomaly.severity] for anomaly in self.anomalies)
+        least = self.context.limits.anomalies
+        return least != "none" and worst >= _RANK[least]
+
+    def remedy(self, otherwise: str, edit: str) -> str:
+        """Tell how to correct the data, or the schema where there is a file of it."""
+        if not self.context.schema_file:
+            return f"{otherwise}; the schema is inferred from the data itself (schema: null)"
+        return f"{otherwise}, or in {self.context.schema_file}: {edit}"
+
+    def in_words_of_tfdv(self) -> Finding:
+        """Return the finding where nothing better can be said."""
+        anomaly = self.anomalies[0]
+        return Finding(
+            rule="schema",
+            feature=self.feature,
+            splits=self.splits,
+            what=f"{anomaly.short[:1].lower()}{anomaly.short[1:]}: {anomaly.description.strip()}",
+            remedy="correct the data, or the schema",
+            query=RowQuery(self.feature) if self.feature else None,
+            stops=self.stops,
+        )

@@ -1,0 +1,119 @@
+"""Values outside their domain: texts that the schema does not list, numbers beyond its range."""
+
+import math
+
+import numpy as np
+
+from slipway.components.data_gate.finding import Edit, Finding, RowQuery, plain, quoted, share
+from slipway.components.data_gate.rules.anomaly_group import AnomalyGroup
+from slipway.components.data_gate.schema import FeatureSchema
+from slipway.components.data_gate.statistics import total_rows
+from slipway.components.data_profile.columns import Column
+
+# With more new values than this, the domain itself is too narrow.
+_MOST_VALUES = 20
+
+
+def outside_domain(group: AnomalyGroup) -> Finding | None:
+    """Return the finding about texts that the schema does not list; None where so many may be.
+
+    Args:
+        group: of texts outside their domain.
+    """
+    name, allowed, found, context = group.feature, group.allowed, group.statistics, group.context
+    if allowed is None or allowed.domain is None or not found:
+        return group.in_words_of_tfdv()
+    outside: dict[str, float] = {}
+    for feature in found:
+        for value, count in feature.counts.items():
+            if value not in allowed.domain:
+                outside[value] = outside.get(value, 0.0) + count
+    values = sorted(outside, key=lambda value: -outside[value])
+    own = context.limits.of(name, "max_out_of_domain_share")
+    if not values:
+        # Rarer than the texts in the statistics, so only TFDV knows them.
+        return None if own else group.in_words_of_tfdv()
+    part, whole = sum(outside.values()), sum(feature.values for feature in found)
+    measured = part / whole
+    limit = 1 - allowed.min_domain_mass + own
+    if own and measured <= limit:
+        return None
+    edit = Edit("add_values", name, values=tuple(sorted(values)))
+    words = f"add {quoted(values)} to the domain of {name}"
+    if allowed.domain_name and allowed.domain_name != name:
+        words += f' ("{allowed.domain_name}")'
+    if len(values) > _MOST_VALUES:
+        mass = math.floor((1 - measured) * 100) / 100
+        edit = Edit("set_mass", name, number=mass)
+        words = f"let {name} hold other values: distribution_constraints {{ min_domain_mass: {mass:g} }}"
+    return Finding(
+        rule="domain",
+        feature=name,
+        splits=group.splits,
+        what=f"{share(part, whole)} hold {quoted(values)}, not in its domain",
+        measured=measured,
+        limit=limit,
+        key=context.limits.key(name, "max_out_of_domain_share"),
+        remedy=group.remedy(f"correct {'it' if len(values) == 1 else 'them'}", words),
+        edits=(edit,) if context.schema_file else (),
+        query=RowQuery(name, values=tuple(values)),
+        stops=group.stops,
+    )
+
+
+def outside_range(group: AnomalyGroup) -> Finding | None:
+    """Return the finding about numbers below the least or above the largest allowed; None where they may be.
+
+    Args:
+        group: of numbers outside their range.
+    """
+    name, allowed, context = group.feature, group.allowed, group.context
+    # If all cells are empty, TFDV reports 0 as the least and the largest value.
+    found = [feature for feature in group.statistics if feature.present]
+    if allowed is None or not found:
+        return None if allowed is not None else group.in_words_of_tfdv()
+    low, high = min(feature.min for feature in found), max(feature.max for feature in found)
+    too_low = allowed.min is not None and low < allowed.min
+    too_high = allowed.max is not None and high > allowed.max
+    if not (too_low or too_high):
+        return None
+    whole = total_rows(context.statistics)
+    part, about = _rows_outside(context.sample.get(name), allowed, whole)
+    own = context.limits.of(name, "max_out_of_domain_share")
+    if own and part / whole <= own:
+        return None
+    edits = [Edit("set_range", name, number=low, text="min")] if too_low else []
+    edits += [Edit("set_range", name, number=high, text="max")] if too_high else []
+    words = " and ".join(f"set the {edit.text} of {name} to {plain(edit.number or 0)}" for edit in edits)
+    seen = " to ".join(filter(None, [plain(low) if too_low else "", plain(high) if too_high else ""]))
+    return Finding(
+        rule="domain",
+        feature=name,
+        splits=group.splits,
+        what=f"{about}{share(part, whole)} lie {_where(allowed, too_low, too_high)}, as far as {seen}",
+        measured=part / whole,
+        limit=own,
+        key=context.limits.key(name, "max_out_of_domain_share"),
+        remedy=group.remedy("correct them", words),
+        edits=tuple(edits) if context.schema_file else (),
+        query=RowQuery(name, below=allowed.min if too_low else None, above=allowed.max if too_high else None),
+        stops=group.stops,
+    )
+
+
+def _rows_outside(column: Column | None, allowed: FeatureSchema, rows: int) -> tuple[float, str]:
+    """Return how many rows, and `about ` if not all were counted; then at least one is known to exist."""
+    if column is None or column.dtype == object or not len(column):
+        return 1, "at least "
+    low = -np.inf if allowed.min is None else allowed.min
+    high = np.inf if allowed.max is None else allowed.max
+    counted = int(((column < low) | (column > high)).sum())
+    if len(column) >= rows:
+        return max(counted, 1), ""
+    return max(round(counted * rows / len(column)), 1), "about "
+
+
+def _where(allowed: FeatureSchema, too_low: bool, too_high: bool) -> str:
+    if too_low and too_high:
+        return f"outside {plain(allowed.min or 0)} to {plain(allowed.max or 0)}"
+    return f"below {plain(allowed.min or 0)}" if too_low else f"above {plain(allowed.max or 0)}"
