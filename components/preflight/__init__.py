@@ -3,6 +3,7 @@
 request.py              what is asked, and what the compiling process answers; plain values
 compile_and_measure.py  that process: the training step through XLA and libtpu, in an interpreter of its own
 shapes.py               what is read out of the built model: layers, weights, host callbacks
+memory_fit.py           what a compiled program holds of a device's memory, or lacks
 hlo.py                  bytes of the collectives in a compiled program's text
 batch_search.py         the largest batch that the compiler accepts
 chips.py                peaks, bandwidths, memory and prices of the chips, with their sources

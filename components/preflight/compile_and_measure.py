@@ -20,15 +20,13 @@ from typing import Any
 from slipway.components.errors import SlipwayError
 from slipway.components.preflight.batch_search import largest_batch
 from slipway.components.preflight.hlo import collective_bytes
+from slipway.components.preflight.memory_fit import held_bytes, shortage
 from slipway.components.preflight.request import Answer, Compiled, Question, Slice
 
 FAST = {"exec_time_optimization_effort": -1.0}
 """Compiles large models faster, to programs that need more memory: for the search and a quick look."""
 SEARCH_LIMIT_ROWS = 2**17
 """Rows of one device above which no batch is looked for."""
-_NEEDED = re.compile(r"[Uu]sed ([\d.]+)([KMGT]) of|\(([\d.]+)([KMGT])\) exceeds")
-_AVAILABLE = re.compile(r"of ([\d.]+)([KMGT]) hbm|exceeds available HBM \(([\d.]+)([KMGT])\)", re.IGNORECASE)
-_UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -252,7 +250,7 @@ def counted(program: Any, *, batch_size: int, where: Slice, compile_s: float = 0
     cost = program.cost_analysis()
     return Compiled(
         batch_size=batch_size,
-        peak_bytes=_held_bytes(program.memory_analysis()) if is_tpu else 0,
+        peak_bytes=held_bytes(program.memory_analysis()) if is_tpu else 0,
         available_bytes=where.memory_bytes,
         flops=cost.get("flops", 0.0),
         moved_bytes=cost.get("bytes accessed", 0.0),
@@ -261,34 +259,18 @@ def counted(program: Any, *, batch_size: int, where: Slice, compile_s: float = 0
     )
 
 
-def _held_bytes(memory: Any) -> int:
-    """Memory a program holds at once: its arguments, its results except those that replace an argument,
-    and what it makes on the way. (`peak_memory_in_bytes` counts some results twice.)"""
-    arguments: int = memory.argument_size_in_bytes
-    results: int = memory.output_size_in_bytes - memory.alias_size_in_bytes
-    return arguments + results + int(memory.temp_size_in_bytes)
-
-
 def _refusal(batch_size: int, message: str, *, compile_s: float) -> Compiled:
-    is_memory = "RESOURCE_EXHAUSTED" in message or "Ran out of memory" in message
+    short = shortage(message)
     layer = re.search(r'op_name="[^"]*?\)/([^/"]+)/', message)
     return Compiled(
         batch_size=batch_size,
         error=" ".join(message.split())[:400] or "the compiler gave no reason",
         error_layer=layer[1] if layer else "",
-        is_out_of_memory=is_memory,
-        peak_bytes=_amount(_NEEDED, message) if is_memory else 0,
-        available_bytes=_amount(_AVAILABLE, message) if is_memory else 0,
+        is_out_of_memory=short is not None,
+        peak_bytes=short.needed_bytes if short else 0,
+        available_bytes=short.available_bytes if short else 0,
         compile_s=compile_s,
     )
-
-
-def _amount(pattern: re.Pattern[str], message: str) -> int:
-    found = pattern.search(message)
-    if found is None:
-        return 0
-    number, unit = (group for group in found.groups() if group is not None)
-    return round(float(number) * _UNITS[unit])
 
 
 if __name__ == "__main__":

@@ -1,0 +1,42 @@
+"""What a program holds of a device's memory, and what the compiler says where that is too little."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from slipway.components.preflight.memory_fit import Shortage, held_bytes, shortage
+
+GIB = 2**30
+
+
+def test_results_that_replace_an_argument_are_held_once():
+    memory = SimpleNamespace(
+        argument_size_in_bytes=100, output_size_in_bytes=90, alias_size_in_bytes=80, temp_size_in_bytes=7
+    )
+    assert held_bytes(memory) == 100 + 10 + 7
+
+
+@pytest.mark.parametrize(
+    ("message", "needed", "available"),
+    [
+        (
+            "RESOURCE_EXHAUSTED: Ran out of memory on HBM, the total memory required for HLO temporaries "
+            "(17.61G) exceeds available HBM (15.75G)",
+            17.61 * GIB,
+            15.75 * GIB,
+        ),
+        (
+            "RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in memory space hbm. "
+            "Used 41.22G of 512.00M hbm. Exceeded hbm capacity by 40.72G.",
+            41.22 * GIB,
+            GIB / 2,
+        ),
+        ("RESOURCE_EXHAUSTED: the attempt to allocate failed", 0, 0),
+    ],
+)
+def test_shortage_is_read_out_of_the_compiler_s_words(message, needed, available):
+    assert shortage(message) == Shortage(round(needed), round(available))
+
+
+def test_refusal_for_another_reason_is_no_shortage():
+    assert shortage("INVALID_ARGUMENT: used 3.00G of patience, exceeds available HBM (1.00G)") is None
