@@ -20,7 +20,7 @@ class MemoryAnalysis(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """What a refused program would need, and what there is: bytes of one device, 0 where that was not told."""
+    """What a refused program would need, and what there is: bytes of one device, 0 where it was not told."""
 
     needed_bytes: int
     available_bytes: int
