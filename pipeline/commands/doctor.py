@@ -72,7 +72,7 @@ class Diagnosis:
         """Whether nothing that the default workload needs is missing."""
         return all(finding.state != "missing" for finding in self.findings)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain data."""
         return {"ready": self.is_ready, "findings": [asdict(finding) for finding in self.findings]}
 

@@ -159,7 +159,7 @@ def run(
     pipeline: Any,
     *,
     output: str | Path = "output",
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, object] | None = None,
     beam_args: Sequence[str] = (),
     quiet: bool = False,
     warm: Warm | None = None,
@@ -203,7 +203,7 @@ def run(
 
 
 def _request(
-    pipeline: Any, output: Path, parameters: dict[str, Any], beam_args: Sequence[str], options: Options
+    pipeline: Any, output: Path, parameters: dict[str, object], beam_args: Sequence[str], options: Options
 ) -> Request:
     if isinstance(pipeline, str) and ":" in pipeline:
         texts = {key: str(value) for key, value in parameters.items()}

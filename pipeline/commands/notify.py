@@ -36,7 +36,7 @@ def notify(record: RunRecord) -> Iterator[str]:
         yield from _webhook(config.webhook_env, told)
 
 
-def message(record: RunRecord) -> dict[str, Any]:
+def message(record: RunRecord) -> dict[str, object]:
     """The message: the outcome in one sentence (`text`), and the numbers."""
     outcome = next(
         iter(summary(record, stops=read_stops(record), verdict=read_verdict(record))), record.state

@@ -32,7 +32,7 @@ class Planned:
     workload: str
     nodes: tuple[dict[str, str], ...]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain data."""
         return {"workload": self.workload, "nodes": list(self.nodes)}
 

@@ -56,7 +56,7 @@ class Version:
         by = f" by {again['by']}, {again['at']}" if again.get("by") else ""
         return by + (f": {again['reason']}" if again.get("reason") else "")
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain data."""
         keys = ("pushed_at", "run", "metrics", "republished")
         return {
@@ -106,7 +106,7 @@ class RolledBack:
     target: int
     instead_of: int
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain data."""
         return {
             "version": self.published.version,
@@ -183,7 +183,7 @@ class Verified(NamedTuple):
     address: str
     problem: str
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain data."""
         return {"version": self.address, "sound": not self.problem, "problem": self.problem}
 

@@ -58,7 +58,7 @@ class Baseline:
     run: RunRecord | None
     changes: tuple[Change, ...]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain data."""
         run = self.run and {"run_id": self.run.run_id, "metrics": self.run.metrics, "pushed": self.run.pushed}
         return {"workload": self.workload, "baseline": run, "changes": [asdict(c) for c in self.changes]}

@@ -8,7 +8,8 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+
+from slipway.pipeline.runs.record import CountedAnswers
 
 SIDE_PX = 220.0
 _THRESHOLDS = tuple(n / 20 for n in range(1, 20))
@@ -193,7 +194,7 @@ class Answers:
     numbers: Numbers | None = None
 
 
-def answers(counted: Mapping[str, Mapping[str, Any]], names: Sequence[str] = ()) -> Answers | None:
+def answers(counted: Mapping[str, CountedAnswers], names: Sequence[str] = ()) -> Answers | None:
     """The predictions in a verdict; None if it has none.
 
     Args:

@@ -1,11 +1,10 @@
 """The findings of a preflight for training on TPUs: a row per slice, findings, settings."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from slipway.pipeline.report.head import Fact
+from slipway.pipeline.runs.preflight_document import FindingResult, PreflightResult, SliceResult, StepResult
 from slipway.pipeline.runs.preflight_results import last, of_run
 from slipway.pipeline.runs.record import RunRecord
 from slipway.pipeline.terminal.durations import seconds
@@ -101,11 +100,11 @@ def preflight(record: RunRecord, output: Path) -> Preflight | None:
     return preflight_part(found, is_own=bool(own)) if found.get("slices") else None
 
 
-def preflight_part(found: Mapping[str, Any], *, is_own: bool) -> Preflight:
+def preflight_part(found: PreflightResult, *, is_own: bool) -> Preflight:
     """The page's part about a preflight.
 
     Args:
-        found: its JSON, see `slipway.components.preflight.result`.
+        found: its JSON, see `PreflightResult`.
         is_own: whether the run made it, not the command.
     """
     slices = found["slices"]
@@ -123,13 +122,14 @@ def preflight_part(found: Mapping[str, Any], *, is_own: bool) -> Preflight:
     )
 
 
-def _finding(name: str, found: Mapping[str, str]) -> FindingRow:
+def _finding(name: str, found: FindingResult) -> FindingRow:
     severity = f"{_MARKS.get(found['severity'], '')} {found['severity']}"
     return FindingRow(name, severity, found["message"], found["remedy"])
 
 
-def _row(each: Mapping[str, Any], recommended: str | None) -> SliceRow:
+def _row(each: SliceResult, recommended: str | None) -> SliceRow:
     step, estimate = each["step"] or {}, each["estimate"] or {}
+    training_s = estimate.get("training_s")
     return SliceRow(
         name=each["slice"]["name"],
         is_recommended=each["slice"]["name"] == recommended,
@@ -140,16 +140,16 @@ def _row(each: Mapping[str, Any], recommended: str | None) -> SliceRow:
         step=_step(estimate.get("step_s")),
         bound=estimate.get("bound") or "",
         throughput=_words(estimate.get("examples_per_s"), "{:,.0f} examples/s"),
-        training="" if estimate.get("training_s") is None else seconds(estimate["training_s"]),
+        training="" if training_s is None else seconds(training_s),
         cost=_priced(_usd(estimate.get("cost_usd")), estimate.get("price")),
     )
 
 
-def _memory(step: Mapping[str, Any]) -> str:
-    if step.get("peak_bytes") is None or not step.get("available_bytes"):
+def _memory(step: StepResult) -> str:
+    peak, available = step.get("peak_bytes"), step.get("available_bytes")
+    if peak is None or not available:
         return ""
-    share = step["peak_bytes"] / step["available_bytes"]
-    return f"{step['peak_bytes'] / _GIB:.2g} of {step['available_bytes'] / _GIB:.1f} GiB ({share:.0%})"
+    return f"{peak / _GIB:.2g} of {available / _GIB:.1f} GiB ({peak / available:.0%})"
 
 
 def _step(value_s: float | None) -> str:
@@ -170,11 +170,12 @@ def _priced(cost: str, price: str | None) -> str:
     return f"{cost}; {price}" if cost and price else cost
 
 
-def _cost(found: Mapping[str, Any]) -> Fact | None:
+def _cost(found: PreflightResult) -> Fact | None:
     for each in found["slices"]:
-        cost = (each["estimate"] or {}).get("cost_usd")
+        estimate = each["estimate"] or {}
+        cost = estimate.get("cost_usd")
         if each["slice"]["name"] == found["recommended"] and cost is not None:
             # What was kept before a price had its own words has the month only.
-            price = each["estimate"].get("price") or f"prices of {found['prices_of']}, not checked"
+            price = estimate.get("price") or f"prices of {found['prices_of']}, not checked"
             return Fact("cost estimate", _usd(cost), f"of training on {found['recommended']}; {price}")
     return None

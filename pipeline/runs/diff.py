@@ -66,7 +66,7 @@ class Change:
             return None
         return float(self.new - self.old)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain data; a parameter's value is the value, not its text."""
         read = _value if self.section == "parameters" else lambda found: found
         document = {"name": self.name, "old": read(self.old), "new": read(self.new)}
@@ -103,7 +103,7 @@ class Difference:
     changes: tuple[Change, ...]
     notes: tuple[str, ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain data: the run ids, a list of changes for each section, the notes."""
         sections = {name: [c.to_json() for c in self.changes if c.section == name] for name in SECTIONS}
         return {"old": self.old, "new": self.new, **sections, "notes": list(self.notes)}

@@ -191,7 +191,7 @@ def _keys_reader(kind: Any) -> _Reader:
 
 def _items(
     kind: Any, value: Any, readers: Mapping[str, _Reader], needed: Sequence[str], *, keeps_others: bool
-) -> dict[str, Any]:
+) -> dict[str, object]:
     if not isinstance(value, dict):
         raise _misfit(kind, value)
     for name in needed:
@@ -281,5 +281,5 @@ def _named(kind: Any) -> str:
     return names.get(base, "a mapping" if is_mapping else str(kind))
 
 
-def _hints(kind: Any) -> dict[str, Any]:
+def _hints(kind: Any) -> dict[str, object]:
     return get_type_hints(kind, include_extras=True)

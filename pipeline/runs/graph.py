@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Self
+from typing import Self
 
 from slipway.components.nearest import nearest
 from slipway.pipeline.errors import UsageError
@@ -121,12 +121,12 @@ class Graph:
             raise UsageError(f"--to {end} does not depend on --from {start}: nothing would run.")
         return chosen
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain data; `from_json` reads it back."""
         return asdict(self)
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
+    def from_json(cls, data: Mapping[str, object]) -> Self:
         """Reads the result of `to_json`, also after it went through JSON.
 
         Raises:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from slipway.pipeline.exit_codes import DONE, FAILED, GATE_STOPPED, INTERRUPTED
 from slipway.pipeline.runs.documents import DocumentError, read_document
@@ -128,10 +128,10 @@ def _verdict(path: Path) -> Verdict:
     return cast(Verdict, _read(path))
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> dict[str, object]:
     """The document that a node wrote; empty if it wrote none; if damaged, in the form of a verdict."""
     try:
-        return read_document(dict[str, Any], path)
+        return read_document(dict[str, object], path)
     except FileNotFoundError:
         return {}
     except DocumentError as error:

@@ -8,44 +8,43 @@ is part of the verdict that the run keeps. All three are the JSON of `preflight 
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from slipway.pipeline.runs.outcome import read_stops
-from slipway.pipeline.runs.record import RunRecord, write_json
+from slipway.pipeline.runs.preflight_document import PreflightResult
+from slipway.pipeline.runs.record import RunRecord, Verdict, write_json
 
 NODE = "Preflight"
 ARTIFACT = "schemas.PreflightReport"
 FILE = "preflight.json"
 
 
-def keep(output: Path, document: Mapping[str, Any]) -> Path:
+def keep(output: Path, document: Mapping[str, object]) -> Path:
     """Stores a result as the latest of its workload; returns its file."""
-    path = _last_path(output, document["workload"])
+    path = _last_path(output, str(document["workload"]))
     path.parent.mkdir(parents=True, exist_ok=True)
     write_json(path, document)
     return path
 
 
-def last(output: Path, workload: str) -> dict[str, Any]:
+def last(output: Path, workload: str) -> PreflightResult:
     """The command's latest result for a workload; empty if there is none, or the file is not JSON."""
     return _read(_last_path(output, workload))
 
 
-def of_run(record: RunRecord) -> dict[str, Any]:
+def of_run(record: RunRecord) -> PreflightResult:
     """The result of the run's own node, even if it stopped the run; empty if the run has no such node."""
     for _, artifact in record.outputs_of(ARTIFACT):
         return _read(Path(artifact["uri"], FILE))
-    found: dict[str, Any] = read_stops(record).get(NODE, {}).get("preflight", {})
-    return found
+    return read_stops(record).get(NODE, Verdict()).get("preflight", {})
 
 
 def _last_path(output: Path, workload: str) -> Path:
     return output / "preflight" / f"{workload}.json"
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> PreflightResult:
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document: PreflightResult = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return document if isinstance(document, dict) else {}

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, Self, TypedDict
 
 from slipway.pipeline.runs.documents import plain, typed
+from slipway.pipeline.runs.preflight_document import PreflightResult
 from slipway.pipeline.runs.target import NOTHING, Asked
 from slipway.pipeline.terminal.invocation import DEFAULT_OUTPUT
 
@@ -45,7 +46,7 @@ class Finding(TypedDict, total=False):
 
     feature: str
     what: str
-    edits: list[dict[str, Any]]
+    edits: list[dict[str, object]]
 
 
 class VerdictCheck(TypedDict):
@@ -63,6 +64,16 @@ class VerdictCheck(TypedDict):
     stops: NotRequired[bool]
 
 
+class CountedAnswers(TypedDict, total=False):
+    """A model's answers beside the labels, as `slipway.components.model_gate.answers` tells them."""
+
+    kind: Literal["binary", "classes", "numbers"]
+    rows: int
+    not_finite: int
+    groups: list[list[float]]
+    cells: list[tuple[int, int, int]]
+
+
 class Verdict(TypedDict, total=False):
     """The verdict of a gate, as far as it is shown later; other gates may have none of these fields."""
 
@@ -72,7 +83,7 @@ class Verdict(TypedDict, total=False):
     override: str
     findings: list[Finding]
     reference_folder: str
-    preflight: dict[str, Any]
+    preflight: PreflightResult
     reasons: list[str]
     warnings: list[str]
     notes: list[str]
@@ -82,7 +93,7 @@ class Verdict(TypedDict, total=False):
     slices: dict[str, dict[str, float]]
     min_slice_rows: int
     reference_models: dict[str, dict[str, float]]
-    answers: dict[str, dict[str, Any]]
+    answers: dict[str, CountedAnswers]
 
 
 class Export(TypedDict):
@@ -264,7 +275,7 @@ class RunRecord:
     blessed: bool | None = None
     blessing_reasons: list[str] = field(default_factory=list)
     pushed: Pushed | None = None
-    training: Annotated[Training, dict[str, Any]] = field(default_factory=lambda: Training())
+    training: Annotated[Training, dict[str, object]] = field(default_factory=lambda: Training())
     overrides: dict[str, str] = field(default_factory=dict)
     reference: str = ""
     baseline: str = ""
@@ -296,14 +307,14 @@ class RunRecord:
             if node.is_done and not node.is_resolver:
                 yield from ((node, artifact) for artifact in node.outputs_of(type_name))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain data for `run.json`."""
-        document: dict[str, Any] = plain(self) | {"target": self.target.to_json()}
+        document: dict[str, object] = plain(self) | {"target": self.target.to_json()}
         del document["output"]
         return document
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
+    def from_json(cls, data: Mapping[str, object]) -> Self:
         """Reads `run.json`; keys of a later version are left out.
 
         Raises:

@@ -275,7 +275,7 @@ class Asked:
             target = replace(target, output=output)
         return replace(self, target=target, output=output) if self != NOTHING else self
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain data for `run.json`; the target of a rehearsal stands beside the command that repeats it."""
         if self == NOTHING:
             return {}
@@ -284,7 +284,7 @@ class Asked:
         return {each.name: plain(getattr(self, each.name)) for each in fields(Asked) if each.name != "again"}
 
     @staticmethod
-    def from_document(document: dict[str, Any]) -> dict[str, Any]:
+    def from_document(document: dict[str, object]) -> dict[str, object]:
         """The result of `to_json` with the names of the fields, for `documents.typed`."""
         if "again" in document:
             kept = {key: value for key, value in document.items() if key in ("output", "again")}

@@ -16,7 +16,7 @@ _LAST_OF_FOUR_DIGITS = 0xFFFF
 
 
 def workload_files(
-    name: str, values: Mapping[str, Any], *, about: str, folder: str = "templates"
+    name: str, values: Mapping[str, object], *, about: str, folder: str = "templates"
 ) -> dict[str, str]:
     """The files of a workload: path relative to the project's root -> content.
 

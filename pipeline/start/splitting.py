@@ -47,7 +47,7 @@ class Split:
         keeps_neighbours: whether rows that belong together, as those of a person or a time, are on one side.
     """
 
-    by: Mapping[str, Any] = field(default_factory=dict)
+    by: Mapping[str, object] = field(default_factory=dict)
     why: str = ""
     gate: Mapping[str, float] = field(default_factory=dict)
     units: int = 0

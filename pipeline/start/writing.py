@@ -149,7 +149,7 @@ def _training(plan: Plan) -> dict[str, object]:
     batch_size = 32 if is_small else 256
     # Adam needs some thousand updates for a linear model at this rate; hidden layers stop by themselves.
     epochs = int(np.clip(3000 * batch_size // train_rows, 5, 300)) if is_small else 100
-    hyperparameters: dict[str, Any] = {"learning_rate": 0.01 if is_small else 0.001}
+    hyperparameters: dict[str, object] = {"learning_rate": 0.01 if is_small else 0.001}
     if is_small:
         # Both penalize the sum of squares with 1 for a sum over rows; Keras' losses are means over them.
         weight = plan.deviation**2 / train_rows if plan.task == "regression" else 0.5 / train_rows

@@ -12,7 +12,7 @@ from slipway.components.trainer.features import Feature
 from slipway.components.trainer.transformed_features import features_of
 from slipway.pipeline.root import PROJECT_ROOT
 
-Row = Mapping[str, Any]
+Row = Mapping[str, Sequence[Any]]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ import shutil
 import socket
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from slipway.components.nearest import nearest
 from slipway.pipeline.config import BeamConfig, CloudConfig
@@ -183,7 +182,7 @@ def engine_remedy(name: str) -> str:
 
 
 def _defaults(beam: BeamConfig, cloud: CloudConfig) -> dict[str, object]:
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     runner = _RUNNERS[beam.runner]
     if "job_endpoint" not in beam.options and runner in _PROGRAMS:
         option, path, _ = _PROGRAMS[runner]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 Kind = Literal["cache", "state", "run", "artifact"]
 
@@ -47,7 +47,7 @@ class Sweep:
         """The size of all removals together."""
         return sum(removal.size_bytes for removal in self.removals)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain data; paths are relative to the output folder."""
         return {
             "removed": self.is_done,

@@ -1,7 +1,5 @@
 """The plan as files of a workload: plain code that the user owns."""
 
-from typing import Any
-
 from slipway.pipeline.start.images.deciding import ImagePlan
 from slipway.pipeline.start.rendering import workload_files
 from slipway.pipeline.start.writing import skew_limits
@@ -21,7 +19,7 @@ def files_of(plan: ImagePlan, *, name: str, source: str) -> dict[str, str]:
         name: of the workload: a letter, then lower-case letters, digits and _.
         source: `data.source`.
     """
-    values: dict[str, Any] = {
+    values: dict[str, object] = {
         "name": name,
         "source": source,
         "plan": plan,

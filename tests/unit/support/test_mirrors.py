@@ -64,6 +64,7 @@ REASONS = {
         "slipway.pipeline.cloud.required_settings",
         "slipway.pipeline.commands.completion_scripts",
         "slipway.pipeline.runs.custom_job",
+        "slipway.pipeline.runs.preflight_document",
         "slipway.pipeline.config.beam",
         "slipway.pipeline.config.data",
         "slipway.pipeline.config.engine",
