@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from slipway.components.counting import counted
 from slipway.components.errors import ComponentError
@@ -55,20 +55,44 @@ _SHOWN_PREDICTIONS = 3
 _TABLES = ("csv", "jsonl", "parquet", "tfrecord")
 
 
+class Summary(TypedDict):
+    """The content of `summary.json`.
+
+    Attributes:
+        workload: its name.
+        version: the model's.
+        predicted: rows.
+        not_finite: how many of them have no number for an answer.
+        rejected: rows by reason.
+        first_rejected: the first few of them.
+        rejects: the files that hold all of them.
+        files: those of the input.
+        without_rows: those of them that hold no row.
+    """
+
+    workload: str
+    version: int
+    predicted: int
+    not_finite: int
+    rejected: Mapping[str, int]
+    first_rejected: Sequence[Mapping[str, object]]
+    rejects: list[str]
+    files: list[str]
+    without_rows: list[str]
+
+
 @dataclass(frozen=True)
 class Predicted:
     """The result of `predict`.
 
     Attributes:
         folder: holds the predictions, the rejects and `summary.json`.
-        summary: the model's version, rows predicted, how many of them with no number for an answer, rows
-            rejected by reason with the first few of them and the files that hold all, the files of the input
-            and those of them that hold no row.
+        summary: what came of the rows.
         first: the first few predictions, each as the line of JSON that its file holds.
     """
 
     folder: Path
-    summary: Mapping[str, Any]
+    summary: Summary
     first: tuple[str, ...] = ()
 
     def text(self) -> str:
@@ -180,7 +204,7 @@ def predict(
     with unfinished(target) as partial, answered_by(raise_interrupt):
         with sign_of_life(doing), shelf.fetched(number) as model, _wrong_input():
             counts = _predict(manifest, model, files, options, partial, engine)
-        summary = {
+        summary: Summary = {
             "workload": config.name,
             "version": number,
             "predicted": counts.predicted,
@@ -372,7 +396,7 @@ def _columns(signatures: Mapping[str, Signature], names: Iterable[str], file_for
     }
 
 
-def _first_told(record: Mapping[str, Any], rejects: Sequence[str]) -> str:
+def _first_told(record: Mapping[str, object], rejects: Sequence[str]) -> str:
     """The first rejected row in words, and the files that hold all of them."""
     line = record.get("line")
     where = f"line {line}" if line is not None else f"row {record['row']} (from 0)"
