@@ -15,8 +15,10 @@ def folders(record: RunRecord, type_name: str) -> list[Path]:
     return [Path(each["uri"]) for _, each in record.outputs_of(type_name) if "://" not in each["uri"]]
 
 
-def first_json(record: RunRecord, type_name: str, name: str) -> dict[str, Any]:
+def first_json(record: RunRecord, type_name: str, name: str) -> Any:
     """The JSON object in that file of the first artifact of that type that has it; empty if none has.
+
+    What its values are is for the reader to say.
 
     Raises:
         ValueError: it is no JSON object.
