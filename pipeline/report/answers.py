@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from slipway.pipeline.runs.record import CountedAnswers
+from slipway.components.model_gate.answers import Counts
 
 SIDE_PX = 220.0
 _THRESHOLDS = tuple(n / 20 for n in range(1, 20))
@@ -194,11 +194,11 @@ class Answers:
     numbers: Numbers | None = None
 
 
-def answers(counted: Mapping[str, CountedAnswers], names: Sequence[str] = ()) -> Answers | None:
+def answers(counted: Mapping[str, Counts], names: Sequence[str] = ()) -> Answers | None:
     """The predictions in a verdict; None if it has none.
 
     Args:
-        counted: `candidate` and perhaps `baseline`, each as `slipway.components.model_gate.answers` tells it.
+        counted: `candidate` and perhaps `baseline`, as the model gate counts them.
         names: of the classes, in the order of their numbers; empty if they are not known.
     """
     own, before = counted.get("candidate") or {}, counted.get("baseline") or {}

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, Self, TypedDict
 
+from slipway.components.model_gate.answers import Counts
 from slipway.pipeline.runs.documents import plain, typed
 from slipway.pipeline.runs.preflight_document import PreflightResult
 from slipway.pipeline.runs.target import NOTHING, Asked
@@ -64,16 +65,6 @@ class VerdictCheck(TypedDict):
     stops: NotRequired[bool]
 
 
-class CountedAnswers(TypedDict, total=False):
-    """A model's answers beside the labels, as `slipway.components.model_gate.answers` tells them."""
-
-    kind: Literal["binary", "classes", "numbers"]
-    rows: int
-    not_finite: int
-    groups: list[list[float]]
-    cells: list[tuple[int, int, int]]
-
-
 class Verdict(TypedDict, total=False):
     """The verdict of a gate, as far as it is shown later; other gates may have none of these fields."""
 
@@ -93,7 +84,7 @@ class Verdict(TypedDict, total=False):
     slices: dict[str, dict[str, float]]
     min_slice_rows: int
     reference_models: dict[str, dict[str, float]]
-    answers: dict[str, CountedAnswers]
+    answers: dict[str, Counts]
 
 
 class Export(TypedDict):
