@@ -233,7 +233,7 @@ def _artifacts_full_of(text: str, folder: Path) -> dict[str, list[dict[str, obje
             "rows_in": 2,
             "rows_out": {text: 1},
             "rejected": {text: 1},
-            "first_rejected": [{text: text}],
+            "first_rejected": [text],
         },
         "report.json": {"crash": text},
         "preflight.json": {

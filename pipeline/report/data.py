@@ -6,7 +6,7 @@ Reads the statistics with the messages' own package: TensorFlow Data Validation 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorflow_metadata.proto.v0 import statistics_pb2
 
@@ -16,6 +16,10 @@ from slipway.pipeline.report.drift import Drift, drifts
 from slipway.pipeline.report.features import Feature, InSplit, features
 from slipway.pipeline.runs.outcome import read_stops, read_verdicts
 from slipway.pipeline.runs.record import Finding, RunRecord, Verdict
+
+# It reads files of data, and takes long to import.
+if TYPE_CHECKING:
+    from slipway.components.ingest.quarantine import PlainTally
 
 REFERENCE = "reference"
 """The name, beside the splits, of the data that the training data is compared with."""
@@ -127,13 +131,10 @@ def _gate(verdict: Verdict) -> Gate:
     )
 
 
-def _quarantine(summary: Mapping[str, Any]) -> Quarantine | None:
+def _quarantine(summary: "PlainTally") -> Quarantine | None:
     if not summary:
         return None
-    samples = tuple(
-        ", ".join(f"{name} {value}" for name, value in rejected.items())[:300]
-        for rejected in summary.get("first_rejected", ())[:_SHOWN_REJECTED]
-    )
+    samples = tuple(each[:300] for each in summary.get("first_rejected", ())[:_SHOWN_REJECTED])
     return Quarantine(summary["rows_in"], summary["rows_out"], summary["rejected"], samples)
 
 

@@ -107,6 +107,9 @@ def test_folders_of_images_become_a_pushed_model_without_an_edit(copy, here, pro
     assert run["metrics"]["sparse_categorical_accuracy"] >= 0.95
     manifest = json.loads((Path(run["pushed"]["path"]) / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["classes"] == [f"digit {digit}" for digit in range(10)]
+    page = (copy / "output" / "runs" / run["run_id"] / "report.html").read_text(encoding="utf-8")
+    assert "cannot be shown" not in page
+    assert "broken.png" in page, "among the rejected rows"
     # What is served takes the files as they are.
     asked = [file for file in sorted((copy / "shapes").rglob("*.png"))[::18] if file.stem != "broken"]
     served = tf.saved_model.load(run["pushed"]["path"]).signatures["serve_raw"]

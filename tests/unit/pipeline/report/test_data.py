@@ -169,7 +169,7 @@ def test_the_quarantine_is_told(tmp_path):
         "rows_in": 5,
         "rows_out": {"train": 3},
         "rejected": {"no number": 2},
-        "first_rejected": [{"line": 3, "reason": "no number"}],
+        "first_rejected": ["a.csv line 3: no number"],
     }
     (folder / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
     record = History(tmp_path).new_run("taxi")
@@ -181,7 +181,7 @@ def test_the_quarantine_is_told(tmp_path):
     assert (found.rows_in, found.reasons, found.samples) == (
         5,
         {"no number": 2},
-        ("line 3, reason no number",),
+        ("a.csv line 3: no number",),
     )
 
 
