@@ -86,15 +86,17 @@ class _Model:
     def __init__(self, request: ModelRequest, folder: str, columns: Sequence[str]) -> None:
         if tf.io.gfile.exists(f"{folder}/keras_metadata.pb"):
             raise NotOursError("a model is one of Keras, which has metrics of its own")
+        self._name = request.name or "candidate"
+        # For a baseline, the engine adds the command that clears it.
+        self._is_baseline = request.is_baseline
         try:
             self._model = tf.saved_model.load(folder)  # kept: its functions end with it
         except Exception as error:  # TensorFlow passes on any exception of its parts
             raise ComponentError(
-                f"{folder} cannot be loaded: {type(error).__name__}: {_first_line(error)}",
-                hint="run the training again",
+                f"the {self._name} model, {folder}, cannot be loaded: "
+                f"{type(error).__name__}: {_first_line(error)}",
+                hint="" if self._is_baseline else "run the training again",
             ) from error
-        self._name = request.name or "candidate"
-        self._is_baseline = request.is_baseline
         serve, answers = _signature(self._model, _SERVE)
         transform, transformed = _signature(self._model, _TRANSFORM)
         if len(answers) != 1:
@@ -127,7 +129,6 @@ class _Model:
         except (tf.errors.OpError, ValueError, TypeError) as error:
             raise ComponentError(
                 f"the {self._name} model refuses rows of the eval split: {in_words(_first_line(error))}",
-                # For a baseline, the engine adds the command that clears it.
                 hint=""
                 if self._is_baseline
                 else "check transform.preprocessing_fn, which reads these columns",

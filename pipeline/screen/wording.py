@@ -161,7 +161,7 @@ def _failed_node(record: RunRecord, node: NodeRecord) -> Iterator[str]:
         yield f"    hint: {error['hint']}"
     elif node.type == "Evaluator" and _has_baseline(record) and not _is_rehearsal(record):
         clear = command("baseline", *_workload_words(record), "--clear", output=record.output)
-        yield "    It also asks the last blessed model; one trained on other columns cannot answer:"
+        yield "    It also asks the last blessed model; one that is gone, or of other columns, cannot answer:"
         yield f"    hint: {clear}"
     yield f"    log: {record.folder / node.log}"
 

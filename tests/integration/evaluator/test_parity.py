@@ -4,6 +4,7 @@ import json
 import math
 import os
 import random
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -351,6 +352,23 @@ def test_baseline_of_other_columns_is_told_and_the_engine_s_own_hint_is_left_roo
         "in every row"
     )
     assert told.value.hint == ""
+
+
+def test_baseline_that_is_gone_is_told_and_the_engine_s_own_hint_is_left_room(saved, evaluate, tmp_path):
+    from slipway.components.errors import ComponentError
+    from slipway.pipeline.testing import tiny_examples
+
+    examples = tiny_examples({"eval": [{"whole": [1], "label": [1.0], "candidate": [0.5]}]}, into=tmp_path)
+    models = {
+        name: saved(tmp_path / name, "candidate", outputs=1, labels=1) for name in ("candidate", "baseline")
+    }
+    for name, hint in {"baseline": "", "candidate": "run the training again"}.items():
+        shutil.rmtree(tmp_path / name)
+        with pytest.raises(ComponentError) as told:
+            evaluate(examples, config_of("binary", []), models)
+        assert told.value.message.startswith(f"the {name} model, {tmp_path / name}")
+        assert "cannot be loaded: OSError" in told.value.message
+        assert told.value.hint == hint
 
 
 @pytest.mark.parametrize("runner", RUNNERS)
