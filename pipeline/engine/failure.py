@@ -6,7 +6,7 @@ import sysconfig
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, NotRequired, TypedDict, cast
+from typing import Literal, NotRequired, TypedDict, cast
 
 from slipway.components.errors import ComponentError, GateStopError, SlipwayError
 from slipway.components.missing_key import missing_key
@@ -30,7 +30,7 @@ class Cause(TypedDict):
     message: str
     hint: str
     where: str
-    verdict: NotRequired[dict[str, Any]]
+    verdict: NotRequired[dict[str, object]]
     start: NotRequired[str]
 
 

@@ -15,12 +15,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from slipway.components.errors import ComponentError
+from slipway.pipeline.cloud.rehearsal.execution import RuntimeArtifact
 
 _TOKEN = re.compile(r"\s*(?:(\d+\.?\d*(?:e[+-]?\d+)?)|'([^']*)'|(&&|\|\||==|[<>+!()\[\].])|([A-Za-z_]\w*))")
 _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {"==": operator.eq, "<": operator.lt, ">": operator.gt}
 
 
-def holds(condition: str, artifacts: Mapping[str, Sequence[Mapping[str, Any]]]) -> bool:
+def holds(condition: str, artifacts: Mapping[str, Sequence[RuntimeArtifact]]) -> bool:
     """Whether a task's condition is met.
 
     Args:
@@ -37,7 +38,7 @@ def holds(condition: str, artifacts: Mapping[str, Sequence[Mapping[str, Any]]]) 
 
 
 class _Reader:
-    def __init__(self, text: str, artifacts: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+    def __init__(self, text: str, artifacts: Mapping[str, Sequence[RuntimeArtifact]]) -> None:
         self._text = text
         self._artifacts = artifacts
         self._tokens = list(self._split())

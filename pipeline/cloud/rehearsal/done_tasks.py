@@ -9,26 +9,27 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from slipway.components.errors import ComponentError
 from slipway.pipeline.cloud.job import title_of
-from slipway.pipeline.cloud.rehearsal.execution import Artifact
+from slipway.pipeline.cloud.pipeline_job import ComponentSpec, PipelineContainerSpec
+from slipway.pipeline.cloud.rehearsal.execution import Done, ExecutorInput, RuntimeArtifact
 from slipway.pipeline.runs.documents import read_document
 from slipway.pipeline.runs.record import file_name, write_json
 
 _CLAUSE = re.compile(r'(schema_title|state|name|metadata\.(\w+)\.(number|string)_value)="?([^"]*)"?')
 
 
-class _Done(TypedDict):
+class DoneTask(TypedDict):
     """The record of a completed task."""
 
     pipeline: str
     task: str
     at: int
     key: str
-    artifacts: dict[str, list[dict[str, Any]]]
-    parameters: dict[str, Any]
+    artifacts: dict[str, list[RuntimeArtifact]]
+    parameters: dict[str, object]
 
 
 class DoneTasks:
@@ -46,7 +47,12 @@ class DoneTasks:
         self._pipeline = pipeline
 
     def keep(
-        self, task: str, *, artifacts: Mapping[str, list[Artifact]], parameters: Mapping[str, Any], key: str
+        self,
+        task: str,
+        *,
+        artifacts: Mapping[str, list[RuntimeArtifact]],
+        parameters: Mapping[str, object],
+        key: str,
     ) -> None:
         """Records the outputs of a task of this run.
 
@@ -57,7 +63,7 @@ class DoneTasks:
             key: its cache key; empty if it did not run itself.
         """
         self._folder.mkdir(parents=True, exist_ok=True)
-        document = {
+        document: DoneTask = {
             "pipeline": self._pipeline,
             "task": task,
             "at": time.time_ns(),
@@ -67,17 +73,20 @@ class DoneTasks:
         }
         write_json(self._folder / f"{file_name(task)}.json", document)
 
-    def of_this_run(self) -> dict[str, dict[str, Any]]:
+    def of_this_run(self) -> dict[str, Done]:
         """The outputs of this run's tasks, by task."""
-        return {document["task"]: document for document in _read(self._folder)}
+        return {
+            document["task"]: {"artifacts": document["artifacts"], "parameters": document["parameters"]}
+            for document in _read(self._folder)
+        }
 
-    def cached(self, task: str, key: str) -> dict[str, Any] | None:
+    def cached(self, task: str, key: str) -> DoneTask | None:
         """The latest equal task whose artifacts are still there."""
         equal = (d for d in self._all() if d["task"] == task and d["key"] == key)
         there = [document for document in equal if all(map(_is_there, _artifacts(document)))]
         return there[-1] if there else None
 
-    def find(self, query: str) -> list[Artifact]:
+    def find(self, query: str) -> list[RuntimeArtifact]:
         """The latest artifact that a resolver's filter lets through; none if there is none.
 
         Args:
@@ -91,13 +100,13 @@ class DoneTasks:
         artifacts = [a for document in produced for a in _artifacts(document) if _is_there(a)]
         return [artifact for artifact in artifacts if all(_fits(artifact, *clause) for clause in wanted)][-1:]
 
-    def _all(self) -> list[dict[str, Any]]:
+    def _all(self) -> list[DoneTask]:
         folders = self._runs.glob("*/tasks")
         found = (d for folder in folders for d in _read(folder) if d["pipeline"] == self._pipeline)
         return sorted(found, key=lambda document: document["at"])
 
 
-def cache_key(component: Mapping[str, Any], container: Mapping[str, Any], given: Mapping[str, Any]) -> str:
+def cache_key(component: ComponentSpec, container: PipelineContainerSpec, given: ExecutorInput) -> str:
     """The key by which the service finds an equal task: interface, image, command, inputs and parameters.
 
     Source: "Configure execution caching", documentation of Vertex AI Pipelines.
@@ -114,16 +123,15 @@ def cache_key(component: Mapping[str, Any], container: Mapping[str, Any], given:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def _read(folder: Path) -> Iterator[dict[str, Any]]:
-    for path in sorted(folder.glob("*.json")):
-        yield dict(read_document(_Done, path))
+def _read(folder: Path) -> Iterator[DoneTask]:
+    return (read_document(DoneTask, path) for path in sorted(folder.glob("*.json")))
 
 
-def _artifacts(document: Mapping[str, Any]) -> list[Artifact]:
+def _artifacts(document: DoneTask) -> list[RuntimeArtifact]:
     return [artifact for made in document["artifacts"].values() for artifact in made]
 
 
-def _is_there(artifact: Mapping[str, Any]) -> bool:
+def _is_there(artifact: RuntimeArtifact) -> bool:
     return "://" in artifact["uri"] or Path(artifact["uri"]).exists()
 
 
@@ -135,7 +143,7 @@ def _clause(text: str) -> tuple[str, str, str]:
     return ("metadata" if name else attribute), name or "", value
 
 
-def _fits(artifact: Mapping[str, Any], attribute: str, name: str, value: str) -> bool:
+def _fits(artifact: RuntimeArtifact, attribute: str, name: str, value: str) -> bool:
     if attribute == "metadata":
         found = artifact["metadata"].get(name)
         return found == value or (isinstance(found, (int, float)) and float(found) == float(value))

@@ -6,14 +6,19 @@ Pure. The names and forms are those of ml_pipelines.ExecutorInput in kfp's pipel
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from slipway.components.errors import ComponentError
 from slipway.pipeline.cloud.job import component_of, tasks_of, title_of
-from slipway.pipeline.cloud.pipeline_job import PipelineSpec
-
-Artifact = dict[str, Any]
-Outputs = Mapping[str, Mapping[str, Any]]
+from slipway.pipeline.cloud.pipeline_job import (
+    ArtifactSpec,
+    ArtifactTypeSchema,
+    Exec,
+    InputParameterSpec,
+    PipelineContainerSpec,
+    PipelineSpec,
+    TaskOutputArtifactSpec,
+)
 
 _PLACEHOLDER = re.compile(r"\{\{\$(.*?)\}\}", re.DOTALL)
 _PARAMETER = re.compile(r"\.(inputs|outputs)\.parameters\['([^']+)'\](\.output_file)?")
@@ -26,6 +31,93 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
     "LIST": (list,),
     "STRUCT": (dict,),
 }
+
+
+class RuntimeArtifact(TypedDict):
+    """An artifact of a task."""
+
+    name: str
+    uri: str
+    type: ArtifactTypeSchema
+    metadata: dict[str, Any]
+
+
+class ArtifactList(TypedDict):
+    """The artifacts of one key."""
+
+    artifacts: list[RuntimeArtifact]
+
+
+class OutputParameter(TypedDict):
+    """The file that takes a parameter's value."""
+
+    outputFile: str
+
+
+class Inputs(TypedDict):
+    """All that a task takes, by key."""
+
+    artifacts: dict[str, ArtifactList]
+    parameterValues: dict[str, Any]
+
+
+class Outputs(TypedDict):
+    """Where a task puts all that it makes, by key; `outputFile`: for its `ExecutorOutput`."""
+
+    artifacts: dict[str, ArtifactList]
+    parameters: dict[str, OutputParameter]
+    outputFile: str
+
+
+class ExecutorInput(TypedDict):
+    """What a task is given."""
+
+    inputs: Inputs
+    outputs: Outputs
+
+
+class MadeArtifact(TypedDict, total=False):
+    """What is new of an artifact."""
+
+    uri: str
+    metadata: dict[str, object]
+
+
+class MadeArtifacts(TypedDict):
+    """The artifacts of one key."""
+
+    artifacts: list[MadeArtifact]
+
+
+class ExecutorOutput(TypedDict, total=False):
+    """What an executor writes, or a driver for its executor, by key."""
+
+    artifacts: dict[str, MadeArtifacts]
+    parameterValues: dict[str, object]
+
+
+class Status(TypedDict):
+    """An error, as google.rpc.Status."""
+
+    code: int
+    message: str
+
+
+class PipelineTaskFinalStatus(TypedDict):
+    """How all tasks ended, as an exit handler is told."""
+
+    state: str
+    pipelineJobResourceName: str
+    pipelineTaskName: str
+    error: NotRequired[Status]
+
+
+class Done(TypedDict):
+    """What a task put out, by key; `status`: of the one that wraps all others."""
+
+    artifacts: Mapping[str, list[RuntimeArtifact]]
+    parameters: Mapping[str, object]
+    status: NotRequired[PipelineTaskFinalStatus]
 
 
 def check_wiring(spec: PipelineSpec) -> Iterator[str]:
@@ -59,15 +151,14 @@ def check_wiring(spec: PipelineSpec) -> Iterator[str]:
 
 
 def executor_input(
-    spec: PipelineSpec, name: str, *, done: Outputs, parameters: Mapping[str, Any], folder: str
-) -> dict[str, Any]:
+    spec: PipelineSpec, name: str, *, done: Mapping[str, Done], parameters: Mapping[str, object], folder: str
+) -> ExecutorInput:
     """The ExecutorInput of a task.
 
     Args:
         spec: the pipeline.
         name: the task.
-        done: what the tasks before it put out: `{task: {"artifacts": {key: [...]}, "parameters": {...}}}`;
-            for an exit handler also `{"tfx-dag": {"status": a PipelineTaskFinalStatus}}`.
+        done: what the tasks before it put out, by task; for an exit handler, also of `tfx-dag`.
         parameters: the job's runtime parameters.
         folder: the task's own folder, for its outputs; its last part is taken for an id.
 
@@ -76,7 +167,7 @@ def executor_input(
     """
     task, component = tasks_of(spec)[name], component_of(spec, name)
     inputs = task.get("inputs", {})
-    artifacts = {
+    artifacts: dict[str, ArtifactList] = {
         key: {"artifacts": _output(done, source["taskOutputArtifact"])}
         for key, source in inputs.get("artifacts", {}).items()
     }
@@ -100,20 +191,24 @@ def executor_input(
     }
 
 
-def _new(uri: str, entry: Mapping[str, Any]) -> Artifact:
+def _new(uri: str, entry: ArtifactSpec) -> RuntimeArtifact:
     # The service's form of the name; TFX takes a number for the artifact from it.
     name = f"projects/rehearsal/locations/here/metadataStores/default/artifacts/{uri}"
     metadata = dict(entry.get("metadata", {}))
     return {"name": name, "uri": uri, "type": entry["artifactType"], "metadata": metadata}
 
 
-def _output(done: Outputs, source: Mapping[str, Any]) -> list[Artifact]:
+def _output(done: Mapping[str, Done], source: TaskOutputArtifactSpec) -> list[RuntimeArtifact]:
     return list(done[source["producerTask"]]["artifacts"].get(source["outputArtifactKey"], ()))
 
 
 def _value(
-    name: str, key: str, source: Mapping[str, Any], done: Outputs, parameters: Mapping[str, Any]
-) -> Any:
+    name: str,
+    key: str,
+    source: InputParameterSpec,
+    done: Mapping[str, Done],
+    parameters: Mapping[str, object],
+) -> object:
     if "componentInputParameter" in source:
         if source["componentInputParameter"] not in parameters:
             raise ComponentError(
@@ -134,7 +229,7 @@ def _value(
     return source["runtimeValue"].get("constant")
 
 
-def filled(text: str, given: Mapping[str, Any]) -> str:
+def filled(text: str, given: ExecutorInput) -> str:
     """A word of a command, or a resolver's filter, with its placeholders filled in.
 
     Args:
@@ -147,7 +242,7 @@ def filled(text: str, given: Mapping[str, Any]) -> str:
     return _PLACEHOLDER.sub(lambda match: _filled(match, given), text)
 
 
-def _filled(match: re.Match[str], given: Mapping[str, Any]) -> str:
+def _filled(match: re.Match[str], given: ExecutorInput) -> str:
     path = match[1]
     if not path:
         return json.dumps(given)
@@ -160,23 +255,26 @@ def _filled(match: re.Match[str], given: Mapping[str, Any]) -> str:
                 return str(given["outputs"]["parameters"][key]["outputFile"])
         elif found := _ARTIFACT.fullmatch(path):
             side, key, attribute, name = found.groups()
-            artifact = given[side]["artifacts"][key]["artifacts"][0]
-            return str(artifact[attribute] if attribute else artifact["metadata"][name])
+            artifacts = (given["inputs"] if side == "inputs" else given["outputs"])["artifacts"]
+            artifact = artifacts[key]["artifacts"][0]
+            if name:
+                return str(artifact["metadata"][name])
+            return artifact["uri"] if attribute == "uri" else artifact["name"]
     except (KeyError, IndexError):
         raise ComponentError(f"the placeholder {match[0]} names a value that the task does not get") from None
     raise ComponentError(f"the placeholder {match[0]} cannot be filled in here")
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def fold(given: dict[str, Any], output: Mapping[str, Any]) -> None:
+def fold(given: ExecutorInput, output: ExecutorOutput) -> None:
     """Applies an executor's or driver's output file; `given` is changed.
 
     Args:
         given: the ExecutorInput.
-        output: an ExecutorOutput: metadata of artifacts; parameters, which a driver hands to its executor.
+        output: metadata of artifacts; parameters, which a driver hands to its executor.
     """
     for key, entry in output.get("artifacts", {}).items():
         for ours, theirs in zip(
@@ -187,7 +285,7 @@ def fold(given: dict[str, Any], output: Mapping[str, Any]) -> None:
     given["inputs"]["parameterValues"].update(output.get("parameterValues", {}))
 
 
-def command_of(container: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
+def command_of(container: PipelineContainerSpec | Exec, given: ExecutorInput) -> list[str]:
     """The command line of a container, or of its driver, with the placeholders filled in."""
     words: Sequence[str] = [*container.get("command", ()), *container.get("args", ())]
     return [filled(word, given) for word in words]

@@ -11,10 +11,10 @@ import time
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from slipway.pipeline.cloud.image import image_environment, on_this_machine, read_image
 from slipway.pipeline.cloud.job import TFX_DAG
+from slipway.pipeline.cloud.rehearsal.execution import PipelineTaskFinalStatus
 from slipway.pipeline.cloud.rehearsal.target import rehearsal_target
 from slipway.pipeline.cloud.rehearsal.tasks import EXIT_HANDLER, STATUS_FILE
 from slipway.pipeline.engine.journal import Journal
@@ -151,13 +151,13 @@ def _records(graph: Graph) -> list[NodeRecord]:
     return [NodeRecord(id=node.id, type=node.type) for node in graph.nodes]
 
 
-def final_status(record: RunRecord) -> dict[str, Any]:
+def final_status(record: RunRecord) -> PipelineTaskFinalStatus:
     """The PipelineTaskFinalStatus that an exit handler gets, as the service writes it.
 
     Source: `PipelineTaskFinalStatus` in kfp's pipeline_spec.proto.
     """
     failed = next((node for node in record.nodes if node.state == "failed"), None)
-    status: dict[str, Any] = {
+    status: PipelineTaskFinalStatus = {
         "state": "FAILED" if failed else "SUCCEEDED",
         "pipelineJobResourceName": f"projects/rehearsal/locations/here/pipelineJobs/{record.run_id}",
         "pipelineTaskName": TFX_DAG,

@@ -13,14 +13,28 @@ import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from slipway.components.errors import ComponentError
 from slipway.pipeline.cloud.job import TFX_DAG, component_of, executor_of, is_exit_handler, tasks_of, title_of
-from slipway.pipeline.cloud.pipeline_job import PipelineJob, PipelineSpec
+from slipway.pipeline.cloud.pipeline_job import (
+    ImporterSpec,
+    PipelineContainerSpec,
+    PipelineJob,
+    PipelineSpec,
+    ResolverSpec,
+)
 from slipway.pipeline.cloud.rehearsal.condition import holds
 from slipway.pipeline.cloud.rehearsal.done_tasks import DoneTasks, cache_key
-from slipway.pipeline.cloud.rehearsal.execution import Artifact, command_of, executor_input, filled, fold
+from slipway.pipeline.cloud.rehearsal.execution import (
+    ExecutorInput,
+    ExecutorOutput,
+    RuntimeArtifact,
+    command_of,
+    executor_input,
+    filled,
+    fold,
+)
 from slipway.pipeline.runs import record
 from slipway.pipeline.runs.graph import Graph, Node
 
@@ -136,7 +150,7 @@ class Rehearsed:
         done = tasks.of_this_run()
         if is_exit_handler(tasks_of(self.spec)[name]):
             status = (self.runs / self.run_id / STATUS_FILE).read_text(encoding="utf-8")
-            done[TFX_DAG] = {"status": json.loads(status)}
+            done[TFX_DAG] = {"artifacts": {}, "parameters": {}, "status": json.loads(status)}
         given = executor_input(
             self.spec,
             name,
@@ -156,7 +170,7 @@ class Rehearsed:
         return self._execute(name, executor["container"], given, tasks)
 
     def _resolve(
-        self, name: str, resolver: Mapping[str, Any], given: dict[str, Any], tasks: DoneTasks
+        self, name: str, resolver: ResolverSpec, given: ExecutorInput, tasks: DoneTasks
     ) -> record.Made:
         found = {}
         for key, query in resolver["outputArtifactQueries"].items():
@@ -168,19 +182,19 @@ class Rehearsed:
         return self._result(name, found, is_new=any(found.values()))
 
     def _import(
-        self, name: str, importer: Mapping[str, Any], given: dict[str, Any], tasks: DoneTasks
+        self, name: str, importer: ImporterSpec, given: ExecutorInput, tasks: DoneTasks
     ) -> record.Made:
         address = importer["artifactUri"]
         uri = address.get("constant") or given["inputs"]["parameterValues"][address["runtimeParameter"]]
         made = {key: entry["artifacts"] for key, entry in given["outputs"]["artifacts"].items()}
         for artifacts in made.values():
             for artifact in artifacts:
-                artifact.update(uri=uri, metadata=dict(importer.get("metadata", {})))
+                artifact["uri"], artifact["metadata"] = uri, dict(importer.get("metadata", {}))
         tasks.keep(name, artifacts=made, parameters={}, key=f"imported {uri}")
         return self._result(name, made)
 
     def _execute(
-        self, name: str, container: Mapping[str, Any], given: dict[str, Any], tasks: DoneTasks
+        self, name: str, container: PipelineContainerSpec, given: ExecutorInput, tasks: DoneTasks
     ) -> record.Made:
         output_file: str = given["outputs"]["outputFile"]
         if not _is_remote(output_file):
@@ -207,7 +221,9 @@ class Rehearsed:
         tasks.keep(name, artifacts=made, parameters=parameters, key=key)
         return self._result(name, made)
 
-    def _result(self, name: str, made: Mapping[str, list[Artifact]], *, is_new: bool = True) -> record.Made:
+    def _result(
+        self, name: str, made: Mapping[str, list[RuntimeArtifact]], *, is_new: bool = True
+    ) -> record.Made:
         """The result for the engine; remote artifacts as local copies, which can be inspected."""
         outputs = {
             key: [
@@ -226,12 +242,12 @@ class Rehearsed:
             "outputs": outputs if is_new else {},
         }
 
-    def _read(self, address: str) -> dict[str, Any]:
+    def _read(self, address: str) -> ExecutorOutput:
         if _is_remote(address):
             text = self.files.read(address)
         else:
             text = Path(address).read_text(encoding="utf-8") if Path(address).exists() else None
-        document: dict[str, Any] = json.loads(text or "{}")
+        document: ExecutorOutput = json.loads(text or "{}")
         return document
 
     def _here(self, uri: str, place: str) -> str:

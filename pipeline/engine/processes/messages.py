@@ -89,7 +89,7 @@ class Signal:
 
 Request = Compile | Settle | Reuse | FindPublished | Start | Signal
 Answer = Compiled | Settled | Reused | Published | Refused | Started | Exited
-_KINDS: dict[str, Any] = {kind.__name__: kind for kind in (*get_args(Request), *get_args(Answer))}
+_KINDS: dict[str, type] = {kind.__name__: kind for kind in (*get_args(Request), *get_args(Answer))}
 
 
 def to_json(message: Request | Answer) -> dict[str, object]:

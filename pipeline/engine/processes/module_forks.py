@@ -11,7 +11,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import NoReturn, TypedDict
 
 from slipway.components import python_process
 from slipway.pipeline.engine.processes.os_processes import adopt_orphans, die_with_parent
@@ -19,6 +19,14 @@ from slipway.pipeline.engine.processes.os_processes import adopt_orphans, die_wi
 _REQUEST_BYTES = 1 << 20
 # The line that reports the process's end, its output, its errors, and a line to the requester.
 _MAX_DESCRIPTORS = 4
+
+
+class _Request(TypedDict):
+    """What `python_process` asks for."""
+
+    module: str
+    arguments: list[str]
+    environment: dict[str, str]
 
 
 class ModuleForks:
@@ -86,14 +94,12 @@ class ModuleForks:
         with self._running.pop(pid) as teller:
             self._tell(teller, {"code": code})
 
-    def _tell(self, teller: socket.socket, message: Mapping[str, Any]) -> None:
+    def _tell(self, teller: socket.socket, message: Mapping[str, object]) -> None:
         with contextlib.suppress(OSError):  # the node is gone, and its group with it
             teller.sendall(json.dumps(message).encode() + b"\n")
 
 
-def _become_module(
-    request: Mapping[str, Any], descriptors: list[int], *, group: int, server: int
-) -> NoReturn:
+def _become_module(request: _Request, descriptors: list[int], *, group: int, server: int) -> NoReturn:
     code = 1
     try:
         os.setpgid(0, group)

@@ -14,8 +14,8 @@ _NONE = ("none", "null")
 
 
 def arguments(
-    function: Callable[..., Any], *, name: str, output: Path, values: Mapping[str, Any]
-) -> dict[str, Any]:
+    function: Callable[..., object], *, name: str, output: Path, values: Mapping[str, object]
+) -> dict[str, object]:
     """The arguments to call a pipeline's function with: those of `--set`, and those that the engine knows.
 
     The latter are those that TFX's examples ask for: `pipeline_name`, `pipeline_root`, `metadata_path` and
@@ -31,13 +31,13 @@ def arguments(
         UsageError: a value is not of the annotated type, or an argument without a default has none.
     """
     short = name.partition(":")[0].rpartition(".")[2]
-    known: dict[str, Any] = {
+    known: dict[str, object] = {
         "pipeline_name": short,
         "pipeline_root": str(output / "artifacts" / short),
         "metadata_path": str(output / "metadata.db"),
         "beam_pipeline_args": [],
     }
-    taken: dict[str, Any] = {}
+    taken: dict[str, object] = {}
     missing = []
     for key, parameter in inspect.signature(function).parameters.items():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
@@ -62,7 +62,7 @@ def arguments(
     return taken
 
 
-def _typed(key: str, text: str, annotation: Any) -> Any:
+def _typed(key: str, text: str, annotation: Any) -> object:
     """The value that a text stands for; the text itself without a declared type that text can stand for.
 
     Lists are JSON, or words between commas.
@@ -73,7 +73,7 @@ def _typed(key: str, text: str, annotation: Any) -> Any:
         adapter = TypeAdapter(annotation, config=ConfigDict(arbitrary_types_allowed=True))
     except PydanticUserError:  # it has a configuration of its own, or is no type
         return text
-    readings: tuple[Callable[[], Any], ...] = (
+    readings: tuple[Callable[[], object], ...] = (
         lambda: adapter.validate_python(text),
         lambda: adapter.validate_json(text),
         lambda: adapter.validate_python(None if text.lower() in _NONE else text.split(",")),
@@ -87,7 +87,7 @@ def _typed(key: str, text: str, annotation: Any) -> Any:
     raise UsageError(f"--set {key}={text}: must be of type {kind}.")
 
 
-def _declared(function: Callable[..., Any], annotation: Any) -> Any:
+def _declared(function: Callable[..., object], annotation: Any) -> Any:
     """Resolves a type declared as text, which `from __future__ import annotations` makes of all."""
     if not isinstance(annotation, str):
         return annotation

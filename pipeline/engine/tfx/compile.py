@@ -259,7 +259,7 @@ def _value(parameter: pipeline_pb2.Value) -> Any:
     return json_format.MessageToDict(value)
 
 
-def _given_properties(spec: Any) -> dict[str, Any]:
+def _given_properties(spec: Any) -> dict[str, object]:
     given = {**spec.additional_properties, **spec.additional_custom_properties}
     return {name: _value(given[name]) for name in sorted(given)}
 
@@ -275,7 +275,7 @@ def _opened(value: Any) -> Any:
     return value
 
 
-def _input_patterns(values: Mapping[str, Any]) -> list[str]:
+def _input_patterns(values: Mapping[str, object]) -> list[str]:
     """The files of a file-based ExampleGen (a folder, one pattern per input split) or of an Importer."""
     base, config, imported = (values.get(key) for key in ("input_base", "input_config", "artifact_uri"))
     patterns = [imported, f"{imported}/**/*"] if isinstance(imported, str) else []

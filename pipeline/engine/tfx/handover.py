@@ -23,7 +23,7 @@ def object_request(
     pipeline: Any,
     *,
     output: Path,
-    parameters: Mapping[str, Any],
+    parameters: Mapping[str, object],
     beam_args: Sequence[str],
     **options: Unpack[Options],
 ) -> Request:

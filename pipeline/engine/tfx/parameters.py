@@ -1,6 +1,6 @@
 """The runtime parameters of a compiled pipeline: finds them, sets and checks their values. Imports TFX."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from google.protobuf.message import Message
@@ -31,7 +31,7 @@ def fill_parameters(ir: pipeline_pb2.Pipeline, *, run_id: str, values: Mapping[s
         UsageError: a name that is not a parameter's, a value of another type, or a parameter without one.
     """
     declared = {p.name: p for p in _find(ir) if p.name != constants.PIPELINE_RUN_ID_PARAMETER_NAME}
-    typed: dict[str, Any] = {constants.PIPELINE_RUN_ID_PARAMETER_NAME: run_id}
+    typed: dict[str, object] = {constants.PIPELINE_RUN_ID_PARAMETER_NAME: run_id}
     for name, text in values.items():
         if name not in declared:
             raise UsageError(
@@ -64,7 +64,7 @@ def _find(message: Message) -> Iterator[Any]:
                     yield from _find(item)
 
 
-def _nearest(name: str, declared: Mapping[str, Any]) -> str:
+def _nearest(name: str, declared: Collection[str]) -> str:
     if not declared:
         return "It has none."
     return f"Closest: {nearest(name, declared, at_any_distance=True)!r}."

@@ -4,7 +4,7 @@ import importlib.util
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from slipway import OtherNameError
 from slipway.pipeline.engine.tfx.arguments import arguments
@@ -15,6 +15,7 @@ from slipway.pipeline.runs.target import IrRun, ModuleRun, Target, WorkloadRun
 if TYPE_CHECKING:
     from tfx.orchestration.pipeline import Pipeline
 
+_Value = TypeVar("_Value")
 OUR_NAMES = ("slipway", "local_runner", "cloud_runner")
 """Top-level names that are Slipway's own in the processes that build and run a pipeline."""
 
@@ -62,8 +63,8 @@ def load_pipeline(
 
 
 def built(
-    found: Any, *, name: str, output: Path, parameters: Mapping[str, Any]
-) -> tuple[Any, dict[str, Any]]:
+    found: Any, *, name: str, output: Path, parameters: Mapping[str, _Value]
+) -> tuple["Pipeline", dict[str, _Value]]:
     """The pipeline that `found` is, or returns when it is called. Imports TFX.
 
     Args:
