@@ -21,6 +21,7 @@ from tfx.proto import example_gen_pb2
 from tfx.types import artifact_utils, standard_component_specs
 from tfx.utils import io_utils, json_utils, path_utils, proto_utils
 
+from slipway.components.beam_runner import IN_PROCESS
 from slipway.components.counting import counted
 from slipway.components.errors import ComponentError, SlipwayError
 from slipway.components.evaluator.metric_files import write_evaluation
@@ -79,7 +80,7 @@ class Executor(StockExecutor):
 
     def _measure(self, work: _Work) -> None:
         options = PipelineOptions(self._beam_pipeline_args).view_as(StandardOptions)
-        if (options.runner or StandardOptions.DEFAULT_RUNNER) != "FnApiRunner":
+        if (options.runner or StandardOptions.DEFAULT_RUNNER) != IN_PROCESS:
             self._measure_with_beam(work)
             return
         tally, judge = Tally(work.request), Judge(work.request, work.models, work.schema)

@@ -20,6 +20,7 @@ from tfx.types import artifact_utils, standard_component_specs
 from tfx.utils import proto_utils
 from tfx.utils.io_utils import copy_dir
 
+from slipway.components.beam_runner import IN_PROCESS
 from slipway.components.counting import counted
 from slipway.components.errors import ComponentError, SlipwayError
 from slipway.components.ingest.blocks import check_columns
@@ -93,7 +94,7 @@ class Executor(BaseBeamExecutor):
         is_on_disk = not any("://" in folder for folder in folders)
         if (
             is_on_disk
-            and (args.view_as(StandardOptions).runner or StandardOptions.DEFAULT_RUNNER) == "FnApiRunner"
+            and (args.view_as(StandardOptions).runner or StandardOptions.DEFAULT_RUNNER) == IN_PROCESS
         ):
             # Beam's own parallelism on one machine costs more than it gains.
             at_most = args.view_as(DirectOptions).direct_num_workers

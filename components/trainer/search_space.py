@@ -3,9 +3,11 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from slipway.components.errors import ComponentError
+
+Algorithm = Literal["random", "bayesian"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,21 +54,33 @@ def search_space(search: Mapping[str, Mapping[str, object]]) -> dict[str, Range 
     return {name: _entry(name, entry) for name, entry in search.items()}
 
 
-def _entry(name: str, entry: Mapping[str, Any]) -> Range | Choices:
-    given = {key: value for key, value in entry.items() if value is not None and value is not False}
+def broken_rule(entry: Mapping[str, Any]) -> str:
+    """The rule that one hyperparameter's entry breaks, in words that follow its name; empty: none."""
+    given = _given(entry)
     if set(given) == {"choices"}:
-        if not given["choices"]:
-            raise ComponentError(f"tune.search.{name}.choices is empty")
-        return Choices(
-            values=tuple(json.dumps(v) if isinstance(v, list | tuple) else v for v in given["choices"])
-        )
+        return "" if given["choices"] else "must not have empty choices"
     if not {"low", "high"} <= set(given) <= {"low", "high", "step", "log"}:
-        raise ComponentError(
-            f"tune.search.{name} ({', '.join(sorted(given)) or 'empty'}) must have choices, or low and high",
-            hint="as {low: 0.0001, high: 0.01, log: true} or {choices: [32, 64]}",
-        )
+        return "must have either choices, or low and high"
     found = Range(**given)
     if not found.low < found.high or (found.log and not found.low > 0):
         rule = "0 < low < high with log" if found.log else "low < high"
-        raise ComponentError(f"tune.search.{name}: low {found.low}, high {found.high}; must be {rule}")
-    return found
+        return f"must have {rule}; low is {found.low}, high {found.high}"
+    return ""
+
+
+def _entry(name: str, entry: Mapping[str, Any]) -> Range | Choices:
+    given = _given(entry)
+    if rule := broken_rule(entry):
+        raise ComponentError(
+            f"tune.search.{name} ({', '.join(sorted(given)) or 'empty'}) {rule}",
+            hint="as {low: 0.0001, high: 0.01, log: true} or {choices: [32, 64]}",
+        )
+    if "choices" in given:
+        return Choices(
+            values=tuple(json.dumps(v) if isinstance(v, list | tuple) else v for v in given["choices"])
+        )
+    return Range(**given)
+
+
+def _given(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in entry.items() if value is not None and value is not False}

@@ -17,9 +17,9 @@ from slipway.components import kept_state, progress
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.job_layout import lay_out, read_settings, untuned
 from slipway.components.trainer.launch import Elsewhere, launch
-from slipway.components.trainer.search_space import Choices, search_space
+from slipway.components.trainer.search_space import Algorithm, Choices, search_space
 
-ALGORITHMS = {
+ALGORITHMS: Mapping[Algorithm, Any] = {
     "random": keras_tuner.oracles.RandomSearchOracle,
     "bayesian": keras_tuner.oracles.BayesianOptimizationOracle,
 }

@@ -2,8 +2,8 @@
 
 from collections.abc import Collection, Mapping
 
-LOCAL_RUNNER = "FnApiRunner"
-"""Beam's runner inside the process."""
+from slipway.components.beam_runner import IN_PROCESS
+
 _EXAMPLES = "FORMAT_TF_EXAMPLE"
 _FILES = "tfrecords_gzip"
 # The parameters of Transform in TFX 1.21. Any other parameter belongs to a later TFX.
@@ -29,7 +29,7 @@ def why_stock(
         outputs: keys of the artifacts that are wanted.
         parameters: the node's.
     """
-    if runner != LOCAL_RUNNER:
+    if runner != IN_PROCESS:
         return f"the runner is {runner}"
     if workers != 1:
         asked = f"{workers} workers" if workers else "one worker per core"

@@ -4,10 +4,19 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
+from slipway.components.beam_runner import IN_PROCESS
 from slipway.pipeline.config.problems import KeyRuleError
-from slipway.pipeline.config.section import Section, SnakeName, Text, Texts
+from slipway.pipeline.config.section import OneOf, Section, SnakeName, Text, Texts
 
-BeamRunner = Literal["direct", "prism", "flink", "spark", "dataflow"]
+RUNNERS = {
+    "direct": IN_PROCESS,  # Beam's own default first tries to download another runner
+    "prism": "PrismRunner",
+    "flink": "FlinkRunner",
+    "spark": "SparkRunner",
+    "dataflow": "DataflowRunner",
+}
+"""The engines by their names here; Beam's names for them."""
+BeamRunner = Annotated[str, OneOf(RUNNERS)]
 StockNode = Literal["Transform", "Evaluator"]
 BeamOption = Annotated[bool | int | float | Text | Texts, Field(union_mode="left_to_right")]
 

@@ -1,10 +1,10 @@
 """The workload file's `nodes` and `metadata`: retries, time limits, and where the metadata is kept."""
 
-from typing import Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
-from slipway.pipeline.config.section import Section, Text, VariableName, without_default
+from slipway.pipeline.config.section import OneOf, Section, Text, VariableName, without_default
 
 DEFAULT_PORTS = {"postgresql": 5432, "mysql": 3306}
 
@@ -22,13 +22,16 @@ class NodeConfig(Section):
 class MetadataConfig(Section):
     """The database server for ML Metadata."""
 
-    type: Literal["postgresql", "mysql"] = Field(description="Kind of database.", examples=["postgresql"])
+    type: Annotated[str, OneOf(DEFAULT_PORTS)] = Field(
+        description="Kind of database.", examples=["postgresql"]
+    )
     host: Text = Field(default="localhost", description="Host name or address of the server.")
     port: int = Field(
         default=0,
         ge=1,
         le=65535,
-        description="Port of the server; 5432 for postgresql and 3306 for mysql where not given.",
+        description="Port of the server; "
+        f"{' and '.join(f'{port} for {name}' for name, port in DEFAULT_PORTS.items())} where not given.",
         json_schema_extra=without_default,
     )
     database: Text = Field(description="Name of the database; it must exist.", examples=["mlmd"])

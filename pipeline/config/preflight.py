@@ -1,13 +1,14 @@
 """The workload file's `preflight`: the time limit of a compilation, and the price of a chip-hour."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
+from slipway.components.preflight.chips import CHIPS
 from slipway.pipeline.config.problems import KeyRuleError
-from slipway.pipeline.config.section import Month, Section
+from slipway.pipeline.config.section import Month, OneOf, Section
 
-Generation = Literal["v2", "v3", "v5e", "v6e", "v7"]
+Generation = Annotated[str, OneOf(CHIPS)]
 ChipHour = Annotated[float, Field(gt=0)]
 
 

@@ -5,6 +5,7 @@ from typing import Self
 
 from pydantic import Field, field_validator, model_validator
 
+from slipway.components.pusher.endpoint import ALL_TRAFFIC
 from slipway.pipeline.config.problems import KeyRuleError
 from slipway.pipeline.config.section import (
     BUCKET_WORDS,
@@ -34,9 +35,9 @@ class EndpointConfig(Section):
     min_replicas: int = Field(default=1, ge=1, description="Machines at the least.")
     max_replicas: int = Field(default=1, ge=1, description="Machines at the most.")
     traffic: int = Field(
-        default=100,
+        default=ALL_TRAFFIC,
         ge=0,
-        le=100,
+        le=ALL_TRAFFIC,
         description="Percent of the requests that go to a new version; the versions before share the rest as "
         "they did. Those that get none are undeployed.",
     )

@@ -1,12 +1,14 @@
 """The building blocks of the workload file's sections: their base, and the types of their values."""
 
-from dataclasses import MISSING, fields
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields
 from typing import Annotated, Any, TypeVar, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetCoreSchemaHandler
-from pydantic_core.core_schema import CoreSchema, DataclassSchema
+from pydantic_core.core_schema import CoreSchema, DataclassSchema, literal_schema
 
 from slipway.components.home import at_home
+from slipway.components.trainer.settings.watch import STEP_RANGE
 
 _NAME = r"^[a-z][a-z0-9_-]{0,62}$"
 _SNAKE_NAME = r"^[a-z][a-z0-9_]*$"
@@ -15,7 +17,6 @@ _VARIABLE_NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"
 _NODE_ID = r"^[A-Za-z][A-Za-z0-9_.-]*$"
 _GS_PATH = r"^gs://[a-z0-9][a-z0-9._-]{1,220}[a-z0-9](/[^/\s]+)*/?$"
 _LABEL_VALUE = r"^[a-z0-9_-]{0,63}$"
-_STEP_RANGE = r"^[0-9]+:[0-9]+$"
 _REGION = r"^[a-z]+-[a-z]+[0-9]+$"
 _ENDPOINT_ID = r"^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$"
 _ACCOUNT = r"^[^@\s]+@[^@\s]+$"
@@ -36,7 +37,7 @@ PATTERN_WORDS = {
     _VARIABLE_NAME: "the name of an environment variable: letters, digits and _, no leading digit",
     _GS_PATH: f"gs://BUCKET/PATH, without blanks and empty parts; {BUCKET_WORDS}",
     _LABEL_VALUE: "lower-case letters, digits, '_' and '-', at most 63",
-    _STEP_RANGE: "FIRST:LAST, two steps counted from 1, as '10:20' (in quotes)",
+    STEP_RANGE: "FIRST:LAST, two steps counted from 1, as '10:20' (in quotes)",
     _REGION: "a region, as europe-west4",
     _ENDPOINT_ID: "lowercase letters, digits and hyphens, at most 63, beginning with a letter",
     _ACCOUNT: "the address of a service account, NAME@PROJECT.iam.gserviceaccount.com",
@@ -53,7 +54,7 @@ Name = Annotated[str, Field(pattern=_NAME)]
 SnakeName = Annotated[str, Field(pattern=_SNAKE_NAME)]
 DottedPath = Annotated[str, Field(pattern=_DOTTED_PATH)]
 VariableName = Annotated[str, Field(pattern=_VARIABLE_NAME)]
-StepRange = Annotated[str, Field(pattern=_STEP_RANGE)]
+StepRange = Annotated[str, Field(pattern=STEP_RANGE)]
 NodeId = Annotated[str, Field(pattern=_NODE_ID)]
 GsPath = Annotated[str, Field(pattern=_GS_PATH)]
 LabelValue = Annotated[str, Field(pattern=_LABEL_VALUE)]
@@ -72,6 +73,16 @@ Texts = Annotated[tuple[Text, ...], Field(strict=False)]
 Letter = Annotated[str, Field(pattern=_LETTER)]
 Moment = Annotated[int | float | str, Field(union_mode="left_to_right")]
 Slices = Annotated[tuple[Slice, ...], Field(strict=False)]
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """Lets text be a key of a table only, as a `Literal` of the keys would: the table is their one place."""
+
+    table: Mapping[str, Any]
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return literal_schema(list(self.table))
 
 
 class _WrittenAsKeys:

@@ -12,7 +12,7 @@ from slipway.components.trainer.settings.early_stopping import EarlyStoppingSett
 from slipway.components.trainer.settings.export import QUANTIZED, ExportKind
 from slipway.components.trainer.settings.input import InputSettings
 from slipway.components.trainer.settings.step import LearningRateSettings, Precision, StepSettings, XlaUse
-from slipway.components.trainer.settings.watch import WatchSettings
+from slipway.components.trainer.settings.watch import WatchSettings, step_range
 from slipway.pipeline.config.problems import KeyRuleError
 from slipway.pipeline.config.section import (
     Column,
@@ -128,10 +128,8 @@ class TrainConfig(Section):
     @field_validator("profile_steps")
     @classmethod
     def _from_first_to_last(cls, steps: str | None) -> str | None:
-        if steps is not None:
-            first, last = map(int, steps.split(":"))
-            if not 1 <= first <= last:
-                raise KeyRuleError("counts from 1, and the first step comes first; write it as 10:20")
+        if steps is not None and step_range(steps) is None:
+            raise KeyRuleError("counts from 1, and the first step comes first; write it as 10:20")
         return steps
 
     @model_validator(mode="after")

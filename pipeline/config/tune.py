@@ -1,9 +1,11 @@
 """The workload file's `tune`: which hyperparameters to try before the training."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field, JsonValue, model_validator
 
+from slipway.components.trainer.search_space import Algorithm, broken_rule
+from slipway.components.trainer.settings.checkpoint import Goal
 from slipway.pipeline.config.problems import KeyRuleError
 from slipway.pipeline.config.section import Section, Text
 
@@ -23,8 +25,8 @@ class SearchConfig(Section):
 
     @model_validator(mode="after")
     def _choices_or_range(self) -> "SearchConfig":
-        if (self.choices is None) == (self.low is None or self.high is None):
-            raise KeyRuleError("must have either choices, or low and high")
+        if rule := broken_rule(self.model_dump()):
+            raise KeyRuleError(rule)
         return self
 
 
@@ -37,11 +39,9 @@ class TuneConfig(Section):
         examples=[{"learning_rate": {"low": 0.0001, "high": 0.01, "log": True}}],
     )
     trials: int = Field(default=10, ge=1, description="How many combinations to try.")
-    algorithm: Literal["random", "bayesian"] = Field(
-        default="bayesian", description="How the next combination is chosen."
-    )
+    algorithm: Algorithm = Field(default="bayesian", description="How the next combination is chosen.")
     metric: Text = Field(
         default="val_loss", description="The Keras metric that decides; val_ stands for the eval split."
     )
-    goal: Literal["min", "max"] = Field(default="min", description="Whether a low or a high metric is good.")
+    goal: Goal = Field(default="min", description="Whether a low or a high metric is good.")
     epochs: int | None = Field(default=None, ge=1, description="Epochs of a trial; null: train.epochs.")

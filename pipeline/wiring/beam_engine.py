@@ -10,6 +10,7 @@ from pathlib import Path
 
 from slipway.components.nearest import nearest
 from slipway.pipeline.config import BeamConfig, CloudConfig
+from slipway.pipeline.config.beam import RUNNERS
 from slipway.pipeline.errors import ConfigError
 from slipway.pipeline.root import PROJECT_ROOT
 from slipway.pipeline.wiring.beam_ports import IN_PROCESS, check_running_mode, read_options, without_ports
@@ -21,13 +22,6 @@ FLINK_VERSION = "1.19"
 NO_PACKAGE = "--sdk_container_image=none"
 """Without an image TFX packages itself (1.2 s of CPU a node) for workers, which have it already."""
 
-_RUNNERS = {
-    "direct": "FnApiRunner",  # Beam's own default first tries to download another runner
-    "prism": "PrismRunner",
-    "flink": "FlinkRunner",
-    "spark": "SparkRunner",
-    "dataflow": "DataflowRunner",
-}
 _PROGRAMS = {
     "PrismRunner": ("prism_location", ENGINES / "prism", "make prism (needs Go)"),
     "FlinkRunner": ("flink_job_server_jar", ENGINES / "flink" / "job-server.jar", "make flink (needs Maven)"),
@@ -57,7 +51,7 @@ def beam_args(beam: BeamConfig, cloud: CloudConfig) -> list[str]:
         cloud: where it runs when not here; its image is that of workers elsewhere, too.
     """
     options = {**_defaults(beam, cloud), **beam.options}
-    return [f"--runner={_RUNNERS[beam.runner]}", *(arg for item in options.items() for arg in _args(*item))]
+    return [f"--runner={RUNNERS[beam.runner]}", *(arg for item in options.items() for arg in _args(*item))]
 
 
 def completed_args(own: Sequence[str], more: Sequence[str]) -> list[str]:
@@ -178,12 +172,12 @@ def engine_programs() -> Mapping[str, Path]:
 
 def engine_remedy(name: str) -> str:
     """How to get an engine's program."""
-    return _PROGRAMS[_RUNNERS[name]][2]
+    return _PROGRAMS[RUNNERS[name]][2]
 
 
 def _defaults(beam: BeamConfig, cloud: CloudConfig) -> dict[str, object]:
     found: dict[str, object] = {}
-    runner = _RUNNERS[beam.runner]
+    runner = RUNNERS[beam.runner]
     if "job_endpoint" not in beam.options and runner in _PROGRAMS:
         option, path, _ = _PROGRAMS[runner]
         found[option] = str(path)
@@ -226,4 +220,4 @@ def _missing(option: str, why: str) -> ConfigError:
 
 
 def _name(runner: str) -> str:
-    return next(name for name, each in _RUNNERS.items() if each == runner)
+    return next(name for name, each in RUNNERS.items() if each == runner)

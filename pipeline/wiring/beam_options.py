@@ -3,11 +3,11 @@
 from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
 from apache_beam.runners import runner
 
+from slipway.components.beam_runner import IN_PROCESS
 from slipway.components.nearest import nearest
 from slipway.pipeline.config import BeamConfig
 from slipway.pipeline.errors import ConfigError
 
-_IN_PROCESS = "FnApiRunner"
 # A job server has its own options, which are unknown until it is asked.
 _WITH_JOB_SERVER = ("flink", "spark")
 
@@ -31,6 +31,6 @@ def run_in_process_by_default() -> None:
     Beam's own tries to download Prism, which listens on all interfaces. An option would do the same, and TFX
     has all options read as the flags that a user's module declares, which may know no such runner.
     """
-    StandardOptions.DEFAULT_RUNNER = _IN_PROCESS
+    StandardOptions.DEFAULT_RUNNER = IN_PROCESS
     for name in ("directrunner", "switchingdirectrunner"):
-        runner._RUNNER_MAP[name] = runner._RUNNER_MAP[_IN_PROCESS.lower()]
+        runner._RUNNER_MAP[name] = runner._RUNNER_MAP[IN_PROCESS.lower()]

@@ -8,11 +8,12 @@ the listening modes of the direct runner, which no run here needs, are rejected.
 import os
 from collections.abc import Sequence
 
+from slipway.components import beam_runner
 from slipway.pipeline.errors import ConfigError
 
 OPEN_PORTS_VARIABLE = "SLIPWAY_OPEN_PORTS"
 """Set to 1 by the owner of a machine on which Beam's engines may listen on all network interfaces."""
-IN_PROCESS = "--runner=FnApiRunner"
+IN_PROCESS = f"--runner={beam_runner.IN_PROCESS}"
 """Beam's runner inside each node's process. It opens no port."""
 
 # Beam's default first tries to download Prism, and to start it.

@@ -13,14 +13,13 @@ from slipway.pipeline.wiring.vertex_tpu_machines import TpuSlice, tpu_slice
 
 def wanted_slice(tpu: TpuSlice) -> Slice:
     """A slice of Vertex AI in the form that the compiler and the rules need."""
-    generation = tpu.name.partition("-")[0]
     return Slice(
         name=tpu.name,
-        generation=generation,
+        generation=tpu.generation,
         devices=tpu.devices,
         hosts=tpu.hosts,
         topology=tpu.machine.get("tpuTopology", "2x2"),  # v2-8 and v3-8: Vertex AI asks for none
-        memory_bytes=CHIPS[generation].usable_bytes,
+        memory_bytes=CHIPS[tpu.generation].usable_bytes,
         machine=dict(tpu.machine),
         has_tensorflow=tpu.has_tensorflow,
     )

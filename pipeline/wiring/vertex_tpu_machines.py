@@ -1,4 +1,6 @@
-"""The TPU slices that Vertex AI trains on: name, machine, topology, hosts, devices, frameworks. Pure.
+"""The TPU slices that Vertex AI trains on: name, machine, topology, hosts, chips, frameworks. Pure.
+
+The generations are those of `slipway.components.preflight.chips`.
 
 Sources: "Training with TPU accelerators" and "Create custom training jobs", documentation of Vertex AI, for
 v2, v3 and v5e, and for a slice being one replica; `MachineSpec.tpu_topology` says that topologies are those
@@ -11,6 +13,7 @@ import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from slipway.components.preflight.chips import CHIPS
 from slipway.pipeline.errors import ConfigError
 from slipway.pipeline.runs.custom_job import MachineSpec
 
@@ -20,18 +23,28 @@ class TpuSlice:
     """One slice.
 
     Attributes:
-        name: as `train.tpu` names it.
+        generation: key of `CHIPS`.
         machine: the JSON of its MachineSpec. A slice is one replica, however many hosts it has.
         hosts: machines that run the training process.
-        devices: cores that the batch is divided among.
+        chips: on all hosts.
         has_tensorflow: whether TensorFlow can compute on it; JAX always can.
     """
 
-    name: str
+    generation: str
     machine: MachineSpec
     hosts: int
-    devices: int
+    chips: int
     has_tensorflow: bool
+
+    @property
+    def devices(self) -> int:
+        """What the batch is divided among: chips, or their cores where each is a device of its own."""
+        return self.chips * CHIPS[self.generation].devices
+
+    @property
+    def name(self) -> str:
+        """As `train.tpu` names it."""
+        return f"{self.generation}-{self.devices}"
 
 
 # Chips of a slice on several hosts to its topology; each host holds four chips.
@@ -45,7 +58,7 @@ def _table() -> Iterator[TpuSlice]:
             "acceleratorType": f"TPU_{generation.upper()}",
             "acceleratorCount": 8,
         }
-        yield TpuSlice(f"{generation}-8", machine, hosts=1, devices=8, has_tensorflow=True)
+        yield TpuSlice(generation, machine, hosts=1, chips=4, has_tensorflow=True)
     for generation, machines, has_tensorflow in (
         ("v5e", "ct5lp-hightpu", True),
         ("v6e", "ct6e-standard", False),
@@ -53,15 +66,14 @@ def _table() -> Iterator[TpuSlice]:
         for chips, topology in {1: "1x1", 4: "2x2", 8: "2x4", **_TOPOLOGIES}.items():
             each = min(chips, 4) if chips != 8 else 8
             yield TpuSlice(
-                f"{generation}-{chips}",
+                generation,
                 {"machineType": f"{machines}-{each}t", "tpuTopology": topology},
                 hosts=chips // each,
-                devices=chips,
+                chips=chips,
                 has_tensorflow=has_tensorflow,
             )
-    # Two cores a chip, each a device of its own.
     machine = {"machineType": "tpu7x-standard-4t", "tpuTopology": "2x2x1"}
-    yield TpuSlice("v7-8", machine, hosts=1, devices=8, has_tensorflow=False)
+    yield TpuSlice("v7", machine, hosts=1, chips=4, has_tensorflow=False)
 
 
 TPU_SLICES: Mapping[str, TpuSlice] = {each.name: each for each in _table()}

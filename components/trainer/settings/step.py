@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from slipway.components.settings import setting
+from slipway.components.trainer.global_batch import Scale
 from slipway.components.trainer.settings.group import SettingsGroup
 
 Precision = Literal["auto", "float32", "mixed_bfloat16", "mixed_float16"]
@@ -35,7 +36,7 @@ class LearningRateSettings(SettingsGroup):
     key: ClassVar[str] = "learning_rate"
     section: ClassVar[str] = "learning_rate"
 
-    scale: Literal["none", "linear", "sqrt"] = setting(
+    scale: Scale = setting(
         "none",
         "The rate is multiplied by (batch_size x accumulate_steps / base_batch_size), its square root, or "
         "not.",

@@ -8,7 +8,16 @@ from slipway.components.errors import ComponentError
 from slipway.components.settings import setting
 from slipway.components.trainer.settings.group import SettingsGroup
 
-_STEPS = re.compile(r"(\d+):(\d+)")
+STEP_RANGE = r"^[0-9]+:[0-9]+$"
+"""The form of FIRST:LAST; JSON Schema has no words for more."""
+
+
+def step_range(text: str) -> tuple[int, int] | None:
+    """The first and the last step of FIRST:LAST, both counted from 1; None: it is no such range."""
+    if re.fullmatch(STEP_RANGE, text) is None:
+        return None
+    first, last = map(int, text.split(":"))
+    return (first, last) if 1 <= first <= last else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,10 +46,9 @@ class WatchSettings(SettingsGroup):
         """
         if self.profile_steps is None:
             return None
-        match = _STEPS.fullmatch(self.profile_steps)
-        if match is None or not 1 <= int(match[1]) <= int(match[2]):
-            raise ComponentError(
-                f"train.profile_steps ({self.profile_steps!r}) must be FIRST:LAST, both counted from 1",
-                hint="for instance --set train.profile_steps=10:20",
-            )
-        return int(match[1]), int(match[2])
+        if found := step_range(self.profile_steps):
+            return found
+        raise ComponentError(
+            f"train.profile_steps ({self.profile_steps!r}) must be FIRST:LAST, both counted from 1",
+            hint="for instance --set train.profile_steps=10:20",
+        )

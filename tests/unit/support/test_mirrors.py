@@ -61,6 +61,7 @@ REASONS = {
         "cloud_runner",
     ),
     "is a part of a module above it, which is tested with it": (
+        "slipway.components.beam_runner",
         "slipway.pipeline.cloud.required_settings",
         "slipway.pipeline.commands.completion_scripts",
         "slipway.pipeline.runs.custom_job",

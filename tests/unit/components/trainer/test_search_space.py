@@ -29,12 +29,12 @@ def test_range_of_whole_numbers_stays_whole():
 @pytest.mark.parametrize(
     ("entry", "words"),
     [
-        ({}, r"tune.search.rate \(empty\) must have choices, or low and high"),
+        ({}, r"tune.search.rate \(empty\) must have either choices, or low and high"),
         ({"low": 1}, r"tune.search.rate \(low\) must have"),
         ({"choices": [1], "low": 1}, r"tune.search.rate \(choices, low\) must have"),
-        ({"choices": []}, r"tune.search.rate.choices is empty"),
-        ({"low": 2, "high": 1}, "low 2, high 1; must be low < high"),
-        ({"low": 0.0, "high": 1.0, "log": True}, "must be 0 < low < high with log"),
+        ({"choices": []}, r"tune.search.rate \(choices\) must not have empty choices"),
+        ({"low": 2, "high": 1}, "must have low < high; low is 2, high 1"),
+        ({"low": 0.0, "high": 1.0, "log": True}, "must have 0 < low < high with log; low is 0.0, high 1.0"),
     ],
 )
 def test_wrong_entry_is_refused_in_words(entry, words):

@@ -1,16 +1,18 @@
 """The workload file's `preflight`."""
 
-from typing import get_args
-
 import pytest
 from pydantic import ValidationError
 
 from slipway.components.preflight.chips import CHIPS
-from slipway.pipeline.config.preflight import Generation, PreflightConfig
+from slipway.pipeline.config.json_schema import workload_schema
+from slipway.pipeline.config.preflight import PreflightConfig
 
 
 def test_prices_may_be_given_for_the_generations_that_are_known():
-    assert get_args(Generation) == tuple(CHIPS)
+    prices = dict.fromkeys(CHIPS, 1.0)
+    assert PreflightConfig(prices=prices, prices_of="2026-11").prices == prices
+    shown = workload_schema()["$defs"]["PreflightConfig"]["properties"]["prices"]
+    assert shown["propertyNames"] == {"enum": list(CHIPS)}
 
 
 def test_prices_need_the_month_that_they_are_of():

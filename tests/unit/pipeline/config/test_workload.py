@@ -703,6 +703,21 @@ def test_exports_that_boosted_trees_have_no_form_of_are_refused_before_they_are_
     )
 
 
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ("{}", "must have either choices, or low and high"),
+        ("{choices: [1], low: 1}", "must have either choices, or low and high"),
+        ("{low: 2, high: 1}", "must have low < high; low is 2, high 1"),
+        ("{low: 0, high: 1, log: true}", "must have 0 < low < high with log; low is 0, high 1"),
+    ],
+)
+def test_search_that_the_tuner_would_refuse_is_refused_where_it_is_written(entry, words):
+    with pytest.raises(ConfigError) as caught:
+        load_workload(TAXI, sets=read_assignments([f"tune.search={{learning_rate: {entry}}}"]), root=ROOT)
+    assert caught.value.message == f"--set tune.search: tune.search.learning_rate: {words}"
+
+
 # The schema for editors.
 
 

@@ -6,7 +6,7 @@ from slipway.components.errors import ComponentError
 from slipway.components.trainer.settings.checkpoint import CheckpointSettings
 from slipway.components.trainer.settings.compute import ComputeSettings
 from slipway.components.trainer.settings.early_stopping import EarlyStoppingSettings
-from slipway.components.trainer.settings.watch import WatchSettings
+from slipway.components.trainer.settings.watch import WatchSettings, step_range
 
 
 @pytest.mark.parametrize(
@@ -29,6 +29,17 @@ def test_value_that_breaks_a_rule_is_refused_by_its_key_in_the_workload(make, wo
     with pytest.raises(ComponentError) as caught:
         make()
     assert caught.value.message == words
+
+
+@pytest.mark.parametrize(
+    "text", ["0:1", "2:1", "1", "1:", ":1", "1:2:3", " 1:2", "1:2\n", "-1:2", "\u0661:\u0662"]
+)
+def test_what_is_no_range_of_steps_is_none(text):
+    assert step_range(text) is None
+
+
+def test_steps_to_profile_are_two_numbers_in_order_counted_from_1():
+    assert (step_range("10:20"), step_range("1:1")) == ((10, 20), (1, 1))
 
 
 def test_group_comes_back_from_its_plain_values_and_no_others():
