@@ -1,11 +1,13 @@
 """Turns the workload's `data_gate` and `evaluate` into the settings of the gates."""
 
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 
+from slipway.components.data_gate.limits import Limits
 from slipway.components.model_gate.check import OVERALL
 from slipway.components.model_gate.metrics import METRICS
 from slipway.components.model_gate.rules import Threshold
+from slipway.components.model_gate.serving_rules import ServingLimits
 from slipway.components.parameters import as_parameter
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.config.evaluate import EvaluateConfig
@@ -13,9 +15,9 @@ from slipway.pipeline.config.gates import reference_folder, span_of
 from slipway.pipeline.root import PROJECT_ROOT
 from slipway.pipeline.wiring.ingest_options import ingest_options
 
-_NOT_LIMITS = {"reference", "serving_statistics", "sample_rows"}
-# Settings of the serving check's measurement; the other keys of `evaluate.serving` are limits.
-_MEASURING = {"rows", "limit_s"}
+_DATA_LIMITS = {each.name for each in fields(Limits)}
+# The other keys of `evaluate.serving` are settings of the measurement.
+_SERVING_LIMITS = {each.name for each in fields(ServingLimits)}
 # The score of a constant answer on a metric, if the labels are classes.
 _OF_CLASSES = ("majority_share", "chance", "entropy", "positive_share")
 
@@ -23,7 +25,7 @@ _OF_CLASSES = ("majority_share", "chance", "entropy", "positive_share")
 def data_gate_settings(config: WorkloadConfig) -> dict[str, object]:
     """The DataGate's settings, by its own names."""
     gate = config.data_gate
-    limits = gate.model_dump(mode="json", exclude_none=True, exclude=_NOT_LIMITS)
+    limits = gate.model_dump(mode="json", exclude_none=True, include=_DATA_LIMITS)
     return {
         "label": config.data.label,
         "limits": as_parameter({"max_bad_share": config.data.max_bad_share, **limits}),
@@ -53,7 +55,7 @@ def model_gate_settings(evaluate: EvaluateConfig) -> dict[str, object]:
         },
         "min_slice_rows": evaluate.min_slice_rows,
         "beat_trivial": evaluate.beat_trivial,
-        "serving_limits": serving.model_dump(exclude_none=True, exclude=_MEASURING) if serving else {},
+        "serving_limits": serving.model_dump(exclude_none=True, include=_SERVING_LIMITS) if serving else {},
     }
 
 
