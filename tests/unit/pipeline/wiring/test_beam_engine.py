@@ -51,7 +51,7 @@ def test_options_become_arguments_and_come_after_what_they_override():
 
 @pytest.mark.parametrize("runner", ["prism", "flink", "spark"])
 def test_program_that_make_fetched_is_named_unless_a_job_server_is(runner):
-    option = beam_engine._PROGRAMS[beam_engine._RUNNERS[runner]][0]
+    option = beam_engine._PROGRAMS[beam_engine.RUNNERS[runner]][0]
     assert any(arg.startswith(f"--{option}=") for arg in beam_args(BeamConfig(runner=runner), NOWHERE))
     elsewhere = beam_args(BeamConfig(runner=runner, options={"job_endpoint": "host:8099"}), NOWHERE)
     assert not any(arg.startswith(f"--{option}=") for arg in elsewhere)
