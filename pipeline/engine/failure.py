@@ -4,7 +4,7 @@ import signal
 import site
 import sysconfig
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NotRequired, TypedDict, cast
 
@@ -47,6 +47,9 @@ def failed(cause: Cause) -> Failed:
     return cast(Failed, {"state": "failed", **cause})
 
 
+# A full disk is the cause to report, for all else fails after it as well; the metadata store names no file.
+_FULL_DISK = (("No space left on device", "Disk quota exceeded"), ("database or disk is full",))
+
 PREEMPTED = Cause(message="ended from outside (SIGTERM); its progress is kept", hint="", where="")
 
 
@@ -63,7 +66,7 @@ def describe_exception(error: BaseException, *, root: Path) -> Cause:
         return Cause(message=error.message, hint=error.hint, where="", start=error.start)
     if isinstance(error, SlipwayError):
         return Cause(message=error.message, hint=error.hint, where="")
-    told = next((e for e in _chain(error) if _is_full_disk(e)), error)
+    told = next((e for words in _FULL_DISK for e in _chain(error) if _says(e, words)), error)
     if missing := missing_key(told):
         message = f"{type(told).__name__}: {missing.words}"
         return Cause(message=message, hint=missing.there, where=_place(error, root))
@@ -71,7 +74,7 @@ def describe_exception(error: BaseException, *, root: Path) -> Cause:
     # TensorFlow and Beam put the sentence first and the graph's dump after it.
     text = lines[0] if lines else ""
     name = type(told).__name__
-    hint = "make room on the disk" if _is_full_disk(told) else ""
+    hint = "make room on the disk" if any(_says(told, words) for words in _FULL_DISK) else ""
     return Cause(message=f"{name}: {text}" if text else name, hint=hint, where=_place(error, root))
 
 
@@ -83,9 +86,8 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         seen = seen.__cause__ or (None if seen.__suppress_context__ else seen.__context__)
 
 
-def _is_full_disk(error: BaseException) -> bool:
-    """A full disk is the cause to report: all else fails after it as well, e.g. the metadata store."""
-    return "No space left on device" in str(error) or "Disk quota exceeded" in str(error)
+def _says(error: BaseException, words: Sequence[str]) -> bool:
+    return any(each in str(error) for each in words)
 
 
 def _place(error: BaseException, root: Path) -> str:

@@ -203,9 +203,13 @@ class Server:
 
         Raises:
             UsageError: the store cannot be used with what lies in the pipeline's folder.
+            PipelineError: the store itself failed, as on a full disk.
         """
         self._send(Settle(runs))
-        self._wait_for(Settled, tick)
+        try:
+            self._wait_for(Settled, tick)
+        except RefusedError as error:  # it is the machine's fault, not the pipeline's
+            raise PipelineError(error.message, hint=error.hint) from error
 
     def reuse(self, sources: Mapping[str, Result], *, tick: Callable[[], None]) -> dict[str, Made]:
         """Registers remembered executions as this run's; see `launch.reuse`. Results by node id."""
@@ -228,7 +232,8 @@ class Server:
                     where = f"{answer.where}: " if answer.where else ""
                     if answer.is_ours:
                         raise UsageError(f"{where}{answer.message}", hint=answer.hint)
-                    raise RefusedError(f"{where}{answer.message}", hint=f"see {self._log}")
+                    hint = f"{answer.hint}; " if answer.hint else ""
+                    raise RefusedError(f"{where}{answer.message}", hint=f"{hint}see {self._log}")
                 if isinstance(answer, wanted):
                     return answer
             tick()

@@ -174,7 +174,7 @@ class ForkServer:
 
         try:
             settle(self._compiled, runs=runs)
-        except SlipwayError as error:
+        except Exception as error:  # the store's own: a full disk, a damaged file
             self._refuse(error)
             return
         self._tell(Settled())

@@ -69,6 +69,21 @@ def test_a_node_that_fills_the_disk_is_told_and_can_be_gone_on_with(toy, small_d
     assert toy.lines("pushed") == ["good"]
 
 
+@pytest.mark.parametrize("left", [300_000, 150_000])
+def test_a_disk_without_room_for_the_metadata_store_is_told(toy, small_disk, left):
+    toy.output = small_disk / "out"
+    filler = small_disk / "filler"
+    # The store takes more than that: it is full at the first node, or before it.
+    filler.write_bytes(b"x" * ((2 << 20) - left))
+    failed = toy.run("one")
+    assert failed.returncode == 1
+    assert "database or disk is full" in failed.stderr
+    assert "make room on the disk" in failed.stderr
+    assert "Traceback" not in failed.stderr
+    filler.unlink()
+    assert toy.as_printed(failed.stderr).returncode == 0
+
+
 def test_a_disk_that_also_holds_the_record_is_told(toy, small_disk):
     toy.output = small_disk / "out"
     failed = toy.run("fill")

@@ -143,6 +143,13 @@ def test_a_full_disk_is_the_cause_also_where_something_else_failed_after_it(tmp_
     assert cause["hint"] == "make room on the disk"
 
 
+def test_a_metadata_store_without_room_gets_the_same_hint(tmp_path):
+    def connect():
+        raise RuntimeError("Failed to establish connection: database or disk is full query: INSERT")
+
+    assert describe_exception(caught(connect), root=tmp_path)["hint"] == "make room on the disk"
+
+
 @pytest.mark.parametrize("signum", sorted(signal.valid_signals()))
 def test_every_signal_has_words(signum):
     message = describe_exit(-signum, peak_bytes=0)["message"]
