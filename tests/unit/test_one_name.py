@@ -1,9 +1,11 @@
 """Everything of ours has one name: a module that is loaded under two has its classes and its state twice."""
 
-import subprocess
+import os
 import sys
 
 import pytest
+
+from slipway.components.python_process import ForkedProcess
 
 FOLDERS = ("pipeline", "components", "schemas")
 
@@ -23,23 +25,13 @@ def test_checkout_links_each_folder_into_the_package_by_a_relative_path(project,
     assert str(link.readlink()) == f"../{name}"
 
 
-def test_no_module_of_ours_is_loaded_under_two_names(project):
-    program = """
-import sys
-from pathlib import Path
-import local_runner, cloud_runner
-import slipway.pipeline.engine.tfx.launch, slipway.pipeline.engine.tfx.compile, slipway.pipeline.dag
-root = Path(sys.argv[1])
-files = [Path(m.__file__) for m in list(sys.modules.values()) if getattr(m, "__file__", None)]
-files = [file.resolve() for file in files if "site-packages" not in file.parts]
-ours = [file for file in files if file.is_relative_to(root)]
-print(len(ours), len(set(ours)), sorted({"pipeline", "components", "schemas"} & sys.modules.keys()))
-"""
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", program, str(project)],
-        cwd=project, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    loaded, different, bare = done.stdout.splitlines()[-1].split(" ", 2)
+def test_no_module_of_ours_is_loaded_under_two_names(warm, project):
+    found = {**os.environ, "PYTHONPATH": f"{project}{os.pathsep}{project / 'tests/support'}"}
+    process = ForkedProcess(warm._line, "loaded_modules", [], found)
+    with process.stdout as stdout:
+        told = stdout.read()
+    assert process.wait() == 0, told
+    loaded, different, bare = told.splitlines()[-1].split(" ", 2)
     assert int(loaded) > 100
     assert loaded == different
     assert bare == "[]"

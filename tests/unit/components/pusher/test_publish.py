@@ -73,19 +73,22 @@ def in_child(work):
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def killed_at_line(number, model, base):
-    """Publishes, and dies by SIGKILL before the given executed line of the publisher's code."""
-    lines = itertools.count(1)
+@pytest.fixture(scope="module")
+def killed_at_line(project):
+    """Publishes in a child that is killed before the given line of the publisher; returns its exit code."""
+    program = [sys.executable, str(project / "tests/support/killed_publisher.py")]
+    environment = {**os.environ, "PYTHONPATH": str(project)}
+    with subprocess.Popen(
+        program, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
 
-    def on_line(frame, event, argument):
-        if frame.f_code.co_filename != publishing.__file__:
-            return None
-        if event == "line" and next(lines) == number:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return on_line
+        def call(number, model, base):
+            process.stdin.write(json.dumps([number, str(model), str(base)]) + "\n")
+            process.stdin.flush()
+            return int(process.stdout.readline())
 
-    sys.settrace(on_line)
-    publish(model, base=base)
+        yield call
+        process.stdin.close()
 
 
 def fail_at(monkeypatch, number, code):
@@ -175,7 +178,7 @@ def test_clock_that_went_back_makes_no_smaller_version(model, base, monkeypatch)
 
 
 @pytest.mark.parametrize("again", [False, True], ids=["first push", "push after another"])
-def test_publisher_killed_before_any_line_leaves_no_partial_version(model, tmp_path, again):
+def test_publisher_killed_before_any_line_leaves_no_partial_version(model, tmp_path, killed_at_line, again):
     outcomes = []
     for number in itertools.count(1):
         base = tmp_path / str(number) / "taxi"
@@ -183,7 +186,7 @@ def test_publisher_killed_before_any_line_leaves_no_partial_version(model, tmp_p
             publish(model, base=base)
             (model / "saved_model.pb").write_bytes(b"model %06d" % number)
         before = versions(base)
-        code = in_child(lambda number=number, base=base: killed_at_line(number, model, base))
+        code = killed_at_line(number, model, base)
         assert code in (0, KILLED), number
         assert not partial(base), number
         if code == 0:

@@ -1,0 +1,41 @@
+"""Publishes in a child that is killed before a given line; asked on stdin, answers on stdout.
+
+A small process of its own: to fork that of the tests, with TensorFlow in it, takes several times as long.
+"""
+
+import itertools
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+from slipway.components.pusher import publish as publishing
+
+
+def killed_at_line(number: int, model: Path, base: Path) -> None:
+    """Publishes, and dies by SIGKILL before the given executed line of the publisher's code."""
+    lines = itertools.count(1)
+
+    def on_line(frame, event, argument):
+        if frame.f_code.co_filename != publishing.__file__:
+            return None
+        if event == "line" and next(lines) == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return on_line
+
+    sys.settrace(on_line)
+    publishing.publish(model, base=base)
+
+
+if __name__ == "__main__":
+    for line in sys.stdin:
+        number, model, base = json.loads(line)
+        child = os.fork()
+        if not child:
+            try:
+                killed_at_line(number, Path(model), Path(base))
+            except BaseException:
+                os._exit(1)
+            os._exit(0)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)

@@ -1,0 +1,25 @@
+"""Imports all that a run needs, in a process forked from the warm one, and counts what of ours was loaded."""
+
+import sys
+from pathlib import Path
+
+
+def main(arguments: list[str]) -> int:
+    """Prints how many modules of ours are loaded, from how many files, and which under a bare name."""
+    import cloud_runner  # noqa: F401
+    import local_runner  # noqa: F401
+    import slipway.pipeline.dag
+    import slipway.pipeline.engine.tfx.compile
+    import slipway.pipeline.engine.tfx.launch  # noqa: F401
+
+    root = Path(__file__).resolve().parents[2]
+    files = [
+        Path(module.__file__) for module in list(sys.modules.values()) if getattr(module, "__file__", None)
+    ]
+    ours = [
+        file.resolve()
+        for file in files
+        if "site-packages" not in file.parts and file.resolve().is_relative_to(root)
+    ]
+    print(len(ours), len(set(ours)), sorted({"pipeline", "components", "schemas"} & sys.modules.keys()))
+    return 0
