@@ -13,13 +13,10 @@ def main(arguments: list[str]) -> int:
     import slipway.pipeline.engine.tfx.launch  # noqa: F401
 
     root = Path(__file__).resolve().parents[2]
-    files = [
-        Path(module.__file__) for module in list(sys.modules.values()) if getattr(module, "__file__", None)
-    ]
-    ours = [
-        file.resolve()
-        for file in files
-        if "site-packages" not in file.parts and file.resolve().is_relative_to(root)
-    ]
+    # The program itself has another name by Python's own way.
+    modules = [module for name, module in sys.modules.items() if name not in ("__main__", "__mp_main__")]
+    names = [name for module in modules if (name := getattr(module, "__file__", None))]
+    files = [Path(name).resolve() for name in names if "site-packages" not in name]
+    ours = [file for file in files if file.is_relative_to(root)]
     print(len(ours), len(set(ours)), sorted({"pipeline", "components", "schemas"} & sys.modules.keys()))
     return 0
