@@ -25,7 +25,7 @@ from slipway.pipeline.start.facts import facts_of
 from slipway.pipeline.start.images.begin import BegunImages, new_images
 from slipway.pipeline.start.images.looking import check_folder, divided, holds_images
 from slipway.pipeline.start.label import decide_task
-from slipway.pipeline.start.notes import stand_in_notes
+from slipway.pipeline.start.notes import stand_in_notes, width_notes
 from slipway.pipeline.start.reading import Table, read_table
 from slipway.pipeline.start.rendering import utf8
 from slipway.pipeline.start.splitting import Split, decide_split
@@ -182,7 +182,7 @@ def new(
     if table.file_format == "csv" and _are_values(list(facts)):
         plan = replace(plan, notes=(_header_note(list(facts)), *plan.notes))
     used = [d.facts for d in plan.decisions if d.role not in (Role.LEFT_OUT, Role.MOMENT)]
-    told = stand_in_notes(used, is_csv=table.file_format == "csv")
+    told = [*stand_in_notes(used, is_csv=table.file_format == "csv"), *width_notes(len(used) - 1)]
     plan = replace(plan, notes=(*plan.notes, *told))
     plan = replace(plan, is_skewed=decided == "regression" and _is_skewed(numbers))
     plan, split = decide_split(plan, table.columns, is_whole=table.is_whole)

@@ -1,5 +1,6 @@
 """Notes about a table for the user, in words. Pure."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 from slipway.components.counting import agreeing, counted
@@ -7,6 +8,8 @@ from slipway.pipeline.start.facts import Facts
 
 _RARE_CLASS = 0.1
 _FEW_OF_A_CLASS = 20
+# From here on, a run takes minutes: so long StatisticsGen takes a column, however few rows there are.
+_MANY_FEATURES, _STATISTICS_S = 500, 0.1
 # A smaller share is shown as a number of rows.
 _SHOWN_SHARE = 0.001
 
@@ -71,6 +74,18 @@ def notes_of(
             f"{label.rows:,} rows are few: differences of a few percent between two models are luck."
         )
     return notes
+
+
+def width_notes(features: int) -> list[str]:
+    """How long a run over so many columns takes, where that is minutes; else nothing."""
+    if features < _MANY_FEATURES:
+        return []
+    minutes = math.ceil(features * _STATISTICS_S / 60)
+    return [
+        f"{features:,} features: the statistics alone take about {counted(minutes, 'minute')} on new data, "
+        "and other steps grow alike. Fewer columns in data.columns and preprocessing.py are faster "
+        "(docs/scale.md)."
+    ]
 
 
 def stand_in_notes(columns: Sequence[Facts], *, is_csv: bool) -> list[str]:

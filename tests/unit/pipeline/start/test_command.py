@@ -469,6 +469,14 @@ def test_infinite_numbers_are_no_feature(root):
     assert "beyond what 32-bit numbers hold" in rate.why
 
 
+def test_a_wide_table_is_told_how_long_it_takes(root):
+    wide = {f"v{column}": lambda row, shift=column: round(NOISE[row + shift], 3) for column in range(600)}
+    _write(root, {**COLUMNS, **wide}, rows=40)
+    assert "features: the statistics alone take about 2 minutes on new data" in _begin(root).text()
+    _write(root, COLUMNS)
+    assert "the statistics alone" not in _begin(root, name="narrow").text()
+
+
 @pytest.mark.parametrize("content", ["# made by hand\na^churned\n1^2\n", "a churned\n" + "1 2\n" * 30])
 def test_a_first_line_that_is_one_column_gets_the_remedy(root, content):
     (root / "data.csv").write_text(content)
