@@ -13,8 +13,8 @@ from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.engine.signal_handlers import answered_by, raise_interrupt
 from slipway.pipeline.errors import PipelineError
 from slipway.pipeline.exit_codes import INTERRUPTED
-from slipway.pipeline.runs.history import new_run_id
 from slipway.pipeline.runs.record import WHY, RunRecord
+from slipway.pipeline.runs.run_id import new_run_id
 from slipway.pipeline.screen.display import RunDisplay
 from slipway.pipeline.screen.progress import stderr_display
 from slipway.pipeline.terminal.printable import printable

@@ -25,7 +25,7 @@ class Node:
         is_resolver: True where the outcome depends on what the metadata store holds.
         finds_baseline: True for the resolver of the latest blessed model, whose answer can be foreseen.
         finds_reference: for the resolver of the data that a gate compares with, whose answer can be, too:
-            `passed`, `blessed` or `span N`, see `plan.reference_key`; empty for every other node.
+            `passed`, `blessed` or `span N`, see `resolver_keys.reference_key`; empty for every other node.
         found: for a resolver of anything else, the key of what it would find now, see `found_key`; None if
             that cannot be told, and for every other node.
         looks_at: for such a resolver, the nodes of which a run may change that.

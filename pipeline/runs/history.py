@@ -3,13 +3,11 @@
 import contextlib
 import json
 import os
-import re
-import secrets
 import shutil
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
@@ -19,43 +17,15 @@ from slipway.pipeline.fingerprint.parts import Fingerprint
 from slipway.pipeline.runs.documents import DocumentError, read_document
 from slipway.pipeline.runs.graph import Graph
 from slipway.pipeline.runs.record import Files, NodeRecord, Result, RunRecord, verdict_path, write_json
+from slipway.pipeline.runs.run_id import new_run_id, parts_of
 from slipway.pipeline.runs.target import NOTHING, Asked
 from slipway.pipeline.terminal.invocation import command
 
 # Work outside of runs takes seconds: an older folder of it was left by a killed process.
 _SCRATCH_LIMIT_S = 3600.0
-# A run's id: its time, and a number in base 16 that tells apart those of one second.
-_ID = re.compile(r"(\d{8}-\d{6})-([0-9a-f]{4})")
-_TIME = "%Y%m%d-%H%M%S"
-_LAST = 0xFFFF
-# How far the numbers of two runs that follow each other within a second lie apart at most.
-_STEP = 256
 # In the folder of a run: how long it has lasted, in seconds.
 _ALIVE = "alive_s"
 _Kind = TypeVar("_Kind")
-
-
-def new_run_id(*, after: str = "") -> str:
-    """An id that sorts by time, to the second, and is unlikely to be used twice.
-
-    Args:
-        after: an id that sorts before it. Where that is of this second, or of a later one because the clock
-            was set back, the new id has its time and a higher number, or the next second.
-    """
-    now, number = datetime.now(UTC).strftime(_TIME), secrets.randbelow(_LAST + 1)
-    if (last := _parts_of(after)) and now <= last[0].strftime(_TIME):
-        higher = last[1] + 1 + secrets.randbelow(_STEP)
-        begun, number = (last[0], higher) if higher <= _LAST else (last[0] + timedelta(seconds=1), number)
-        now = begun.strftime(_TIME)
-    return f"{now}-{number:04x}"
-
-
-def _parts_of(run_id: str) -> tuple[datetime, int] | None:
-    """The time and the number of an id; None, if `new_run_id` did not make it."""
-    if found := _ID.fullmatch(run_id):
-        with contextlib.suppress(ValueError):  # digits that are no time
-            return datetime.strptime(found[1], _TIME).replace(tzinfo=UTC), int(found[2], 16)
-    return None
 
 
 def result_of(node: NodeRecord, run_id: str, *, files: Files, unmet: str = "") -> Result:
@@ -102,7 +72,7 @@ class History:
     def new_run_id(self) -> str:
         """An id that sorts after those of all existing runs."""
         names = os.listdir(self._runs) if self._runs.is_dir() else []  # noqa: PTH208
-        return new_run_id(after=next(filter(_parts_of, sorted(names, reverse=True)), ""))
+        return new_run_id(after=next(filter(parts_of, sorted(names, reverse=True)), ""))
 
     def new_run(self, workload: str, target: Asked = NOTHING, *, run_id: str = "") -> RunRecord:
         """Creates the folder of a new run.

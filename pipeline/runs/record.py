@@ -241,8 +241,9 @@ class RunRecord:
         training: `{verdict, speed, time, tuned, exports}` of the trained model; empty without our Trainer.
         overrides: reasons to let this run pass a gate despite its findings, by a key of `OVERRIDES`.
         reference: what the data that passed its gate before this run's own depended on; see
-            `plan.reference_key`.
-        baseline: what the latest blessed model before this run's own depended on; see `plan.baseline_key`.
+            `resolver_keys.reference_key`.
+        baseline: what the latest blessed model before this run's own depended on; see
+            `resolver_keys.baseline_key`.
         target: what was asked for, so that `resume` can run it again.
         resumed: how often the run was resumed.
         rollback: `{version, instead_of, by, reason}` where it is none of the pipeline but a rollback, which

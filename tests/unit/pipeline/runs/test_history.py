@@ -211,11 +211,6 @@ def test_runs_of_one_second_stand_in_the_order_that_they_were_made_in(history):
     assert made == sorted(made)
 
 
-def test_run_after_the_last_id_of_a_second_has_the_next_second(history):
-    history.new_run("taxi", run_id="20990101-235959-ffff")
-    assert history.new_run_id().startswith("20990102-000000-")
-
-
 def test_folder_that_is_no_run_does_not_name_the_next_one(history):
     before = history.new_run("taxi", run_id="20990101-235959-abcd")
     history.new_run("taxi", run_id="zzz")
