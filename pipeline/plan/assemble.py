@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from slipway.pipeline.fingerprint.parts import Fingerprint
 from slipway.pipeline.plan.baseline import retired_blessings
-from slipway.pipeline.plan.decide import Decision, Known, baseline_key, decide, reference_key
+from slipway.pipeline.plan.decide import Decision, Known, decide
 from slipway.pipeline.plan.node_fingerprints import fingerprint_nodes, own_parts
 from slipway.pipeline.plan.request import Request
+from slipway.pipeline.plan.resolver_keys import baseline_key, reference_key
 from slipway.pipeline.runs.graph import Graph
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.kept_files import no_longer_kept

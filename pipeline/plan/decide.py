@@ -1,12 +1,12 @@
 """Decides for each node whether it has to run, and says why. Pure: earlier results are passed in."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from slipway.pipeline.fingerprint.parts import Fingerprint, explain
 from slipway.pipeline.runs.graph import Graph, Node
-from slipway.pipeline.runs.record import Result, RunRecord
+from slipway.pipeline.runs.record import Result
 
 Action = Literal["run", "reuse", "skip"]
 # More reasons than this do not help on one line; `show --json` has them all.
@@ -134,83 +134,3 @@ def _joined(reasons: list[str]) -> str:
     shown = "; ".join(reasons[:_SHOWN_REASONS])
     more = len(reasons) - _SHOWN_REASONS
     return f"{shown}; and {more} more" if more > 0 else shown
-
-
-def baseline_key(
-    runs: Iterable[RunRecord], *, workload: str, candidate: str, retired: Collection[str] = ()
-) -> str:
-    """The dependencies of the latest blessed model, for the fingerprint of the resolver that looks it up.
-
-    The baseline of a model is the latest blessed one other than itself: without that, the run after a
-    blessing would evaluate the same model again, against itself.
-
-    Only the newest blessed run has to be found: where it trained the candidate itself, its own baseline was
-    the latest blessed model other than that, and no run has blessed one since.
-
-    Args:
-        runs: the newest first; read no further than needed.
-        workload: the pipeline's name.
-        candidate: the key of the node that trains the model now.
-        retired: addresses of blessings that a user has retired.
-
-    Returns:
-        The key of the training behind that model; `none` where no other was ever blessed.
-    """
-    for run in runs:
-        if run.workload == workload and run.blessed and not _is_retired(run, retired):
-            key = key_of_maker(run, "Model")
-            if key and key != candidate:
-                return key
-            if key and run.baseline and not retired:  # it may be the retired one's
-                return run.baseline
-    return "none"
-
-
-def _is_retired(run: RunRecord, retired: Collection[str]) -> bool:
-    return any(each["uri"] in retired for node in run.nodes for each in node.outputs_of("ModelBlessing"))
-
-
-def reference_key(
-    runs: Iterable[RunRecord],
-    *,
-    workload: str,
-    data: str,
-    wanted: str = "passed",
-    retired: Collection[str] = (),
-) -> str:
-    """The dependencies of the data that a gate compares with, for the fingerprint of its resolver.
-
-    Data is compared with the latest other data, or a rerun would compare it with itself.
-
-    Args:
-        runs: the newest first; read no further than needed.
-        workload: the pipeline's name.
-        data: the key of the node that makes the statistics now.
-        wanted: `passed`: the data that passed its gate last; `span N`: that of the span; `blessed`: the data
-            of the last blessed model.
-        retired: addresses of blessings that a user has retired; only `blessed` looks at them.
-
-    Returns:
-        The key of the statistics of that data; `none` where there is no other.
-    """
-    for run in runs:
-        if run.workload == workload and _is_wanted(run, wanted, retired):
-            key = key_of_maker(run, "ExampleStatistics")
-            if key and key != data:
-                return key
-            if key and not (wanted == "blessed" and retired):  # it may be the retired one's
-                return run.reference or "none"
-    return "none"
-
-
-def _is_wanted(run: RunRecord, wanted: str, retired: Collection[str]) -> bool:
-    if wanted == "blessed":
-        return bool(run.blessed) and not _is_retired(run, retired)
-    nodes = (node for node in run.nodes if not node.is_resolver)
-    verdicts = [each["properties"] for node in nodes for each in node.outputs_of("schemas.DataVerdict")]
-    return any(wanted in ("passed", f"span {properties.get('span')}") for properties in verdicts)
-
-
-def key_of_maker(run: RunRecord, type_name: str) -> str:
-    """The key of the first node that output an artifact of that type; empty if none did."""
-    return next((node.key for node in run.nodes if node.makes(type_name)), "")

@@ -54,8 +54,8 @@ def fingerprint_nodes(
         roots: the folders that user code is imported from, the project's first; code inside them counts by
             content, code outside by the stack's versions.
         memo: where digests of data files are remembered; see `slipway.pipeline.fingerprint.data_digests`.
-        baseline: what the metadata store's answer to a resolver depends on; see `plan.baseline_key`.
-        reference: likewise, see `plan.reference_key`.
+        baseline: what the metadata store's answer to a resolver depends on; see `resolver_keys.baseline_key`.
+        reference: likewise, see `resolver_keys.reference_key`.
     """
     prints: dict[str, Fingerprint] = {}
     for node in graph.nodes:

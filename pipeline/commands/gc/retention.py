@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from slipway.pipeline.plan.decide import key_of_maker
+from slipway.pipeline.plan.resolver_keys import key_of_maker
 from slipway.pipeline.runs.record import RunRecord
 from slipway.pipeline.runs.target import WorkloadRun
 

@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 
 from slipway.pipeline.fingerprint.parts import Fingerprint
-from slipway.pipeline.plan.decide import Decision, Known, baseline_key, decide, reference_key
+from slipway.pipeline.plan.decide import Decision, Known, decide
 from slipway.pipeline.runs.graph import Graph, Node
-from slipway.pipeline.runs.record import NodeRecord, RunRecord
 
 #   Ingest -> Transform -> Trainer -> Evaluator <- Baseline (a resolver)
 GRAPH = Graph(
@@ -183,60 +182,6 @@ def test_condition_that_was_not_met_is_known_until_something_upstream_runs():
     assert (again["Cond"].action, again["Cond"].is_unmet) == ("run", False)
 
 
-def blessed_run(run_id, key, *, blessed=True, workload="taxi"):
-    outputs = {"model": [{"uri": "m", "type": "Model", "properties": {}}]}
-    found = NodeRecord("Baseline", type="Resolver", key="resolver", outputs=outputs)
-    made = NodeRecord("Trainer", type="Trainer", key=key, outputs=outputs)
-    return RunRecord(run_id, workload, nodes=[found, made], blessed=blessed)
-
-
-@pytest.mark.parametrize(
-    ("runs", "expected"),
-    [
-        ([], "none"),
-        ([blessed_run("2", "b"), blessed_run("1", "a")], "b"),
-        ([blessed_run("2", "me"), blessed_run("1", "a")], "a"),
-        ([blessed_run("2", "b", blessed=False), blessed_run("1", "a")], "a"),
-        ([blessed_run("2", "b", blessed=None)], "none"),
-        ([blessed_run("2", "b", workload="digits")], "none"),
-        # Only its gate ran: who trained the model is in no record.
-        ([RunRecord("2", "taxi", nodes=[], blessed=True), blessed_run("1", "a")], "a"),
-    ],
-)
-def test_baseline_is_the_latest_blessed_model_other_than_the_candidate(runs, expected):
-    assert baseline_key(runs, workload="taxi", candidate="me") == expected
-
-
-def test_baseline_of_a_known_candidate_is_that_of_its_run_without_reading_further():
-    newest = blessed_run("3", "me")
-    newest.baseline = "a"
-    runs = iter([newest, blessed_run("2", "b")])
-    assert baseline_key(runs, workload="taxi", candidate="me") == "a"
-    assert next(runs).run_id == "2"
-
-
-def test_retired_model_is_no_baseline():
-    def gated(run_id, key):
-        run = blessed_run(run_id, key)
-        blessing = {"uri": f"blessing/{run_id}", "type": "ModelBlessing", "properties": {}}
-        run.nodes.append(NodeRecord("Gate", type="ModelGate", outputs={"blessing": [blessing]}))
-        return run
-
-    runs = [gated("3", "me"), gated("2", "b"), gated("1", "a")]
-    runs[0].baseline = "b"
-    retired = ["blessing/2"]
-    assert baseline_key(runs, workload="taxi", candidate="me", retired=retired) == "a"
-    retired += ["blessing/1", "blessing/3"]
-    assert baseline_key(runs, workload="taxi", candidate="me", retired=retired) == "none"
-
-
-def test_only_who_makes_a_model_counts():
-    model, blessing = {"model": [{"type": "Model"}]}, {"blessing": [{"type": "ModelBlessing"}]}
-    assert NodeRecord("Trainer", type="Trainer", outputs=model).makes("Model")
-    assert not NodeRecord("Gate", type="ModelGate", outputs=blessing).makes("Model")
-    assert not NodeRecord("Baseline", type="Resolver", outputs=model).makes("Model")
-
-
 #   Statistics -> Gate (judges, gives nothing) -> Transform
 GATED = Graph(
     "gated",
@@ -254,71 +199,3 @@ def test_gate_that_judges_anew_makes_nothing_run_again_that_only_waits_for_it():
     known = Known(results.get, lambda entry: "", prints)
     decided = decide(GATED, prints=prints, known=known, selected=set(GATED.ids), forced=())
     assert running(decided) == {"Gate"}
-
-
-def passed(data, *, reference="", workload="taxi", gate_state="complete", span=0, blessed=None):
-    """A run whose data gate came to a verdict about that data, and maybe its model gate as well."""
-    properties = {"span": span}
-    verdict = [{"type": "schemas.DataVerdict", "properties": properties}] if gate_state != "failed" else []
-    verdict = {"verdict": verdict}
-    statistics = {"statistics": [{"type": "ExampleStatistics"}]}
-    nodes = [
-        NodeRecord("StatisticsGen", key=data, outputs=statistics),
-        NodeRecord("DataGate", state=gate_state, outputs=verdict),
-    ]
-    if blessed is not None:
-        blessing = {"uri": f"blessing/{data}", "type": "ModelBlessing", "properties": {}}
-        nodes.append(NodeRecord("ModelGate", type="ModelGate", outputs={"blessing": [blessing]}))
-    return RunRecord(f"run-{data}", workload, nodes=nodes, reference=reference, blessed=blessed)
-
-
-def gate_alone(run_id):
-    """A run that judged what no node of it made; the verdict has no properties."""
-    verdict = {"verdict": [{"type": "schemas.DataVerdict", "properties": {}}]}
-    return RunRecord(run_id, "taxi", nodes=[NodeRecord("DataGate", state="complete", outputs=verdict)])
-
-
-@pytest.mark.parametrize(
-    ("runs", "key"),
-    [
-        ([], "none"),
-        ([passed("now")], "none"),
-        ([passed("now", reference="before")], "before"),
-        ([passed("before")], "before"),
-        ([passed("before"), passed("older")], "before"),
-        ([passed("other", workload="digits"), passed("before")], "before"),
-        ([passed("stopped", gate_state="failed"), passed("before")], "before"),
-        ([passed("now", reference="before", gate_state="cached"), passed("later")], "before"),
-        ([gate_alone("2"), passed("before")], "before"),
-    ],
-)
-def test_reference_is_the_latest_other_data_that_passed(runs, key):
-    assert reference_key(runs, workload="taxi", data="now") == key
-
-
-@pytest.mark.parametrize(
-    ("runs", "retired", "key"),
-    [
-        ([], [], "none"),
-        ([passed("refused", blessed=False), passed("before", blessed=True)], [], "before"),
-        ([passed("unfinished"), passed("before", blessed=True)], [], "before"),
-        ([passed("now", blessed=True, reference="before")], [], "before"),
-        ([passed("now", blessed=True)], [], "none"),
-        ([passed("bad", blessed=True), passed("before", blessed=True)], ["blessing/bad"], "before"),
-        ([passed("bad", blessed=True)], ["blessing/bad"], "none"),
-        # What it was compared with may be what was retired since.
-        (
-            [passed("now", blessed=True, reference="bad"), passed("before", blessed=True)],
-            ["blessing/bad"],
-            "before",
-        ),
-    ],
-)
-def test_reference_is_the_data_of_the_latest_blessed_model_that_still_counts(runs, retired, key):
-    assert reference_key(runs, workload="taxi", data="now", wanted="blessed", retired=retired) == key
-
-
-def test_reference_is_the_latest_data_of_the_span_that_was_named():
-    runs = [passed("newest", span=12), passed("second", span=3), passed("first", span=3)]
-    assert reference_key(runs, workload="taxi", data="now", wanted="span 3") == "second"
-    assert reference_key(runs, workload="taxi", data="now", wanted="span 4") == "none"

@@ -14,8 +14,8 @@ from slipway.pipeline.commands.gc.retention import kept_runs
 from slipway.pipeline.commands.gc.sweep import Removal, Sweep
 from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.fingerprint.parts import Fingerprint
-from slipway.pipeline.plan.decide import baseline_key
 from slipway.pipeline.plan.kept_states import KeptStates
+from slipway.pipeline.plan.resolver_keys import baseline_key
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.lock import locked
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
