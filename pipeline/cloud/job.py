@@ -21,10 +21,9 @@ from slipway.pipeline.cloud.pipeline_job import (
     PipelineJob,
     PipelineSpec,
     PipelineTaskSpec,
-    ResourceSpec,
 )
-from slipway.pipeline.config import CloudConfig, NodeConfig, WorkloadConfig
-from slipway.pipeline.config.cloud import ResourcesConfig
+from slipway.pipeline.cloud.task_resources import resources_of
+from slipway.pipeline.config import NodeConfig, WorkloadConfig
 from slipway.pipeline.errors import ConfigError
 
 TFX_DAG = "tfx-dag"
@@ -62,7 +61,7 @@ def complete(job: PipelineJob, config: WorkloadConfig, *, root: str) -> Pipeline
     job["labels"] = {**job.get("labels", {}), **config.cloud.labels, "slipway_workload": config.name}
     for name, container in containers.items():
         task = tasks_of(spec)[name]
-        container["resources"] = _resources(config.cloud, name)
+        container["resources"] = resources_of(name, config.cloud)
         task["cachingOptions"] = {"enableCache": config.cloud.cache and not is_exit_handler(task)}
         if name in config.nodes:
             _limit(task, container, config.nodes[name])
@@ -153,27 +152,6 @@ def producers_of(task: PipelineTaskSpec) -> set[str]:
 def to_text(job: PipelineJob) -> str:
     """The job as a file: the same text for the same job."""
     return json.dumps(job, indent=2, sort_keys=True) + "\n"
-
-
-def _resources(cloud: CloudConfig, name: str) -> ResourceSpec:
-    own, common = cloud.tasks.get(name, ResourcesConfig()), cloud.resources
-    cpu = own.cpu or common.cpu
-    memory_gb = own.memory_gb or common.memory_gb
-    named = own if own.accelerator else common
-    found: ResourceSpec = {}
-    # Vertex reads the numbers, newer versions of Kubeflow the texts.
-    if cpu:
-        found |= {"cpuLimit": cpu, "resourceCpuLimit": f"{cpu:g}"}
-    if memory_gb:
-        found |= {"memoryLimit": memory_gb, "resourceMemoryLimit": f"{memory_gb:g}G"}
-    if named.accelerator:
-        found["accelerator"] = {
-            "type": named.accelerator,
-            "count": str(named.accelerator_count),
-            "resourceType": named.accelerator,
-            "resourceCount": str(named.accelerator_count),
-        }
-    return found
 
 
 def _limit(task: PipelineTaskSpec, container: PipelineContainerSpec, limits: NodeConfig) -> None:

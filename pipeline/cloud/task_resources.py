@@ -1,0 +1,32 @@
+"""What a task's container asks for: cores, memory in GB, accelerators. Pure."""
+
+from slipway.pipeline.cloud.pipeline_job import ResourceSpec
+from slipway.pipeline.config import CloudConfig
+from slipway.pipeline.config.cloud import ResourcesConfig
+
+
+def resources_of(name: str, cloud: CloudConfig) -> ResourceSpec:
+    """The resources of a task's container; a value that nobody sets is left to the service.
+
+    Args:
+        name: the task.
+        cloud: `tasks` holds its own values, which come first; `resources` those of all tasks.
+    """
+    own, common = cloud.tasks.get(name, ResourcesConfig()), cloud.resources
+    cpu = own.cpu or common.cpu
+    memory_gb = own.memory_gb or common.memory_gb
+    named = own if own.accelerator else common
+    found: ResourceSpec = {}
+    # Vertex reads the numbers, newer versions of Kubeflow the texts.
+    if cpu:
+        found |= {"cpuLimit": cpu, "resourceCpuLimit": f"{cpu:g}"}
+    if memory_gb:
+        found |= {"memoryLimit": memory_gb, "resourceMemoryLimit": f"{memory_gb:g}G"}
+    if named.accelerator:
+        found["accelerator"] = {
+            "type": named.accelerator,
+            "count": str(named.accelerator_count),
+            "resourceType": named.accelerator,
+            "resourceCount": str(named.accelerator_count),
+        }
+    return found
