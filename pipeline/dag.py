@@ -83,7 +83,7 @@ def build_pipeline(
             model's, each with its reason. A component gets its own as a setting, so that a result that was
             let through is not taken for one that passed.
         today: the date, where a verdict must not outlive the day.
-        training_job: other machines to train on; see `slipway.pipeline.cloud.training_job`.
+        training_job: other machines to train on; see `slipway.pipeline.cloud.tpu_training_job`.
 
     Returns:
         The pipeline, not yet run. Its name is the workload's.

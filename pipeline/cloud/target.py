@@ -13,7 +13,7 @@ from slipway.pipeline.cloud.required_settings import (
     needed_to_run,
     require,
 )
-from slipway.pipeline.cloud.training_job import training_job
+from slipway.pipeline.cloud.tpu_training_job import training_job
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.config.gates import span_of
 from slipway.pipeline.config.train import TrainConfig
@@ -36,7 +36,7 @@ class Target:
         image: the name of the container image.
         root: folder for the artifacts.
         overrides: reasons to pass a gate despite its findings; see `slipway.pipeline.dag.build_pipeline`.
-        training_job: other machines to train on; see `slipway.pipeline.cloud.training_job`.
+        training_job: other machines to train on; see `slipway.pipeline.cloud.tpu_training_job`.
     """
 
     config: WorkloadConfig

@@ -1,7 +1,7 @@
 """Runs a training job on Vertex AI: a CustomJob whose machines run `remote.worker`.
 
-The request was laid out when the pipeline was compiled (slipway.pipeline.cloud.training_job); here it gets
-the address of the job file, is sent, and waited for.
+The request was laid out when the pipeline was compiled (slipway.pipeline.cloud.tpu_training_job); here it
+gets the address of the job file, is sent, and waited for.
 """
 
 import json

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from slipway.pipeline.cloud.training_job import training_job
+from slipway.pipeline.cloud.tpu_training_job import training_job
 from slipway.pipeline.config import load_workload, read_assignments
 from slipway.pipeline.errors import ConfigError
 from slipway.pipeline.wiring.vertex_tpu_machines import TPU_SLICES
