@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.checkpoint_storage import Storage
+from slipway.components.trainer.loop.early_stopping import Best
 
 KEPT_CHECKPOINTS = 2
 """The newest one, and the one before in case that is damaged."""
@@ -44,21 +45,6 @@ class Clock:
     stepping_s: float = 0.0
     timed_steps: int = 0
     waiting_s: float = 0.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Best:
-    """The best epoch so far.
-
-    Attributes:
-        epoch: its number, from 1.
-        step: steps that were complete at its end.
-        value: of the metric that decides.
-    """
-
-    epoch: int
-    step: int
-    value: float
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from slipway.pipeline.engine.journal import Journal
 from slipway.pipeline.engine.launcher import Exited, Launcher, LauncherLostError, Started
 from slipway.pipeline.engine.processes.os_processes import is_stopped
 from slipway.pipeline.engine.results import Results
-from slipway.pipeline.engine.signal_handlers import answered_by
+from slipway.pipeline.engine.signal_handlers import Interruptions, answered_by
 from slipway.pipeline.engine.transitions import Transition, after_attempt, blocked, due
 from slipway.pipeline.runs.graph import Graph
 from slipway.pipeline.runs.outcome import withhold
@@ -54,7 +54,7 @@ class Engine:
     fail_fast: bool = False
     alive: Callable[[], None] = lambda: None
     interrupted: bool = False
-    _signals: int = 0
+    _signals: Interruptions = field(default_factory=Interruptions)
     _running: dict[str, Attempt] = field(default_factory=dict)
     _not_before: dict[str, float] = field(default_factory=dict)
     _unmet: set[str] = field(default_factory=set)
@@ -74,7 +74,7 @@ class Engine:
         """
         self._unmet = self.results.begin()
         try:
-            with answered_by(self._on_signal):
+            with answered_by(self._signals):
                 self._loop()
         except KeyboardInterrupt:  # the second Ctrl-C: no more grace for anyone
             self.interrupted = True
@@ -88,15 +88,9 @@ class Engine:
         for entry in withhold(self.record, self.graph):
             self._changed(entry)
 
-    def _on_signal(self, *_: object) -> None:
-        # Only counts: the loop may be in the middle of a message or of a file.
-        self._signals += 1
-        if self._signals > 1:
-            raise KeyboardInterrupt
-
     def _loop(self) -> None:
         while True:
-            if self._signals and not self.interrupted:
+            if self._signals.count and not self.interrupted:
                 self._interrupt()
             self._start_due()
             if not self._running and not self._not_before:

@@ -1,4 +1,4 @@
-"""Hands Ctrl-C and SIGTERM to whoever runs; what a run does then is `Engine._interrupt` in scheduler.py."""
+"""What Ctrl-C and SIGTERM do: the first one asks a run to end its nodes, the second ends it without grace."""
 
 import signal
 import threading
@@ -25,6 +25,23 @@ def answered_by(handler: Callable[..., object]) -> Iterator[None]:
     finally:
         for signum, earlier in before.items():
             signal.signal(signum, earlier)
+
+
+class Interruptions:
+    """A signal handler for a run: counts, for its loop may be in the middle of a message or of a file."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, *_: object) -> None:
+        """Notes a signal.
+
+        Raises:
+            KeyboardInterrupt: it is not the first one.
+        """
+        self.count += 1
+        if self.count > 1:
+            raise KeyboardInterrupt
 
 
 def raise_interrupt(*_: object) -> None:

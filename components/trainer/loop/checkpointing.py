@@ -4,13 +4,14 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from slipway.components.errors import ComponentError
-from slipway.components.trainer.checkpoint import Arrays, Best, Checkpoint, CheckpointWriter
+from slipway.components.trainer.checkpoint import Arrays, Checkpoint, CheckpointWriter
 from slipway.components.trainer.job import TrainingJob
+from slipway.components.trainer.loop.blow_up import require_loss
 from slipway.components.trainer.loop.callback import Every, Place, StepCallback
+from slipway.components.trainer.loop.early_stopping import best_so_far, stops_early
 from slipway.components.trainer.loop.model_state import metrics_snapshot, restore_metrics, snapshot
+from slipway.components.trainer.loop.preemption import PreemptedError, Preemption
 from slipway.components.trainer.loop.step_time import StepTimer
-from slipway.components.trainer.loop.stopping import PreemptedError, Preemption, require_loss
 
 LOSS_INTERVAL_S = 0.5
 """How often the loss is looked at between checkpoints."""
@@ -98,7 +99,14 @@ class Checkpointing(StepCallback):
             self.reached,
             step=step,
             history=(*self.reached.history, {"epoch": epoch + 1, **metrics}),
-            best=self._best(metrics, epoch=epoch + 1, step=step),
+            best=best_so_far(
+                self.reached.best,
+                metrics,
+                self._job.checkpoint,
+                patience=self._job.early_stopping.patience,
+                epoch=epoch + 1,
+                step=step,
+            ),
         )
         self._keep(metrics=False)
         self._leave_if_told()
@@ -106,23 +114,9 @@ class Checkpointing(StepCallback):
 
     @property
     def is_over(self) -> bool:
-        """Whether the best epoch is so long ago that the training stops; also of one that is gone on with."""
-        patience, best = self._job.early_stopping.patience, self.reached.best
-        return (
-            patience is not None and best is not None and len(self.reached.history) - best.epoch >= patience
-        )
-
-    def _best(self, metrics: dict[str, float], *, epoch: int, step: int) -> Best | None:
-        settings, best = self._job.checkpoint, self.reached.best
-        value = metrics.get(settings.best_metric)
-        if value is None and self._job.early_stopping.patience is not None:
-            raise ComponentError(
-                f"train.checkpoint.best_metric ({settings.best_metric}) is not measured, and "
-                f"train.early_stopping goes by it; there are {', '.join(metrics)}"
-            )
-        if value is None or not settings.is_better(value, best.value if best else None):
-            return best
-        return Best(epoch=epoch, step=step, value=value)
+        """Whether the training stops before its last epoch; also one that is gone on with."""
+        patience = self._job.early_stopping.patience
+        return stops_early(patience, best=self.reached.best, epochs=len(self.reached.history))
 
     def _keep(self, *, metrics: bool) -> None:
         fit_s = self._begin.clock.fit_s + time.monotonic() - self._began_at

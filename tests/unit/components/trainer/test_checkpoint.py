@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from slipway.components.errors import ComponentError
-from slipway.components.trainer.checkpoint import Attempts, Best, Checkpoint, CheckpointFolder, Clock
+from slipway.components.trainer.checkpoint import Attempts, Checkpoint, CheckpointFolder, Clock
 from slipway.components.trainer.checkpoint_storage import DiskStorage, storage
+from slipway.components.trainer.loop.early_stopping import Best
 
 
 def checkpoint(epoch, best=None):

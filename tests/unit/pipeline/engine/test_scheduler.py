@@ -394,7 +394,7 @@ def test_interrupt_ends_what_runs_and_starts_nothing_more(begin):
     waits = replace(SIDE, retries=3, backoff_s=60.0)
     engine = begin({"A": [Answer(DONE, lasts_s=9.0)], "S": [FAILED]}, nodes=[A, B, waits], jobs=2)
     engine.display.on_tick = lambda: (
-        engine.launcher.now >= BEGAN + 3 and not engine._signals and engine._on_signal()
+        engine.launcher.now >= BEGAN + 3 and not engine._signals.count and engine._signals()
     )
     engine.run()
     assert states(engine) == dict.fromkeys("ABS", ("skipped", "interrupted"))
@@ -409,7 +409,7 @@ def test_interrupt_ends_what_runs_and_starts_nothing_more(begin):
 
 def test_second_interrupt_waits_for_nobody(begin):
     engine = begin({"A": [Answer(DONE, lasts_s=9.0, heeds=False)]})
-    engine.display.on_tick = engine._on_signal
+    engine.display.on_tick = engine._signals
     engine.run()
     assert engine.launcher.is_killed
     assert engine.interrupted

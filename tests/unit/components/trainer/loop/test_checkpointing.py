@@ -10,7 +10,7 @@ from slipway.components.errors import ComponentError
 from slipway.components.trainer.checkpoint import Checkpoint, Clock
 from slipway.components.trainer.features import Feature
 from slipway.components.trainer.job import TrainingJob
-from slipway.components.trainer.loop.stopping import Preemption
+from slipway.components.trainer.loop.preemption import Preemption
 from slipway.components.trainer.settings.checkpoint import CheckpointSettings
 from slipway.components.trainer.settings.early_stopping import EarlyStoppingSettings
 
@@ -56,8 +56,8 @@ def test_checkpoints_come_by_steps_by_minutes_and_at_the_end_of_an_epoch(setting
 
 def test_loss_of_the_call_before_is_looked_at_and_only_twice_a_second(monkeypatch):
     from slipway.components.trainer.loop import callback
+    from slipway.components.trainer.loop.blow_up import BlownUpError
     from slipway.components.trainer.loop.checkpointing import LOSS_INTERVAL_S
-    from slipway.components.trainer.loop.stopping import BlownUpError
 
     now = [100.0]
     monkeypatch.setattr(callback, "time", SimpleNamespace(monotonic=lambda: now[0]))

@@ -83,7 +83,7 @@ def told(tmp_path, monkeypatch):
     """Trains on blocks that are waited for so long; returns the measurements of the result."""
     from slipway.components.trainer.loop import step_time
     from slipway.components.trainer.loop.fit import Input, fit
-    from slipway.components.trainer.loop.stopping import Preemption
+    from slipway.components.trainer.loop.preemption import Preemption
     from slipway.components.trainer.loop.train_function import takes_blocks
     from slipway.components.trainer.result import summarise
 

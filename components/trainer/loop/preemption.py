@@ -1,12 +1,7 @@
-"""SIGTERM, and a loss that has blown up: both end a training before its last step."""
+"""SIGTERM: a machine that is taken back ends a training, which goes on elsewhere from what it has saved."""
 
-import math
 import signal
 from types import FrameType
-from typing import Any
-
-from slipway.components.errors import ComponentError
-from slipway.components.trainer.settings.blow_up import BlowUpSettings
 
 
 class PreemptedError(BaseException):
@@ -48,31 +43,3 @@ class Preemption:
         self.is_requested = True
         if not self._is_training:
             raise PreemptedError(0)
-
-
-class BlownUpError(ComponentError):
-    """The loss is not finite, or above `train.blow_up.loss_limit`."""
-
-
-def require_loss(loss: Any, settings: BlowUpSettings, where: str) -> None:
-    """Refuses a loss that has blown up; waits until it is computed.
-
-    Args:
-        loss: a number, or a tensor that may not be computed yet.
-        settings: the limit.
-        where: after what, for the message.
-
-    Raises:
-        BlownUpError: it has blown up.
-    """
-    value = float(loss)
-    if not math.isfinite(value):
-        raise BlownUpError(
-            f"the loss is {value} {where}",
-            hint="lower the learning rate, or look for infinite or huge values in the features",
-        )
-    if settings.loss_limit is not None and value > settings.loss_limit:
-        raise BlownUpError(
-            f"the loss is {value:.4g} {where}, above train.blow_up.loss_limit ({settings.loss_limit:g})",
-            hint="lower the learning rate, or raise the limit",
-        )

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from slipway.components.trainer.loop.stopping import BlownUpError, require_loss
+from slipway.components.trainer.loop.blow_up import BlownUpError, require_loss
 from slipway.components.trainer.settings.blow_up import BlowUpSettings
 
 

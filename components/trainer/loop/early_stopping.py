@@ -1,0 +1,66 @@
+"""Which epoch is the best so far, and whether it is so long ago that the training stops. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.settings.checkpoint import CheckpointSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Best:
+    """The best epoch so far.
+
+    Attributes:
+        epoch: its number, from 1.
+        step: steps that were complete at its end.
+        value: of the metric that decides.
+    """
+
+    epoch: int
+    step: int
+    value: float
+
+
+def stops_early(patience: int | None, *, best: Best | None, epochs: int) -> bool:
+    """Return whether no better epoch is to be expected.
+
+    Args:
+        patience: epochs without a better one, after which the training stops, >= 1; None: it does not.
+        best: the best epoch so far.
+        epochs: how many are complete.
+    """
+    return patience is not None and best is not None and epochs - best.epoch >= patience
+
+
+def best_so_far(
+    best: Best | None,
+    metrics: Mapping[str, float],
+    settings: CheckpointSettings,
+    *,
+    patience: int | None,
+    epoch: int,
+    step: int,
+) -> Best | None:
+    """Return the best epoch, this one included.
+
+    Args:
+        best: the best of the epochs before.
+        metrics: of this epoch, by name.
+        settings: by which metric, and whether more of it is better.
+        patience: as in `stops_early`.
+        epoch: this one's number, >= 1.
+        step: its last one.
+
+    Raises:
+        ComponentError: the training stops early by a metric that is not measured.
+    """
+    value = metrics.get(settings.best_metric)
+    if value is None and patience is not None:
+        raise ComponentError(
+            f"train.checkpoint.best_metric ({settings.best_metric}) is not measured, and "
+            f"train.early_stopping goes by it; there are {', '.join(metrics)}"
+        )
+    if value is None or not settings.is_better(value, best.value if best else None):
+        return best
+    return Best(epoch=epoch, step=step, value=value)

@@ -1,0 +1,44 @@
+"""The best epoch so far, and when a training stops after it."""
+
+import pytest
+
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.loop.early_stopping import Best, best_so_far, stops_early
+from slipway.components.trainer.settings.checkpoint import CheckpointSettings
+
+SETTINGS = CheckpointSettings(best_metric="val_loss")
+THIRD = Best(epoch=3, step=30, value=0.5)
+
+
+@pytest.mark.parametrize(
+    ("patience", "best", "epochs", "stops"),
+    [
+        (None, THIRD, 90, False),
+        (2, None, 90, False),
+        (2, THIRD, 4, False),
+        (2, THIRD, 5, True),
+        (2, THIRD, 6, True),
+    ],
+)
+def test_it_stops_when_the_best_epoch_is_as_long_ago_as_the_patience(patience, best, epochs, stops):
+    assert stops_early(patience, best=best, epochs=epochs) == stops
+
+
+@pytest.mark.parametrize(
+    ("before", "value", "expected"),
+    [
+        (None, 0.9, Best(epoch=4, step=40, value=0.9)),
+        (THIRD, 0.4, Best(epoch=4, step=40, value=0.4)),
+        (THIRD, 0.6, THIRD),
+    ],
+)
+def test_better_epoch_takes_the_place_of_the_best(before, value, expected):
+    found = best_so_far(before, {"val_loss": value}, SETTINGS, patience=1, epoch=4, step=40)
+    assert found == expected
+
+
+def test_metric_that_is_not_measured_is_refused_only_where_the_training_stops_by_it():
+    metrics = {"loss": 1.0, "auc": 0.5}
+    assert best_so_far(THIRD, metrics, SETTINGS, patience=None, epoch=4, step=40) == THIRD
+    with pytest.raises(ComponentError, match=r"\(val_loss\) is not measured.*there are loss, auc$"):
+        best_so_far(THIRD, metrics, SETTINGS, patience=3, epoch=4, step=40)
