@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from slipway.components.errors import ComponentError
-from slipway.components.preflight import place_rules
+from slipway.components.preflight import input_and_runtime_rules
 from slipway.components.preflight.chips import CHIPS, GIB
 from slipway.components.preflight.evidence import Case, Finding
 from slipway.components.preflight.padding import wastes
@@ -207,7 +207,7 @@ RULES: tuple[Callable[[Case], Iterator[Finding]], ...] = (
     _callbacks,
     _precision,
     _padding,
-    *place_rules.RULES,
+    *input_and_runtime_rules.RULES,
     _too_small,
     _fast,
     _compiler,

@@ -20,8 +20,8 @@ from tfx.utils import io_utils
 
 from slipway.components.errors import ComponentError
 from slipway.components.transform.analysis import analyze
-from slipway.components.transform.choice import why_stock
 from slipway.components.transform.examples import Columns
+from slipway.components.transform.executor_choice import why_stock
 from slipway.components.transform.graph import trace
 from slipway.components.transform.materialize import Finished, told
 from slipway.components.transform.operations import UnknownOperationError

@@ -23,8 +23,8 @@ from slipway.components.preflight.compiler import (
     find_compiler,
     package_versions,
 )
+from slipway.components.preflight.input_and_runtime_rules import NEEDED
 from slipway.components.preflight.judge import Training, judge
-from slipway.components.preflight.place_rules import NEEDED
 from slipway.components.preflight.request import Answer, Question
 from slipway.components.preflight.result import Preflight
 from slipway.components.preflight.transformed import SCHEMA, SPLIT, Transformed, features_in

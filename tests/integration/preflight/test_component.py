@@ -100,9 +100,9 @@ def test_own_prices_and_the_rows_of_the_training_reach_the_estimate_of_the_node(
 
 
 def test_many_small_files_are_told_by_their_size(preflight, tmp_path, monkeypatch):
-    from slipway.components.preflight import place_rules
+    from slipway.components.preflight import input_and_runtime_rules
 
-    monkeypatch.setattr(place_rules, "MANY_BYTES", 100)
+    monkeypatch.setattr(input_and_runtime_rules, "MANY_BYTES", 100)
     (tmp_path / "examples/Split-train/part-1").write_bytes(b"x" * 200)
 
     findings = preflight("fine")["slices"][0]["findings"]

@@ -103,7 +103,7 @@ REASONS = {
         "slipway.components.ingest.json_objects",
         "slipway.components.ingest.suffixes",
         "slipway.components.preflight.evidence",
-        "slipway.components.preflight.place_rules",
+        "slipway.components.preflight.input_and_runtime_rules",
         "slipway.components.preflight.transformed",
         "slipway.components.pusher.papers",
         "slipway.components.pusher.version_files",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from slipway.components.transform.choice import why_stock
+from slipway.components.transform.executor_choice import why_stock
 
 OURS = {
     "runner": "FnApiRunner",
