@@ -60,12 +60,14 @@ def describe_exception(error: BaseException, *, root: Path) -> Cause:
         error: what was raised.
         root: the user's folder; a place inside it is reported relative to it.
     """
-    if isinstance(error, GateStopError):
-        return Cause(message=error.message, hint=error.hint, where="", verdict=error.verdict)
-    if isinstance(error, ComponentError) and error.start:
-        return Cause(message=error.message, hint=error.hint, where="", start=error.start)
     if isinstance(error, SlipwayError):
-        return Cause(message=error.message, hint=error.hint, where="")
+        # As texts: a component of the user's may have raised it with anything.
+        cause = Cause(message=str(error.message), hint=str(error.hint or ""), where="")
+        if isinstance(error, GateStopError):
+            cause["verdict"] = error.verdict
+        if isinstance(error, ComponentError) and error.start:
+            cause["start"] = error.start
+        return cause
     told = next((e for words in _FULL_DISK for e in _chain(error) if _says(e, words)), error)
     if missing := missing_key(told):
         message = f"{type(told).__name__}: {missing.words}"

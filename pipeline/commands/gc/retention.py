@@ -52,8 +52,8 @@ def _baselines(runs: Iterable[RunRecord]) -> Iterator[RunRecord]:
     """The newest blessed runs of two models: `baseline_key` takes the latest other than the candidate."""
     seen: set[str] = set()
     for run in runs:
-        key = key_of_maker(run, "Model")
-        if run.blessed and key and key not in seen and len(seen) < 2:
+        key = key_of_maker(run, "Model") or run.run_id  # the nodes of a rehearsal have no keys
+        if run.blessed and key not in seen and len(seen) < 2:
             seen.add(key)
             yield run
 

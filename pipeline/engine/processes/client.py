@@ -205,23 +205,28 @@ class Server:
             UsageError: the store cannot be used with what lies in the pipeline's folder.
             PipelineError: the store itself failed, as on a full disk.
         """
-        self._send(Settle(runs))
-        try:
-            self._wait_for(Settled, tick)
-        except RefusedError as error:  # it is the machine's fault, not the pipeline's
-            raise PipelineError(error.message, hint=error.hint) from error
+        self._of_store(Settle(runs), Settled, tick)
 
     def reuse(self, sources: Mapping[str, Result], *, tick: Callable[[], None]) -> dict[str, Made]:
-        """Registers remembered executions as this run's; see `launch.reuse`. Results by node id."""
-        if not sources:
-            return {}
-        self._send(Reuse(dict(sources)))
-        return self._wait_for(Reused, tick).results
+        """Registers remembered executions as this run's; see `launch.reuse`. Results by node id.
+
+        Raises as `settle` does.
+        """
+        return self._of_store(Reuse(dict(sources)), Reused, tick).results if sources else {}
 
     def published(self, run_ids: Sequence[str], *, tick: Callable[[], None]) -> dict[str, Made]:
-        """The results that nodes published under those ids in the metadata store; see `launch.published`."""
-        self._send(FindPublished(list(run_ids)))
-        return self._wait_for(Published, tick).results
+        """The results that nodes published under those ids in the metadata store; see `launch.published`.
+
+        Raises as `settle` does.
+        """
+        return self._of_store(FindPublished(list(run_ids)), Published, tick).results
+
+    def _of_store(self, request: Request, wanted: type[_Wanted], tick: Callable[[], None]) -> _Wanted:
+        self._send(request)
+        try:
+            return self._wait_for(wanted, tick)
+        except RefusedError as error:  # it is the machine's fault, not the pipeline's
+            raise PipelineError(error.message, hint=error.hint) from error
 
     def _wait_for(self, wanted: type[_Wanted], tick: Callable[[], None]) -> _Wanted:
         until = time.monotonic() + _ANSWER_LIMIT_S

@@ -113,16 +113,8 @@ class ForkServer:
         match request:
             case Compile(order):
                 self._compile(order)
-            case Settle(runs):
-                self._settle(runs)
-            case Reuse(sources):
-                from slipway.pipeline.engine.tfx.launch import reuse
-
-                self._tell(Reused(reuse(self._compiled, sources)))
-            case FindPublished(run_ids):
-                from slipway.pipeline.engine.tfx.launch import published
-
-                self._tell(Published(published(self._compiled, run_ids)))
+            case Settle() | Reuse() | FindPublished():
+                self._ask_store(request)
             case Start():
                 self._start(request)
             case Signal(node, signum):
@@ -169,15 +161,26 @@ class ForkServer:
         is_ours = isinstance(error, SlipwayError)
         self._tell(Refused(is_ours, cause["message"], cause["hint"], cause["where"]))
 
-    def _settle(self, runs: str) -> None:
-        from slipway.pipeline.engine.tfx.store_upkeep import settle
-
+    def _ask_store(self, request: Settle | Reuse | FindPublished) -> None:
         try:
-            settle(self._compiled, runs=runs)
+            answer = self.from_store(request)
         except Exception as error:  # the store's own: a full disk, a damaged file
             self._refuse(error)
             return
-        self._tell(Settled())
+        self._tell(answer)
+
+    def from_store(self, request: Settle | Reuse | FindPublished) -> Settled | Reused | Published:
+        """What the metadata store answers, or does."""
+        from slipway.pipeline.engine.tfx import launch, store_upkeep
+
+        match request:
+            case Settle(runs):
+                store_upkeep.settle(self._compiled, runs=runs)
+                return Settled()
+            case Reuse(sources):
+                return Reused(launch.reuse(self._compiled, sources))
+            case FindPublished(run_ids):
+                return Published(launch.published(self._compiled, run_ids))
 
     def _start(self, start: Start) -> None:
         sys.stdout.flush()

@@ -128,6 +128,11 @@ def test_our_own_error_is_told_as_it_is(tmp_path):
     assert cause == {"message": "no rows", "hint": "look at data.source", "where": ""}
 
 
+def test_error_of_ours_that_was_raised_with_anything_is_told_as_texts(tmp_path):
+    cause = describe_exception(ComponentError(7, hint=None), root=tmp_path)
+    assert cause == {"message": "7", "hint": "", "where": ""}
+
+
 def test_a_full_disk_is_the_cause_also_where_something_else_failed_after_it(tmp_path):
     def write():
         raise OSError(28, "No space left on device", "/data/shard")

@@ -617,6 +617,13 @@ def test_reasons_are_told_in_the_order_of_the_runs():
     assert list(kept.items()) == [("0", "among the newest"), ("2", "pushed version 2")]
 
 
+def test_blessed_runs_whose_nodes_have_no_keys_are_kept_as_baselines():
+    runs = [RunRecord(run_id=name, workload="taxi") for name in ("2", "1", "0")]
+    runs[1].blessed = runs[2].blessed = True
+    kept = kept_runs(runs, keep=1, exists=lambda path: False)
+    assert kept == {"2": "among the newest", "1": "made a baseline", "0": "made a baseline"}
+
+
 @pytest.mark.parametrize(
     ("size_bytes", "text"), [(1, "1 B"), (999, "999 B"), (4_100_000, "4.1 MB"), (2.5e12, "2.5 TB")]
 )
