@@ -142,8 +142,10 @@ def _run(
             last = Graph(graph.name, tuple(handlers))
             write_json(folder / STATUS_FILE, final_status(record))
             part = replace(record, nodes=_records(last))
-            engine(last, part).run()
+            handling = engine(last, part)
+            handling.run()
             record.nodes += part.nodes
+            return handling.interrupted
         return main.interrupted
 
 
