@@ -80,10 +80,13 @@ def _decoder(encoding: str) -> codecs.IncrementalDecoder | None:
 
 def _not_compressed(file: InputFile) -> str:
     """What a file is that is not compressed as its name says, in words; empty if it is, or is empty."""
-    with file.path.open("rb") as stream:
-        head = stream.read(HEAD_BYTES)
     suffix = Path(file.name).suffix.lower()
-    if not head or head.startswith(_BEGINS[suffix]):
+    try:
+        with file.path.open("rb") as stream:
+            head = stream.read(HEAD_BYTES)
+    except OSError:  # the disk's fault
+        return ""
+    if not head or suffix not in _BEGINS or head.startswith(_BEGINS[suffix]):
         return ""
     other = other_kind(head)
     return f"{other[0] if other else 'not compressed'}, though its name ends in {suffix}"

@@ -27,6 +27,8 @@ _ZIP = b"PK\x03\x04"
 # The name of a ZIP's first file stands behind 30 bytes; that of a workbook has other endings.
 _ZIPPED_TABLE = re.compile(rb".{26}([^\x00]+\.(?:csv|tsv|txt|jsonl|json|parquet))", re.DOTALL)
 _WEB_PAGE = re.compile(rb"\s*<(!doctype html|html|head|body|table)\b", re.IGNORECASE)
+# What no text holds.
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x7f]")
 _BOM = b"\xef\xbb\xbf"
 HEAD_BYTES = 512
 """How many bytes of a file are enough."""
@@ -44,4 +46,8 @@ def other_kind(head: bytes) -> tuple[str, str] | None:
         return "a ZIP file, as the workbooks of Excel are", SPREADSHEET
     if _WEB_PAGE.match(head.removeprefix(_BOM)):
         return "a web page", "download the file itself: a browser may have to log in for it"
-    return next(((what, remedy) for magic, what, remedy in _KINDS if head.startswith(magic)), None)
+    for magic, what, remedy in _KINDS:
+        # A table of text may begin with the same letters, as with a column ORCID.
+        if head.startswith(magic) and not (magic.isalnum() and _CONTROL.search(head) is None):
+            return what, remedy
+    return None

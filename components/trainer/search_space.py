@@ -59,6 +59,8 @@ def broken_rule(entry: Mapping[str, Any]) -> str:
     given = _given(entry)
     if set(given) == {"choices"}:
         return "" if given["choices"] else "must not have empty choices"
+    if "choices" in given:
+        return f"must have nothing beside choices, and it has {', '.join(sorted(given.keys() - {'choices'}))}"
     if not {"low", "high"} <= set(given) <= {"low", "high", "step", "log"}:
         return "must have either choices, or low and high"
     found = Range(**given)

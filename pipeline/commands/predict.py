@@ -364,7 +364,7 @@ def _needed(manifest: Manifest | None) -> tuple[str, ...]:
 def _taken(manifest: Manifest | None) -> tuple[str, ...]:
     """The raw columns that the model takes, from the version's manifest: at least the needed ones."""
     signatures = manifest.papers.get("model", {}).get("signatures", {}) if manifest else {}
-    inputs = signatures[SERVE_RAW]["inputs"] if SERVE_RAW in signatures else ()
+    inputs = signatures[SERVE_RAW].get("inputs", ()) if SERVE_RAW in signatures else ()
     return tuple(_raw_names(inputs, _schema_types(manifest)).values()) or _needed(manifest)
 
 

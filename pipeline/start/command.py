@@ -152,12 +152,12 @@ def new(
         if wanted in table.unread:
             raise UsageError(
                 f"{wanted} holds {table.unread[wanted]}: it can be neither label nor feature.",
-                hint="make a column of one value a row from it, and name that",
+                hint="write it as one text or number a row, and name that",
             )
         if wanted not in facts:
             raise UsageError(
                 f"{data} has no column {wanted!r}; there are: {', '.join(facts)}.",
-                hint=_other_column(wanted, list(facts)),
+                hint=_other_column(wanted, list(facts), is_csv=table.file_format == "csv"),
             )
     if label is None:
         label = ask("Which column is to be predicted?", list(facts), option="--label")
@@ -216,10 +216,10 @@ def _is_skewed(numbers: npt.NDArray[np.float64]) -> bool:
     return bool(about_mean > _SKEWED * about_median)
 
 
-def _other_column(wanted: str, names: Sequence[str]) -> str:
+def _other_column(wanted: str, names: Sequence[str], *, is_csv: bool) -> str:
     if _are_values(names):
         return "the first line is taken for the names of the columns; put a line with names above the rows"
-    if len(names) == 1:
+    if len(names) == 1 and is_csv:
         return (
             "the first line must name the columns, separated by , ; | or tabs: remove what is above it, or "
             "write the file with one of these"

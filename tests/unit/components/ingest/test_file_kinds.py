@@ -1,14 +1,17 @@
 """What a file is by its first bytes."""
 
+import bz2
 import gzip
 import io
 import zipfile
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.feather as feather
 import pytest
 
-from slipway.components.ingest.blocks import FileError
+from slipway.components.ingest.blocks import FileError, InputFile
+from slipway.components.ingest.compression import open_stream
 from slipway.components.ingest.file_kinds import HEAD_BYTES, other_kind
 
 
@@ -31,6 +34,9 @@ def _zipped(*names):
         (b"SQLite format 3\x00", "an SQLite database", "read_sql"),
         (b"ARROW1\x00\x00", "an Arrow or Feather file", "read_feather"),
         (b"PAR1\x15\x04", "a Parquet file", ".parquet"),
+        (b"FEA1\x00\x00\x00\x00", "a Feather file", "read_feather"),
+        (b"ORC\x82\xd0\x01\x12", "an ORC file", "read_orc"),
+        (bz2.compress(b"a\n1\n"), "a file compressed with bzip2", "end its name in .bz2"),
         (b"%PDF-1.7", "a PDF", "ask for the table"),
         (b"\xef\xbb\xbf\n<!DOCTYPE HTML><p>Log in", "a web page", "download the file itself"),
         (b'<table border="1" class="dataframe">', "a web page", "download the file itself"),
@@ -44,7 +50,19 @@ def test_a_file_of_another_kind_is_told_with_the_remedy(head, what, remedy):
 
 
 @pytest.mark.parametrize(
-    "head", [b"", b"a,b\n1,2\n", b"<5,>5\n1,2\n", b"PK,B\n1,2\n", "größe\n1\n".encode("utf-16")]
+    "head",
+    [
+        b"",
+        b"a,b\n1,2\n",
+        b"<5,>5\n1,2\n",
+        b"PK,B\n1,2\n",
+        "größe\n1\n".encode("utf-16"),
+        b"ORCID,age\n1,2\n",
+        b"PAR1,PAR2\r\n1,2\r\n",
+        b"FEA1\tFEA2\n",
+        b"ARROW1\n",
+        "BZhö\n".encode(),
+    ],
 )
 def test_text_is_no_other_kind(head):
     assert other_kind(head) is None
@@ -64,6 +82,12 @@ def test_text_is_no_other_kind(head):
 def test_a_file_that_is_not_compressed_as_its_name_says_is_told(ingest, write, name, content, words):
     with pytest.raises(FileError, match=words):
         ingest(write(content, name))
+
+
+def test_a_disk_that_fails_at_the_first_byte_is_told_as_that():
+    stream = open_stream(InputFile("mem.csv", Path("/proc/self/mem")))
+    with pytest.raises(FileError, match=r"mem\.csv is damaged or cut short after 0 bytes"):
+        stream.read(100)
 
 
 def test_a_feather_file_named_parquet_is_told(ingest, tmp_path):

@@ -707,7 +707,7 @@ def test_exports_that_boosted_trees_have_no_form_of_are_refused_before_they_are_
     ("entry", "words"),
     [
         ("{}", "must have either choices, or low and high"),
-        ("{choices: [1], low: 1}", "must have either choices, or low and high"),
+        ("{choices: [1], low: 1}", "must have nothing beside choices, and it has low"),
         ("{low: 2, high: 1}", "must have low < high; low is 2, high 1"),
         ("{low: 0, high: 1, log: true}", "must have 0 < low < high with log; low is 0, high 1"),
     ],
