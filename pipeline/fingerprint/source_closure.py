@@ -191,6 +191,7 @@ class _Finder:
         self._real_root = os.path.realpath(root)
         self._installed = _installed_into(root, os.stat(root).st_mtime_ns)  # noqa: PTH116
         self._candidates: dict[str, tuple[str, bool] | None] = {}  # by path relative to the root
+        self._installed_folders: dict[str, bool] = {}
 
     def modules_on_the_way_to(self, dotted: str) -> Iterator[_Module]:
         """Yields the packages and the module that importing `dotted` runs; what follows them are names."""
@@ -220,10 +221,18 @@ class _Finder:
         return ("", True) if os.path.isdir(f"{self.root}/{path}") else None  # noqa: PTH112
 
     def _is_installed(self, file: str) -> bool:
-        real = Path(os.path.realpath(f"{self.root}/{file}"))
-        own = real.is_relative_to(self._real_root)
-        below = real.relative_to(self._real_root) if own else real
+        folder, name = os.path.split(f"{self.root}/{file}")
+        if os.path.islink(f"{folder}/{name}"):  # noqa: PTH114
+            folder = os.path.dirname(os.path.realpath(f"{folder}/{name}"))  # noqa: PTH120
+        if folder not in self._installed_folders:
+            self._installed_folders[folder] = self._holds_packages(Path(os.path.realpath(folder)))
+        return self._installed_folders[folder]
+
+    def _holds_packages(self, folder: Path) -> bool:
+        """Whether a folder belongs to an installation or to a virtual environment."""
+        own = folder.is_relative_to(self._real_root)
+        below = folder.relative_to(self._real_root) if own else folder
         if not _INSTALLED.isdisjoint(below.parts):
             return True
         top = Path(self._real_root) if own else Path("/")
-        return any((top / folder / "pyvenv.cfg").is_file() for folder in list(below.parents)[:-1])
+        return any((top / each / "pyvenv.cfg").is_file() for each in [below, *below.parents][:-1])

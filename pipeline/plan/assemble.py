@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from slipway.pipeline.fingerprint.parts import Fingerprint
 from slipway.pipeline.plan.baseline import retired_blessings
 from slipway.pipeline.plan.decide import Decision, Known, decide
-from slipway.pipeline.plan.node_fingerprints import fingerprint_nodes, own_parts
+from slipway.pipeline.plan.node_fingerprints import fingerprint_nodes, own_parts, own_parts_in
 from slipway.pipeline.plan.request import Request
 from slipway.pipeline.plan.resolver_keys import baseline_key, reference_key
 from slipway.pipeline.runs.graph import Graph
@@ -37,10 +37,11 @@ def make_plan(request: Request, history: History, graph: Graph, *, resumed: RunR
         graph: the compiled pipeline.
         resumed: the run that is continued; what it completed is kept also under `--no-cache`.
     """
-    memo = history.digest_memo
-    roots = request.code_roots
     baseline = reference = ""
-    prints = fingerprint_nodes(graph, roots=roots, memo=memo, baseline=baseline)
+    own = {
+        node.id: own_parts(node, roots=request.code_roots, memo=history.digest_memo) for node in graph.nodes
+    }
+    prints = fingerprint_nodes(graph, own, baseline=baseline)
     retired = retired_blessings(request.output, graph.name)
     for wanted in (node.finds_reference for node in graph.nodes if node.finds_reference):
         statistics = _maker(graph, "ExampleStatistics")
@@ -48,12 +49,12 @@ def make_plan(request: Request, history: History, graph: Graph, *, resumed: RunR
         reference = reference_key(
             history.runs(), workload=graph.name, data=data, wanted=wanted, retired=retired
         )
-        prints = fingerprint_nodes(graph, roots=roots, memo=memo, baseline=baseline, reference=reference)
+        prints = fingerprint_nodes(graph, own, baseline=baseline, reference=reference)
     if any(node.finds_baseline for node in graph.nodes):
         trainer = _maker(graph, "Model")
         candidate = prints[trainer].key if trainer else ""
         baseline = baseline_key(history.runs(), workload=graph.name, candidate=candidate, retired=retired)
-        prints = fingerprint_nodes(graph, roots=roots, memo=memo, baseline=baseline, reference=reference)
+        prints = fingerprint_nodes(graph, own, baseline=baseline, reference=reference)
     selected = graph.select(start=request.start, end=request.end)
     forced = selected if request.no_cache or request.start else set()
     store = request.store_file(graph.store)
@@ -93,11 +94,5 @@ def _maker(graph: Graph, type_name: str) -> str | None:
 
 def is_current(request: Request, plan: Plan, history: History, node_id: str) -> bool:
     """Whether the code and data of a node are still those of the plan."""
-    now = fingerprint_nodes(
-        plan.graph,
-        roots=request.code_roots,
-        memo=history.digest_memo,
-        baseline=plan.baseline,
-        reference=plan.reference,
-    )
-    return own_parts(now[node_id]) == own_parts(plan.prints[node_id])
+    now = own_parts(plan.graph[node_id], roots=request.code_roots, memo=history.digest_memo)
+    return now == own_parts_in(plan.prints[node_id])

@@ -44,29 +44,39 @@ def stack_versions() -> Mapping[str, str]:
     return versions
 
 
+def own_parts(node: Node, *, roots: Sequence[Path], memo: Path | None) -> dict[str, str]:
+    """The dependencies of a node itself, without those upstream or outside, by kind and name.
+
+    Args:
+        node: of the compiled pipeline.
+        roots: the folders that user code is imported from, the project's first; code inside them counts by
+            content, code outside by the stack's versions.
+        memo: where digests of data files are remembered; see `slipway.pipeline.fingerprint.data_digests`.
+    """
+    parts = {f"param:{_shown(name)}": value for name, value in node.params.items()}
+    parts["param:component"] = f'"{node.type}"'
+    parts |= {f"code:{path}": digest for path, digest in _code(node, roots, memo).items()}
+    parts |= {f"data:{name}": digest for name, digest in _data(node, memo).items()}
+    return parts | {f"stack:{name}": number for name, number in stack_versions().items()}
+
+
 def fingerprint_nodes(
-    graph: Graph, *, roots: Sequence[Path], memo: Path | None, baseline: str, reference: str = ""
+    graph: Graph, own: Mapping[str, Mapping[str, str]], *, baseline: str, reference: str = ""
 ) -> dict[str, Fingerprint]:
     """The fingerprint of every node.
 
     Args:
         graph: the compiled pipeline.
-        roots: the folders that user code is imported from, the project's first; code inside them counts by
-            content, code outside by the stack's versions.
-        memo: where digests of data files are remembered; see `slipway.pipeline.fingerprint.data_digests`.
+        own: node id -> its `own_parts`.
         baseline: what the metadata store's answer to a resolver depends on; see `resolver_keys.baseline_key`.
         reference: likewise, see `resolver_keys.reference_key`.
     """
     prints: dict[str, Fingerprint] = {}
     for node in graph.nodes:
-        parts = {f"param:{_shown(name)}": value for name, value in node.params.items()}
-        parts |= {f"code:{path}": digest for path, digest in _code(node, roots, memo).items()}
-        parts |= {f"data:{name}": digest for name, digest in _data(node, memo).items()}
-        parts |= {f"stack:{name}": number for name, number in stack_versions().items()}
+        parts = dict(own[node.id])
         # A resolver's outputs depend on what it finds, whoever made that.
         ups = node.upstream if node.found is None else ()
         parts |= {f"upstream:{up}": prints[up].key for up in ups if up not in node.gates}
-        parts["param:component"] = f'"{node.type}"'
         # Two nodes with equal settings are still two: their outputs need not be equal.
         parts |= {"node:id": node.id, "node:pipeline": graph.name}
         if node.finds_reference:
@@ -144,8 +154,8 @@ def _data(node: Node, memo: Path | None) -> dict[str, str]:
     return found | data_digests(files, base=base, memo=memo)
 
 
-def own_parts(fingerprint: Fingerprint) -> dict[str, str]:
-    """The dependencies of a node itself, without those upstream or outside."""
+def own_parts_in(fingerprint: Fingerprint) -> dict[str, str]:
+    """The `own_parts` that a fingerprint was made of."""
     kinds = ("code", "data", "param", "stack")
     return {name: value for name, value in fingerprint.parts.items() if name.partition(":")[0] in kinds}
 

@@ -8,13 +8,14 @@ from called import forked_servers
 
 pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
 
+from fingerprints import fingerprints
+
 from slipway import run
 from slipway.pipeline.cloud.commands import rehearse_request
 from slipway.pipeline.commands.gc.gc import collect
 from slipway.pipeline.engine.graphs import compile_graph
 from slipway.pipeline.engine.processes.client import Server
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.plan.node_fingerprints import fingerprint_nodes
 from slipway.pipeline.plan.request import pipeline_request
 from slipway.pipeline.root import PROJECT_ROOT
 from slipway.pipeline.runs.history import History
@@ -132,7 +133,7 @@ def test_what_a_packed_module_file_imports_beyond_its_wheel_counts(place, warm, 
         Server(folder, temporary=folder / "tmp", warm=warm, is_ours=False) as server,
     ):
         graph = compile_graph(request, server, history, folder=folder, run_id="plan", tick=lambda: None)
-    prints = fingerprint_nodes(graph, roots=request.code_roots, memo=None, baseline="")
+    prints = fingerprints(graph, roots=request.code_roots, memo=None, baseline="")
     code = {Path(part).name for part in prints["Trainer"].parts if part.startswith("code:")}
     assert {"foreign_trainer.py", "foreign_words.py", "__init__.py", "size.py"} <= code
 

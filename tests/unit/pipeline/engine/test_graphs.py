@@ -3,13 +3,13 @@
 from dataclasses import replace
 
 import pytest
+from fingerprints import fingerprints
 
 from slipway.pipeline.config import WorkloadChoice
 from slipway.pipeline.engine import graphs
 from slipway.pipeline.engine.execution import execute
 from slipway.pipeline.engine.graphs import check_nodes, plan_kept, plan_only
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.plan.node_fingerprints import fingerprint_nodes
 from slipway.pipeline.plan.request import workload_request
 from slipway.pipeline.runs.graph import Graph, Node
 from slipway.pipeline.runs.history import History, result_of
@@ -82,7 +82,7 @@ def test_what_may_not_be_cached_is_kept_to_be_compared_with_all_the_same(asked, 
     graph = Graph("taxi", (Node("Ingest", "Ingest", (), uncached="its pipeline has enable_cache=False"),))
     monkeypatch.setattr(graphs, "find_graph", lambda request: graph)
     history = History(asked.output)
-    key = fingerprint_nodes(graph, roots=asked.code_roots, memo=None, baseline="")["Ingest"].key
+    key = fingerprints(graph, roots=asked.code_roots, memo=None, baseline="")["Ingest"].key
     history.remember(key, result_of(NodeRecord("Ingest"), "run-0", files={}))
     assert plan_only(asked, history).decisions["Ingest"].action == "run"
     assert plan_kept(asked, history).decisions["Ingest"].source["run_id"] == "run-0"

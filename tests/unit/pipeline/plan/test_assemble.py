@@ -3,10 +3,10 @@
 import os
 
 import pytest
+from fingerprints import fingerprints
 
 from slipway.pipeline.config import WorkloadChoice
 from slipway.pipeline.plan.assemble import make_plan
-from slipway.pipeline.plan.node_fingerprints import fingerprint_nodes
 from slipway.pipeline.plan.request import workload_request
 from slipway.pipeline.runs.graph import Graph, Node
 from slipway.pipeline.runs.history import History, result_of
@@ -35,7 +35,7 @@ def test_what_a_node_took_that_failed_is_read_whole_in_the_next_plan(asked, stat
     data.write_bytes(b"12345")
     outputs = {"examples": [{"uri": str(data.parent), "type": "Examples", "properties": {}}]}
     history, written_ns = History(asked.output), data.stat().st_mtime_ns
-    key = fingerprint_nodes(GRAPH, roots=asked.code_roots, memo=None, baseline="")["Ingest"].key
+    key = fingerprints(GRAPH, roots=asked.code_roots, memo=None, baseline="")["Ingest"].key
     history.remember(
         key, result_of(NodeRecord("Ingest", outputs=outputs), "run-0", files=kept_files(outputs))
     )

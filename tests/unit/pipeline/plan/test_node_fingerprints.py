@@ -3,8 +3,9 @@
 import os
 
 import pytest
+from fingerprints import fingerprints
 
-from slipway.pipeline.plan.node_fingerprints import fingerprint_nodes, found_key, own_parts, with_found
+from slipway.pipeline.plan.node_fingerprints import found_key, own_parts_in, with_found
 from slipway.pipeline.runs.graph import Graph, Node
 
 
@@ -52,7 +53,7 @@ def keys(project):
             ),
         )
         roots = (project, project / "elsewhere")
-        prints = fingerprint_nodes(graph, roots=roots, memo=project / "memo.json", baseline=baseline)
+        prints = fingerprints(graph, roots=roots, memo=project / "memo.json", baseline=baseline)
         return {node_id: fingerprint.key for node_id, fingerprint in prints.items()}
 
     return call
@@ -101,18 +102,16 @@ def test_settings_change_their_node_and_the_baseline_its_resolver(keys):
 
 def test_resolver_of_anything_else_is_never_the_same_twice(project):
     graph = Graph("any", (Node("Find", "Resolver", (), is_resolver=True),))
-    first, second = (
-        fingerprint_nodes(graph, roots=(project,), memo=None, baseline="")["Find"] for _ in range(2)
-    )
+    first, second = (fingerprints(graph, roots=(project,), memo=None, baseline="")["Find"] for _ in range(2))
     assert first.key != second.key
-    assert own_parts(first) == own_parts(second)
+    assert own_parts_in(first) == own_parts_in(second)
 
 
 def test_nodes_of_equal_settings_never_share_a_result(project):
     nodes = tuple(Node(node_id, "Draw", (), params={"sides": "6"}) for node_id in ("First", "Second"))
 
     def keys(pipeline):
-        prints = fingerprint_nodes(Graph(pipeline, nodes), roots=(project,), memo=None, baseline="none")
+        prints = fingerprints(Graph(pipeline, nodes), roots=(project,), memo=None, baseline="none")
         return {fingerprint.key for fingerprint in prints.values()}
 
     assert len(keys("dice")) == 2
@@ -124,7 +123,7 @@ def test_verdict_of_a_gate_is_no_part_of_what_only_waits_for_it(project):
     def key(limit):
         gate = Node("Gate", "DataGate", (), params={"limits": limit})
         graph = Graph("taxi", (gate, Node("Transform", "Transform", ("Gate",), gates=("Gate",))))
-        return fingerprint_nodes(graph, roots=(project,), memo=None, baseline="none")
+        return fingerprints(graph, roots=(project,), memo=None, baseline="none")
 
     before, after = key("1"), key("2")
     assert before["Gate"].key != after["Gate"].key
@@ -136,7 +135,7 @@ def test_reference_that_was_found_is_part_of_its_resolver(project):
         graph = Graph(
             "taxi", (Node("Reference", "Resolver", (), is_resolver=True, finds_reference="passed"),)
         )
-        prints = fingerprint_nodes(graph, roots=(project,), memo=None, baseline="none", reference=reference)
+        prints = fingerprints(graph, roots=(project,), memo=None, baseline="none", reference=reference)
         return prints["Reference"].key
 
     assert key("a") == key("a") != key("b")
@@ -153,7 +152,7 @@ def test_resolver_that_found_something_else_changes_itself_and_what_follows(proj
                 Node("Pusher", "Pusher", ("Trainer",)),
             ),
         )
-        return fingerprint_nodes(graph, roots=(project,), memo=None, baseline="none")
+        return fingerprints(graph, roots=(project,), memo=None, baseline="none")
 
     one, two = (found_key({"examples": [{"uri": uri}]}) for uri in ("a", "b"))
     assert with_found(prints(one), "Latest", two) == prints(two)
