@@ -310,7 +310,7 @@ def preflight(
     slices = [*(tpu or []), *(tpu_preflight.ONE_HOST if every else [])]
     wanted = tpu_preflight.Wanted(
         slices=tuple(slices),
-        search_s=search_s if search_s is not None else 0.0 if every or fast else tpu_preflight.SEARCH_S,
+        search_s=search_s if search_s is not None else 0.0 if every or fast else o.SEARCH_S,
         limit_s=limit_s,
         prices=tuple(price or []),
         is_fast=fast,

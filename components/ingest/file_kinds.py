@@ -3,7 +3,8 @@
 import re
 
 PARQUET = "a Parquet file"
-_PANDAS = "pandas.{}(...).to_parquet('data.parquet')"
+AS_PARQUET = "pandas.{}(...).to_parquet('data.parquet')"
+UNPACK = "unpack it first; .gz, .bz2 and .zst are unpacked here"
 SPREADSHEET = (
     "save the sheet as CSV in the program that made it, or with "
     "pandas.read_excel(...).to_csv('data.csv', index=False)"
@@ -14,12 +15,12 @@ _KINDS: tuple[tuple[bytes, str, str], ...] = (
     (b"\x28\xb5\x2f\xfd", "a file compressed with zstd", "end its name in .zst"),
     (b"\xfd7zXZ\x00", "a file compressed with xz", "unpack it first, with xz -d"),
     (b"PAR1", PARQUET, "end its name in .parquet, and set data.format to parquet"),
-    (b"ARROW1", "an Arrow or Feather file", _PANDAS.format("read_feather")),
-    (b"FEA1", "a Feather file", _PANDAS.format("read_feather")),
-    (b"ORC", "an ORC file", _PANDAS.format("read_orc")),
+    (b"ARROW1", "an Arrow or Feather file", AS_PARQUET.format("read_feather")),
+    (b"FEA1", "a Feather file", AS_PARQUET.format("read_feather")),
+    (b"ORC", "an ORC file", AS_PARQUET.format("read_orc")),
     (b"Obj\x01", "an Avro file", "convert it to Parquet or JSON Lines first"),
-    (b"\x89HDF", "an HDF5 file", _PANDAS.format("read_hdf")),
-    (b"SQLite format 3\x00", "an SQLite database", _PANDAS.format("read_sql")),
+    (b"\x89HDF", "an HDF5 file", AS_PARQUET.format("read_hdf")),
+    (b"SQLite format 3\x00", "an SQLite database", AS_PARQUET.format("read_sql")),
     (b"\xd0\xcf\x11\xe0", "a workbook of Excel from before 2007, or the like", SPREADSHEET),
     (b"%PDF-", "a PDF", "ask for the table that it was made from"),
 )
@@ -42,7 +43,7 @@ def other_kind(head: bytes) -> tuple[str, str] | None:
     """
     if head.startswith(_ZIP):
         if _ZIPPED_TABLE.match(head, len(_ZIP)):
-            return "a ZIP file", "unpack it first; .gz, .bz2 and .zst are unpacked here"
+            return "a ZIP file", UNPACK
         return "a ZIP file, as the workbooks of Excel are", SPREADSHEET
     if _WEB_PAGE.match(head.removeprefix(_BOM)):
         return "a web page", "download the file itself: a browser may have to log in for it"

@@ -42,18 +42,12 @@ class DataPapers(TypedDict, total=False):
     unlabelled: int
 
 
-class Override(TypedDict):
-    """Why findings were let pass."""
-
-    reason: str
-
-
 class DataGatePapers(TypedDict, total=False):
-    """What the data gate said, its findings in words, and who let them pass."""
+    """What the data gate said, its findings in words, and the `reason` for which they were let pass."""
 
     message: str
     findings: list[str]
-    overrides: list[Override]
+    overrides: list[dict[str, str]]
 
 
 class SchemaPapers(TypedDict, total=False):

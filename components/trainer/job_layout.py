@@ -11,7 +11,7 @@ import tensorflow as tf
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.input.parsing import parsed, records_of_all, split_label
 from slipway.components.trainer.job import GROUPS, TrainingJob
-from slipway.components.trainer.remote.vertex import Request
+from slipway.components.trainer.remote.custom_job import CustomJobRequest
 from slipway.components.trainer.settings.compute import ComputeSettings
 from slipway.components.trainer.settings.group import SettingsGroup
 from slipway.components.trainer.settings.step import StepSettings
@@ -102,7 +102,7 @@ def first_rows(
 
 def read_settings(
     custom_config: Mapping[str, Any] | None,
-) -> tuple[Mapping[str, Any], Request | None]:
+) -> tuple[Mapping[str, Any], CustomJobRequest | None]:
     """The trainer's settings, all of them and no other; and the machines to train on, None: this one."""
     settings = dict(custom_config or {})
     machines = settings.pop(TRAINING_JOB, None)

@@ -13,7 +13,8 @@ from slipway.components import kept_state, progress
 from slipway.components.event_lines import read_event
 from slipway.components.trainer.job import JOB_FILE, TrainingJob
 from slipway.components.trainer.own_fit import has_own_fit, require_cpu
-from slipway.components.trainer.remote.vertex import POLL_S, Request, VertexTraining
+from slipway.components.trainer.remote.custom_job import CustomJobRequest
+from slipway.components.trainer.remote.vertex import POLL_S, VertexTraining
 from slipway.components.trainer.result import Result
 from slipway.components.trainer.training_process import TrainingPreemptedError, TrainingProcess
 from slipway.components.trainer.user_model import source_root
@@ -34,7 +35,7 @@ class Elsewhere:
         poll_s: seconds between two looks at what they do, > 0.
     """
 
-    request: Request
+    request: CustomJobRequest
     folder: str
     poll_s: float = POLL_S
 

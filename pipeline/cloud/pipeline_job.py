@@ -6,7 +6,7 @@ may have more keys, which pass through.
 
 from typing import Any, NotRequired, TypedDict
 
-from slipway.pipeline.runs.custom_job import EncryptionSpec, EnvVar
+from slipway.components.trainer.remote.custom_job import EncryptionSpec, EnvVar
 
 
 class ArtifactTypeSchema(TypedDict, total=False):

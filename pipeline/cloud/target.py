@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Self
 
 from slipway.components.ingest.source import GS, SourceError, resolve_sources
+from slipway.components.trainer.remote.custom_job import CustomJobRequest
 from slipway.pipeline.cloud.image import Image
 from slipway.pipeline.cloud.required_settings import (
     needed_by_service,
@@ -19,7 +20,6 @@ from slipway.pipeline.config.gates import span_of
 from slipway.pipeline.config.train import TrainConfig
 from slipway.pipeline.errors import ConfigError
 from slipway.pipeline.plan.request import Request
-from slipway.pipeline.runs.custom_job import CustomJobRequest
 from slipway.pipeline.runs.target import ImageRun
 from slipway.pipeline.wiring.beam_engine import check_cloud_engine
 from slipway.pipeline.wiring.ingest_options import source_patterns
@@ -64,13 +64,12 @@ class Target:
             image=self.image,
             root=self.root,
             overrides=dict(self.overrides),
-            training_job=self.training_job,
         )
 
     @classmethod
     def of_run(cls, run: ImageRun) -> Self:
         """Restores what `image_run` gave."""
-        return cls(run.settings, run.source, run.image, run.root, run.overrides, run.training_job)
+        return cls(run.settings, run.source, run.image, run.root, run.overrides)
 
     @classmethod
     def of(cls, request: Request, image: Image, *, is_sent: bool = False) -> Self:

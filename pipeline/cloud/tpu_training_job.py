@@ -10,10 +10,15 @@ import math
 
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.global_batch import require_divisible
+from slipway.components.trainer.remote.custom_job import (
+    CustomJob,
+    CustomJobRequest,
+    CustomJobSpec,
+    Scheduling,
+)
 from slipway.pipeline.cloud.required_settings import needed_by_vertex, require
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.errors import ConfigError
-from slipway.pipeline.runs.custom_job import CustomJob, CustomJobRequest, CustomJobSpec, Scheduling
 from slipway.pipeline.wiring.vertex_tpu_machines import IMAGE_TARGETS, TpuSlice, tpu_slice
 
 WORKER = ("python", "-m", "slipway.components.trainer.remote.worker")

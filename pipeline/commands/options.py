@@ -122,12 +122,13 @@ Slices = Annotated[
     ),
 ]
 EverySlice = Annotated[bool, typer.Option("--all", help="Compile for all single-host slices.")]
+SEARCH_S = 30.0
 Search = Annotated[
     float | None,
     typer.Option(
         "--search",
         min=0,
-        help="Seconds to search for the largest batch; by default 30, or 0 with --all or --fast.",
+        help=f"Seconds to search for the largest batch; by default {SEARCH_S:g}, or 0 with --all or --fast.",
     ),
 ]
 Limit = Annotated[

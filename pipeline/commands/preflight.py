@@ -30,6 +30,7 @@ from slipway.components.preflight.result import Preflight
 from slipway.components.preflight.transformed import SCHEMA, SPLIT, Transformed, features_in
 from slipway.components.trainer.own_fit import require_steps
 from slipway.components.trainer.user_model import source_root
+from slipway.pipeline.commands.options import SEARCH_S
 from slipway.pipeline.config import WorkloadChoice, WorkloadConfig
 from slipway.pipeline.engine.processes.os_processes import default_jobs
 from slipway.pipeline.errors import UsageError
@@ -43,7 +44,6 @@ from slipway.pipeline.wiring.preflight_question import own_prices, step_settings
 from slipway.pipeline.wiring.vertex_tpu_machines import TPU_SLICES, tpu_slice
 
 DEFAULT_SLICE = "v5e-8"
-SEARCH_S = 30.0
 COMPILE_BYTES = 5 * 2**30
 """Memory that one compiling process is assumed to need: ResNet50 took 4.3 GiB, the taxi workload 0.6."""
 ONE_HOST = tuple(name for name, each in TPU_SLICES.items() if each.hosts == 1)

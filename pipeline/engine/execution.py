@@ -95,12 +95,12 @@ def _run(
         Server(folder, temporary=temporary, warm=warm, is_ours=request.is_workload) as server,
     ):
         plan = prepare(request, history, record, display, server, alive=alive)
-        current = functools.partial(is_current, request, plan, history)
+        journal = Journal(record, history, began)
         engine = Engine(
             graph=plan.graph,
             launcher=server,
-            results=CachedResults(history, record, plan, current),
-            journal=Journal(record, history, began),
+            results=CachedResults(journal, plan, functools.partial(is_current, request, plan, history)),
+            journal=journal,
             display=display,
             jobs=request.jobs or default_jobs(),
             fail_fast=request.fail_fast,

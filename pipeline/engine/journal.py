@@ -51,12 +51,12 @@ class Journal:
             self.history.save(self.record)
             self.history.append_event(self.record.run_id, event)
 
-    def begin(self, entry: NodeRecord, *, state: Path) -> Start:
+    def begin(self, entry: NodeRecord, *, state: Path | None) -> Start:
         """Makes place for an attempt at a node, without what the last one has left.
 
         Args:
             entry: its record.
-            state: the folder for the state to continue from.
+            state: the folder for the state to continue from; None: there is none.
 
         Returns:
             What it is to be started with.
@@ -76,7 +76,7 @@ class Journal:
             log=str(folder / entry.log),
             progress=str(progress),
             left=str(left),
-            state=str(state),
+            state=str(state or ""),
         )
 
     def keep_verdict(self, entry: NodeRecord, verdict: Mapping[str, object]) -> None:

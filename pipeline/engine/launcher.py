@@ -23,7 +23,7 @@ class Start:
         log: the file that takes everything it writes.
         progress: the file that it tells its progress in.
         left: the folder for what people may want to see when it fails, which need not exist.
-        state: the folder for the state to continue from, which need not exist.
+        state: the folder for the state to continue from, which need not exist; empty: there is none.
     """
 
     node: str

@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from slipway.pipeline.engine.journal import writing
+from slipway.pipeline.engine.journal import Journal, writing
 from slipway.pipeline.fingerprint.parts import Fingerprint
 from slipway.pipeline.plan.assemble import Plan
 from slipway.pipeline.plan.kept_states import KeptStates, stays
 from slipway.pipeline.plan.node_fingerprints import found_key, with_found
 from slipway.pipeline.runs.graph import Node
-from slipway.pipeline.runs.history import History, result_of
-from slipway.pipeline.runs.record import Files, NodeRecord, RunRecord, file_name
+from slipway.pipeline.runs.history import result_of
+from slipway.pipeline.runs.record import Files, NodeRecord
 
 
 class Results(Protocol):
@@ -25,8 +25,8 @@ class Results(Protocol):
             The nodes that are left out because a condition was not met in an earlier run.
         """
 
-    def state_folder(self, node_id: str) -> Path:
-        """The folder for the state that a node continues from, which need not exist."""
+    def state_folder(self, node_id: str) -> Path | None:
+        """The folder for the state that a node continues from, which need not exist; None: none is kept."""
 
     def keep(self, entry: NodeRecord, files: Files) -> None:
         """Takes the result of a node that is done; `files`: of its outputs, as `kept_files` gives them."""
@@ -43,8 +43,7 @@ class CachedResults:
     """Results that later runs reuse, by the nodes' fingerprints.
 
     Args:
-        history: keeps them.
-        record: the run's; its nodes get the keys of their fingerprints.
+        journal: of the run; its record's nodes get the keys of their fingerprints, its history the results.
         plan: the run's.
         still_current: for a node that has just ended, whether its code and data are still those of its
             fingerprint; where not, neither its result nor its state is kept.
@@ -53,14 +52,14 @@ class CachedResults:
         prints: the nodes' fingerprints, as far as is known now.
     """
 
-    history: History
-    record: RunRecord
+    journal: Journal
     plan: Plan
     still_current: Callable[[str], bool] = lambda _node_id: True
     prints: dict[str, Fingerprint] = field(init=False)
 
     def __post_init__(self) -> None:
         self.prints = dict(self.plan.prints)
+        self.record, self.history = self.journal.record, self.journal.history
         self._states = KeptStates(self.history.output)
 
     def begin(self) -> set[str]:
@@ -127,23 +126,15 @@ class CachedResults:
         self._states.forget(self.prints[node_id].key, node_id)
 
 
-@dataclass(frozen=True)
 class UncachedResults:
-    """Results that no later run asks for.
-
-    Args:
-        states: the folder for the state that attempts leave to the next.
-    """
-
-    states: Path
+    """Results that no later run asks for."""
 
     def begin(self) -> set[str]:
         """As `Results.begin`: there is nothing yet."""
         return set()
 
-    def state_folder(self, node_id: str) -> Path:
-        """As `Results.state_folder`."""
-        return self.states / file_name(node_id)
+    def state_folder(self, node_id: str) -> None:
+        """As `Results.state_folder`: an attempt leaves nothing to the next."""
 
     def keep(self, entry: NodeRecord, files: Files) -> None:
         """Does nothing; nor do the others."""

@@ -177,11 +177,12 @@ def _run(
     own = replace(graph[node_id], retries=0)  # the other program retries
     nodes = tuple(own if node.id == node_id else node for node in graph.nodes if node.id in needed)
     plan = Plan(graph, prints, decisions, record.baseline, record.reference)
+    journal = Journal(record, history, _began(record))
     Engine(
         graph=Graph(graph.name, nodes),
         launcher=server,
-        results=CachedResults(history, record, plan, functools.partial(is_current, request, plan, history)),
-        journal=Journal(record, history, _began(record)),
+        results=CachedResults(journal, plan, functools.partial(is_current, request, plan, history)),
+        journal=journal,
         display=display,
         jobs=1,
     ).run()

@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Any
 
 from slipway.pipeline.report.artifacts import first_json, folders, read_bytes
 from slipway.pipeline.runs.record import RunRecord
@@ -16,45 +16,8 @@ _SHOWN_TRIALS = 100
 _EVAL = "val_"
 
 
-class Speed(TypedDict, total=False):
-    """Milliseconds of a step, and what is made of it; shares 0 .. 1; None: not measured."""
-
-    step_ms: float | None
-    constant_batch_step_ms: float | None
-    examples_per_s: float | None
-    input_waiting_share: float | None
-
-
-class Time(TypedDict, total=False):
-    """Where the time went, over all attempts; `goodput`: 0 .. 1."""
-
-    useful_s: float
-    wall_s: float
-    goodput: float
-    restarts: int
-    rollbacks: int
-
-
-class Machine(TypedDict, total=False):
-    """What the training used of its machine; None: no device has memory of its own."""
-
-    cpu_s: float
-    memory_peak_bytes: int
-    device_memory_peak_bytes: int | None
-
-
-class Result(TypedDict, total=False):
-    """What the page reads of `result.json`, which any version of the Trainer may have written."""
-
-    verdict: str
-    devices: str
-    input: str
-    steps: int
-    parameters: int
-    speed: Speed
-    time: Time
-    machine: Machine
-    tuned: dict[str, object]
+Result = Mapping[str, Any]
+"""The Trainer's `result.json`, of which any version may have written it, so that any key may be missing."""
 
 
 @dataclass(frozen=True)
@@ -196,13 +159,13 @@ def _facts(result: Result) -> Iterable[tuple[str, str]]:
     return ((name, form.format(value)) for name, value, form in numbers if value is not None)
 
 
-def _device_share(speed: Speed, time: Time) -> float | None:
+def _device_share(speed: Result, time: Result) -> float | None:
     """The share of wall time in which the device had steps to run; how well it used them is not measured."""
     wall_s, waiting = time.get("wall_s"), speed.get("input_waiting_share")
     return None if not wall_s or waiting is None else float(time["useful_s"]) * (1.0 - waiting) / wall_s
 
 
-def _cores_used(machine: Machine, time: Time) -> float | None:
+def _cores_used(machine: Result, time: Result) -> float | None:
     wall_s, cpu_s = time.get("wall_s"), machine.get("cpu_s")
     return None if not wall_s or cpu_s is None else float(cpu_s) / wall_s
 

@@ -2,11 +2,9 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Self
 
 from slipway.components.nearest import nearest
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.runs.documents import typed
 
 
 @dataclass(frozen=True)
@@ -122,17 +120,8 @@ class Graph:
         return chosen
 
     def to_json(self) -> dict[str, object]:
-        """Plain data; `from_json` reads it back."""
+        """Plain data, which `documents.typed` reads back."""
         return asdict(self)
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, object]) -> Self:
-        """Reads the result of `to_json`, also after it went through JSON.
-
-        Raises:
-            DocumentError: it is no graph.
-        """
-        return typed(cls, data)
 
 
 def ready(

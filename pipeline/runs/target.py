@@ -10,7 +10,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from slipway.pipeline.runs.custom_job import CustomJobRequest
 from slipway.pipeline.runs.documents import plain, typed_text
 
 # The modules that read workload files take a quarter of a second to import.
@@ -158,13 +157,11 @@ class ImageRun(OfWorkload):
         source: the folder of its data and the patterns in it, by input split.
         image: the name of the container image.
         root: folder for the artifacts.
-        training_job: other machines to train on, as the service takes them.
     """
 
     source: tuple[str, dict[str, str]]
     image: str
     root: str
-    training_job: CustomJobRequest | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

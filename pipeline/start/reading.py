@@ -18,7 +18,7 @@ from slipway.components.ingest.column_notes import ColumnNotes
 from slipway.components.ingest.column_types import Columns, ColumnType, merge
 from slipway.components.ingest.compression import open_stream
 from slipway.components.ingest.csv_heads import check_heads
-from slipway.components.ingest.file_kinds import HEAD_BYTES, SPREADSHEET, other_kind
+from slipway.components.ingest.file_kinds import AS_PARQUET, HEAD_BYTES, SPREADSHEET, UNPACK, other_kind
 from slipway.components.ingest.formats import format_of
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.quarantine import describe
@@ -40,7 +40,6 @@ _JSON = (
     "where each line is an object, name it .jsonl; where all of it is one array: python -c 'import json, "
     "sys; [print(json.dumps(row)) for row in json.load(sys.stdin)]' < data.json > data.jsonl"
 )
-_ARCHIVE = "unpack it first; .gz, .bz2 and .zst are unpacked here"
 _TFRECORD = (
     "`new` does not look into TFRecords: begin with a copy of workloads/taxi, and set data.format to "
     "tfrecord (docs/data.md)"
@@ -50,11 +49,11 @@ _PANDAS_READERS = {
     ".sas7bdat": "read_sas", ".sav": "read_spss",
 }  # fmt: skip
 _OTHER_FILES = {
-    **{end: f"pandas.{read}(...).to_parquet('data.parquet')" for end, read in _PANDAS_READERS.items()},
+    **{end: AS_PARQUET.format(read) for end, read in _PANDAS_READERS.items()},
     **dict.fromkeys((".tfrecord", ".tfrecords"), _TFRECORD),
     **dict.fromkeys((".xlsx", ".xlsm", ".xls", ".ods"), SPREADSHEET),
     ".json": _JSON,
-    **dict.fromkeys((".zip", ".7z", ".rar", ".tar"), _ARCHIVE),
+    **dict.fromkeys((".zip", ".7z", ".rar", ".tar"), UNPACK),
 }
 _WHOLE = re.compile(r"-?[0-9]+")
 _UNPACKED = (".gz", ".bz2", ".zst")

@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from slipway.components.preflight.chips import CHIPS
+from slipway.components.trainer.remote.custom_job import MachineSpec
 from slipway.pipeline.errors import ConfigError
-from slipway.pipeline.runs.custom_job import MachineSpec
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,16 @@ gets the address of the job file, is sent, and waited for.
 import json
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypedDict
+from typing import Any
 
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.checkpoint_storage import storage
 from slipway.components.trainer.job import JOB_FILE, TrainingJob
+from slipway.components.trainer.remote.custom_job import CustomJobRequest
 from slipway.components.trainer.remote.worker import OUTCOME_FILE, RESULTS
 from slipway.components.trainer.result import Result, result_in
 from slipway.components.trainer.training_process import TrainingPreemptedError
@@ -30,15 +31,6 @@ _REMEDY = (
 )
 _ADDRESS = re.compile(r"^[A-Z]+ https?://\S+: ")  # which the client puts before the service's words
 _ENDED = ("SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED", "PARTIALLY_SUCCEEDED")
-
-
-class Request(TypedDict):
-    """What Vertex AI is asked for: where, and the JSON of a CustomJob without the worker's argument."""
-
-    project: str
-    region: str
-    endpoint: str
-    customJob: Mapping[str, object]
 
 
 class VertexTraining:
@@ -58,7 +50,7 @@ class VertexTraining:
         self,
         job: TrainingJob,
         *,
-        request: Request,
+        request: CustomJobRequest,
         folder: str,
         poll_s: float = POLL_S,
     ) -> None:

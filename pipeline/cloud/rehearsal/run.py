@@ -120,12 +120,12 @@ def _run(
         tick = functools.partial(display.waiting, record, "importing TFX")
         graph = server.compile(Order(target=target, run_id=record.run_id, folder=folder), tick=tick)
 
-        def engine(part: Graph, part_record: RunRecord) -> Engine:
+        def engine(part: Graph) -> Engine:
             return Engine(
                 graph=part,
                 launcher=server,
-                results=UncachedResults(folder / "state"),  # the service's cache is used instead
-                journal=Journal(part_record, history),
+                results=UncachedResults(),  # the service's cache is used instead
+                journal=Journal(record, history),
                 display=display,
                 jobs=jobs,
             )
@@ -134,17 +134,16 @@ def _run(
         record.nodes = _records(tasks)
         history.save(record)
         display.planned(record, {})
-        main = engine(tasks, record)
+        main = engine(tasks)
         main.run()
         # As the service does: after all tasks have ended, however they did.
         handlers = [replace(node, upstream=()) for node in graph.nodes if node.type == EXIT_HANDLER]
         if handlers and not main.interrupted:
-            last = Graph(graph.name, tuple(handlers))
             write_json(folder / STATUS_FILE, final_status(record))
-            part = replace(record, nodes=_records(last))
-            handling = engine(last, part)
+            last = Graph(graph.name, tuple(handlers))
+            record.nodes += _records(last)
+            handling = engine(last)
             handling.run()
-            record.nodes += part.nodes
             return handling.interrupted
         return main.interrupted
 

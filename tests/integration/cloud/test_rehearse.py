@@ -129,7 +129,10 @@ from tfx import v1 as tfx
 
 @tfx.orchestration.experimental.exit_handler
 def Tell(status: tfx.dsl.components.Parameter[str], file: tfx.dsl.components.Parameter[str]):
-    pathlib.Path(file).write_text(status)
+    told = pathlib.Path(file)
+    told.write_text(status)
+    [run] = told.parent.glob("out/rehearsal/runs/*/run.json")
+    told.with_name("meanwhile.json").write_text(run.read_text())
 
 
 def tell():
@@ -176,6 +179,8 @@ def test_code_that_is_not_in_the_image_is_found_out_and_the_exit_handler_told(
     assert "only_here" in status["error"]["message"]
     states = {node["id"]: node["state"] for node in record_of(tmp_path / "out")["nodes"]}
     assert (states["Tell"], states["Transform"], states["Trainer"]) == ("complete", "failed", "skipped")
+    meanwhile = json.loads((tmp_path / "meanwhile.json").read_text())
+    assert {node["id"]: node["state"] for node in meanwhile["nodes"]} == states | {"Tell": "running"}
     shown = warm_runner("show", "--output", str(tmp_path / "out" / "rehearsal"))
     assert "resume" not in shown.stdout + shown.stderr, "a rehearsal starts anew"
     assert re.search(r"^hint: \S*python\S* \S*cloud_runner\.py rehearse", shown.stdout, re.MULTILINE)

@@ -64,7 +64,7 @@ REASONS = {
         "slipway.components.beam_runner",
         "slipway.pipeline.cloud.required_settings",
         "slipway.pipeline.commands.completion_scripts",
-        "slipway.pipeline.runs.custom_job",
+        "slipway.components.trainer.remote.custom_job",
         "slipway.pipeline.runs.preflight_document",
         "slipway.pipeline.config.beam",
         "slipway.pipeline.config.data",

@@ -2,6 +2,7 @@
 
 import pytest
 
+from slipway.pipeline.engine.journal import Journal
 from slipway.pipeline.engine.results import CachedResults, UncachedResults
 from slipway.pipeline.fingerprint.parts import Fingerprint
 from slipway.pipeline.plan.assemble import Plan
@@ -22,7 +23,7 @@ def results(tmp_path):
     record.nodes = [NodeRecord(name, execution_id=7) for name in GRAPH.ids]
     decisions = {"A": Decision("A", "run", ""), "B": Decision("B", "skip", "not met", is_unmet=True)}
     prints = {"A": PRINT, "B": Fingerprint({"param:x": "2"})}
-    return CachedResults(history, record, Plan(GRAPH, prints, decisions, "", ""))
+    return CachedResults(Journal(record, history), Plan(GRAPH, prints, decisions, "", ""))
 
 
 def with_state(results, node_id="A"):
@@ -57,11 +58,11 @@ def test_state_of_a_failed_node_is_gone_on_with_unless_its_code_changed(results,
 
 
 def test_uncached_results_leave_nothing_behind(tmp_path):
-    results, entry = UncachedResults(tmp_path / "state"), NodeRecord("a/b", why="no")
+    results, entry = UncachedResults(), NodeRecord("a/b", why="no")
     assert results.begin() == set()
     results.keep(entry, FILES)
     results.leave_out(entry)
     results.fail(entry)
-    assert results.state_folder("a/b") == tmp_path / "state/a%2Fb"
+    assert results.state_folder("a/b") is None
     assert list(tmp_path.iterdir()) == []
     assert entry == NodeRecord("a/b", why="no")

@@ -133,8 +133,8 @@ def begin(tmp_path, monkeypatch):
         for module in (engines, journals):
             monkeypatch.setattr(module, "time", launcher)
         plan = Plan(Graph("toy", tuple(nodes)), prints, decided, baseline="", reference="")
-        results = CachedResults(history, record, plan, still_current)
         journal = Journal(record, history, BEGAN)
+        results = CachedResults(journal, plan, still_current)
         return Engine(plan.graph, launcher, results, journal, Display(), jobs, **options)
 
     return call

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from slipway.pipeline.errors import UsageError
+from slipway.pipeline.runs.documents import typed
 from slipway.pipeline.runs.graph import Graph, Node, ready
 
 GRAPH = Graph(
@@ -20,7 +21,7 @@ GRAPH = Graph(
 
 
 def test_a_graph_is_the_same_after_json():
-    assert Graph.from_json(json.loads(json.dumps(GRAPH.to_json()))) == GRAPH
+    assert typed(Graph, json.loads(json.dumps(GRAPH.to_json()))) == GRAPH
 
 
 def test_without_limits_all_nodes_are_selected():

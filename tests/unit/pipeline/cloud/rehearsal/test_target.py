@@ -4,6 +4,7 @@ import pytest
 
 from slipway.pipeline.cloud.image import read_image
 from slipway.pipeline.cloud.rehearsal.target import rehearsal_target
+from slipway.pipeline.cloud.target import Target
 from slipway.pipeline.config import WorkloadChoice, read_assignments, read_parameters
 from slipway.pipeline.errors import ConfigError
 from slipway.pipeline.plan.request import pipeline_request, workload_request
@@ -35,7 +36,7 @@ def test_artifacts_go_where_the_root_says_and_models_never_to_their_real_destina
 def test_training_for_tpus_takes_what_is_here_but_no_slice_that_is_not_there(target, project):
     tpu = ("train.device=tpu", "train.backend=jax", "train.interpreter=.venv-jax/bin/python")
     made = target(*tpu, "train.tpu=v5e-8")
-    assert made.training_job is None
+    assert Target.of_run(made).training_job is None
     assert '"device":"auto"' in made.config
     assert f'"interpreter":"{project}/.venv-jax/bin/python"' in made.config
     with pytest.raises(ConfigError, match="no slice 'v5e-9'"):
