@@ -28,6 +28,7 @@ from slipway.components.evaluator.metric_files import write_evaluation
 from slipway.components.evaluator.reading import Judge
 from slipway.components.evaluator.request import NotOursError, Request, read_request
 from slipway.components.evaluator.results import results
+from slipway.components.evaluator.spreads import spreads
 from slipway.components.evaluator.tally import Tally
 from slipway.components.progress import report as tell
 
@@ -86,18 +87,19 @@ class Executor(StockExecutor):
         tally, judge = Tally(work.request), Judge(work.request, work.models, work.schema)
         rows = 0
         for place, file in enumerate(work.files):
-            for more in judge.tally(file, tally):
+            for more in judge.tally(file, place, tally):
                 rows += more
                 tell(counted(rows, "row"), done=place, total=len(work.files))
         _write(work, tally)
-        tell(f"{counted(rows, 'row')}, {counted(len(tally.keys), 'slice')}")
+        bounds = "; confidence bounds of all rows only" if tally.is_cut else ""
+        tell(f"{counted(rows, 'row')}, {counted(len(tally.keys), 'slice')}{bounds}")
 
     def _measure_with_beam(self, work: _Work) -> None:
         failed = f"{work.folder}/failed.json"
         with self._make_beam_pipeline() as pipeline:
             _ = (
                 pipeline
-                | "Files" >> beam.Create(list(work.files))
+                | "Files" >> beam.Create(list(enumerate(work.files)))
                 | "Deal" >> beam.Reshuffle()
                 | "Count" >> beam.ParDo(_Count(work))
                 | "Merge" >> beam.CombineGlobally(_Merge(work.request))
@@ -118,12 +120,13 @@ class _Count(beam.DoFn):
         self._work = work
         self._judge: Judge | None = None
 
-    def process(self, file: str) -> Iterator[Any]:
+    def process(self, numbered: tuple[int, str]) -> Iterator[Any]:
+        place, file = numbered
         tally = Tally(self._work.request)
         try:
             if self._judge is None:
                 self._judge = Judge(self._work.request, self._work.models, self._work.schema)
-            for _ in self._judge.tally(file, tally):
+            for _ in self._judge.tally(file, place, tally):
                 pass
         except SlipwayError as error:
             yield {"error": error.message, "hint": error.hint}
@@ -179,8 +182,8 @@ class _Write(beam.DoFn):
 
 
 def _write(work: _Work, tally: Tally) -> None:
-    values = results(work.request, tally)
-    write_evaluation(work.folder, work.config, work.request, values, work.models)
+    values, found = results(work.request, tally), spreads(work.request, tally)
+    write_evaluation(work.folder, work.config, work.request, values, found, work.models)
 
 
 def _work(

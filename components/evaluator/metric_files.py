@@ -15,6 +15,10 @@ from tensorflow_model_analysis.writers.metrics_plots_and_validations_writer impo
 from slipway.components.evaluator.request import Request
 from slipway.components.evaluator.results import Values
 from slipway.components.evaluator.slices import SliceKey
+from slipway.components.evaluator.spreads import Spreads
+
+# Of the two bounds of an interval of 95 %, each by itself.
+_ONE_SIDED = 0.975
 
 
 def write_evaluation(
@@ -22,6 +26,7 @@ def write_evaluation(
     config: Any,
     request: Request,
     values: Mapping[SliceKey, Values],
+    spreads: Mapping[SliceKey, Spreads],
     models: Mapping[str, str],
 ) -> None:
     """Writes the files that TFX's own executor would have written.
@@ -31,11 +36,15 @@ def write_evaluation(
         config: the EvalConfig, with TFMA's defaults.
         request: the same, as it was read.
         values: of each slice.
+        spreads: of those values that have one; they become intervals of 95 %.
         models: where they are, by name; for people to read.
     """
     tf.io.gfile.makedirs(folder)
     metrics = (
-        convert_slice_metrics_to_proto((key, _with_differences(request, each)), None)
+        _with_intervals(
+            convert_slice_metrics_to_proto((key, _with_differences(request, each)), None),
+            spreads.get(key, {}),
+        )
         for key, each in values.items()
     )
     _write(f"{folder}/metrics-00000-of-00001.tfrecord", metrics)
@@ -73,6 +82,20 @@ def _with_differences(request: Request, values: Values) -> dict[Any, float | byt
             key = tfma.metrics.MetricKey(name=name, model_name=model, example_weighted=False)
             found[key.make_diff_key()] = value - other
     return found
+
+
+def _with_intervals(record: Any, spreads: Spreads) -> Any:
+    """As TensorFlow Model Analysis writes its own."""
+    for entry in record.metric_keys_and_values:
+        spread = spreads.get((entry.key.model_name, entry.key.name, entry.key.is_diff))
+        if spread is not None:
+            half = spread.half(_ONE_SIDED)
+            value, interval = entry.value.double_value.value, entry.confidence_interval
+            interval.lower_bound.double_value.value = value - half
+            interval.upper_bound.double_value.value = value + half
+            interval.standard_error.double_value.value = spread.error
+            interval.degrees_of_freedom.value = spread.freedom
+    return record
 
 
 def _write(path: str, messages: Iterable[Any]) -> None:

@@ -10,6 +10,7 @@ from tensorflow_metadata.proto.v0 import schema_pb2
 from tfx_bsl.coders.example_coder import ExamplesToRecordBatchDecoder
 
 from slipway.components.errors import ComponentError
+from slipway.components.evaluator.bootstrap import row_number
 from slipway.components.evaluator.request import ModelRequest, NotOursError, Request
 from slipway.components.evaluator.slices import Column, column_of
 from slipway.components.evaluator.tally import Judged, Tally, check_shapes
@@ -51,19 +52,26 @@ class Judge:
         self._decoder = _decoder(raw, schema)
         self._raw = raw
 
-    def tally(self, file: str, tally: Tally) -> Iterator[int]:
+    def tally(self, file: str, place: int, tally: Tally) -> Iterator[int]:
         """Counts the rows of a file; yields after each batch how many rows it had.
+
+        Args:
+            file: where it is.
+            place: among all files; the weights of the rows depend on it.
+            tally: gets the counts.
 
         Raises:
             ComponentError: the file is damaged; a model refuses rows; what they give cannot be measured.
             NotOursError: answers or labels have a form that is not known here.
         """
+        rows = 0
         for batch in _batches(file):
             judged = [model.judge(batch) for model in self._models]
             for labels_and_answers, _ in judged:
                 check_shapes(self._request, labels_and_answers)
             columns = self._columns(batch, [found for _, found in judged])
-            tally.add(columns, [each for each, _ in judged])
+            tally.add(columns, [each for each, _ in judged], first=row_number(place, rows))
+            rows += int(batch.shape[0])
             yield int(batch.shape[0])
 
     def _columns(self, batch: Any, transformed: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Column]:

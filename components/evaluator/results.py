@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -46,16 +46,23 @@ def results(request: Request, tally: Tally) -> dict[SliceKey, Values]:
     for model in tally.models:
         for sums in (model.curve, model.answers, model.cells):
             sums.compact()
-    return {key: _of_slice(request, tally, place) for place, key in enumerate(tally.keys)}
+    if not tally.keys:
+        return {}
+    computed = {
+        (asked.name, name): _of_slices(class_name, model, len(tally.keys))
+        for asked, model in zip(request.models, tally.models, strict=True)
+        for name, class_name in request.metrics.items()
+    }
+    return {key: _of_slice(request, tally, place, computed) for place, key in enumerate(tally.keys)}
 
 
-def _of_slice(request: Request, tally: Tally, place: int) -> Values:
+def _of_slice(request: Request, tally: Tally, place: int, computed: Mapping[Name, Sequence[float]]) -> Values:
     values: Values = {}
     for asked, model in zip(request.models, tally.models, strict=True):
         if request.example_count is not None:
             values[asked.name, request.example_count] = float(tally.rows[place])
-        for name, class_name in request.metrics.items():
-            values[asked.name, name] = _value(class_name, model, place)
+        for name in request.metrics:
+            values[asked.name, name] = computed[asked.name, name][place]
         if request.answers and (told := _answers(model, place).to_json()):
             values[asked.name, ANSWERS_NAME] = json.dumps(told, separators=(",", ":")).encode()
     if request.label_statistics:
@@ -67,18 +74,34 @@ def _of_slice(request: Request, tally: Tally, place: int) -> Values:
     return values
 
 
-def _value(class_name: str, model: ModelTally, place: int) -> float:
-    if class_name in CONFUSION:
-        return _CONFUSION[class_name](*model.sums["confusion"][place].tolist())
+def _of_slices(class_name: str, model: ModelTally, slices: int) -> list[float]:
     if class_name in CURVES:
-        return area(*model.curve.of_slice(place))
-    parts = model.sums[class_name][place].tolist()
+        return [area(*model.curve.of_slice(place)) for place in range(slices)]
+    sums = model.sums["confusion" if class_name in CONFUSION else class_name]
+    found: list[float] = values_of(class_name, sums[:, :, None])[:, 0].tolist()
+    return found
+
+
+def values_of(class_name: str, sums: Floats) -> Floats:
+    """A metric's values, NaN where there is none.
+
+    Args:
+        class_name: of a metric that is no curve.
+        sums: [slices, parts, samples], what `row_values` adds up to in each of some samples of the rows.
+
+    Returns:
+        [slices, samples].
+    """
+    parts = np.moveaxis(sums, 1, 0)
+    if class_name in CONFUSION:
+        return _CONFUSION[class_name](*parts)
     if class_name in HINGES:
         as_they_are, as_signs, others, rows = parts
-        return float((as_they_are if others else as_signs) / rows)
+        has_others = others.any(axis=1, keepdims=True)
+        return _share(np.where(has_others, as_they_are, as_signs), rows)
     assert class_name in MEANS  # noqa: S101  (the request knows no others)
-    found = parts[0] / parts[1] if parts[1] else math.nan
-    return math.sqrt(found) if class_name == "RootMeanSquaredError" else found
+    found = _share(*parts)
+    return np.sqrt(found) if class_name == "RootMeanSquaredError" else found
 
 
 def area(buckets: Floats, counts: Floats) -> float:
@@ -113,11 +136,12 @@ def _steps() -> np.ndarray:
 _STEPS = _steps()
 
 
-def _share(part: float, whole: float) -> float:
-    return part / whole if whole > 0 else math.nan
+def _share(part: Floats, whole: Floats) -> Floats:
+    with np.errstate(invalid="ignore"):
+        return np.divide(part, whole, out=np.full_like(part, math.nan), where=whole > 0)
 
 
-_CONFUSION: dict[str, Callable[[float, float, float, float], float]] = {
+_CONFUSION: dict[str, Callable[[Floats, Floats, Floats, Floats], Floats]] = {
     "BinaryAccuracy": lambda tp, tn, fp, fn: _share(tp + tn, tp + tn + fp + fn),
     "F1Score": lambda tp, _tn, fp, fn: _share(2 * tp, 2 * tp + fp + fn),
     "FalseNegatives": lambda _tp, _tn, _fp, fn: fn,

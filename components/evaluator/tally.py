@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from slipway.components.evaluator.bootstrap import Memberships, Replicates, Samples, row_weights
 from slipway.components.evaluator.grouped_sums import Floats, GroupedSums, Ints
 from slipway.components.evaluator.request import NotOursError, Request
 from slipway.components.evaluator.row_values import (
@@ -27,6 +28,15 @@ Array = Any
 
 BUCKETS = 10_000
 """Buckets of answers between 0 and 1 that a curve is made of, as TensorFlow Model Analysis has them."""
+
+COARSE_BUCKETS = 128
+"""Buckets of a replicate's curve: about as many of its rows lie in one by chance as there would be in ten
+thousand. They are finer near 0 and 1, where the answers of a model of rare events lie."""
+
+MOST_SLICES_WITH_BOUNDS = 1000
+"""Of more, replicates would take gigabytes; there are then bounds for all rows only."""
+
+_OVERALL = repr(())
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +63,8 @@ class ModelTally:
         cells: by slice and label * outputs + answer, rows.
         outputs: how many the model has; 0 before its first row.
         lost: rows with the answer NaN, which no curve has a place for.
+        replicates: `sums` and the curve of each replicate; of the curve [slices, bucket and kind], where a
+            kind is positives or negatives.
     """
 
     def __init__(self) -> None:
@@ -62,37 +74,40 @@ class ModelTally:
         self.cells = GroupedSums(1)
         self.outputs = 0
         self.lost = 0
+        self.replicates = Replicates()
 
-    def add(self, request: Request, judged: Judged, rows: Ints, slices: Ints, many: int) -> None:
+    def add(self, request: Request, judged: Judged, at: Memberships, samples: Samples) -> None:
         """Counts a batch.
 
         Args:
             request: which metrics.
             judged: the batch.
-            rows, slices: which row is in which slice.
-            many: how many slices there are.
+            at: its slices.
+            samples: its replicates.
         """
         labels, answers = judged.labels, judged.answers
         self.outputs = answers.shape[1]
         classes = set(request.metrics.values())
         for name, formula in {**MEANS, **HINGES}.items():
             if name in classes:
-                self._add(name, formula(labels, answers)[rows], slices, many)
+                self._add_sampled(name, formula(labels, answers), at, samples)
         if classes & CONFUSION:
-            self._add("confusion", confusion(labels, answers)[rows], slices, many)
+            self._add_sampled("confusion", confusion(labels, answers), at, samples)
         if classes & CURVES:
-            self._add_curve(labels, answers, rows, slices)
+            self._add_curve(labels, answers, at, samples)
         if request.answers:
-            self._add_answers(labels.astype(np.float64), answers.astype(np.float64), rows, slices, many)
+            self._add_answers(labels.astype(np.float64), answers.astype(np.float64), at)
 
-    def merge(self, other: "ModelTally", places: Ints, many: int) -> None:
+    def merge(self, other: "ModelTally", places: Ints, many: int, bounded: int) -> None:
         """Takes in what was counted elsewhere.
 
         Args:
             other: whose slices have other places.
             places: where each is here.
             many: how many slices there are here.
+            bounded: how many of them have bounds.
         """
+        self.replicates.merge(other.replicates, places, bounded)
         for name, theirs in other.sums.items():
             self.sums[name] = _grown(self.sums.get(name), many, theirs.shape[1])
             self.sums[name][places[: len(theirs)]] += theirs
@@ -102,21 +117,32 @@ class ModelTally:
         self.outputs = self.outputs or other.outputs
         self.lost += other.lost
 
-    def _add(self, name: str, values: Floats, slices: Ints, many: int) -> None:
-        self.sums[name] = _grown(self.sums.get(name), many, values.shape[1])
-        for part in range(values.shape[1]):
-            self.sums[name][:, part] += np.bincount(slices, weights=values[:, part], minlength=many)
+    def _add_sampled(self, name: str, values: Floats, at: Memberships, samples: Samples) -> None:
+        self._add(name, values, at)
+        self.replicates.add(name, values, samples)
 
-    def _add_curve(self, labels: Array, answers: Array, rows: Ints, slices: Ints) -> None:
+    def _add(self, name: str, values: Floats, at: Memberships) -> None:
+        self.sums[name] = _grown(self.sums.get(name), at.many, values.shape[1])
+        for part in range(values.shape[1]):
+            self.sums[name][:, part] += np.bincount(
+                at.slices, weights=values[at.rows, part], minlength=at.many
+            )
+
+    def _add_curve(self, labels: Array, answers: Array, at: Memberships, samples: Samples) -> None:
         wanted = shares(one_hot(labels, answers))
         self.lost += int(np.isnan(answers).any(1).sum())
         buckets = _bucket(np.where(np.isnan(answers), 0, answers)).ravel()
         counts = np.stack([wanted.ravel(), 1 - wanted.ravel()], axis=1)
         width = answers.shape[1]
-        entries = (rows[:, None] * width + np.arange(width)).ravel() if width > 1 else rows
-        self.curve.add(np.repeat(slices, width), buckets[entries].astype(np.float64), counts[entries])
+        entries = (at.rows[:, None] * width + np.arange(width)).ravel() if width > 1 else at.rows
+        self.curve.add(np.repeat(at.slices, width), buckets[entries].astype(np.float64), counts[entries])
+        cells = 2 * _COARSE[buckets].reshape(-1, width)
+        for kind in (0, 1):
+            factors = counts[:, kind].reshape(-1, width)
+            self.replicates.add_to_cells("curve", cells + kind, 2 * COARSE_BUCKETS, factors, samples)
 
-    def _add_answers(self, labels: Floats, answers: Floats, rows: Ints, slices: Ints, many: int) -> None:
+    def _add_answers(self, labels: Floats, answers: Floats, at: Memberships) -> None:
+        rows, slices = at.rows, at.slices
         finite = np.isfinite(answers).all(1)
         told = np.zeros(len(answers), bool)
         if answers.shape[1] == labels.shape[1] == 1:
@@ -132,7 +158,7 @@ class ModelTally:
             self.cells.add(slices[kept], cells[rows[kept]], np.ones((int(kept.sum()), 1)))
             is_binary = np.ones(len(answers), bool)
         flags = np.stack([~finite, finite & ~told, told & ~is_binary], axis=1).astype(np.float64)
-        self._add("answers", flags[rows], slices, many)
+        self._add("answers", flags, at)
 
 
 class Tally:
@@ -156,12 +182,25 @@ class Tally:
         self.labels = GroupedSums(1, most=DISTINCT_LABELS, rounded=_rounded_labels)
         self.models = [ModelTally() for _ in request.models]
 
-    def add(self, columns: Mapping[str, Column], judged: Sequence[Judged]) -> None:
+    @property
+    def bounded(self) -> int:
+        """How many slices, the first ones, have confidence bounds; if not all, only that of all rows has."""
+        if not self.is_cut:
+            return len(self.keys)
+        return self._places[_OVERALL] + 1 if _OVERALL in self._places else 0
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether there are too many slices to have bounds for each."""
+        return len(self.keys) > MOST_SLICES_WITH_BOUNDS
+
+    def add(self, columns: Mapping[str, Column], judged: Sequence[Judged], *, first: int) -> None:
         """Counts a batch.
 
         Args:
             columns: those that it is sliced by.
             judged: what each model says of it.
+            first: the number of its first row, see `bootstrap.row_number`.
 
         Raises:
             ComponentError: there are too many slices; a metric is not defined for the labels or answers.
@@ -174,16 +213,28 @@ class Tally:
             rows.append(found.rows)
             slices.append(self._place(found.keys)[found.slices])
         check_number(self.keys)
-        self._add(np.concatenate(rows), np.concatenate(slices), judged)
+        at = Memberships(np.concatenate(rows), np.concatenate(slices), len(self.keys))
+        self._add(at, self._samples(at, first, many), judged)
 
-    def _add(self, rows: Ints, slices: Ints, judged: Sequence[Judged]) -> None:
-        many = len(self.keys)
+    def _samples(self, at: Memberships, first: int, rows: int) -> Samples:
+        if self.is_cut:
+            self._drop_bounds()
+            kept = at.slices == self._places.get(_OVERALL, -1)
+            at = Memberships(at.rows[kept], at.slices[kept], self.bounded)
+        return Samples.of(at, row_weights(first, rows))
+
+    def _drop_bounds(self) -> None:
+        for model in self.models:
+            model.replicates.keep_only(self._places.get(_OVERALL))
+
+    def _add(self, at: Memberships, samples: Samples, judged: Sequence[Judged]) -> None:
+        rows, slices, many = at.rows, at.slices, at.many
         self.rows = _grown(self.rows[:, None], many, 1)[:, 0] + np.bincount(slices, minlength=many)
         for labels in _labels(judged[0].labels).T if self._request.label_statistics else ():
             kept = ~np.isnan(labels)[rows]
             self.labels.add(slices[kept], labels[rows[kept]], np.ones((int(kept.sum()), 1)))
         for model, each in zip(self.models, judged, strict=True):
-            model.add(self._request, each, rows, slices, many)
+            model.add(self._request, each, at, samples)
 
     def merge(self, other: "Tally") -> None:
         """Takes in what was counted elsewhere, of the same request.
@@ -199,7 +250,9 @@ class Tally:
         self.rows[places[: len(other.rows)]] += other.rows
         self.labels.merge(other.labels, places)
         for mine, theirs in zip(self.models, other.models, strict=True):
-            mine.merge(theirs, places, many)
+            mine.merge(theirs, places, many, self.bounded)
+        if self.is_cut:
+            self._drop_bounds()
 
     def _place(self, keys: Sequence[SliceKey]) -> Ints:
         names = [repr(key) for key in keys]
@@ -240,6 +293,18 @@ def _bucket(answers: Array) -> Ints:
     place = answers.astype(np.float64) * BUCKETS + 1
     found: Ints = np.clip(place, 0, BUCKETS + 1).astype(np.int64)
     return found
+
+
+def _coarse() -> Ints:
+    """The coarse bucket of each: 0 below zero, the last from 1, evenly by the log of the odds between."""
+    share = (np.arange(1, BUCKETS + 1) - 0.5) / BUCKETS
+    odds = np.log(share / (1 - share))
+    between = (odds - odds[0]) / (odds[-1] - odds[0]) * (COARSE_BUCKETS - 2)
+    inner = np.minimum(between.astype(np.int64), COARSE_BUCKETS - 3) + 1
+    return np.array([0, *inner.tolist(), COARSE_BUCKETS - 1])
+
+
+_COARSE = _coarse()
 
 
 def _labels(labels: Array) -> Floats:

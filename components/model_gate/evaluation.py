@@ -11,6 +11,7 @@ from slipway.components.model_gate.answers import Counts
 from slipway.components.model_gate.answers_metric import ANSWERS
 from slipway.components.model_gate.check import OVERALL
 from slipway.components.model_gate.eval_config import BASELINE, CANDIDATE
+from slipway.components.model_gate.intervals import Spread
 from slipway.components.model_gate.rules import Measured
 from slipway.components.model_gate.trivial import LABEL_PREFIX, LabelStatistics
 
@@ -24,11 +25,15 @@ class Evaluation:
         baseline: the same for the latest blessed model; empty when there was none.
         answers: of the `candidate` and, where there is one, the `baseline`, over all rows; empty where the
             evaluation holds none.
+        spreads: slice name -> metric -> how far chance moves the candidate's value.
+        difference_spreads: the same for the candidate's value less the baseline's on the same rows.
     """
 
     candidate: dict[str, dict[str, float]]
     baseline: dict[str, dict[str, float]]
     answers: dict[str, Counts] = field(default_factory=dict)
+    spreads: dict[str, dict[str, Spread]] = field(default_factory=dict)
+    difference_spreads: dict[str, dict[str, Spread]] = field(default_factory=dict)
 
     def slices(self) -> dict[str, Measured]:
         """The evaluation of each slice, the statistics of the labels apart from the metrics."""
@@ -37,6 +42,8 @@ class Evaluation:
                 metrics={key: value for key, value in found.items() if not key.startswith(LABEL_PREFIX)},
                 baseline=self.baseline.get(name, {}),
                 labels=LabelStatistics.from_metrics(found),
+                spreads=self.spreads.get(name, {}),
+                difference_spreads=self.difference_spreads.get(name, {}),
             )
             for name, found in self.candidate.items()
         }
@@ -46,6 +53,7 @@ def read_evaluation(uri: str) -> Evaluation:
     """Reads what the Evaluator wrote to `uri`; metrics that are no number (plots, matrices) are left out."""
     by_model: dict[str, dict[str, dict[str, float]]] = {CANDIDATE: {}, BASELINE: {}}
     answers: dict[str, Counts] = {}
+    spreads: dict[bool, dict[str, dict[str, Spread]]] = {True: {}, False: {}}
     for record in tfma.load_metrics(uri):
         slice_name = _slice_name(record.slice_key)
         for entry in record.metric_keys_and_values:
@@ -53,13 +61,27 @@ def read_evaluation(uri: str) -> Evaluation:
             name = entry.key.model_name or CANDIDATE
             if entry.key.name == ANSWERS and slice_name == OVERALL:
                 answers[name] = json.loads(entry.value.bytes_value)
+            if name == CANDIDATE and (spread := _spread(entry.confidence_interval)):
+                spreads[entry.key.is_diff].setdefault(slice_name, {})[entry.key.name] = spread
             if entry.key.is_diff or not entry.value.HasField("double_value"):
                 continue
             model = by_model[name]
             value = entry.value.double_value.value
             if not math.isnan(value):
                 model.setdefault(slice_name, {})[entry.key.name] = value
-    return Evaluation(by_model[CANDIDATE], by_model[BASELINE], answers)
+    return Evaluation(
+        by_model[CANDIDATE],
+        by_model[BASELINE],
+        answers,
+        spreads=spreads[False],
+        difference_spreads=spreads[True],
+    )
+
+
+def _spread(interval: metrics_for_slice_pb2.ConfidenceInterval) -> Spread | None:
+    if not interval.HasField("standard_error"):
+        return None
+    return Spread(interval.standard_error.double_value.value, interval.degrees_of_freedom.value)
 
 
 def _slice_name(key: metrics_for_slice_pb2.SliceKey) -> str:

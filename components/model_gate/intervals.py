@@ -1,11 +1,38 @@
-"""Confidence bounds of metrics, by formula. Pure.
+"""Confidence bounds of metrics: by formula, or from the spread that was measured. Pure.
 
 All bounds are one-sided at the given confidence (0.95: the true value lies above the lower bound in 95 of 100
-such evaluations), from the normal quantile z.
+such evaluations): the formulas' from the normal quantile z, those of a spread from Student's t.
 """
 
+import functools
 import math
+from dataclasses import dataclass
 from statistics import NormalDist
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How far chance moves a value, as the Evaluator measured it.
+
+    Attributes:
+        error: the standard error, in the value's own unit, >= 0.
+        freedom: degrees of freedom of the measurement, >= 1.
+    """
+
+    error: float
+    freedom: int
+
+    def half(self, confidence: float) -> float:
+        """How far from the value its one-sided bounds lie."""
+        return student_quantile(confidence, self.freedom) * self.error
+
+
+@functools.lru_cache(maxsize=4096)
+def student_quantile(confidence: float, freedom: int) -> float:
+    """The t of a one-sided bound: 1.669 for 0.95 and 63 degrees of freedom."""
+    from scipy.special import stdtrit  # the command line imports this module, and asks for no quantile
+
+    return float(stdtrit(freedom, confidence))
 
 
 def normal_quantile(confidence: float) -> float:

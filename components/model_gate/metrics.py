@@ -26,7 +26,8 @@ class Metric:
             each of the `classes`; None: either. On the wrong kind the libraries compute nonsense without a
             word: `categorical_accuracy` of one output is always 1.
         trivial: which statistic of the labels a constant answer scores; see `trivial.py`.
-        interval: how its confidence bounds are computed; see `intervals.py`. None: no formula here.
+        interval: the formula of its confidence bounds; see `intervals.py`. None: they come from the spread
+            that the Evaluator measures.
         at_most: the highest value that there is: of a share, an area or a cosine; None: none is kept.
     """
 

@@ -1,10 +1,10 @@
 """Checks the measurements against the workload's thresholds. Pure: numbers in, checks in words out."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from slipway.components.model_gate.check import OVERALL, Check
-from slipway.components.model_gate.intervals import auc_bounds, least_difference, proportion_bounds
+from slipway.components.model_gate.intervals import Spread, auc_bounds, least_difference, proportion_bounds
 from slipway.components.model_gate.metrics import METRICS
 from slipway.components.model_gate.trivial import LabelStatistics, slice_columns
 from slipway.components.settings import setting
@@ -35,7 +35,7 @@ class Threshold:
     confidence: float | None = setting(
         None,
         "How sure it must be, for example 0.95: min and max are then met by the bound of the value, and a "
-        "drop counts as far as chance does not explain it. For accuracies and AUC.",
+        "drop counts as far as chance does not explain it.",
         gt=0.5,
         lt=1,
     )
@@ -49,11 +49,15 @@ class Measured:
         metrics: the candidate's, by name.
         baseline: those of the latest blessed model; empty where there is none.
         labels: the slice's labels; None where they are not known.
+        spreads: how far chance moves the candidate's values, where that was measured.
+        difference_spreads: the same for the candidate's value less the baseline's on the same rows.
     """
 
     metrics: Mapping[str, float]
     baseline: Mapping[str, float]
     labels: LabelStatistics | None
+    spreads: Mapping[str, Spread] = field(default_factory=dict)
+    difference_spreads: Mapping[str, Spread] = field(default_factory=dict)
 
     @property
     def defined(self) -> dict[str, float]:
@@ -87,10 +91,8 @@ def threshold_checks(
     Returns:
         The checks, those of `overall` first, and notes on what was not judged.
     """
-    checks: list[Check] = []
     overall = slices.get(OVERALL, Measured({}, {}, None))
-    for metric, limits in thresholds.get(OVERALL, {}).items():
-        checks += _checks(metric, limits, OVERALL, overall)
+    judged = [(metric, limits, OVERALL, overall) for metric, limits in thresholds.get(OVERALL, {}).items()]
     notes: list[str] = []
     small = 0
     for name in sorted(slices.keys() - {OVERALL}):
@@ -102,15 +104,39 @@ def threshold_checks(
             if _is_undefined(metric, slices[name]):
                 notes.append(f"{metric} is not judged on {name}: all its labels are equal")
             else:
-                checks += _checks(metric, limits, name, slices[name])
+                judged.append((metric, limits, name, slices[name]))
     if small:
         kept = "slice is" if small == 1 else "slices are"
         notes.append(f"{small} {kept} not judged: fewer than {min_slice_rows} rows (evaluate.min_slice_rows)")
-    return checks, notes + _not_there(thresholds, slices)
+    checks = [check for each in judged for check in _checks(*each)]
+    unsure = [(metric, name) for metric, limits, name, at in judged if _lacks_bounds(metric, limits, at)]
+    return checks, notes + _not_sure(unsure) + _not_there(thresholds, slices)
 
 
-def bounds(metric: str, value: float, at: Measured, confidence: float) -> tuple[float, float]:
-    """The one-sided bounds of a value at that confidence; the value itself where no formula is known."""
+def bounds(
+    metric: str, value: float, at: Measured, confidence: float, spread: Spread | None = None
+) -> tuple[float, float]:
+    """The one-sided bounds of a value at that confidence.
+
+    By formula where there is one, which holds for a perfect value and for few rows, too; else from the
+    spread.
+
+    Args:
+        metric: its name.
+        value: the candidate's or the baseline's.
+        at: the slice.
+        confidence: of each bound by itself, 0.5 to 1.
+        spread: how far chance moves the value; None: it was not measured, and without a formula the value is
+            its own bound.
+    """
+    found = _by_formula(metric, value, at, confidence)
+    if found is not None or spread is None:
+        return found or (value, value)
+    half, most = spread.half(confidence), METRICS[metric].at_most if metric in METRICS else None
+    return value - half, value + half if most is None else max(value, min(value + half, most))
+
+
+def _by_formula(metric: str, value: float, at: Measured, confidence: float) -> tuple[float, float] | None:
     kind = METRICS[metric].interval if metric in METRICS else None
     if kind == "proportion" and at.rows > 0:
         return proportion_bounds(min(max(value, 0.0), 1.0), at.rows, confidence=confidence)
@@ -118,7 +144,26 @@ def bounds(metric: str, value: float, at: Measured, confidence: float) -> tuple[
     if kind == "auc" and labels and labels.is_binary:
         positives = round(labels.positives)
         return auc_bounds(value, positives, round(labels.rows) - positives, confidence=confidence)
-    return value, value
+    return None
+
+
+def _lacks_bounds(metric: str, limits: Threshold, at: Measured) -> bool:
+    """Whether limits ask for a confidence that nothing is known of."""
+    got = at.metrics.get(metric)
+    if limits.confidence is None or got is None or got != got:
+        return False
+    return metric not in at.spreads and _by_formula(metric, got, at, limits.confidence) is None
+
+
+def _not_sure(unsure: Sequence[tuple[str, str]]) -> list[str]:
+    by_metric: dict[str, list[str]] = {}
+    for metric, name in unsure:
+        by_metric.setdefault(metric, []).append(name)
+    return [
+        f"{metric} is judged without the confidence asked for on {names[0]}"
+        f"{f' and {len(names) - 1} more' if names[1:] else ''}: the evaluation holds no bounds of it there"
+        for metric, names in by_metric.items()
+    ]
 
 
 def _keys_of(name: str) -> tuple[str, ...]:
@@ -144,7 +189,7 @@ def _checks(metric: str, limits: Threshold, name: str, at: Measured) -> list[Che
     sure = "" if limits.confidence is None else f" with {100 * limits.confidence:g} % confidence"
     low, high = (got, got)
     if got is not None and limits.confidence is not None and got == got:
-        low, high = bounds(metric, got, at, limits.confidence)
+        low, high = bounds(metric, got, at, limits.confidence, at.spreads.get(metric))
     rules: list[tuple[str, bool, str]] = []
     # A NaN compares false with everything, so each rule is written to pass only on a true comparison.
     if limits.min is not None:
@@ -187,8 +232,18 @@ def _against_baseline(metric: str, limits: Threshold, name: str, at: Measured) -
         return [(required, False, "")]
     if limits.confidence is None:
         return [(required, got >= limit if falls else got <= limit, "")]
-    ours = (got, *bounds(metric, got, at, limits.confidence))
-    theirs = (baseline, *bounds(metric, baseline, at, limits.confidence))
-    worse_by = least_difference(theirs, ours) if falls else least_difference(ours, theirs)
+    worse_by = _worse_by(metric, got, baseline, at, limits.confidence, falls=falls)
     note = f"beyond chance: worse by at least {worse_by:.4g}"
     return [(f"{required}, allowing for chance, {100 * limits.confidence:g} %", worse_by <= allowed, note)]
+
+
+def _worse_by(
+    metric: str, got: float, baseline: float, at: Measured, confidence: float, *, falls: bool
+) -> float:
+    """The lower bound of how much worse the candidate is."""
+    spread = at.difference_spreads.get(metric)
+    if spread is not None:
+        return (baseline - got if falls else got - baseline) - spread.half(confidence)
+    ours = (got, *bounds(metric, got, at, confidence))
+    theirs = (baseline, *bounds(metric, baseline, at, confidence))
+    return least_difference(theirs, ours) if falls else least_difference(ours, theirs)

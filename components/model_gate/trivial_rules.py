@@ -114,7 +114,7 @@ def _beats(name: str, at: Measured, labels: LabelStatistics, classes: Sequence[s
         return Check(name, OVERALL, required, got, None, got is not None and got > limit)
     low = high = got
     if got is not None and got == got:
-        low, high = bounds(name, got, at, CONFIDENCE)
+        low, high = bounds(name, got, at, CONFIDENCE, at.spreads.get(name))
     note = ""
     if METRICS[name].better == "higher":
         passed = low is not None and low > value
@@ -124,6 +124,8 @@ def _beats(name: str, at: Measured, labels: LabelStatistics, classes: Sequence[s
     else:
         passed = high is not None and high < value
         required = f"below {value:.4g} ({answer})"
+        if got is not None and got < value and not passed:
+            note = f"its upper bound is {high:.4g} with {at.rows:.0f} rows; more rows in the eval split help"
     return Check(name, OVERALL, required, got, None, passed, note=note)
 
 

@@ -122,9 +122,6 @@ class EvaluateConfig(Section):
                 f"must be at most {known.at_most:g}: no model's {metric} is higher, and none would be blessed"
             )
             raise KeyRuleError(words, *path, "min")
-        if threshold.confidence is not None and known.interval is None:
-            sure = ", ".join(name for name, each in METRICS.items() if each.interval)
-            raise KeyRuleError(f"there is no formula for {metric}; there is for {sure}", *path, "confidence")
 
 
 def _is_one_of(name: str, columns: str) -> bool:

@@ -224,8 +224,8 @@ def pair(saved, evaluate, tmp_path_factory):
     return results
 
 
-def content(folder):
-    """All that the metrics' files hold: slice -> key -> value."""
+def content(folder, *, spreads=False):
+    """All that the metrics' files hold: slice -> key -> value; ours also the spreads of values."""
     import tensorflow_model_analysis as tfma
 
     found = {}
@@ -235,6 +235,9 @@ def content(folder):
             kind = entry.value.WhichOneof("type")
             value = getattr(entry.value, kind)
             values[str(entry.key)] = value.value if kind == "double_value" else json.loads(value)
+            if entry.HasField("confidence_interval") and spreads:
+                error = entry.confidence_interval.standard_error.double_value.value
+                values[f"error of {entry.key}"] = error
         assert str(record.slice_key) not in found
         found[str(record.slice_key)] = values
     return found
@@ -293,6 +296,24 @@ def test_files_are_those_of_the_stock_executor(pair, tfx):
     assert isinstance(result, tuple)
 
 
+def test_every_metric_has_an_interval_that_tfma_and_the_gate_read(pair, tfx):
+    from slipway.components.model_gate.evaluation import read_evaluation
+
+    ours, _ = pair("binary", "candidate", "baseline")
+    names = metrics_of("binary")
+    found = read_evaluation(str(ours))
+    for spreads in (found.spreads, found.difference_spreads):
+        assert spreads["overall"].keys() == set(names)
+        assert all(0 <= spread.error < math.inf for spread in spreads["overall"].values())
+        assert spreads.keys() > {"text=a", "whole=7", "tags=x, text=b"}
+    shown = tfx.tfma.load_eval_result(str(ours), model_name="candidate").get_metrics_for_slice()
+    for name in names:
+        interval = shown[name]["boundedValue"]
+        half = found.spreads["overall"][name].half(0.975)
+        assert interval["upperBound"] - interval["value"] == pytest.approx(half)
+        assert interval["value"] == found.candidate["overall"][name]
+
+
 @pytest.fixture(scope="module")
 def alone(saved, tmp_path_factory):
     """A binary model without a baseline, and its rows in three files."""
@@ -312,8 +333,9 @@ def alone(saved, tmp_path_factory):
 def test_files_that_an_engine_of_beam_deals_out_add_up_to_the_same(alone, evaluate):
     config = config_of("binary")
     here, there = (evaluate(alone[0], config, alone[1], runner=each) for each in RUNNERS)
-    ours, theirs = content(here), content(there)
+    ours, theirs = content(here, spreads=True), content(there, spreads=True)
     assert ours.keys() == theirs.keys()
+    assert {len(each) for each in ours.values()} != {len(each) for each in content(here).values()}
     assert "failed.json" not in {path.name for path in there.iterdir()}
     for where, each in theirs.items():
         assert {key: value for key, value in each.items() if not close(ours[where][key], value)} == {}

@@ -40,7 +40,7 @@ def tallied(asked, *parts, labels=LABELS, answers=ANSWERS, texts=TEXTS):
         judged = Judged(
             labels[part].reshape(len(labels[part]), -1), answers[part].reshape(len(labels[part]), -1)
         )
-        tally.add(columns(texts[part]), [judged])
+        tally.add(columns(texts[part]), [judged], first=(part.start or 0))
     return tally
 
 
@@ -91,7 +91,7 @@ def test_values_that_are_no_number_are_one_slice_however_many_batches_they_stand
         for _ in range(2):
             fractions = [float("nan"), -0.0, 0.0]
             column = column_of("text", np.arange(5), np.array([0, 0, 0, 1, 2]), fractions)
-            tally.add({"text": column}, [Judged(LABELS[:, None], ANSWERS[:, None])])
+            tally.add({"text": column}, [Judged(LABELS[:, None], ANSWERS[:, None])], first=0)
         return tally
 
     tally = counted()

@@ -5,11 +5,13 @@ import random
 import pytest
 
 from slipway.components.model_gate.intervals import (
+    Spread,
     auc_bounds,
     auc_of_chance,
     least_difference,
     normal_quantile,
     proportion_bounds,
+    student_quantile,
 )
 
 
@@ -82,3 +84,13 @@ def test_chance_reaches_its_limit_as_often_as_it_says():
 def test_perfect_model_is_not_perfectly_sure(rows):
     assert proportion_bounds(1.0, rows, confidence=0.95)[0] < 1
     assert auc_bounds(1.0, rows, rows, confidence=0.95)[0] < 1
+
+
+# Student's own table, two-sided 90 and 95 %.
+@pytest.mark.parametrize(
+    ("confidence", "freedom", "t"),
+    [(0.95, 1, 6.314), (0.95, 10, 1.812), (0.975, 4, 2.776), (0.95, 63, 1.669)],
+)
+def test_quantiles_of_a_measured_spread_are_student_s(confidence, freedom, t):
+    assert student_quantile(confidence, freedom) == pytest.approx(t, abs=1e-3)
+    assert Spread(0.5, freedom).half(confidence) == pytest.approx(t / 2, abs=1e-3)

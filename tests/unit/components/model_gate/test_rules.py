@@ -7,7 +7,7 @@ import math
 import pytest
 
 from slipway.components.model_gate.check import Check, conclude
-from slipway.components.model_gate.intervals import auc_bounds, proportion_bounds
+from slipway.components.model_gate.intervals import Spread, auc_bounds, proportion_bounds
 from slipway.components.model_gate.rules import Measured, Threshold, bounds, threshold_checks
 from slipway.components.model_gate.trivial import LabelStatistics
 
@@ -199,6 +199,70 @@ def test_bounds_are_those_of_the_formula_for_the_rows_and_labels_of_the_slice():
 )
 def test_value_is_its_own_bound_where_no_formula_is_known(metric, at):
     assert bounds(metric, 0.9, at, 0.95) == (0.9, 0.9)
+
+
+SPREAD = Spread(0.1, 63)  # 1.669 of it either side, with 95 % confidence
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "expected"),
+    [
+        ("mean_absolute_error", 0.9, (0.7331, 1.0669)),
+        ("precision", 0.9, (0.7331, 1.0)),
+        ("precision", 1 + 1e-7, (0.8331, 1 + 1e-7)),
+        ("not_of_ours", 0.9, (0.7331, 1.0669)),
+        ("accuracy", 0.9, proportion_bounds(0.9, 1000, confidence=0.95)),
+        ("auc", 0.9, auc_bounds(0.9, 200, 800, confidence=0.95)),
+    ],
+)
+def test_bounds_without_a_formula_are_those_of_the_measured_spread(metric, value, expected):
+    at = Measured({"example_count": 1000}, {}, LABELS)
+    assert bounds(metric, value, at, 0.95, SPREAD) == pytest.approx(expected, abs=1e-4)
+
+
+def test_area_of_several_classes_is_bounded_by_its_spread():
+    three = Measured({}, {}, LabelStatistics.of_counts({0: 5, 1: 5, 2: 5}))
+    assert bounds("auc", 0.7, three, 0.95, SPREAD) == pytest.approx((0.5331, 0.8669), abs=1e-4)
+
+
+@pytest.mark.parametrize(("most", "blessed"), [(1.0, False), (1.1, True)])
+def test_metric_without_a_formula_is_held_to_the_bound_of_its_spread(most, blessed):
+    at = Measured({"example_count": 1000, "hinge": 0.9}, {}, LABELS, spreads={"hinge": SPREAD})
+    limits = Threshold(max=most, confidence=0.95)
+    [check], notes = threshold_checks({"overall": {"hinge": limits}}, {"overall": at}, min_slice_rows=1)
+    assert (check.passed, check.note, notes) == (blessed, "upper bound 1.067", [])
+
+
+@pytest.mark.parametrize(
+    ("metric", "limits", "got", "baseline", "note"),
+    [
+        ("hinge", Threshold(max_rise=0.25, confidence=0.95), 1.0, 0.5, "worse by at least 0.3331"),
+        # On the same rows chance explains less of a difference than the formula for different rows allows.
+        ("binary_accuracy", Threshold(max_drop=0.01, confidence=0.95), 0.7, 0.9, "worse by at least 0.03306"),
+    ],
+)
+def test_difference_is_judged_by_its_own_spread(metric, limits, got, baseline, note):
+    at = Measured(
+        {"example_count": 1000, metric: got}, {metric: baseline}, LABELS, difference_spreads={metric: SPREAD}
+    )
+    [check], _ = threshold_checks({"overall": {metric: limits}}, {"overall": at}, min_slice_rows=1)
+    assert not check.passed
+    assert check.note == f"beyond chance: {note}"
+    sure = Measured(at.metrics, at.baseline, LABELS, difference_spreads={metric: Spread(0.2, 63)})
+    [check], _ = threshold_checks({"overall": {metric: limits}}, {"overall": sure}, min_slice_rows=1)
+    assert check.passed
+
+
+def test_confidence_that_nothing_is_known_of_is_noted():
+    slices = {name: measured({"hinge": 0.5, "auc": 0.9}) for name in ("overall", "pay=Cash", "pay=Card")}
+    limits = {"hinge": Threshold(max=1, confidence=0.9), "auc": Threshold(min=0.5, confidence=0.9)}
+    _, notes = threshold_checks({"overall": limits}, slices, min_slice_rows=1)
+    words = "the confidence asked for on overall: the evaluation holds no bounds of it there"
+    assert notes == [f"hinge is judged without {words}"]
+    _, notes = threshold_checks({"overall": limits, "pay": limits}, slices, min_slice_rows=1)
+    assert notes[0].startswith("hinge is judged without the confidence asked for on overall and 2 more: ")
+    missing = {"overall": measured({}), "pay=Cash": measured({"hinge": math.nan})}
+    assert threshold_checks({"overall": limits, "pay": limits}, missing, min_slice_rows=1)[1] == []
 
 
 SLICES = {

@@ -7,7 +7,7 @@ import statistics
 import pytest
 
 from slipway.components.model_gate.check import Check
-from slipway.components.model_gate.intervals import auc_of_chance
+from slipway.components.model_gate.intervals import Spread, auc_of_chance
 from slipway.components.model_gate.metrics import METRICS
 from slipway.components.model_gate.rules import Measured, Threshold
 from slipway.components.model_gate.trivial import (
@@ -243,6 +243,14 @@ def test_model_is_no_worse_than_a_constant_by_rounding(apart, worse):
 def test_area_of_several_classes_is_not_compared():
     three = LabelStatistics.of_counts({0: 100, 1: 100, 2: 100})
     assert check({"auc": 0.4}, labels=three) == []
+
+
+@pytest.mark.parametrize(("error", "passes"), [(0.03, True), (0.05, False)])
+def test_error_must_lie_below_that_of_the_mean_beyond_chance(error, passes):
+    at = Measured({"mean_squared_error": 0.1}, {}, TAXI, spreads={"mean_squared_error": Spread(error, 63)})
+    [found], _ = trivial_checks(["mean_squared_error"], {}, at, beat="one")
+    assert found.passed is passes
+    assert passes or found.note.startswith("its upper bound is 0.1835 with ")
 
 
 @pytest.mark.parametrize(("error", "passes"), [(0.1, True), (0.17, True), (0.175, False), (0.5, False)])

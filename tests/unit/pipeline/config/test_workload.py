@@ -432,7 +432,6 @@ def test_parameters_of_a_pipeline_stay_as_they_are_written_and_the_last_counts()
         ("evaluate: {metrics: [mean_absolute_error], thresholds: {mean_absolute_error: {max_drop: 1}}}", "w.yaml:9: evaluate.thresholds.mean_absolute_error.max_drop = 1: of mean_absolute_error lower is better; use max_rise"),
         ("evaluate: {thresholds: {auc: {max_rise: 1}}}", "w.yaml:9: evaluate.thresholds.auc.max_rise = 1: of auc higher is better; use max_drop"),
         ("evaluate: {thresholds: {auc: {min: 0.9, confidence: 0.5}}}", "w.yaml:9: evaluate.thresholds.auc.confidence = 0.5: must be above 0.5"),
-        ("evaluate: {metrics: [hinge], thresholds: {hinge: {max: 1, confidence: 0.9}}}", "w.yaml:9: evaluate.thresholds.hinge.confidence = 0.9: there is no formula for hinge; there is for accuracy, auc"),
         ("evaluate: {slice_thresholds: {hour: {auc: {min: 0.9}}}}", "w.yaml:9: evaluate.slice_thresholds.hour: not a slice of evaluate.slices; there are: all"),
         ("evaluate: {slices: [[hour]], slice_thresholds: {day=3: {auc: {min: 0.9}}}}", "w.yaml:9: evaluate.slice_thresholds.'day=3': not a slice of evaluate.slices; there are: all, hour, hour=VALUE"),
         ("evaluate: {slices: [[hour]], slice_thresholds: {hour=3: {loss: {min: 0.9}}}}", "w.yaml:9: evaluate.slice_thresholds.'hour=3'.loss: not one of evaluate.metrics"),
@@ -622,6 +621,11 @@ def test_missing_file_is_told_with_the_workloads_there_are(root):
 def test_a_count_may_have_to_be_above_what_a_share_can_be(load):
     sets = ["evaluate.metrics=[true_positives]", "evaluate.thresholds={true_positives: {min: 100}}"]
     assert load(sets=sets).evaluate.thresholds["true_positives"].min == 100
+
+
+def test_a_confidence_can_be_asked_of_every_metric(load):
+    text = MINIMAL + "evaluate: {metrics: [hinge], thresholds: {hinge: {max: 1, confidence: 0.9}}}\n"
+    assert load(text).evaluate.thresholds["hinge"].confidence == 0.9
 
 
 @pytest.mark.parametrize("path", ["taxii", "taxii.yaml", "workloads/taxii/workload.yaml"])

@@ -1,0 +1,119 @@
+"""How far chance moves each metric, from the replicates of the bootstrap. Pure."""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from slipway.components.evaluator.bootstrap import REPLICATES
+from slipway.components.evaluator.grouped_sums import Floats
+from slipway.components.evaluator.request import Request
+from slipway.components.evaluator.results import values_of
+from slipway.components.evaluator.row_values import CONFUSION, CURVES
+from slipway.components.evaluator.slices import SliceKey
+from slipway.components.evaluator.tally import COARSE_BUCKETS, ModelTally, Tally
+from slipway.components.model_gate.intervals import Spread
+from slipway.components.model_gate.metrics import METRICS
+
+Spreads = dict[tuple[str, str, bool], Spread]
+"""By model, metric, and whether it is of the difference to the baseline."""
+
+# What so many rows could have changed is never excluded: where no row speaks against a model the replicates
+# are all the same, and still 3 of n rows may (J. A. Hanley, A. Lippman-Hand, If nothing goes wrong, is
+# everything all right?, JAMA 249 (1983)); 1.67 * 2 is that 3.
+_ROWS_AT_LEAST = 2
+
+_ACCURACIES = {metric.class_name for metric in METRICS.values() if metric.interval == "proportion"}
+
+
+def spreads(request: Request, tally: Tally) -> dict[SliceKey, Spreads]:
+    """The spread of every metric, by slice, and of its difference to the baseline's.
+
+    There is none where a slice has one row only, where a value is no number, or where there are too many
+    slices (`tally.MOST_SLICES_WITH_BOUNDS`).
+
+    Args:
+        request: what was asked for.
+        tally: what was counted.
+    """
+    many = tally.bounded
+    if not many:
+        return {}
+    found: dict[SliceKey, Spreads] = {key: {} for key in tally.keys[:many]}
+    baseline = next((place for place, model in enumerate(request.models) if model.is_baseline), None)
+    for model in tally.models:
+        model.curve.compact()
+    for name, class_name in request.metrics.items():
+        values = [_replicates(class_name, model, many) for model in tally.models]
+        for place, (asked, model) in enumerate(zip(request.models, tally.models, strict=True)):
+            errors = np.maximum(_errors(values[place]), _least(class_name, model, many))
+            for key, spread in _told(tally, errors):
+                found[key][asked.name, name, False] = spread
+            if baseline is not None and place != baseline:
+                with np.errstate(invalid="ignore"):  # infinity less infinity
+                    errors = _errors(values[place] - values[baseline])
+                for key, spread in _told(tally, errors):
+                    found[key][asked.name, name, True] = spread
+    return found
+
+
+def _told(tally: Tally, errors: Floats) -> Iterator[tuple[SliceKey, Spread]]:
+    for key, rows, error in zip(tally.keys, tally.rows.tolist(), errors.tolist(), strict=False):
+        if not math.isnan(error) and rows > 1 and (key == () or not tally.is_cut):
+            yield key, Spread(error, min(int(rows), REPLICATES) - 1)
+
+
+def _replicates(class_name: str, model: ModelTally, many: int) -> Floats:
+    """The metric's value in each, [slices, REPLICATES]."""
+    if class_name in CURVES:
+        curves = model.replicates.sums["curve"][:many]
+        return np.stack([_areas(curve) for curve in curves])
+    sums = model.replicates.sums["confusion" if class_name in CONFUSION else class_name]
+    with np.errstate(invalid="ignore"):
+        found: Floats = values_of(class_name, sums[:many])
+    return found
+
+
+def _areas(curve: Floats) -> Floats:
+    """The area under each replicate's curve, by how many positives lie above each negative."""
+    positives, negatives = np.moveaxis(curve.astype(np.float64).reshape(COARSE_BUCKETS, 2, REPLICATES), 1, 0)
+    pairs = positives.sum(0) * negatives.sum(0)
+    above = positives[::-1].cumsum(0)[::-1] - positives / 2
+    found: Floats = np.full(REPLICATES, np.nan)
+    np.divide((above * negatives).sum(0), pairs, out=found, where=pairs > 0)
+    return found
+
+
+def _errors(values: Floats) -> Floats:
+    """Their standard deviation; NaN where fewer than half of them are numbers."""
+    known = np.isfinite(values)
+    many = known.sum(1)
+    enough = many >= REPLICATES // 2
+    count = np.maximum(many, 2)
+    middle = np.where(known, values, 0).sum(1) / count
+    apart = np.where(known, values, middle[:, None]) - middle[:, None]
+    found: Floats = np.where(enough, np.sqrt((apart**2).sum(1) / (count - 1)), np.nan)
+    return found
+
+
+def _least(class_name: str, model: ModelTally, many: int) -> Floats:
+    """What `_ROWS_AT_LEAST` rows change in a count, a share or an area; 0 for other metrics."""
+    return np.array([_ROWS_AT_LEAST / max(_counted(class_name, model, place), 1) for place in range(many)])
+
+
+def _counted(class_name: str, model: ModelTally, place: int) -> float:
+    """Over how many rows a slice's share is counted; 1 for a count, infinity for what is neither."""
+    if class_name in CURVES:
+        return float(model.curve.of_slice(place)[1].sum(0).min())
+    if class_name in _ACCURACIES - CONFUSION:
+        return float(model.sums[class_name][place, 1])
+    if class_name not in CONFUSION:
+        return math.inf
+    tp, tn, fp, fn = model.sums["confusion"][place].tolist()
+    whole: dict[str, float] = {
+        "BinaryAccuracy": tp + tn + fp + fn,
+        "Precision": tp + fp,
+        "Recall": tp + fn,
+        "F1Score": 2 * tp + fp + fn,
+    }
+    return whole.get(class_name, 1.0)
