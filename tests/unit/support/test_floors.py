@@ -1,7 +1,25 @@
 import json
+import os
+import subprocess
+import sys
 
 import floors
 import pytest
+
+GENERATIONS = 3
+FORKS = f"""
+import os
+import slipway.pipeline.exit_codes
+
+def live(generations):
+    if generations and not (child := os.fork()):
+        live(generations - 1)
+        os._exit(0)
+    if generations:
+        os.waitpid(child, 0)
+
+live({GENERATIONS})
+"""
 
 
 def found(**files):
@@ -46,3 +64,20 @@ def test_package_that_no_test_runs_has_missed_its_floor(tmp_path, monkeypatch):
     monkeypatch.setattr(floors, "FLOORS", {"slipway.pipeline": 50})
     monkeypatch.setattr("sys.argv", ["floors", str(tmp_path / "report.json")])
     assert floors.main() == 1
+
+
+def test_each_process_counts_once_however_often_its_parents_forked(project, tmp_path):
+    """A run's nodes are forked from a server that is forked from a warm process."""
+    (tmp_path / "forks.py").write_text(FORKS)
+    command = [
+        sys.executable,
+        "-m",
+        "coverage",
+        "run",
+        f"--data-file={tmp_path / 'data'}",
+        tmp_path / "forks.py",
+    ]
+    # As if nothing counted this test.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
+    subprocess.run(command, check=True, cwd=project, env={**environment, "PYTHONPATH": "."})
+    assert len(list(tmp_path.glob("data.*"))) == 1 + GENERATIONS
