@@ -121,6 +121,18 @@ def resume(
     raise typer.Exit(running.resume(run, output=output, jobs=jobs))
 
 
+@app.command()
+def warm(
+    minutes: o.IdleMinutes = 15,
+    end: o.EndWarm = False,
+    verbose: Verbose = False,
+) -> None:
+    """Keep a process that has imported TFX: the next runs begin some seconds sooner."""
+    from slipway.pipeline.commands import warm as warming
+
+    print(warming.end() if end else warming.begin(minutes))
+
+
 step = typer.Typer(
     no_args_is_help=True,
     help="Run a pipeline step by step from another program, such as Airflow.",

@@ -24,6 +24,7 @@ from slipway.components.trainer.devices.hosts import find_hosts
 from slipway.components.trainer.devices.machine import cpu_has_bfloat16, usable_cores
 from slipway.components.trainer.input.plan import available_memory_bytes
 from slipway.components.trainer.settings.compute import Backend
+from slipway.pipeline.engine.processes import standby
 from slipway.pipeline.root import PROJECT_ROOT
 from slipway.pipeline.wiring.beam_engine import engine_programs, engine_remedy
 
@@ -136,6 +137,15 @@ def _machine(output: Path) -> Iterator[Finding]:
         state="ok" if enough else "missing",
         found=f"{_size(disk)} free at {there}",
         remedy="" if enough else "python local_runner.py gc, or another --output",
+    )
+
+    warm = ", ".join(map(str, standby.waiting()))
+    yield Finding(
+        group=group,
+        name="warm process",
+        state="ok" if warm else "none",
+        found=f"{warm}; to end: python local_runner.py warm --end" if warm else "none",
+        remedy="" if warm else "python local_runner.py warm, for runs that begin without importing TFX",
     )
 
 

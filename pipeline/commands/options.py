@@ -173,6 +173,10 @@ Format = Annotated[
     str | None,
     typer.Option("--format", help="csv, jsonl, parquet or tfrecord; by default taken from the file names."),
 ]
+IdleMinutes = Annotated[
+    float, typer.Option(min=0.1, max=1440, help="End it when no run has used it for so long.")
+]
+EndWarm = Annotated[bool, typer.Option("--end", help="End all processes that this command has started.")]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")]
 Host = Annotated[str, typer.Option(help="Address to bind; one that other machines can reach needs a token.")]
 

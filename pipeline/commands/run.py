@@ -1,5 +1,6 @@
 """The commands `run`, `resume` and `plan`, and the steps of a run that another program controls."""
 
+import contextlib
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -149,11 +150,13 @@ def finish(run_id: str, *, output: Path) -> int:
 def _execute(asked: "Request", resumed: RunRecord | None = None) -> int:
     from slipway.pipeline.commands.end_listeners import END_LISTENERS
     from slipway.pipeline.engine.execution import execute
+    from slipway.pipeline.engine.processes import standby
     from slipway.pipeline.screen.progress import stderr_display
 
     display = stderr_display()
     try:
-        record = execute(asked, display=display, resumed=resumed, listeners=END_LISTENERS)
+        with standby.find() or contextlib.nullcontext() as warm:
+            record = execute(asked, display=display, resumed=resumed, warm=warm, listeners=END_LISTENERS)
         display.ends(record)
     finally:
         display.close()

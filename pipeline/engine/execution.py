@@ -9,7 +9,7 @@ from slipway.pipeline.engine.journal import Journal
 from slipway.pipeline.engine.processes.client import Server
 from slipway.pipeline.engine.processes.os_processes import default_jobs, end_leftovers
 from slipway.pipeline.engine.processes.temporary import remove_left, temporary_folder
-from slipway.pipeline.engine.processes.warm import Warm
+from slipway.pipeline.engine.processes.warm import WarmProcess
 from slipway.pipeline.engine.results import CachedResults
 from slipway.pipeline.engine.run_end import Listener, carry_out
 from slipway.pipeline.engine.scheduler import Engine
@@ -32,7 +32,7 @@ def execute(
     *,
     display: RunDisplay,
     resumed: RunRecord | None = None,
-    warm: Warm | None = None,
+    warm: WarmProcess | None = None,
     listeners: Sequence[Listener] = (),
 ) -> RunRecord:
     """Runs a pipeline, or continues a run.
@@ -79,7 +79,7 @@ def _run(
     history: History,
     record: RunRecord,
     display: RunDisplay,
-    warm: Warm | None,
+    warm: WarmProcess | None,
     began: float,
 ) -> bool:
     """Plans and runs; True if the user interrupted."""

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from slipway.pipeline.engine.processes.warm import Warm
+    from slipway.pipeline.engine.processes.warm import WarmProcess
 
 PROJECT = Path(__file__).resolve().parent.parent.parent
 
 
 def start_warmed(
-    warm: "Warm",
+    warm: "WarmProcess",
     words: Sequence[str],
     *,
     environment: Mapping[str, str],
@@ -46,25 +46,17 @@ def start_warmed(
     )
 
 
-def lent(line: int, pid: int) -> "Warm":
+def lent(line: int, pid: int) -> "WarmProcess":
     """Another process's warm one.
 
     Args:
         line: the descriptor of the line to it, which this process was given.
         pid: its process id.
     """
-    from slipway.pipeline.engine.processes.warm import Warm
-
-    class Lent(Warm):
-        def __init__(self) -> None:
-            self._line = socket.socket(fileno=line)
-
-        @property
-        def pid(self) -> int:
-            return pid
+    from slipway.pipeline.engine.processes.warm import WarmProcess
 
     os.set_inheritable(line, False)
-    return Lent()
+    return WarmProcess(socket.socket(fileno=line), pid)
 
 
 def fork_servers(line: int, pid: int) -> None:

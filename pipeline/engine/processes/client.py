@@ -34,7 +34,7 @@ from slipway.pipeline.engine.processes.messages import (
     to_json,
 )
 from slipway.pipeline.engine.processes.os_processes import RUN_VARIABLE, end_leftovers, is_stopped
-from slipway.pipeline.engine.processes.warm import KERAS_VARIABLES, Warm
+from slipway.pipeline.engine.processes.warm import KERAS_VARIABLES, WarmProcess
 from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.root import PROJECT_ROOT
 from slipway.pipeline.runs.graph import Graph
@@ -99,7 +99,7 @@ class Server:
         run_folder: Path,
         *,
         temporary: Path,
-        warm: Warm | None = None,
+        warm: WarmProcess | None = None,
         module: str = "slipway.pipeline.engine.processes.fork_server",
         folder: Path = PROJECT_ROOT,
         environment: Mapping[str, str] | None = None,

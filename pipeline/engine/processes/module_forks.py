@@ -37,7 +37,8 @@ class ModuleForks:
 
     def __init__(self) -> None:
         self._lines: dict[int, tuple[socket.socket, int]] = {}
-        self._running: dict[int, socket.socket] = {}
+        # Of each process: where its end is told, and the line that it was asked for on.
+        self._running: dict[int, tuple[socket.socket, socket.socket]] = {}
 
     def open_line(self) -> tuple[socket.socket, socket.socket]:
         """A new line: the server's end and the node's."""
@@ -54,6 +55,10 @@ class ModuleForks:
     def owns(self, pid: int) -> bool:
         """Whether the process was forked for a node."""
         return pid in self._running
+
+    def abandoned(self) -> list[int]:
+        """The processes whose requester has closed its line."""
+        return [pid for pid, (_, line) in self._running.items() if line.fileno() < 0]
 
     def answer(self, descriptor: int) -> None:
         """Reads one request and forks; forgets the line when the node has closed it."""
@@ -86,12 +91,13 @@ class ModuleForks:
             os.close(received)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.setpgid(pid, node)
-        self._running[pid] = teller
+        self._running[pid] = teller, line
         self._tell(teller, {"pid": pid})
 
     def ended(self, pid: int, code: int) -> None:
         """Tells the node that a process it asked for has ended."""
-        with self._running.pop(pid) as teller:
+        teller, _ = self._running.pop(pid)
+        with teller:
             self._tell(teller, {"code": code})
 
     def _tell(self, teller: socket.socket, message: Mapping[str, object]) -> None:

@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from typing import Self
 
@@ -27,35 +28,20 @@ KERAS_VARIABLES = {"TF_USE_LEGACY_KERAS": "0", "KERAS_BACKEND": "tensorflow"}
 
 # Modules that a fork server imports for every pipeline, and that most nodes need.
 _MODULES = ("slipway.pipeline.engine.tfx.compile", "slipway.pipeline.engine.tfx.launch", "tfx.v1")
-_END_LIMIT_S = 5.0
+_END_LIMIT_S, _LOOK_S = 5.0, 0.2
 
 
-class Warm:
-    """The warm process, as its clients see it; one run at a time.
+class WarmProcess:
+    """A process that has imported TFX, as its clients see it.
 
-    Use it in a `with` statement; the process ends with it.
+    Args:
+        line: to it.
+        pid: its process id.
     """
 
-    def __init__(self) -> None:
-        self._line, theirs = socket.socketpair()
-        path = import_path(PROJECT_ROOT, inherited=os.environ.get("PYTHONPATH", ""))
-        with theirs:
-            self._process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-P",
-                    "-m",
-                    "slipway.pipeline.engine.processes.warm",
-                    str(theirs.fileno()),
-                    str(os.getpid()),
-                ],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env={**os.environ, "PYTHONPATH": path, **KERAS_VARIABLES},
-                pass_fds=[theirs.fileno()],
-                start_new_session=True,
-            )
+    def __init__(self, line: socket.socket, pid: int) -> None:
+        self._line = line
+        self.pid = pid
 
     def start(
         self, module: str, *, environment: Mapping[str, str], descriptors: Sequence[int]
@@ -77,16 +63,43 @@ class Warm:
                 f"The warm process is gone: {error}.", hint="begin another one: with Warm() as warm"
             ) from error
 
-    @property
-    def pid(self) -> int:
-        """Its process id."""
-        return self._process.pid
-
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._line.close()
+
+
+class Warm(WarmProcess):
+    """A warm process of this program's own; one run at a time.
+
+    Use it in a `with` statement; the process ends with it.
+    """
+
+    def __init__(self) -> None:
+        line, theirs = socket.socketpair()
+        path = import_path(PROJECT_ROOT, inherited=os.environ.get("PYTHONPATH", ""))
+        with theirs:
+            self._process = subprocess.Popen(
+                [
+                    sys.executable,
+                    "-P",
+                    "-m",
+                    "slipway.pipeline.engine.processes.warm",
+                    str(theirs.fileno()),
+                    str(os.getpid()),
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env={**os.environ, "PYTHONPATH": path, **KERAS_VARIABLES},
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+        super().__init__(line, self._process.pid)
+
+    def __exit__(self, *_: object) -> None:
+        super().__exit__()
         self._process.terminate()
         try:
             self._process.wait(_END_LIMIT_S)
@@ -99,34 +112,81 @@ def main() -> None:
     """Entry point: `python -m slipway.pipeline.engine.processes.warm FD PARENT_PID`."""
     line = socket.socket(fileno=int(sys.argv[1]))
     die_with_parent(signal.SIGTERM, parent=int(sys.argv[2]))
-    adopt_orphans()
+    import_ahead()
+    forking = Forking()
+    forking.add(line)
+    while forking.is_used:
+        forking.serve()
+
+
+def import_ahead() -> None:
+    """Imports what every run needs, and no user's code."""
     for module in _MODULES:
         importlib.import_module(module)
-    wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-    signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-    forks = ModuleForks()
-    forks.serve(line, node=os.getpgrp())
-    while forks.descriptors():
-        readable, _, _ = select.select([wake_read, *forks.descriptors()], [], [])
-        if wake_read in readable:
+
+
+class Forking:
+    """The other end of the lines: forks what is asked for, and ends what has lost its requester."""
+
+    def __init__(self) -> None:
+        adopt_orphans()
+        self._wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        self._forks = ModuleForks()
+        self._abandoned_since: dict[int, float] = {}
+
+    def add(self, line: socket.socket) -> None:
+        """Serves the requests of a line from now on."""
+        self._forks.serve(line, node=os.getpgrp())
+
+    @property
+    def is_used(self) -> bool:
+        """Whether a line is open, or a process lives that was asked for on one."""
+        return bool(self._forks.descriptors() or self._forks.abandoned())
+
+    def serve(self, *others: int, timeout_s: float | None = None) -> list[int]:
+        """Waits for requests and ends of processes, once, and answers them.
+
+        Args:
+            others: descriptors to wait for besides.
+            timeout_s: to wait at most; None: as long as it takes.
+
+        Returns:
+            Those of `others` that can be read.
+        """
+        if self._forks.abandoned():
+            timeout_s = min(timeout_s or _LOOK_S, _LOOK_S)
+        watched = [self._wake_read, *self._forks.descriptors()]
+        readable, _, _ = select.select([*watched, *others], [], [], timeout_s)
+        if self._wake_read in readable:
             with contextlib.suppress(BlockingIOError):
-                os.read(wake_read, 4096)
-        _reap(forks)
-        for descriptor in set(readable).intersection(forks.descriptors()):
-            forks.answer(descriptor)
+                os.read(self._wake_read, 4096)
+        self._reap()
+        for descriptor in set(readable).intersection(self._forks.descriptors()):
+            self._forks.answer(descriptor)
+        self._end_abandoned()
+        return [each for each in others if each in readable]
 
+    def _reap(self) -> None:
+        with contextlib.suppress(ChildProcessError):
+            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+                pid, status = ended
+                if self._forks.owns(pid):
+                    # Processes left behind by a killed fork server came to this process, and end with it.
+                    for orphan in children(os.getpid()):
+                        if not self._forks.owns(orphan):
+                            os.kill(orphan, signal.SIGKILL)
+                    self._forks.ended(pid, os.waitstatus_to_exitcode(status))
 
-def _reap(forks: ModuleForks) -> None:
-    with contextlib.suppress(ChildProcessError):
-        while (ended := os.waitpid(-1, os.WNOHANG))[0]:
-            pid, status = ended
-            if forks.owns(pid):
-                # Processes left behind by a killed fork server came to this process, and end with it.
-                for orphan in children(os.getpid()):
-                    if not forks.owns(orphan):
-                        os.kill(orphan, signal.SIGKILL)
-                forks.ended(pid, os.waitstatus_to_exitcode(status))
+    def _end_abandoned(self) -> None:
+        """Kills what does not end by itself within a moment after its requester has gone: it was stopped."""
+        now = time.monotonic()
+        since = {pid: self._abandoned_since.get(pid, now) for pid in self._forks.abandoned()}
+        self._abandoned_since = since
+        for pid, began in since.items():
+            if now - began > _END_LIMIT_S:
+                os.kill(pid, signal.SIGKILL)
 
 
 if __name__ == "__main__":

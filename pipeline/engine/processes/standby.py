@@ -1,0 +1,226 @@
+"""A warm process that waits for runs of the command line: `python local_runner.py warm`.
+
+It listens on a socket in a folder that only its owner may enter, and ends when it was not used for a while.
+The socket's name is a digest of the code that the process has imported and of all that it inherited. So a run
+that would be unlike it does not find it, and imports TFX itself.
+"""
+
+import contextlib
+import hashlib
+import os
+import resource
+import signal
+import site
+import socket
+import stat
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from slipway.components.import_path import import_path
+from slipway.pipeline.engine.processes.os_processes import is_stopped
+from slipway.pipeline.engine.processes.warm import KERAS_VARIABLES, Forking, WarmProcess, import_ahead
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.fingerprint.parts import canonical_json
+from slipway.pipeline.root import PROJECT_ROOT
+
+# What differs from one command to the next, or from one terminal to another, and no library reads.
+_UNREAD = frozenset({"_", "COLUMNS", "LINES", "OLDPWD", "PWD", "SHLVL", "TERM_SESSION_ID", "WINDOWID"})
+_LIMITS = ("RLIMIT_AS", "RLIMIT_CORE", "RLIMIT_DATA", "RLIMIT_FSIZE", "RLIMIT_NOFILE", "RLIMIT_NPROC")
+_CREDENTIALS = struct.Struct("3i")  # of SO_PEERCRED: pid, uid, gid
+
+
+def find() -> WarmProcess | None:
+    """The process that this command's run can be forked from; None: there is none, or it still imports."""
+    with contextlib.suppress(UsageError):
+        folder = _folder()
+        if any(folder.glob("*.socket")):  # else the name need not be found out
+            return _connect(folder / _name())
+    return None
+
+
+def begin(idle_s: float) -> int:
+    """Starts one in the background, where there is none yet; returns its process id.
+
+    Args:
+        idle_s: it ends when it was not used for so long, in seconds.
+
+    Raises:
+        UsageError: the folder for its socket is not safe.
+    """
+    folder = _folder()
+    folder.mkdir(mode=0o700, exist_ok=True)
+    address = _folder() / _name()
+    if (there := _connect(address)) is not None:
+        with there:
+            return there.pid
+    path = import_path(PROJECT_ROOT, inherited=os.environ.get("PYTHONPATH", ""))
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "slipway.pipeline.engine.processes.standby", address, str(idle_s)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": path, **KERAS_VARIABLES},
+        start_new_session=True,
+    )
+    return process.pid
+
+
+def waiting() -> Iterator[int]:
+    """The process ids of all that wait, of any checkout and terminal of this user.
+
+    Raises:
+        UsageError: the folder of their sockets is not safe.
+    """
+    for address in sorted(_folder().glob("*.socket")):
+        if (there := _connect(address)) is not None:
+            with there:
+                yield there.pid
+
+
+def end() -> int:
+    """Ends them all, with the runs that use them; returns how many there were.
+
+    Raises:
+        UsageError: as `waiting`.
+    """
+    ended = list(waiting())
+    for pid in ended:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+    return len(ended)
+
+
+def _folder() -> Path:
+    """The folder of the sockets; it need not be there.
+
+    Raises:
+        UsageError: others may enter it, or it is another user's.
+    """
+    parent = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
+    folder = Path(parent) / f"slipway-{os.getuid()}"
+    try:
+        found = folder.lstat()
+    except FileNotFoundError:
+        return folder
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
+        raise UsageError(
+            f"{folder} must be a folder that only you can enter: who can reach a warm process's socket runs "
+            "programs as you.",
+            hint=f"look who made it; then rm -r {folder}",
+        )
+    return folder
+
+
+def _name() -> str:
+    """The socket's name, for what a process that is started now would import and inherit."""
+    return f"{_digest(_imported())}-{_digest(_inherited())}.socket"
+
+
+def _digest(document: Mapping[str, object]) -> str:
+    return hashlib.sha256(canonical_json(document).encode()).hexdigest()[:16]
+
+
+def _imported() -> dict[str, object]:
+    """Our code and the packages, by size and time: what was edited must not meet a process from before."""
+    sources = (
+        file
+        for folder in ("components", "pipeline", "schemas", "slipway")
+        for file in sorted((PROJECT_ROOT / folder).rglob("*.py"))
+    )
+    return {
+        "python": sys.executable,
+        "code": {
+            str(file): [found.st_size, found.st_mtime_ns] for file in sources for found in [file.stat()]
+        },
+        "packages": {path: Path(path).stat().st_mtime_ns for path in site.getsitepackages()},
+    }
+
+
+def _inherited() -> dict[str, object]:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return {
+        "environment": {name: value for name, value in os.environ.items() if name not in _UNREAD},
+        "folder": str(Path.cwd()),
+        "mask": mask,
+        "nice": os.getpriority(os.PRIO_PROCESS, 0),
+        "cores": sorted(os.sched_getaffinity(0)),
+        "limits": {name: list(resource.getrlimit(getattr(resource, name))) for name in _LIMITS},
+        "group": Path("/proc/self/cgroup").read_text(encoding="utf-8"),
+    }
+
+
+@contextlib.contextmanager
+def _short(address: Path) -> Iterator[str]:
+    """The socket's path by way of its folder's descriptor: the kernel takes no path beyond 107 bytes."""
+    folder = os.open(address.parent, os.O_PATH)
+    try:
+        yield f"/proc/self/fd/{folder}/{address.name}"
+    finally:
+        os.close(folder)
+
+
+def _connect(address: Path) -> WarmProcess | None:
+    line = socket.socket(socket.AF_UNIX)
+    try:
+        with _short(address) as path:
+            line.connect(path)
+        pid, user = _peer(line)
+    except OSError:  # nobody listens
+        line.close()
+        return None
+    if user != os.getuid() or is_stopped(pid):
+        line.close()
+        return None
+    return WarmProcess(line, pid)
+
+
+def _peer(line: socket.socket) -> tuple[int, int]:
+    """Process id and user id of who is at the other end, as the kernel knows it."""
+    found = line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    pid, user, _ = _CREDENTIALS.unpack(found)
+    return pid, user
+
+
+def main() -> None:
+    """Entry point: `python -m slipway.pipeline.engine.processes.standby SOCKET IDLE_S`."""
+    address, idle_s = Path(sys.argv[1]), float(sys.argv[2])
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    import_ahead()
+    if not address.name.startswith(_digest(_imported())):  # edited meanwhile: which was imported, who knows
+        return
+    if (there := _connect(address)) is not None:  # another one was quicker
+        with there:
+            return
+    address.unlink(missing_ok=True)
+    with socket.socket(socket.AF_UNIX) as listener:
+        with _short(address) as path:
+            listener.bind(path)
+        try:
+            listener.listen()
+            _serve(listener, idle_s)
+        finally:
+            address.unlink(missing_ok=True)
+
+
+def _serve(listener: socket.socket, idle_s: float) -> None:
+    forking = Forking()
+    used = time.monotonic()
+    while (left_s := used + idle_s - time.monotonic()) > 0:
+        if forking.serve(listener.fileno(), timeout_s=left_s):
+            line, _ = listener.accept()
+            if _peer(line)[1] == os.getuid():
+                forking.add(line)
+            else:
+                line.close()
+        if forking.is_used:
+            used = time.monotonic()
+
+
+if __name__ == "__main__":
+    main()
