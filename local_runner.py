@@ -18,7 +18,7 @@ from slipway.pipeline.commands import run as running
 from slipway.pipeline.commands import show as showing
 from slipway.pipeline.commands.command_line import Profile, Sets, Verbose, Workload, call
 from slipway.pipeline.root import PROJECT_ROOT
-from slipway.pipeline.terminal import asking
+from slipway.pipeline.terminal import questions as asking
 from slipway.pipeline.terminal.invocation import DEFAULT_KEEP, DEFAULT_OUTPUT, DEFAULT_WORKLOAD, command
 from slipway.pipeline.terminal.printable import printable
 

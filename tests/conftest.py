@@ -279,7 +279,7 @@ def report_run(tmp_path: Path) -> Callable[..., "RunRecord"]:
     from slipway.pipeline.fingerprint.parts import Fingerprint
     from slipway.pipeline.runs.history import History
     from slipway.pipeline.runs.record import NodeRecord
-    from slipway.pipeline.runs.target import Asked, WorkloadRun
+    from slipway.pipeline.runs.run_target import Asked, WorkloadRun
 
     def make(text: str = "plain", state: str = "failed") -> "RunRecord":
         history = History(tmp_path)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from slipway.components.counting import counted
+from slipway.components.counted_words import counted
 from slipway.components.data_gate.finding import Finding
 from slipway.components.data_gate.limits import Limits
 from slipway.components.data_gate.rules.anomaly_group import Context

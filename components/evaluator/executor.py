@@ -22,7 +22,7 @@ from tfx.types import artifact_utils, standard_component_specs
 from tfx.utils import io_utils, json_utils, path_utils, proto_utils
 
 from slipway.components.beam_runner import IN_PROCESS
-from slipway.components.counting import counted
+from slipway.components.counted_words import counted
 from slipway.components.errors import ComponentError, SlipwayError
 from slipway.components.evaluator.metric_files import write_evaluation
 from slipway.components.evaluator.reading import Judge

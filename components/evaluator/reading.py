@@ -14,7 +14,7 @@ from slipway.components.evaluator.bootstrap import row_number
 from slipway.components.evaluator.request import ModelRequest, NotOursError, Request
 from slipway.components.evaluator.slices import Column, column_of
 from slipway.components.evaluator.tally import Judged, Tally, check_shapes
-from slipway.components.saved_model.refusal import in_words
+from slipway.components.saved_model.refused_examples import in_words
 
 BATCH_ROWS = 4096
 """Rows of a batch, whose answers are held at once; more than a few thousand gain no speed."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from slipway.components.counting import counted
+from slipway.components.counted_words import counted
 from slipway.components.ingest.float32_fit import WHOLE_UP_TO
 
 TO_ZERO = "closer to 0 than a 32-bit fraction can hold"

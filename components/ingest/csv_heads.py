@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from pathlib import Path
 
-from slipway.components.counting import counted
+from slipway.components.counted_words import counted
 from slipway.components.ingest.header_names import names_problem, with_index
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.source import SourceError, shown

@@ -21,8 +21,9 @@ from tfx.utils import proto_utils
 from tfx.utils.io_utils import copy_dir
 
 from slipway.components.beam_runner import IN_PROCESS
-from slipway.components.counting import counted
+from slipway.components.counted_words import counted
 from slipway.components.errors import ComponentError, SlipwayError
+from slipway.components.failure_files import left_folder
 from slipway.components.ingest.blocks import check_columns
 from slipway.components.ingest.column_types import Columns, ColumnType, merge
 from slipway.components.ingest.convert import Report, convert
@@ -33,7 +34,6 @@ from slipway.components.ingest.options import Options
 from slipway.components.ingest.planning import Task, final_names, plan_tasks
 from slipway.components.ingest.quarantine import BadRowsError, NoRowsError, check_tally
 from slipway.components.ingest.storage import list_files
-from slipway.components.left_behind import left_folder
 from slipway.components.progress import report as tell
 
 OPTIONS_KEY = "ingest"

@@ -12,7 +12,7 @@ from PIL.ImageFile import ImageFile
 
 from slipway.components.ingest.blocks import Block, FileError, InputFile, Place, Reject
 from slipway.components.ingest.column_types import Columns, ColumnType
-from slipway.components.ingest.image_structure import (
+from slipway.components.ingest.image_damage import (
     find_damage,
     frame_pixels,
     gif_colours,

@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Lock
 from typing import BinaryIO
 
-from slipway.components.counting import counted
+from slipway.components.counted_words import counted
 from slipway.components.errors import ComponentError
 from slipway.components.ingest.blocks import check_columns
 from slipway.components.ingest.column_types import Columns, merge
@@ -21,9 +21,9 @@ from slipway.components.ingest.convert import Report, convert
 from slipway.components.ingest.formats import format_of
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.planning import Task
-from slipway.components.ingest.side_by_side import SideBySide, TaskProgress, WorkerDiedError
 from slipway.components.ingest.storage import fetched
 from slipway.components.ingest.typed_rows import GuessError
+from slipway.components.ingest.worker_pool import SideBySide, TaskProgress, WorkerDiedError
 from slipway.components.progress import report as tell
 
 # A process is worth its start, some tenths of a second, for this much; that is a second of work.

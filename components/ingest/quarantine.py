@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import BinaryIO, NotRequired, TypedDict
 
-from slipway.components.counting import counted
+from slipway.components.counted_words import counted
 from slipway.components.errors import ComponentError
 from slipway.components.ingest.blocks import Reject
 from slipway.components.ingest.column_notes import ColumnNotes, PlainNotes

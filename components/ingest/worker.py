@@ -10,7 +10,7 @@ from multiprocessing.connection import Connection
 from types import ModuleType
 
 from slipway.components.ingest.planning import Task
-from slipway.components.ingest.side_by_side import Ended, Told, Work
+from slipway.components.ingest.worker_pool import Ended, Told, Work
 
 
 class _NoPandas:
@@ -25,7 +25,7 @@ class _NoPandas:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Entry point: `python -m slipway.components.ingest.worker DESCRIPTOR`, of a socket to `side_by_side`."""
+    """Entry point: `python -m slipway.components.ingest.worker DESCRIPTOR`, of a socket to `worker_pool`."""
     sys.meta_path.insert(0, _NoPandas())
     importlib.import_module("slipway.components.ingest.local_ingest")
     [descriptor] = arguments

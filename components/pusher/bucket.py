@@ -31,7 +31,7 @@ FIRST_DELAY_S = 0.3
 """The longest wait before the first retry; it doubles with each."""
 
 PROCESS = "slipway-process"
-"""The label of an object that says whose it is, see `slipway.components.pusher.owner`."""
+"""The label of an object that says whose it is, see `slipway.components.pusher.claim_owner`."""
 EMPTY_CRC32C = "AAAAAA=="
 """Of an object that is only a mark."""
 

@@ -22,7 +22,7 @@ from slipway.components.pusher.artifact_folder import on_this_machine
 from slipway.components.pusher.destination import deployment_at, push
 from slipway.components.pusher.endpoint import EndpointSettings
 from slipway.components.pusher.hook import run_hook
-from slipway.components.pusher.papers import About
+from slipway.components.pusher.manifest_contents import About
 from slipway.components.pusher.provenance import (
     provenance,
     read_data,
@@ -66,7 +66,7 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
             `pushed_destination` (the version's directory or gs:// address) and `pushed_version`. Nothing is
             copied into it.
         base: the directory or gs:// folder that a model server watches.
-        about: what the workload says of itself, by `as_parameter`; see `papers.About`.
+        about: what the workload says of itself, by `as_parameter`; see `manifest_contents.About`.
         quarantine: beside the examples, with the digest of the data; None where they come from elsewhere.
         data_verdict: the data gate's; None where no gate judged the data.
         infra_blessing: an InfraValidator's answer about this model; None where none was asked.

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slipway.components.pusher.endpoint import EndpointSettings
-from slipway.components.pusher.papers import Papers
+from slipway.components.pusher.manifest_contents import Papers
 from slipway.components.pusher.publish import publish
 from slipway.components.pusher.versions import GS, Published
 

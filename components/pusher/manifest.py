@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from slipway.components.errors import ComponentError
-from slipway.components.pusher.papers import Papers
+from slipway.components.pusher.manifest_contents import Papers
 from slipway.components.saved_model.digest import CARD, MANIFEST, PICTURE, combined_digest
 
 SAVED_MODEL = "saved_model.pb"

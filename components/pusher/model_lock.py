@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 
 from slipway.components.errors import ComponentError
 from slipway.components.pusher.bucket import EMPTY_CRC32C, PROCESS, Folder, Stored, TakenError
-from slipway.components.pusher.owner import is_gone, this_process
+from slipway.components.pusher.claim_owner import is_gone, this_process
 
 WAIT_S = 120.0
 """How long to wait for a publisher of the same model whose process cannot be checked from here."""

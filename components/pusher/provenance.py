@@ -14,7 +14,7 @@ from pathlib import Path
 from platform import python_version
 from typing import Any, cast
 
-from slipway.components.pusher.papers import About, DataGatePapers, Papers, SchemaPapers
+from slipway.components.pusher.manifest_contents import About, DataGatePapers, Papers, SchemaPapers
 from slipway.components.saved_model.signatures import PlainSignature
 
 # Set by the engine for each node's process.

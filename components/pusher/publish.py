@@ -27,7 +27,7 @@ from slipway.components.pusher.manifest import (
     sha256,
     verify,
 )
-from slipway.components.pusher.papers import Papers
+from slipway.components.pusher.manifest_contents import Papers
 from slipway.components.pusher.version_files import sealed
 from slipway.components.pusher.versions import Published, next_version, version_number
 

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from slipway.components.errors import ComponentError
 from slipway.components.pusher.bucket import EMPTY_CRC32C, PROCESS, Folder, Stored, TakenError, crc32c_of
+from slipway.components.pusher.claim_owner import is_gone, this_process
 from slipway.components.pusher.manifest import (
     NO_MANIFEST,
     SAVED_MODEL,
@@ -32,9 +33,8 @@ from slipway.components.pusher.manifest import (
     model_contents,
     sha256,
 )
+from slipway.components.pusher.manifest_contents import Papers
 from slipway.components.pusher.model_lock import model_locked, remove_dead_locks
-from slipway.components.pusher.owner import is_gone, this_process
-from slipway.components.pusher.papers import Papers
 from slipway.components.pusher.version_files import sealed
 from slipway.components.pusher.versions import Published, next_version, version_number
 from slipway.components.saved_model.digest import MANIFEST

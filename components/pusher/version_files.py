@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 from slipway.components.errors import ComponentError
 from slipway.components.pusher.manifest import FileEntry, Manifest
+from slipway.components.pusher.manifest_contents import ModelPapers, Papers
 from slipway.components.pusher.model_card import model_card
-from slipway.components.pusher.papers import ModelPapers, Papers
 from slipway.components.pusher.slice_chart import slice_chart
 from slipway.components.saved_model.digest import CARD, MANIFEST, PICTURE
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from slipway.components.errors import ComponentError
 from slipway.components.saved_model.quiet_tensorflow import import_tensorflow, stderr_to_nowhere
 from slipway.components.saved_model.reading import read_signatures
-from slipway.components.saved_model.refusal import in_words
+from slipway.components.saved_model.refused_examples import in_words
 from slipway.components.saved_model.signatures import Signature
 
 _ABOUT_THE_GRAPH = ("Graph execution error", "Detected at node", "<stack traces", "[[{{node")

@@ -55,7 +55,7 @@ from slipway.components.trainer.global_batch import (
     whole_executions,
 )
 from slipway.components.trainer.job import HISTORY_FILE, RESULT_FILE, WEIGHTS_FILE, TrainingJob
-from slipway.components.trainer.loop.agreement import require_agreement
+from slipway.components.trainer.loop.host_agreement import require_agreement
 from slipway.components.trainer.loop.preemption import PreemptedError, Preemption
 from slipway.components.trainer.own_fit import fit_at_once, has_own_fit
 from slipway.components.trainer.result import Facts, Result, summarise

@@ -11,7 +11,7 @@ from tensorflow_transform.saved.saved_transform_io_v2 import SavedModelLoader
 from tensorflow_transform.tf_metadata import metadata_io
 from tfx.dsl.io import fileio
 
-from slipway.components.counting import counted
+from slipway.components.counted_words import counted
 from slipway.components.progress import report as tell
 from slipway.components.transform.examples import BATCH_ROWS, Columns, Encoder, write
 from slipway.components.transform.failed_rows import told_in_words

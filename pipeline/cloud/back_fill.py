@@ -17,7 +17,7 @@ from slipway.pipeline.cloud.commands import compiled_job
 from slipway.pipeline.cloud.follow import ending, finish, new_record, update
 from slipway.pipeline.cloud.services.service import JobState, Service, Submitted
 from slipway.pipeline.cloud.submit import check, say, service_of, target_of
-from slipway.pipeline.cloud.target import Target
+from slipway.pipeline.cloud.workload_in_image import Target
 from slipway.pipeline.engine.signal_handlers import answered_by, raise_interrupt
 from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.exit_codes import INTERRUPTED

@@ -9,14 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypedDict, Unpack
 
+from slipway.pipeline.cloud.complete_job import to_text
 from slipway.pipeline.cloud.image import read_image
-from slipway.pipeline.cloud.job import to_text
 from slipway.pipeline.cloud.pipeline_job import PipelineJob
-from slipway.pipeline.cloud.target import Target
+from slipway.pipeline.cloud.workload_in_image import Target
 from slipway.pipeline.config import WorkloadChoice
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.exit_codes import FAILED, GATE_STOPPED
-from slipway.pipeline.plan.request import Request, workload_request
+from slipway.pipeline.plan.run_request import Request, workload_request
 from slipway.pipeline.terminal.printable import printable
 from slipway.pipeline.terminal.sign_of_life import sign_of_life
 
@@ -116,7 +116,7 @@ def rehearse_request(request: Request, **how: Unpack[How]) -> int:
         print(f"Beam's steps are rehearsed with its direct runner, not with {runner}.", file=sys.stderr)
     from slipway.pipeline.cloud.rehearsal.local_counterpart import compare_with_local
     from slipway.pipeline.cloud.rehearsal.run import rehearse
-    from slipway.pipeline.screen.progress import stderr_display
+    from slipway.pipeline.screen.run_display import stderr_display
 
     display = stderr_display()
     try:

@@ -6,14 +6,14 @@ from typing import Any
 
 from tfx.orchestration.kubeflow.v2 import kubeflow_v2_dag_runner
 
-from slipway.pipeline.cloud.job import complete, container_tasks, mend
+from slipway.pipeline.cloud.complete_job import complete, container_tasks, mend
 from slipway.pipeline.cloud.pipeline_job import PipelineJob
 from slipway.pipeline.cloud.rehearsal.rehearsable import redirect_pushes
-from slipway.pipeline.cloud.target import Target
+from slipway.pipeline.cloud.workload_in_image import Target
 from slipway.pipeline.dag import build_pipeline
-from slipway.pipeline.engine.tfx.targets import load_pipeline
+from slipway.pipeline.engine.tfx.load_pipeline import load_pipeline
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.runs.target import ImageModuleRun
+from slipway.pipeline.runs.run_target import ImageModuleRun
 from slipway.pipeline.wiring.beam_engine import completed_args
 
 

@@ -3,13 +3,13 @@
 import re
 from collections.abc import Iterator, Mapping
 
-from slipway.pipeline.cloud.job import executor_of, producers_of, tasks_of
+from slipway.pipeline.cloud.complete_job import executor_of, producers_of, tasks_of
 from slipway.pipeline.cloud.pipeline_job import PipelineJob, PipelineTaskSpec
 from slipway.pipeline.cloud.services.service import JobState, TaskState
 from slipway.pipeline.exit_codes import DONE, FAILED, GATE_STOPPED
-from slipway.pipeline.runs.documents import typed
 from slipway.pipeline.runs.outcome import conclude
 from slipway.pipeline.runs.record import Artifact, NodeRecord, RunRecord
+from slipway.pipeline.runs.typed_json import typed
 from slipway.pipeline.screen.wording import metrics_line
 from slipway.pipeline.terminal.durations import seconds
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from slipway.components.ingest.spans import Kind, span_kind, span_number
-from slipway.pipeline.cloud.job import DRIVER, drivers
+from slipway.pipeline.cloud.complete_job import DRIVER, drivers
 from slipway.pipeline.cloud.pipeline_job import PipelineJob
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.config.cloud_services import ScheduleConfig

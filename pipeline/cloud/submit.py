@@ -8,15 +8,15 @@ from slipway.pipeline.cloud.commands import cloud_target, compiled_job
 from slipway.pipeline.cloud.follow import ending, finish, new_record, update
 from slipway.pipeline.cloud.pipeline_job import PipelineJob
 from slipway.pipeline.cloud.services.service import JobState, Service, Submitted
-from slipway.pipeline.cloud.target import Target
+from slipway.pipeline.cloud.workload_in_image import Target
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.engine.signal_handlers import answered_by, raise_interrupt
 from slipway.pipeline.errors import PipelineError
 from slipway.pipeline.exit_codes import INTERRUPTED
 from slipway.pipeline.runs.record import WHY, RunRecord
 from slipway.pipeline.runs.run_id import new_run_id
-from slipway.pipeline.screen.display import RunDisplay
-from slipway.pipeline.screen.progress import stderr_display
+from slipway.pipeline.screen.display_protocol import RunDisplay
+from slipway.pipeline.screen.run_display import stderr_display
 from slipway.pipeline.terminal.printable import printable
 
 # Between two checks of a run; a short run is reported at once, a long one costs the service little.

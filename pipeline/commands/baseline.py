@@ -8,7 +8,7 @@ from slipway.pipeline.errors import UsageError
 
 # The modules that read workload files take a quarter of a second to import: only commands that need them do.
 if TYPE_CHECKING:
-    from slipway.pipeline.plan.baseline import Baseline
+    from slipway.pipeline.plan.baseline_changes import Baseline
 
 
 def baseline(
@@ -20,7 +20,7 @@ def baseline(
         UsageError: both are given, the run cannot be the baseline, or an engine is at work.
     """
     from slipway.pipeline.config import WorkloadChoice
-    from slipway.pipeline.plan.baseline import clear_baseline, set_baseline, show_baseline
+    from slipway.pipeline.plan.baseline_changes import clear_baseline, set_baseline, show_baseline
 
     if new is not None and clear:
         raise UsageError("--set and --clear exclude each other.")

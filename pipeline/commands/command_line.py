@@ -10,7 +10,7 @@ import typer
 from typer.exceptions import TyperException
 
 from slipway.components.errors import SlipwayError
-from slipway.components.home import at_home
+from slipway.components.home_folder import at_home
 from slipway.pipeline.commands.completion import complete_profile, complete_setting, complete_workload
 from slipway.pipeline.commands.completion_scripts import mend_completion_scripts
 from slipway.pipeline.errors import of_the_machine

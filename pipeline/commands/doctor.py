@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from slipway.components.errors import ComponentError
-from slipway.components.trainer.devices.contact import require_reachable
 from slipway.components.trainer.devices.evidence import LOOKED_FOR, Evidence, find_evidence
 from slipway.components.trainer.devices.hosts import find_hosts
 from slipway.components.trainer.devices.machine import cpu_has_bfloat16, usable_cores
+from slipway.components.trainer.devices.tpu_contact import require_reachable
 from slipway.components.trainer.input.plan import available_memory_bytes
 from slipway.components.trainer.settings.compute import Backend
 from slipway.pipeline.engine.processes import standby

@@ -10,7 +10,7 @@ from typing import Any, Self, Unpack
 from slipway.pipeline.config import WorkloadChoice, read_assignments
 from slipway.pipeline.engine.processes.warm import Warm
 from slipway.pipeline.errors import PipelineError, UsageError
-from slipway.pipeline.plan.request import Options, Request, pipeline_request, workload_request
+from slipway.pipeline.plan.run_request import Options, Request, pipeline_request, workload_request
 from slipway.pipeline.runs.outcome import read_stops, read_verdict
 from slipway.pipeline.runs.record import NodeRecord, Pushed, RunRecord, RunState, file_name
 from slipway.pipeline.screen.wording import summary
@@ -189,7 +189,7 @@ def run(
     from slipway.pipeline.commands.end_listeners import END_LISTENERS
     from slipway.pipeline.engine.execution import execute
     from slipway.pipeline.runs.history import History
-    from slipway.pipeline.screen.progress import SilentDisplay, stderr_display
+    from slipway.pipeline.screen.run_display import SilentDisplay, stderr_display
 
     folder = Path(output).absolute()
     request = _request(pipeline, folder, dict(parameters or {}), beam_args, options)

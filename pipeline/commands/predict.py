@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
-from slipway.components.counting import counted
+from slipway.components.counted_words import counted
 from slipway.components.errors import ComponentError
 from slipway.components.ingest.blocks import FileError
 from slipway.components.ingest.column_names import column_names

@@ -23,7 +23,7 @@ from slipway.pipeline.terminal.printable import printable
 
 # The modules that read workload files take a quarter of a second to import: only commands that need them do.
 if TYPE_CHECKING:
-    from slipway.pipeline.plan.request import Options, Request
+    from slipway.pipeline.plan.run_request import Options, Request
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def request(
         UsageError: it is not there or wrong, or the options do not fit it.
     """
     from slipway.pipeline.config import WorkloadChoice, read_assignments, read_parameters
-    from slipway.pipeline.plan.request import pipeline_request, workload_request
+    from slipway.pipeline.plan.run_request import pipeline_request, workload_request
 
     shared: dict[str, Any] = {"output": output.absolute(), "beam_args": beam_args, **options}
     if pipeline is None:
@@ -86,7 +86,7 @@ def resume(name: str | None, *, output: Path, jobs: int | None) -> int:
     Raises:
         UsageError: there is nothing to continue.
     """
-    from slipway.pipeline.plan.request import again
+    from slipway.pipeline.plan.run_request import again
 
     record = find(name, output)
     if record.in_steps and record.state != "complete":
@@ -117,7 +117,7 @@ def begin(asked: "Request", *, airflow: str) -> str:
     """Begins a run whose nodes another program runs, such as Airflow with that command; returns its id."""
     from slipway.pipeline.commands.end_listeners import END_LISTENERS
     from slipway.pipeline.engine.stepwise_run import begin as begin_run
-    from slipway.pipeline.screen.progress import stderr_display
+    from slipway.pipeline.screen.run_display import stderr_display
 
     display = stderr_display()
     try:
@@ -129,7 +129,7 @@ def begin(asked: "Request", *, airflow: str) -> str:
 def run_node(run_id: str, node_id: str, *, output: Path) -> int:
     """Runs one node of such a run, reports the result, and returns the exit code."""
     from slipway.pipeline.engine.stepwise_run import run_node as run
-    from slipway.pipeline.screen.progress import LineDisplay
+    from slipway.pipeline.screen.run_display import LineDisplay
 
     record, code = run(run_id, node_id, output=output.absolute(), display=LineDisplay(sys.stderr))
     _tell(*step_lines(record, node_id, stops=read_stops(record)))
@@ -140,7 +140,7 @@ def finish(run_id: str, *, output: Path) -> int:
     """Closes such a run, reports what it achieved, and returns the exit code."""
     from slipway.pipeline.commands.end_listeners import END_LISTENERS
     from slipway.pipeline.engine.stepwise_run import finish as finish_run
-    from slipway.pipeline.screen.progress import LineDisplay
+    from slipway.pipeline.screen.run_display import LineDisplay
 
     display = LineDisplay(sys.stderr)
     record = finish_run(run_id, output=output.absolute(), display=display, listeners=END_LISTENERS)
@@ -151,7 +151,7 @@ def _execute(asked: "Request", resumed: RunRecord | None = None) -> int:
     from slipway.pipeline.commands.end_listeners import END_LISTENERS
     from slipway.pipeline.engine.execution import execute
     from slipway.pipeline.engine.processes import standby
-    from slipway.pipeline.screen.progress import stderr_display
+    from slipway.pipeline.screen.run_display import stderr_display
 
     display = stderr_display()
     try:

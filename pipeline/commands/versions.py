@@ -12,7 +12,7 @@ from typing import NamedTuple
 from slipway.components.pusher.destination import deployment_at, push
 from slipway.components.pusher.hook import run_hook
 from slipway.components.pusher.manifest import Manifest
-from slipway.components.pusher.papers import Papers, Republished
+from slipway.components.pusher.manifest_contents import Papers, Republished
 from slipway.components.pusher.version_store import Shelf, shelf_at, thin_out
 from slipway.components.pusher.versions import GS, Published, version_number
 from slipway.pipeline.config import WorkloadChoice, WorkloadConfig

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import Field
 
 from slipway.components.data_gate.limits import Freshness, Limits, Severity
-from slipway.components.home import at_home
+from slipway.components.home_folder import at_home
 from slipway.pipeline.config.section import Column, PathText, Section, SettingsOf, setting_of
 
 LAST_BLESSED, LAST_PASSED, NO_REFERENCE = "last_blessed", "last_passed", "none"

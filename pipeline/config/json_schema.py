@@ -10,7 +10,7 @@ from typing import Any, cast
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core.core_schema import DataclassSchema, DictSchema, WithDefaultSchema
 
-from slipway.pipeline.config.layers import NOT_IN_A_PROFILE
+from slipway.pipeline.config.set_and_profile import NOT_IN_A_PROFILE
 from slipway.pipeline.config.workload import WorkloadConfig
 from slipway.pipeline.root import PROJECT_ROOT
 

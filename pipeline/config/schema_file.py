@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from slipway.components.home import at_home
+from slipway.components.home_folder import at_home
 
 
 def find_schema_problem(value: str, *, root: Path) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeVar, cast
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetCoreSchemaHandler
 from pydantic_core.core_schema import CoreSchema, DataclassSchema, literal_schema
 
-from slipway.components.home import at_home
+from slipway.components.home_folder import at_home
 from slipway.components.trainer.settings.watch import STEP_RANGE
 
 _NAME = r"^[a-z][a-z0-9_-]{0,62}$"

@@ -20,14 +20,6 @@ from slipway.pipeline.config.gates import (
 )
 from slipway.pipeline.config.hyperparameter_names import find_unknown_hyperparameters
 from slipway.pipeline.config.importable import find_import_problem
-from slipway.pipeline.config.layers import (
-    NOT_IN_A_PROFILE,
-    Assignment,
-    Layer,
-    Layers,
-    profile_layer,
-    read_layer,
-)
 from slipway.pipeline.config.notify import NotifyConfig
 from slipway.pipeline.config.preflight import PreflightConfig
 from slipway.pipeline.config.problems import KeyRuleError, Problem, find_problems, problem_at, raise_problems
@@ -35,6 +27,14 @@ from slipway.pipeline.config.push import PushConfig
 from slipway.pipeline.config.safe_yaml import KeyPath, shown
 from slipway.pipeline.config.schema_file import find_schema_problem
 from slipway.pipeline.config.section import PATTERN_WORDS, Name, NodeId, PathText, Section
+from slipway.pipeline.config.set_and_profile import (
+    NOT_IN_A_PROFILE,
+    Assignment,
+    Layer,
+    Layers,
+    profile_layer,
+    read_layer,
+)
 from slipway.pipeline.config.train import TrainConfig, TransformConfig
 from slipway.pipeline.config.tune import TuneConfig
 from slipway.pipeline.errors import ConfigError

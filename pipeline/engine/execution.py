@@ -14,13 +14,13 @@ from slipway.pipeline.engine.results import CachedResults
 from slipway.pipeline.engine.run_end import Listener, carry_out
 from slipway.pipeline.engine.scheduler import Engine
 from slipway.pipeline.plan.assemble import Plan, is_current, make_plan
-from slipway.pipeline.plan.request import Request
+from slipway.pipeline.plan.run_request import Request
 from slipway.pipeline.runs.history import History, result_of
 from slipway.pipeline.runs.kept_files import kept_files
 from slipway.pipeline.runs.lock import check_store, working
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
-from slipway.pipeline.runs.target import IR_NAME
-from slipway.pipeline.screen.display import RunDisplay
+from slipway.pipeline.runs.run_target import IR_NAME
+from slipway.pipeline.screen.display_protocol import RunDisplay
 from slipway.pipeline.screen.wording import DONE_BEFORE
 
 # How many earlier runs are searched for a node's time: without one in them, there is no estimate.

@@ -9,13 +9,13 @@ from slipway.pipeline.engine.processes.client import Server
 from slipway.pipeline.fingerprint.parts import canonical_json, source_closure
 from slipway.pipeline.plan.assemble import Plan, make_plan
 from slipway.pipeline.plan.node_fingerprints import stack_versions
-from slipway.pipeline.plan.request import Request
+from slipway.pipeline.plan.run_request import Request
 from slipway.pipeline.root import PROJECT_ROOT
-from slipway.pipeline.runs.documents import plain
 from slipway.pipeline.runs.graph import Graph
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.lock import check_undamaged
-from slipway.pipeline.runs.target import NodeLimits
+from slipway.pipeline.runs.run_target import NodeLimits
+from slipway.pipeline.runs.typed_json import plain
 from slipway.pipeline.terminal.sign_of_life import sign_of_life
 
 

@@ -28,16 +28,16 @@ from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.exit_codes import DONE, FAILED, GATE_STOPPED, INTERRUPTED
 from slipway.pipeline.plan.assemble import Plan, is_current
 from slipway.pipeline.plan.decide import Decision
-from slipway.pipeline.plan.request import Request
+from slipway.pipeline.plan.run_request import Request
 from slipway.pipeline.runs.diff import read_fingerprints
-from slipway.pipeline.runs.documents import DocumentError, read_document
 from slipway.pipeline.runs.graph import Graph
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.lock import check_store, locked, working
 from slipway.pipeline.runs.outcome import withhold
 from slipway.pipeline.runs.record import Failure, NodeRecord, RunRecord, file_name, write_json
 from slipway.pipeline.runs.shared_history import SharedHistory
-from slipway.pipeline.screen.display import RunDisplay
+from slipway.pipeline.runs.typed_json import DocumentError, read_document
+from slipway.pipeline.screen.display_protocol import RunDisplay
 from slipway.pipeline.terminal.invocation import command
 
 # In the folder of a run: its graph, for `finish`.

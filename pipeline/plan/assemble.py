@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from slipway.pipeline.fingerprint.parts import Fingerprint
-from slipway.pipeline.plan.baseline import retired_blessings
+from slipway.pipeline.plan.baseline_changes import retired_blessings
 from slipway.pipeline.plan.decide import Decision, Known, decide
 from slipway.pipeline.plan.node_fingerprints import fingerprint_nodes, own_parts, own_parts_in
-from slipway.pipeline.plan.request import Request
 from slipway.pipeline.plan.resolver_keys import baseline_key, reference_key
+from slipway.pipeline.plan.run_request import Request
 from slipway.pipeline.runs.graph import Graph
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.kept_files import no_longer_kept

@@ -10,7 +10,7 @@ from tensorflow_metadata.proto.v0 import schema_pb2
 
 from slipway.pipeline.report.artifacts import folders, read_bytes, read_json
 from slipway.pipeline.runs.record import RunRecord
-from slipway.pipeline.runs.target import KeptSettings
+from slipway.pipeline.runs.run_target import KeptSettings
 
 
 def class_names(record: RunRecord) -> tuple[str, ...]:

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from slipway.pipeline.report.head import is_better, one_line
 from slipway.pipeline.report.index import MARK_OF
+from slipway.pipeline.report.page_head import is_better, one_line
 from slipway.pipeline.runs.diff import SECTIONS, Change, Difference
 from slipway.pipeline.runs.record import RunRecord
 from slipway.pipeline.screen.wording import MARKS

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from slipway.pipeline.report.head import COUNT, one_line
+from slipway.pipeline.report.page_head import COUNT, one_line
 from slipway.pipeline.runs.record import RunRecord
 from slipway.pipeline.screen.wording import MARKS
 from slipway.pipeline.terminal.durations import seconds

@@ -6,7 +6,7 @@ from typing import Any
 
 from slipway.pipeline.report.answers import Answers, answers
 from slipway.pipeline.report.artifacts import first_json
-from slipway.pipeline.report.head import COUNT
+from slipway.pipeline.report.page_head import COUNT
 from slipway.pipeline.runs.outcome import read_verdict
 from slipway.pipeline.runs.record import Export, RunRecord, VerdictCheck
 from slipway.pipeline.screen.verdict_table import worst_first

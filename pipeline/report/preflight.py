@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from slipway.pipeline.report.head import Fact
+from slipway.pipeline.report.page_head import Fact
 from slipway.pipeline.runs.preflight_document import FindingResult, PreflightResult, SliceResult, StepResult
 from slipway.pipeline.runs.preflight_results import last, of_run
 from slipway.pipeline.runs.record import RunRecord

@@ -13,10 +13,10 @@ from slipway.pipeline.report.class_names import class_names
 from slipway.pipeline.report.data import Data, data
 from slipway.pipeline.report.flows import Flow, flows
 from slipway.pipeline.report.graph_layout import Drawing, lay_out
-from slipway.pipeline.report.head import Head, head
 from slipway.pipeline.report.lineage import Lineage, lineage
 from slipway.pipeline.report.model import Model, model
 from slipway.pipeline.report.nodes import NodeCard, node_cards, upstream_of
+from slipway.pipeline.report.page_head import Head, head
 from slipway.pipeline.report.preflight import Preflight, preflight
 from slipway.pipeline.report.timeline import Timeline, timeline
 from slipway.pipeline.report.training import Training, training

@@ -9,9 +9,9 @@ from typing import Any
 
 from slipway.pipeline.errors import PipelineError
 from slipway.pipeline.fingerprint.parts import Fingerprint
-from slipway.pipeline.runs.documents import DocumentError, read_document
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
-from slipway.pipeline.runs.target import Origin
+from slipway.pipeline.runs.run_target import Origin
+from slipway.pipeline.runs.typed_json import DocumentError, read_document
 from slipway.pipeline.terminal.durations import seconds
 
 Prints = Mapping[str, Fingerprint]

@@ -120,7 +120,7 @@ class Graph:
         return chosen
 
     def to_json(self) -> dict[str, object]:
-        """Plain data, which `documents.typed` reads back."""
+        """Plain data, which `typed_json.typed` reads back."""
         return asdict(self)
 
 

@@ -14,11 +14,11 @@ from typing import TypeVar
 
 from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.fingerprint.parts import Fingerprint
-from slipway.pipeline.runs.documents import DocumentError, read_document
 from slipway.pipeline.runs.graph import Graph
 from slipway.pipeline.runs.record import Files, NodeRecord, Result, RunRecord, verdict_path, write_json
 from slipway.pipeline.runs.run_id import new_run_id, parts_of
-from slipway.pipeline.runs.target import NOTHING, Asked
+from slipway.pipeline.runs.run_target import NOTHING, Asked
+from slipway.pipeline.runs.typed_json import DocumentError, read_document
 from slipway.pipeline.terminal.invocation import command
 
 # Work outside of runs takes seconds: an older folder of it was left by a killed process.

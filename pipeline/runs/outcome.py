@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import cast
 
 from slipway.pipeline.exit_codes import DONE, FAILED, GATE_STOPPED, INTERRUPTED
-from slipway.pipeline.runs.documents import DocumentError, read_document
 from slipway.pipeline.runs.graph import Graph
 from slipway.pipeline.runs.record import (
     Artifact,
@@ -16,6 +15,7 @@ from slipway.pipeline.runs.record import (
     Verdict,
     verdict_path,
 )
+from slipway.pipeline.runs.typed_json import DocumentError, read_document
 
 _STATES: Mapping[int, RunState] = {
     DONE: "complete", FAILED: "failed", GATE_STOPPED: "stopped", INTERRUPTED: "interrupted",

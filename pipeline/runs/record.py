@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, Self, TypedDict
 
 from slipway.components.model_gate.answers import Counts
-from slipway.pipeline.runs.documents import plain, typed
 from slipway.pipeline.runs.preflight_document import PreflightResult
-from slipway.pipeline.runs.target import NOTHING, Asked
+from slipway.pipeline.runs.run_target import NOTHING, Asked
+from slipway.pipeline.runs.typed_json import plain, typed
 from slipway.pipeline.terminal.invocation import DEFAULT_OUTPUT
 
 NodeState = Literal["waiting", "running", "complete", "cached", "failed", "skipped"]

@@ -6,9 +6,9 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from slipway.components.counting import counted
+from slipway.components.counted_words import counted
 from slipway.pipeline.runs.record import OVERRIDES, WHY, NodeRecord, Pushed, RunRecord, Training, Verdict
-from slipway.pipeline.runs.target import IrRun, ModuleRun, OfWorkload
+from slipway.pipeline.runs.run_target import IrRun, ModuleRun, OfWorkload
 from slipway.pipeline.screen.verdict_table import SHOWN_CHECKS, check_table
 from slipway.pipeline.terminal.durations import seconds
 from slipway.pipeline.terminal.invocation import command

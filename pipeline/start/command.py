@@ -10,7 +10,7 @@ from typing import Protocol, get_args
 import numpy as np
 import numpy.typing as npt
 
-from slipway.components.counting import counted
+from slipway.components.counted_words import counted
 from slipway.components.data_gate.limits import Limits
 from slipway.components.data_profile.single_scores import single_scores
 from slipway.components.errors import ComponentError

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Literal
 
-from slipway.components.counting import agreeing, counted
+from slipway.components.counted_words import agreeing, counted
 from slipway.components.ingest.header_names import INDEX
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.start.class_order import ordered

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from slipway.components.counting import agreeing, counted
+from slipway.components.counted_words import agreeing, counted
 from slipway.pipeline.start.facts import Facts
 
 _RARE_CLASS = 0.1

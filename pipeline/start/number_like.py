@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from slipway.components.counting import counted
+from slipway.components.counted_words import counted
 from slipway.components.ingest.column_notes import ColumnNotes
 from slipway.components.ingest.number_forms import Form
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from slipway.components.counting import counted
+from slipway.components.counted_words import counted
 from slipway.components.data_profile.columns import categories
 from slipway.pipeline.start.deciding import Decision, Plan, Role
 from slipway.pipeline.start.panels import find_panel, has_rows_of_groups

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from slipway.components.counting import counted
+from slipway.components.counted_words import counted
 from slipway.pipeline.config import DataConfig
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.start.deciding import Decision, Plan, Role

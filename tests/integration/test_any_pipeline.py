@@ -16,10 +16,10 @@ from slipway.pipeline.commands.gc.gc import collect
 from slipway.pipeline.engine.graphs import compile_graph
 from slipway.pipeline.engine.processes.client import Server
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.plan.request import pipeline_request
+from slipway.pipeline.plan.run_request import pipeline_request
 from slipway.pipeline.root import PROJECT_ROOT
 from slipway.pipeline.runs.history import History
-from slipway.pipeline.runs.target import ImageModuleRun, Order
+from slipway.pipeline.runs.run_target import ImageModuleRun, Order
 
 pytestmark = pytest.mark.slow
 

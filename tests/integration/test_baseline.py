@@ -6,7 +6,12 @@ import pytest
 
 from slipway.pipeline.config import load_workload
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.plan.baseline import clear_baseline, retired_blessings, set_baseline, show_baseline
+from slipway.pipeline.plan.baseline_changes import (
+    clear_baseline,
+    retired_blessings,
+    set_baseline,
+    show_baseline,
+)
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.record import NodeRecord
 

@@ -18,7 +18,7 @@ CLOUD = [
 @pytest.fixture
 def requested(project, tmp_path):
     """A request to run the taxi workload with settings over the file."""
-    from slipway.pipeline.plan.request import workload_request
+    from slipway.pipeline.plan.run_request import workload_request
 
     def call(*sets):
         path = project / "workloads/taxi/workload.yaml"
@@ -52,9 +52,9 @@ def test_every_beam_node_of_a_local_run_gets_the_engine_and_the_command_line_com
 
 def test_every_container_of_a_job_gets_the_engine_and_so_does_the_driver_of_ingest(requested):
     from slipway.pipeline.cloud.compile import compile_job
+    from slipway.pipeline.cloud.complete_job import container_tasks
     from slipway.pipeline.cloud.image import read_image
-    from slipway.pipeline.cloud.job import container_tasks
-    from slipway.pipeline.cloud.target import Target
+    from slipway.pipeline.cloud.workload_in_image import Target
 
     target = Target.of(requested(FLINK, *CLOUD), read_image())
     containers = dict(container_tasks(compile_job(target)["pipelineSpec"]))

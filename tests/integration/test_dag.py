@@ -27,7 +27,7 @@ UPSTREAM = {
 def compiled(project, tmp_path_factory):
     """Compiles the taxi workload with `--set` values; returns its graph."""
     from slipway.pipeline.engine.tfx.compile import compile_target
-    from slipway.pipeline.plan.request import workload_request
+    from slipway.pipeline.plan.run_request import workload_request
 
     def call(*sets):
         output = tmp_path_factory.mktemp("output")

@@ -18,7 +18,7 @@ from slipway.pipeline.report.page import write_difference, write_index, write_pa
 from slipway.pipeline.runs.diff import compare
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
-from slipway.pipeline.runs.target import Asked, WorkloadRun
+from slipway.pipeline.runs.run_target import Asked, WorkloadRun
 
 pytestmark = pytest.mark.external
 

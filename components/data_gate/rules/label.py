@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from slipway.components.counting import agreeing
+from slipway.components.counted_words import agreeing
 from slipway.components.data_gate.finding import Finding, RowQuery, plain, raised, share
 from slipway.components.data_gate.limits import Limits, key
 from slipway.components.data_gate.rules.distances import (

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from slipway.components.counting import agreeing, counted
+from slipway.components.counted_words import agreeing, counted
 from slipway.components.data_gate.finding import Finding, RowQuery, percent, share
 from slipway.components.data_gate.limits import Limits, key
 from slipway.components.data_gate.statistics import Statistics, total_rows

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from slipway.components.errors import ComponentError
-from slipway.components.trainer.devices.contact import count_tpu_cores
 from slipway.components.trainer.devices.devices import Devices
 from slipway.components.trainer.devices.evidence import LOOKED_FOR, Evidence, Kind, find_evidence
 from slipway.components.trainer.devices.hosts import Hosts, find_hosts
+from slipway.components.trainer.devices.tpu_contact import count_tpu_cores
 from slipway.components.trainer.settings.compute import ComputeSettings
 
 _IN_ORDER: tuple[Kind, ...] = ("tpu", "gpu", "cpu")

@@ -10,10 +10,10 @@ from slipway.components.trainer.checkpoint import Attempts, Checkpoint, Checkpoi
 from slipway.components.trainer.checkpoint_storage import storage
 from slipway.components.trainer.devices.devices import Devices
 from slipway.components.trainer.job import TrainingJob
-from slipway.components.trainer.loop.agreement import require_same_step
 from slipway.components.trainer.loop.blow_up import BlownUpError
 from slipway.components.trainer.loop.callback import Every, Place, StepCallback
 from slipway.components.trainer.loop.checkpointing import Checkpointing
+from slipway.components.trainer.loop.host_agreement import require_same_step
 from slipway.components.trainer.loop.model_state import build_metrics, restore, snapshot
 from slipway.components.trainer.loop.preemption import Preemption
 from slipway.components.trainer.loop.step_time import InputWait, StepTimer

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TypedDict
 
 from slipway.components.errors import ComponentError
-from slipway.pipeline.cloud.job import title_of
+from slipway.pipeline.cloud.complete_job import title_of
 from slipway.pipeline.cloud.pipeline_job import ComponentSpec, PipelineContainerSpec
 from slipway.pipeline.cloud.rehearsal.execution import Done, ExecutorInput, RuntimeArtifact
-from slipway.pipeline.runs.documents import read_document
 from slipway.pipeline.runs.record import file_name, write_json
+from slipway.pipeline.runs.typed_json import read_document
 
 _CLAUSE = re.compile(r'(schema_title|state|name|metadata\.(\w+)\.(number|string)_value)="?([^"]*)"?')
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NotRequired, TypedDict
 
 from slipway.components.errors import ComponentError
-from slipway.pipeline.cloud.job import component_of, tasks_of, title_of
+from slipway.pipeline.cloud.complete_job import component_of, tasks_of, title_of
 from slipway.pipeline.cloud.pipeline_job import (
     ArtifactSpec,
     ArtifactTypeSchema,

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 
 from slipway.pipeline.cloud.rehearsal.output_comparison import Comparison, compare_outputs
 from slipway.pipeline.engine.graphs import plan_kept
-from slipway.pipeline.plan.request import Request
+from slipway.pipeline.plan.run_request import Request
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.record import RunRecord
-from slipway.pipeline.runs.target import ModuleRun
+from slipway.pipeline.runs.run_target import ModuleRun
 from slipway.pipeline.terminal.invocation import command
 
 

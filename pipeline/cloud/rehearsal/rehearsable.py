@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 
-from slipway.pipeline.cloud.job import component_of, container_tasks, tasks_of, title_of
+from slipway.pipeline.cloud.complete_job import component_of, container_tasks, tasks_of, title_of
 from slipway.pipeline.cloud.pipeline_job import PipelineJob, PipelineSpec
 from slipway.pipeline.errors import UsageError
 

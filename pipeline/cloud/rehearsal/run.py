@@ -12,10 +12,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from slipway.pipeline.cloud.complete_job import TFX_DAG
 from slipway.pipeline.cloud.image import image_environment, on_this_machine, read_image
-from slipway.pipeline.cloud.job import TFX_DAG
 from slipway.pipeline.cloud.rehearsal.execution import PipelineTaskFinalStatus
-from slipway.pipeline.cloud.rehearsal.target import rehearsal_target
+from slipway.pipeline.cloud.rehearsal.rehearsal_target import rehearsal_target
 from slipway.pipeline.cloud.rehearsal.tasks import EXIT_HANDLER, STATUS_FILE
 from slipway.pipeline.engine.journal import Journal
 from slipway.pipeline.engine.processes.client import Server
@@ -25,13 +25,13 @@ from slipway.pipeline.engine.processes.warm import KERAS_VARIABLES
 from slipway.pipeline.engine.results import UncachedResults
 from slipway.pipeline.engine.run_end import carry_out
 from slipway.pipeline.engine.scheduler import Engine
-from slipway.pipeline.plan.request import Request
+from slipway.pipeline.plan.run_request import Request
 from slipway.pipeline.runs.graph import Graph
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.lock import locked
 from slipway.pipeline.runs.record import NodeRecord, RunRecord, write_json
-from slipway.pipeline.runs.target import Asked, ImageModuleRun, ImageRun, Order
-from slipway.pipeline.screen.display import RunDisplay
+from slipway.pipeline.runs.run_target import Asked, ImageModuleRun, ImageRun, Order
+from slipway.pipeline.screen.display_protocol import RunDisplay
 
 # A container gets these from the service and not from its image: its identity, and its network access.
 _FROM_OUTSIDE = (

@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from slipway.components.failure_files import LEFT_VARIABLE
 from slipway.components.kept_state import STATE_VARIABLE
-from slipway.components.left_behind import LEFT_VARIABLE
 from slipway.components.pusher.provenance import RUN_VARIABLE
 from slipway.pipeline.engine.processes import fork_server
 from slipway.pipeline.engine.processes.fork_server import ForkServer
 from slipway.pipeline.engine.processes.node_process import NodeProcess
 from slipway.pipeline.runs.record import Made
-from slipway.pipeline.runs.target import ImageModuleRun, ImageRun, Order
+from slipway.pipeline.runs.run_target import ImageModuleRun, ImageRun, Order
 
 
 class TaskProcess(NodeProcess):
@@ -40,14 +40,14 @@ class TaskServer(ForkServer):
     def load(self, order: Order) -> Any:
         """Compiles the job, as `cloud_runner.py compile` does, and adapts it to this machine."""
         from slipway.pipeline.cloud.compile import compile_job, compile_other
+        from slipway.pipeline.cloud.complete_job import to_text
         from slipway.pipeline.cloud.container.task import find_our_types
         from slipway.pipeline.cloud.image import on_this_machine
-        from slipway.pipeline.cloud.job import to_text
         from slipway.pipeline.cloud.rehearsal.execution import check_wiring
         from slipway.pipeline.cloud.rehearsal.rehearsable import check_containers
         from slipway.pipeline.cloud.rehearsal.remote_files import TfxFiles
         from slipway.pipeline.cloud.rehearsal.tasks import Rehearsed
-        from slipway.pipeline.cloud.target import Target
+        from slipway.pipeline.cloud.workload_in_image import Target
         from slipway.pipeline.engine.processes.listeners import bind_to_loopback
         from slipway.pipeline.engine.tfx.beam_answers import keep_beams_answers
         from slipway.pipeline.errors import UsageError

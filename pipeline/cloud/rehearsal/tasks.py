@@ -16,7 +16,14 @@ from pathlib import Path
 from typing import Protocol
 
 from slipway.components.errors import ComponentError
-from slipway.pipeline.cloud.job import TFX_DAG, component_of, executor_of, is_exit_handler, tasks_of, title_of
+from slipway.pipeline.cloud.complete_job import (
+    TFX_DAG,
+    component_of,
+    executor_of,
+    is_exit_handler,
+    tasks_of,
+    title_of,
+)
 from slipway.pipeline.cloud.pipeline_job import (
     ImporterSpec,
     PipelineContainerSpec,

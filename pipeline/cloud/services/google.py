@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from slipway.pipeline.cloud.services import refusal
-from slipway.pipeline.cloud.services.registry import find_image
+from slipway.pipeline.cloud.services import service_refusal as refusal
+from slipway.pipeline.cloud.services.image_registry import find_image
 
 _TIMEOUT_S = 20.0
 _RETRY_S = 30.0

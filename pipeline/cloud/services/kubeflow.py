@@ -14,7 +14,7 @@ from typing import Any
 
 from slipway.pipeline.cloud.pipeline_job import PipelineJob
 from slipway.pipeline.cloud.required_settings import needed_by_service, require
-from slipway.pipeline.cloud.services import refusal
+from slipway.pipeline.cloud.services import service_refusal as refusal
 from slipway.pipeline.cloud.services.google import check_images
 from slipway.pipeline.cloud.services.kubeflow_job import fill_macros, kubeflow_cron, kubeflow_job
 from slipway.pipeline.cloud.services.service import JobPhase, JobState, Schedule, Submitted, TaskState

@@ -10,10 +10,10 @@ import re
 from collections.abc import Mapping
 from datetime import date, datetime
 
-from slipway.pipeline.cloud.job import component_of, container_tasks, executor_of, tasks_of
+from slipway.pipeline.cloud.complete_job import component_of, container_tasks, executor_of, tasks_of
 from slipway.pipeline.cloud.pipeline_job import PipelineJob, PipelineSpec
-from slipway.pipeline.cloud.request import checked_parameters
 from slipway.pipeline.cloud.scheduled_span import scheduled_kind
+from slipway.pipeline.cloud.vertex_request import checked_parameters
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.config.cloud_services import ScheduleConfig
 from slipway.pipeline.errors import ConfigError

@@ -13,7 +13,10 @@ from typing import Any
 
 from slipway.components.google_credentials import find_credentials
 from slipway.pipeline.cloud.pipeline_job import PipelineJob
-from slipway.pipeline.cloud.request import (
+from slipway.pipeline.cloud.scheduled_span import fix_time, follow_schedule
+from slipway.pipeline.cloud.services.google import check_bucket, check_images, in_words
+from slipway.pipeline.cloud.services.service import JobPhase, JobState, Schedule, Submitted, TaskState
+from slipway.pipeline.cloud.vertex_request import (
     job_id,
     run_link,
     schedule_link,
@@ -21,9 +24,6 @@ from slipway.pipeline.cloud.request import (
     vertex_place,
     vertex_request,
 )
-from slipway.pipeline.cloud.scheduled_span import fix_time, follow_schedule
-from slipway.pipeline.cloud.services.google import check_bucket, check_images, in_words
-from slipway.pipeline.cloud.services.service import JobPhase, JobState, Schedule, Submitted, TaskState
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.config.cloud_services import ScheduleConfig
 from slipway.pipeline.runs.record import Artifact, NodeState

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from slipway.pipeline.plan.resolver_keys import key_of_maker
 from slipway.pipeline.runs.record import RunRecord
-from slipway.pipeline.runs.target import WorkloadRun
+from slipway.pipeline.runs.run_target import WorkloadRun
 
 
 def kept_runs(runs: Sequence[RunRecord], *, keep: int, exists: Callable[[str], bool]) -> dict[str, str]:

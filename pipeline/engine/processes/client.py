@@ -39,7 +39,7 @@ from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.root import PROJECT_ROOT
 from slipway.pipeline.runs.graph import Graph
 from slipway.pipeline.runs.record import Made, Result
-from slipway.pipeline.runs.target import Order
+from slipway.pipeline.runs.run_target import Order
 
 # Importing TFX takes 6 s on an idle machine of 2 cores; a hundred times that is not slow but stuck.
 _ANSWER_LIMIT_S = 600.0

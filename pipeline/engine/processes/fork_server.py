@@ -50,9 +50,9 @@ from slipway.pipeline.engine.processes.os_processes import (
     die_with_parent,
     signal_group,
 )
-from slipway.pipeline.engine.tfx.store_turns import take_turns
-from slipway.pipeline.engine.tfx.targets import check_target
-from slipway.pipeline.runs.target import Order
+from slipway.pipeline.engine.tfx.load_pipeline import check_target
+from slipway.pipeline.engine.tfx.metadata_store_lock import take_turns
+from slipway.pipeline.runs.run_target import Order
 
 # getrusage(2) counts ru_maxrss in KiB on Linux.
 _RSS_UNIT_BYTES = 1024
@@ -136,7 +136,7 @@ class ForkServer:
         from slipway.pipeline.engine.processes.listeners import bind_to_loopback
         from slipway.pipeline.engine.tfx.beam_answers import keep_beams_answers
         from slipway.pipeline.engine.tfx.compile import compile_target
-        from slipway.pipeline.engine.tfx.resolved import with_found
+        from slipway.pipeline.engine.tfx.resolver_lookup import with_found
         from slipway.pipeline.wiring.beam_options import run_in_process_by_default
 
         # Imported here once, or every node would import the launcher itself: 0.8 s each.

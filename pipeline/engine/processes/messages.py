@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from slipway.pipeline.engine.launcher import Exited, Start, Started
-from slipway.pipeline.runs.documents import plain, typed
 from slipway.pipeline.runs.graph import Graph
 from slipway.pipeline.runs.record import Made, Result
-from slipway.pipeline.runs.target import Order
+from slipway.pipeline.runs.run_target import Order
+from slipway.pipeline.runs.typed_json import plain, typed
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from slipway.components import python_process
+from slipway.components.failure_files import LEFT_VARIABLE
 from slipway.components.kept_state import PREEMPTED_EXIT_CODE, STATE_VARIABLE
-from slipway.components.left_behind import LEFT_VARIABLE
 from slipway.components.progress import PROGRESS_VARIABLE, report
 from slipway.components.pusher.provenance import RUN_VARIABLE
 from slipway.pipeline.engine.failure import PREEMPTED, Failed, describe_exception, failed

@@ -16,15 +16,15 @@ from tfx.orchestration.local import runner_utils
 from tfx.proto.orchestration import executable_spec_pb2, pipeline_pb2
 
 from slipway.components.ingest.spans import at_span
+from slipway.pipeline.engine.tfx.load_pipeline import load_pipeline
 from slipway.pipeline.engine.tfx.parameters import fill_parameters
-from slipway.pipeline.engine.tfx.targets import load_pipeline
 from slipway.pipeline.engine.tfx.user_modules import package_user_modules
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.fingerprint.parts import flatten_params
 from slipway.pipeline.plan.named_files import named_code, named_files
 from slipway.pipeline.plan.placeholders import unforeseen
 from slipway.pipeline.runs.graph import Graph, Node
-from slipway.pipeline.runs.target import IR_NAME, ImageRun, IrRun, Order
+from slipway.pipeline.runs.run_target import IR_NAME, ImageRun, IrRun, Order
 from slipway.pipeline.wiring.beam_engine import completed_args
 from slipway.pipeline.wiring.metadata_store import connection_config, prepare_server, sqlite_file
 from slipway.schemas.artifacts import DataVerdict, PreflightReport

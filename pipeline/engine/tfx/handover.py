@@ -10,11 +10,11 @@ from typing import Any, Unpack
 from tfx.dsl.compiler import compiler
 from tfx.orchestration.pipeline import Pipeline
 
-from slipway.pipeline.engine.tfx.targets import built
+from slipway.pipeline.engine.tfx.load_pipeline import built
 from slipway.pipeline.engine.tfx.user_modules import package_user_modules
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.plan.request import Options, Request
-from slipway.pipeline.runs.target import IrRun
+from slipway.pipeline.plan.run_request import Options, Request
+from slipway.pipeline.runs.run_target import IrRun
 from slipway.pipeline.wiring.import_folders import import_folders
 from slipway.pipeline.wiring.metadata_store import URL_VARIABLE
 

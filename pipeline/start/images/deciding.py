@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from slipway.components.counting import agreeing, counted
+from slipway.components.counted_words import agreeing, counted
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.start.deciding import LEAST_ROWS
 from slipway.pipeline.start.images.looking import Class, ImageFacts

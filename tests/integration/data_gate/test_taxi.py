@@ -289,7 +289,7 @@ def test_span_that_was_named_and_never_passed_is_no_silent_pass(gate):
 
 
 def test_label_that_depends_on_what_transform_has_yet_to_find_is_not_guessed(validated, project):
-    from slipway.components.data_gate.made_label import made_label
+    from slipway.components.data_gate.transformed_label import made_label
     from slipway.components.data_profile.sample import read_sample
 
     sample = read_sample(str(validated.examples), ["train"], rows=2000)

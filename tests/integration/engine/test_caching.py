@@ -8,7 +8,7 @@ import pytest
 
 from slipway.pipeline.config import read_parameters
 from slipway.pipeline.engine.execution import execute
-from slipway.pipeline.plan.request import again, pipeline_request
+from slipway.pipeline.plan.run_request import again, pipeline_request
 
 pytestmark = pytest.mark.slow
 

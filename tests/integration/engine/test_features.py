@@ -11,9 +11,9 @@ from slipway.pipeline.config import read_parameters
 from slipway.pipeline.engine.execution import execute
 from slipway.pipeline.engine.processes.client import RefusedError, Server
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.plan.request import pipeline_request
+from slipway.pipeline.plan.run_request import pipeline_request
 from slipway.pipeline.runs.history import History
-from slipway.pipeline.runs.target import Order
+from slipway.pipeline.runs.run_target import Order
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_engine")]
 

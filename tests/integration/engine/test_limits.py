@@ -12,8 +12,8 @@ import pytest
 from slipway.pipeline.engine import attempt
 from slipway.pipeline.engine.execution import execute
 from slipway.pipeline.engine.processes.os_processes import children
-from slipway.pipeline.plan.request import pipeline_request
-from slipway.pipeline.runs.target import NodeLimits
+from slipway.pipeline.plan.run_request import pipeline_request
+from slipway.pipeline.runs.run_target import NodeLimits
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_engine")]
 

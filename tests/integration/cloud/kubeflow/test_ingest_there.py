@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from slipway.pipeline.cloud.complete_job import component_of, executor_of, tasks_of
 from slipway.pipeline.cloud.image import on_this_machine
-from slipway.pipeline.cloud.job import component_of, executor_of, tasks_of
 
 pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
 pytestmark = pytest.mark.slow

@@ -11,7 +11,7 @@ from slipway.pipeline.cloud.services.service import Schedule
 from slipway.pipeline.cloud.submit import cancel_run, follow, follow_run, submit_workload
 from slipway.pipeline.config import read_assignments
 from slipway.pipeline.errors import ConfigError, PipelineError, UsageError
-from slipway.pipeline.screen.progress import LineDisplay
+from slipway.pipeline.screen.run_display import LineDisplay
 
 pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
 

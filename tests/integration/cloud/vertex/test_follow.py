@@ -14,7 +14,7 @@ from slipway.pipeline.cloud.cloud_choice import CloudChoice
 from slipway.pipeline.cloud.submit import cancel_run, follow, follow_run, submit_workload
 from slipway.pipeline.config import read_assignments
 from slipway.pipeline.errors import PipelineError
-from slipway.pipeline.screen.progress import LineDisplay
+from slipway.pipeline.screen.run_display import LineDisplay
 
 pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
 

@@ -7,7 +7,7 @@ import pytest
 
 from slipway.pipeline.cloud import schedule
 from slipway.pipeline.cloud.cloud_choice import CloudChoice
-from slipway.pipeline.cloud.job import executor_of
+from slipway.pipeline.cloud.complete_job import executor_of
 from slipway.pipeline.config import read_assignments
 from slipway.pipeline.errors import ConfigError, PipelineError, UsageError
 

@@ -102,7 +102,7 @@ def test_cloud_storage_that_refuses_is_told(google, workload, monkeypatch, code,
      (0, "does not answer (ReadTimeout)")],
 )  # fmt: skip
 def test_what_cannot_be_checked_is_no_refusal_but_said(google, vertex, monkeypatch, code, words):
-    monkeypatch.setattr("slipway.pipeline.cloud.services.registry._TIMEOUT_S", 0.2)
+    monkeypatch.setattr("slipway.pipeline.cloud.services.image_registry._TIMEOUT_S", 0.2)
     google.fails("/storage", 403, "no storage.buckets.get")
     if code:
         google.fails("/v2/", code, "denied")

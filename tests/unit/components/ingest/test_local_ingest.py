@@ -9,14 +9,14 @@ import pytest
 
 from slipway.components.errors import ComponentError
 from slipway.components.ingest import local_ingest as here
-from slipway.components.ingest import side_by_side
+from slipway.components.ingest import worker_pool as side_by_side
 from slipway.components.ingest.blocks import FileError
 from slipway.components.ingest.column_types import ColumnType
 from slipway.components.ingest.local_ingest import run_tasks, worker_count
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.planning import TASK_BYTES, Task
-from slipway.components.ingest.side_by_side import SideBySide
 from slipway.components.ingest.storage import StoredFile, list_files
+from slipway.components.ingest.worker_pool import SideBySide
 from slipway.components.progress import PROGRESS_VARIABLE
 
 

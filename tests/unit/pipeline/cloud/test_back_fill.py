@@ -3,7 +3,7 @@
 import pytest
 
 from slipway.pipeline.cloud.back_fill import span_run_id
-from slipway.pipeline.cloud.request import job_id
+from slipway.pipeline.cloud.vertex_request import job_id
 from slipway.pipeline.errors import UsageError
 
 

@@ -9,7 +9,7 @@ from kfp.pipeline_spec import pipeline_spec_pb2
 
 from slipway.pipeline.cloud import pipeline_job
 from slipway.pipeline.cloud.pipeline_job import PipelineJob
-from slipway.pipeline.runs.documents import typed
+from slipway.pipeline.runs.typed_json import typed
 
 VERTEX = {"serviceAccount", "network", "encryptionSpec", "failurePolicy", "kmsKeyName"}
 PARTS = [kind for kind in vars(pipeline_job).values() if is_typeddict(kind)]

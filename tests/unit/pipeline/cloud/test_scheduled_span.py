@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from slipway.pipeline.cloud.airflow.dag_file import Place, dag_text
-from slipway.pipeline.cloud.job import executor_of
+from slipway.pipeline.cloud.complete_job import executor_of
 from slipway.pipeline.cloud.scheduled_span import fix_time, follow_schedule, scheduled_kind, span_of
 from slipway.pipeline.config import load_workload, read_assignments
 from slipway.pipeline.config.cloud_services import ScheduleConfig

@@ -8,7 +8,7 @@ from slipway.components.data_gate.finding import Edit, Finding
 from slipway.pipeline.commands.accept_schema import accept, propose
 from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.runs.record import NodeRecord, RunRecord, verdict_path
-from slipway.pipeline.runs.target import Asked, WorkloadRun
+from slipway.pipeline.runs.run_target import Asked, WorkloadRun
 
 SCHEMA = """# by hand
 feature {

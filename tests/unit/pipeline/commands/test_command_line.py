@@ -182,7 +182,7 @@ def test_a_command_that_reads_no_workload_file_does_not_wait_for_what_reads_one(
     assert " slipway.pipeline.runs.history\n" in done.stderr
     for slow in (
         "slipway.pipeline.config",
-        "slipway.pipeline.plan.request",
+        "slipway.pipeline.plan.run_request",
         "slipway.components.pusher",
         "tensorflow",
         "tfx",

@@ -12,7 +12,7 @@ import pytest
 from slipway.pipeline.commands import notify as module
 from slipway.pipeline.commands.notify import message, notify
 from slipway.pipeline.runs.record import RunRecord
-from slipway.pipeline.runs.target import Asked, ModuleRun, WorkloadRun
+from slipway.pipeline.runs.run_target import Asked, ModuleRun, WorkloadRun
 
 PATH = "B024/whole-path-is-secret"
 

@@ -10,7 +10,7 @@ from slipway.pipeline.errors import UsageError
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.lock import locked
 from slipway.pipeline.runs.record import NodeRecord
-from slipway.pipeline.runs.target import Asked, ModuleRun
+from slipway.pipeline.runs.run_target import Asked, ModuleRun
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from slipway.pipeline.config import WorkloadChoice, read_assignments
 from slipway.pipeline.engine import execution
 from slipway.pipeline.engine import stepwise_run as steps
 from slipway.pipeline.errors import ConfigError, PipelineError
-from slipway.pipeline.plan.request import workload_request
+from slipway.pipeline.plan.run_request import workload_request
 from slipway.pipeline.runs.history import History
 
 

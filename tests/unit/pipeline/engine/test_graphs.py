@@ -10,12 +10,12 @@ from slipway.pipeline.engine import graphs
 from slipway.pipeline.engine.execution import execute
 from slipway.pipeline.engine.graphs import check_nodes, plan_kept, plan_only
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.plan.request import workload_request
+from slipway.pipeline.plan.run_request import workload_request
 from slipway.pipeline.runs.graph import Graph, Node
 from slipway.pipeline.runs.history import History, result_of
 from slipway.pipeline.runs.record import NodeRecord
-from slipway.pipeline.runs.target import ModuleRun
-from slipway.pipeline.screen.progress import SilentDisplay
+from slipway.pipeline.runs.run_target import ModuleRun
+from slipway.pipeline.screen.run_display import SilentDisplay
 
 GRAPH = Graph("taxi", (Node("Ingest", "Ingest", ()), Node("Trainer", "Trainer", ("Ingest",))))
 

@@ -7,7 +7,7 @@ from fingerprints import fingerprints
 
 from slipway.pipeline.config import WorkloadChoice
 from slipway.pipeline.plan.assemble import make_plan
-from slipway.pipeline.plan.request import workload_request
+from slipway.pipeline.plan.run_request import workload_request
 from slipway.pipeline.runs.graph import Graph, Node
 from slipway.pipeline.runs.history import History, result_of
 from slipway.pipeline.runs.kept_files import kept_files

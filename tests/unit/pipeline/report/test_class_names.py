@@ -5,7 +5,7 @@ import pytest
 from slipway.pipeline.report.class_names import class_names
 from slipway.pipeline.report.page import write_page
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
-from slipway.pipeline.runs.target import NOTHING, Asked, WorkloadRun
+from slipway.pipeline.runs.run_target import NOTHING, Asked, WorkloadRun
 
 SCHEMA = """feature {{
   name: "{name}" type: INT

@@ -1,5 +1,5 @@
-from slipway.pipeline.report.head import metric_facts
 from slipway.pipeline.report.model import serving, slices
+from slipway.pipeline.report.page_head import metric_facts
 
 
 def test_the_worst_slice_comes_first_by_the_metric_that_was_checked():

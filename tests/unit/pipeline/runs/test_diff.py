@@ -12,7 +12,7 @@ from slipway.pipeline.fingerprint.parts import Fingerprint
 from slipway.pipeline.runs.diff import SECTIONS, compare, read_fingerprints
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
-from slipway.pipeline.runs.target import Asked, Origin
+from slipway.pipeline.runs.run_target import Asked, Origin
 
 PARTS = {
     "SchemaGen": {

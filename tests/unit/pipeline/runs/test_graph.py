@@ -5,8 +5,8 @@ import json
 import pytest
 
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.runs.documents import typed
 from slipway.pipeline.runs.graph import Graph, Node, ready
+from slipway.pipeline.runs.typed_json import typed
 
 GRAPH = Graph(
     "toy",

@@ -10,8 +10,8 @@ import pytest
 
 from slipway.pipeline.commands import show
 from slipway.pipeline.runs.record import WHY, NodeRecord, RunRecord
-from slipway.pipeline.runs.target import NOTHING, Asked, ImageRun, IrRun, ModuleRun, Origin, WorkloadRun
-from slipway.pipeline.screen.progress import LineDisplay, TableDisplay, choose_display
+from slipway.pipeline.runs.run_target import NOTHING, Asked, ImageRun, IrRun, ModuleRun, Origin, WorkloadRun
+from slipway.pipeline.screen.run_display import LineDisplay, TableDisplay, choose_display
 from slipway.pipeline.screen.wording import (
     DONE_BEFORE,
     again_command,
@@ -271,7 +271,7 @@ def test_silence_in_a_log_is_broken_by_what_runs(monkeypatch):
     run.nodes[1].state = "running"
     display.tick(run, {})
     assert stream.getvalue() == ""
-    monkeypatch.setattr("slipway.pipeline.screen.progress._LOG_SILENCE_S", -1.0)
+    monkeypatch.setattr("slipway.pipeline.screen.run_display._LOG_SILENCE_S", -1.0)
     display.tick(run, {"Trainer": "200 of 1,000, loss 0.31"})
     assert stream.getvalue() == "  still running: Trainer (200 of 1,000, loss 0.31)\n"
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
-from slipway.pipeline.screen.progress import choose_display
+from slipway.pipeline.screen.run_display import choose_display
 from slipway.pipeline.terminal.standard_streams import ResultError, prepare_streams
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from slipway.components.errors import ComponentError
-from slipway.pipeline.cloud.job import title_of
+from slipway.pipeline.cloud.complete_job import title_of
 from slipway.pipeline.cloud.rehearsal.execution import check_wiring, command_of, executor_input, filled, fold
 
 EXAMPLES = {"instanceSchema": "title: tfx.Examples\ntype: object\n"}

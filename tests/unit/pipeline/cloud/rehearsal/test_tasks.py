@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from slipway.components.errors import ComponentError, GateStopError
-from slipway.pipeline.cloud.job import TFX_DAG
+from slipway.pipeline.cloud.complete_job import TFX_DAG
 from slipway.pipeline.cloud.rehearsal.tasks import EXIT_HANDLER, STATUS_FILE, Rehearsed
 
 MODEL = {"schemaTitle": "tfx.Model"}

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from slipway.pipeline.cloud.job import component_of, executor_of, tasks_of
+from slipway.pipeline.cloud.complete_job import component_of, executor_of, tasks_of
 from slipway.pipeline.cloud.services.kubeflow_job import kubeflow_cron, kubeflow_job
 from slipway.pipeline.config import load_workload, read_assignments
 from slipway.pipeline.config.cloud_services import ScheduleConfig

@@ -19,7 +19,7 @@ from slipway.pipeline.plan.resolver_keys import baseline_key
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.lock import locked
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
-from slipway.pipeline.runs.target import Asked, ModuleRun, WorkloadRun
+from slipway.pipeline.runs.run_target import Asked, ModuleRun, WorkloadRun
 
 # Of ML Metadata's tables what gc reads; two types of contexts, and those of artifacts.
 TABLES = """

@@ -20,9 +20,9 @@ from slipway.pipeline.engine.processes.messages import (
     from_json,
     to_json,
 )
-from slipway.pipeline.runs.documents import DocumentError
 from slipway.pipeline.runs.graph import Graph, Node
-from slipway.pipeline.runs.target import ModuleRun, Order
+from slipway.pipeline.runs.run_target import ModuleRun, Order
+from slipway.pipeline.runs.typed_json import DocumentError
 
 OUTPUTS = {"model": [{"uri": "m/1", "type": "Model", "properties": {"auc": 0.5, "of": "x"}}]}
 MADE = {"state": "complete", "execution_id": 7, "outputs": OUTPUTS, "files": {"f": (1, 2, "x")}}

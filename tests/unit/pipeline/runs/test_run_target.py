@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from slipway.pipeline.runs.documents import DocumentError, plain, typed
-from slipway.pipeline.runs.target import (
+from slipway.pipeline.runs.run_target import (
     NOTHING,
     Asked,
     ImageModuleRun,
@@ -21,6 +20,7 @@ from slipway.pipeline.runs.target import (
     Source,
     WorkloadRun,
 )
+from slipway.pipeline.runs.typed_json import DocumentError, plain, typed
 
 OUTPUT = Path("/data/output")
 TARGETS = [

@@ -1,4 +1,4 @@
-"""The papers of a version, as its manifest keeps them: plain data, whose every key may be missing."""
+"""What a version's manifest tells of the model: plain data, whose every key may be missing."""
 
 from collections.abc import Mapping
 from typing import NotRequired, TypedDict

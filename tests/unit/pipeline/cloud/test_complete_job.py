@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from slipway.pipeline.cloud.job import complete, producers_of, to_text
+from slipway.pipeline.cloud.complete_job import complete, producers_of, to_text
 from slipway.pipeline.config import load_workload, read_assignments
 from slipway.pipeline.errors import ConfigError
 

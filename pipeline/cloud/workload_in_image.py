@@ -19,8 +19,8 @@ from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.config.gates import span_of
 from slipway.pipeline.config.train import TrainConfig
 from slipway.pipeline.errors import ConfigError
-from slipway.pipeline.plan.request import Request
-from slipway.pipeline.runs.target import ImageRun
+from slipway.pipeline.plan.run_request import Request
+from slipway.pipeline.runs.run_target import ImageRun
 from slipway.pipeline.wiring.beam_engine import check_cloud_engine
 from slipway.pipeline.wiring.ingest_options import source_patterns
 from slipway.pipeline.wiring.vertex_tpu_machines import IMAGE_TARGETS

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from slipway.pipeline.engine.tfx.targets import find
+from slipway.pipeline.engine.tfx.load_pipeline import find
 from slipway.pipeline.errors import UsageError
 
 

@@ -6,10 +6,10 @@ import pytest
 import yaml
 
 from slipway.pipeline.cloud.image import IMAGE_PACKAGES, read_image
-from slipway.pipeline.cloud.target import Target
+from slipway.pipeline.cloud.workload_in_image import Target
 from slipway.pipeline.config import WorkloadChoice, read_assignments
 from slipway.pipeline.errors import ConfigError
-from slipway.pipeline.plan.request import workload_request
+from slipway.pipeline.plan.run_request import workload_request
 
 CLOUD = {
     "cloud.image": "registry/slipway:1.0",

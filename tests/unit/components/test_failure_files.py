@@ -1,6 +1,6 @@
 """What a failed node leaves for people, with an engine and without."""
 
-from slipway.components.left_behind import LEFT_VARIABLE, left_folder
+from slipway.components.failure_files import LEFT_VARIABLE, left_folder
 
 
 def test_folder_is_the_one_that_the_engine_names(monkeypatch, tmp_path):

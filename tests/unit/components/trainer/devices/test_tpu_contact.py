@@ -7,8 +7,8 @@ import pytest
 from counted import commands_run
 
 from slipway.components.errors import ComponentError
-from slipway.components.trainer.devices.contact import count_tpu_cores, require_reachable
 from slipway.components.trainer.devices.opening import open_devices
+from slipway.components.trainer.devices.tpu_contact import count_tpu_cores, require_reachable
 from slipway.components.trainer.settings.compute import ComputeSettings
 
 
@@ -73,7 +73,7 @@ def first_contact(tmp_path, monkeypatch):
         python = tmp_path / "python"
         python.write_text(f"#!/bin/sh\n{script}\n")
         python.chmod(0o700)
-        monkeypatch.setattr("slipway.components.trainer.devices.contact.sys.executable", str(python))
+        monkeypatch.setattr("slipway.components.trainer.devices.tpu_contact.sys.executable", str(python))
 
     return stands
 

@@ -10,9 +10,9 @@ from slipway.components import google_credentials
 from slipway.components.errors import ComponentError
 from slipway.pipeline.config import WorkloadChoice, read_assignments
 from slipway.pipeline.errors import ConfigError, UsageError
-from slipway.pipeline.plan.request import Request, again, pipeline_request, workload_request
-from slipway.pipeline.runs.documents import DocumentError
+from slipway.pipeline.plan.run_request import Request, again, pipeline_request, workload_request
 from slipway.pipeline.runs.record import WHY, RunRecord
+from slipway.pipeline.runs.typed_json import DocumentError
 
 
 @pytest.fixture

@@ -4,10 +4,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from slipway.pipeline.cloud.image import Image
-from slipway.pipeline.cloud.target import Target
+from slipway.pipeline.cloud.workload_in_image import Target
 from slipway.pipeline.config import BeamConfig
-from slipway.pipeline.plan.request import Request
-from slipway.pipeline.runs.target import ImageModuleRun, ImageRun, ModuleRun
+from slipway.pipeline.plan.run_request import Request
+from slipway.pipeline.runs.run_target import ImageModuleRun, ImageRun, ModuleRun
 from slipway.pipeline.wiring.vertex_tpu_machines import tpu_slice
 
 WITHOUT_IMAGE = "slipway:rehearsed"

@@ -1,6 +1,6 @@
 import pytest
 
-from slipway.components.saved_model.refusal import in_words
+from slipway.components.saved_model.refused_examples import in_words
 
 
 @pytest.mark.parametrize(

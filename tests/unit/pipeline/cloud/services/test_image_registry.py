@@ -2,7 +2,7 @@
 
 import pytest
 
-from slipway.pipeline.cloud.services.registry import ImageName, find_image
+from slipway.pipeline.cloud.services.image_registry import ImageName, find_image
 
 
 @pytest.mark.parametrize(

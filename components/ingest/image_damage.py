@@ -8,7 +8,7 @@ import struct
 import zlib
 from collections.abc import Callable, Mapping
 
-from slipway.components.counting import counted
+from slipway.components.counted_words import counted
 from slipway.components.image_sizes import (
     GIF_DESCRIPTOR,
     GIF_HEAD,

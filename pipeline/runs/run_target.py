@@ -1,8 +1,8 @@
 """The target of a run: a workload, a module's pipeline, or one that was handed over as TFX's IR.
 
 Each target is written to `run.json` and sent to the process that compiles it in one form, `plain`'s, and read
-back by `documents.typed`. The workload's settings travel as the text of a JSON document, so that a record can
-be read after keys of the workload file have changed; `settings` checks them, `kept` does not.
+back by `typed_json.typed`. The workload's settings travel as the text of a JSON document, so that a record
+can be read after keys of the workload file have changed; `settings` checks them, `kept` does not.
 """
 
 from dataclasses import dataclass, field, fields, replace
@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from slipway.pipeline.runs.documents import plain, typed_text
+from slipway.pipeline.runs.typed_json import plain, typed_text
 
 # The modules that read workload files take a quarter of a second to import.
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ class IrRun:
 @dataclass(frozen=True, kw_only=True)
 class ImageRun(OfWorkload):
     """A workload as a rehearsal compiles it: with the paths of the image; see
-    `slipway.pipeline.cloud.target`.
+    `slipway.pipeline.cloud.workload_in_image`.
 
     Attributes:
         source: the folder of its data and the patterns in it, by input split.
@@ -282,7 +282,7 @@ class Asked:
 
     @staticmethod
     def from_document(document: dict[str, object]) -> dict[str, object]:
-        """The result of `to_json` with the names of the fields, for `documents.typed`."""
+        """The result of `to_json` with the names of the fields, for `typed_json.typed`."""
         if "again" in document:
             kept = {key: value for key, value in document.items() if key in ("output", "again")}
             return {**kept, "target": _known(document)}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from slipway.pipeline.cloud.services.refusal import Answer, refusal
+from slipway.pipeline.cloud.services.service_refusal import Answer, refusal
 
 
 @pytest.mark.parametrize(

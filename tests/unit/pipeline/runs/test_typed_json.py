@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 import pytest
 
-from slipway.pipeline.runs.documents import DocumentError, plain, read_document, typed, typed_text
+from slipway.pipeline.runs.typed_json import DocumentError, plain, read_document, typed, typed_text
 
 
 class Part(TypedDict):

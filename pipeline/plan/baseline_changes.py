@@ -15,10 +15,10 @@ from typing import Any
 
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.runs.documents import DocumentError, typed
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.lock import changing_pushes, check_store
 from slipway.pipeline.runs.record import RunRecord
+from slipway.pipeline.runs.typed_json import DocumentError, typed
 from slipway.pipeline.screen.wording import metrics_line
 from slipway.pipeline.wiring.metadata_store import connection_config, prepare_server, server_of
 

@@ -1,6 +1,6 @@
 import pytest
 
-from slipway.components.home import at_home
+from slipway.components.home_folder import at_home
 
 
 @pytest.mark.parametrize(

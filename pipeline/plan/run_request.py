@@ -18,7 +18,7 @@ from slipway.pipeline.config import DataConfig, WorkloadChoice, WorkloadConfig, 
 from slipway.pipeline.errors import ConfigError, UsageError
 from slipway.pipeline.root import PROJECT_ROOT
 from slipway.pipeline.runs.record import OVERRIDES, WHY, RunRecord
-from slipway.pipeline.runs.target import (
+from slipway.pipeline.runs.run_target import (
     Asked,
     ModuleRun,
     NodeLimits,

@@ -7,7 +7,7 @@ from slipway.components.trainer.devices.devices import Devices
 from slipway.components.trainer.devices.hosts import Hosts
 from slipway.components.trainer.features import Feature
 from slipway.components.trainer.job import TrainingJob
-from slipway.components.trainer.loop.agreement import require_agreement, require_same_step
+from slipway.components.trainer.loop.host_agreement import require_agreement, require_same_step
 from slipway.components.trainer.settings.blow_up import BlowUpSettings
 from slipway.components.trainer.settings.checkpoint import CheckpointSettings
 from slipway.components.trainer.settings.early_stopping import EarlyStoppingSettings

@@ -3,7 +3,7 @@
 import pytest
 
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.plan.baseline import retired_blessings
+from slipway.pipeline.plan.baseline_changes import retired_blessings
 
 GOOD = '{"at": "2026-01-01", "action": "clear", "run_id": "", "reason": "", "retired": ["/a/1"]}'
 

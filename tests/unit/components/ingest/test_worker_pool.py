@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from slipway.components.ingest import side_by_side
-from slipway.components.ingest.side_by_side import SideBySide, WorkerDiedError
+from slipway.components.ingest import worker_pool as side_by_side
+from slipway.components.ingest.worker_pool import SideBySide, WorkerDiedError
 
 # What is to be done, in a module that the workers find too; a task is a number here.
 WORKS = """
@@ -171,7 +171,7 @@ def test_workers_end_with_the_context(works):
 def test_worker_outlives_nobody(works, is_busy):
     program = """
 import sys, time, works
-from slipway.components.ingest.side_by_side import SideBySide
+from slipway.components.ingest.worker_pool import SideBySide
 with SideBySide(2) as both:
     [(worker, started)] = both._started.items()
     started.result()

@@ -1,6 +1,6 @@
 import pytest
 
-from slipway.components.counting import agreeing, counted
+from slipway.components.counted_words import agreeing, counted
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from slipway import OtherNameError
 from slipway.pipeline.engine.tfx.arguments import arguments
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.root import PROJECT_ROOT
-from slipway.pipeline.runs.target import IrRun, ModuleRun, Target, WorkloadRun
+from slipway.pipeline.runs.run_target import IrRun, ModuleRun, Target, WorkloadRun
 
 if TYPE_CHECKING:
     from tfx.orchestration.pipeline import Pipeline

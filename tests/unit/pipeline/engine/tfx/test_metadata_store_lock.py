@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from slipway.pipeline.engine.tfx.store_turns import take_turns
+from slipway.pipeline.engine.tfx.metadata_store_lock import take_turns
 
 
 def store_class(told):

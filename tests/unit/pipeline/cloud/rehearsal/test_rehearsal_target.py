@@ -3,11 +3,11 @@
 import pytest
 
 from slipway.pipeline.cloud.image import read_image
-from slipway.pipeline.cloud.rehearsal.target import rehearsal_target
-from slipway.pipeline.cloud.target import Target
+from slipway.pipeline.cloud.rehearsal.rehearsal_target import rehearsal_target
+from slipway.pipeline.cloud.workload_in_image import Target
 from slipway.pipeline.config import WorkloadChoice, read_assignments, read_parameters
 from slipway.pipeline.errors import ConfigError
-from slipway.pipeline.plan.request import pipeline_request, workload_request
+from slipway.pipeline.plan.run_request import pipeline_request, workload_request
 
 
 @pytest.fixture
