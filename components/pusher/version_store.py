@@ -19,11 +19,7 @@ _log = logging.getLogger(__name__)
 
 
 class Shelf(Protocol):
-    """The versions of one base.
-
-    Attributes:
-        base: the directory or gs:// address.
-    """
+    """The versions of one base, a directory or gs:// address."""
 
     base: str
 

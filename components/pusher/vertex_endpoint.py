@@ -35,9 +35,6 @@ FIRST_WAIT_S = 1.0
 class VertexEndpoint:
     """An endpoint, reached with this machine's credentials.
 
-    Args:
-        settings: where it is.
-
     Raises:
         ComponentError: there are no credentials that work.
     """

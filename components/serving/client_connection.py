@@ -42,11 +42,7 @@ class PatientSocket(io.RawIOBase):
 
 
 class HeaderLines(io.BufferedReader):
-    """Reads from a client, and notes whether a line was no header.
-
-    Args:
-        raw: the client.
-    """
+    """Reads from a client, and notes whether a line was no header."""
 
     is_malformed = False
     """Whether one of the lines since `begin` was not a header."""

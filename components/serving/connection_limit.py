@@ -20,9 +20,6 @@ class Places:
     A connection waits while its request is on the way, and no longer once the request is there whole. One
     that waits gives way to a new one: of the client with the most of them that wait, the one that has waited
     longest. So clients that send slowly, or nothing, stand in the way of nobody but each other.
-
-    Attributes:
-        at_most: connections at once.
     """
 
     at_most: int

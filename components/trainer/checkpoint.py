@@ -223,11 +223,7 @@ class CheckpointFolder:
 
 
 class CheckpointWriter:
-    """Writes beside the training, one at a time and in order, so that the device does not wait for the disk.
-
-    Args:
-        folder: takes the checkpoints.
-    """
+    """Writes beside the training, one at a time and in order: the device does not wait for the disk."""
 
     def __init__(self, folder: CheckpointFolder) -> None:
         self._folder = folder

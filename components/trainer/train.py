@@ -103,10 +103,6 @@ def main(arguments: list[str] | None = None, *, tell: Callable[..., None] = emit
 def train(job: TrainingJob, preemption: Preemption) -> Result:
     """Trains the job's model and writes weights, history and result into its folder.
 
-    Args:
-        job: what to train.
-        preemption: whether to save and leave.
-
     Returns:
         The result: train_rows, eval_rows, steps, epochs, parameters, and what `result.summarise` adds. A
         training that was gone on with is told as one.

@@ -71,11 +71,7 @@ def read(files: Sequence[str], most_rows: int = BATCH_ROWS) -> Iterator[list[byt
 
 
 class Encoder:
-    """Transformed batches to serialised examples, as TFX's Transform writes them.
-
-    Args:
-        schema: of the transformed columns.
-    """
+    """Transformed batches to serialised examples, as TFX's Transform writes them."""
 
     def __init__(self, schema: Any) -> None:
         self._encoder = RecordBatchToExamplesEncoder(schema)

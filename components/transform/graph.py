@@ -112,12 +112,7 @@ class Preprocessing:
         return _Traced(part)
 
     def finish(self, replacements: Replacements, folder: str) -> None:
-        """Writes the finished graph, and what it says about its outputs.
-
-        Args:
-            replacements: the results of all passes.
-            folder: of the artifact.
-        """
+        """Writes the finished graph, and what it says about its outputs."""
         saved = self._save(replacements, {})
         described = f"{saved}/{impl_helper.METADATA_DIR_NAME}"
         metadata = metadata_io.read_metadata(described)

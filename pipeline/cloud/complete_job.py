@@ -71,12 +71,7 @@ def complete(job: PipelineJob, config: WorkloadConfig, *, root: str) -> Pipeline
 
 
 def mend(job: PipelineJob, *, root: str) -> PipelineJob:
-    """Fills in what a job needs to run; it is changed in place and returned.
-
-    Args:
-        job: as KubeflowV2DagRunner compiles it.
-        root: folder for the artifacts.
-    """
+    """Fills in what a job needs to run; it is changed in place and returned."""
     spec = job["pipelineSpec"]
     job["runtimeConfig"] = {**job.get("runtimeConfig", {}), "gcsOutputDirectory": root}
     _complete_dependencies(spec)

@@ -104,9 +104,6 @@ def read_failure(text: str) -> tuple[str, str, int | None]:
 
     Services quote the last lines of the container's output. Ours ends with `error: ...`, perhaps more lines,
     and `hint: ...`; another container's error is reported as the service reports it.
-
-    Args:
-        text: the error of a task.
     """
     found = _EXIT_CODE.search(text)
     code = int(found[1]) if found else None

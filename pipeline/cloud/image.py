@@ -94,11 +94,7 @@ def on_this_machine(text: str, *, staged: Path) -> str:
 
 
 def read_image(root: Path = PROJECT_ROOT) -> Image:
-    """Reads the contents of a project's image.
-
-    Args:
-        root: the folder with the Dockerfile.
-    """
+    """Reads the contents of a project's image."""
     # The client's own reading of .dockerignore.
     from docker.utils.build import exclude_paths  # type: ignore[import-untyped]
 

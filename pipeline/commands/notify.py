@@ -19,9 +19,6 @@ WEBHOOK_LIMIT_S = 10.0
 def notify(record: RunRecord) -> Iterator[str]:
     """Sends the notifications that the run's workload asks for.
 
-    Args:
-        record: the finished run.
-
     Yields:
         What went wrong with it, a line each; never the webhook's address.
     """

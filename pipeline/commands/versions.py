@@ -222,13 +222,7 @@ def verified_text(found: Sequence[Verified]) -> str:
 
 
 def no_version(base: str, name: str, output: Path) -> UsageError:
-    """The error for a workload without versions, with the command that makes one.
-
-    Args:
-        base: where versions were looked for.
-        name: of the workload.
-        output: the folder of its runs.
-    """
+    """The error for a workload without versions, with the command that makes one."""
     return UsageError(f"{base} has no version.", hint=command("run", name, output=output))
 
 

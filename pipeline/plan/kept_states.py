@@ -24,12 +24,7 @@ class KeptStates:
         self.root = output / "cache" / "state"
 
     def folder(self, key: str, node_id: str) -> Path:
-        """The folder of a node; the node itself makes it. Nodes of equal settings share a key, but no folder.
-
-        Args:
-            key: of its fingerprint.
-            node_id: the node.
-        """
+        """The folder of a node, which makes it. Nodes of equal settings share a key, but no folder."""
         return (self.root / f"{key}.{file_name(node_id)}").absolute()
 
     def forget(self, key: str, node_id: str) -> None:

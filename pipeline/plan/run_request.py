@@ -240,10 +240,6 @@ def again(record: RunRecord, *, jobs: int | None) -> Request:
 
     A run fails because something is wrong; what was corrected in the file since then is to count.
 
-    Args:
-        record: the run's.
-        jobs: nodes at once, this time.
-
     Raises:
         ConfigError: the workload file is wrong now.
         UsageError: the record does not say what was run.

@@ -35,12 +35,7 @@ class Lineage:
 
 
 def lineage(record: RunRecord, prints: Mapping[str, Fingerprint]) -> Lineage | None:
-    """The origin of a run; None for a rollback, and for a run that ended before its plan.
-
-    Args:
-        record: the run.
-        prints: its fingerprints by node id.
-    """
+    """The origin of a run; None for a rollback, and for a run that ended before its plan."""
     if not prints:
         return None
     parts = {name: value for own in prints.values() for name, value in own.parts.items()}

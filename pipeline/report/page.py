@@ -67,12 +67,6 @@ def write_index(records: Sequence[RunRecord], output: Path, path: Path | None = 
 def write_difference(difference: Difference, old: RunRecord, new: RunRecord, path: Path) -> Path:
     """Writes what changed from one run to another as a page, whole or not at all; returns the file.
 
-    Args:
-        difference: of the two runs.
-        old: the first run.
-        new: the second.
-        path: the file.
-
     Raises:
         OSError: it cannot be written.
     """

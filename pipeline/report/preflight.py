@@ -89,12 +89,7 @@ class Preflight:
 
 
 def preflight(record: RunRecord, output: Path) -> Preflight | None:
-    """The preflight of the run, otherwise the command's latest one for the workload; None without either.
-
-    Args:
-        record: the run.
-        output: the folder that holds `preflight/`.
-    """
+    """The preflight of the run, otherwise the command's latest one for the workload; None without either."""
     own = of_run(record)
     found = own or last(output, record.workload)
     return preflight_part(found, is_own=bool(own)) if found.get("slices") else None

@@ -80,10 +80,6 @@ class _Reader:
 def gather(record: RunRecord, output: Path) -> RunPage:
     """Reads the content of a run's page.
 
-    Args:
-        record: the run.
-        output: the folder that holds `runs/`.
-
     Raises:
         OSError, ValueError: not even a verdict can be read.
     """

@@ -157,9 +157,6 @@ def compare(
 def read_fingerprints(folder: Path) -> dict[str, Fingerprint] | None:
     """The stored fingerprints of a run, by node id; None if it ended before it had any.
 
-    Args:
-        folder: the run's.
-
     Raises:
         PipelineError: the file is damaged.
     """

@@ -125,11 +125,7 @@ class History:
             stream.write(line + "\n")
 
     def runs(self, *, prefix: str = "") -> Iterator[RunRecord]:
-        """The runs with a readable record, the newest first; each is read on demand.
-
-        Args:
-            prefix: what their ids begin with.
-        """
+        """The runs with a readable record, the newest first; each is read on demand."""
         if not self._runs.is_dir():
             return
         # The names are enough to sort by: checking each folder would take longer than reading the newest.

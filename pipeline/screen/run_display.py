@@ -62,11 +62,7 @@ class SilentDisplay:
 
 
 class LineDisplay:
-    """One line per change, and a sign of life when nothing changes.
-
-    Args:
-        stream: where the lines go.
-    """
+    """One line per change, and a sign of life when nothing changes."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -118,11 +114,7 @@ class LineDisplay:
 
 
 class TableDisplay:
-    """A table of all nodes, redrawn in place.
-
-    Args:
-        stream: a terminal.
-    """
+    """A table of all nodes, redrawn in place."""
 
     def __init__(self, stream: TextIO) -> None:
         self._console = Console(file=stream, highlight=False)

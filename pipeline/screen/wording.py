@@ -167,13 +167,7 @@ def _failed_node(record: RunRecord, node: NodeRecord) -> Iterator[str]:
 
 
 def step_lines(record: RunRecord, node_id: str, *, stops: Mapping[str, Verdict]) -> Iterator[str]:
-    """Why one node failed, or the findings of a gate, for a run in steps; nothing for other nodes.
-
-    Args:
-        record: the run's.
-        node_id: the node.
-        stops: as in `summary`.
-    """
+    """Why one node failed, or the findings of a gate, for a run in steps; nothing for other nodes."""
     node = record.node(node_id)
     if node.is_stop:
         yield f"Stopped: {node_id}"

@@ -57,11 +57,6 @@ class Split:
 def decide_split(plan: Plan, columns: Mapping[str, Values], *, is_whole: bool) -> tuple[Plan, Split]:
     """Chooses what decides a row's split.
 
-    Args:
-        plan: what becomes of the columns.
-        columns: their values, of equal length.
-        is_whole: whether these are all rows.
-
     Returns:
         The plan, in which a column that names groups is no feature any more, and the choice.
     """

@@ -60,10 +60,6 @@ def completed_args(own: Sequence[str], more: Sequence[str]) -> list[str]:
     No runner is named for it, for its module may read the options itself, as TFX's penguin example does: the
     direct runner is the one inside the process by `beam_options.run_in_process_by_default`.
 
-    Args:
-        own: the pipeline's.
-        more: asked for beside them.
-
     Raises:
         ConfigError: an engine would listen on the network; see `beam_ports.without_ports`.
     """
@@ -129,10 +125,6 @@ def _check_runner(runner: str) -> None:
 
 def check_cloud_engine(beam: BeamConfig, cloud: CloudConfig) -> None:
     """Rejects a cloud job whose Beam engine could not run its steps.
-
-    Args:
-        beam: the workload's.
-        cloud: where it runs.
 
     Raises:
         ConfigError: an option is missing, names what is on this machine only, or opens ports.

@@ -84,10 +84,6 @@ IMAGE_TARGETS: Mapping[str, str] = {"jax": "training-tpu", "tensorflow": "traini
 def tpu_slice(name: str, *, backend: str) -> TpuSlice:
     """The slice of a name, for a training with a Keras backend.
 
-    Args:
-        name: as `train.tpu` has it.
-        backend: as `train.backend` has it.
-
     Raises:
         ConfigError: there is no such slice, or the backend does not train on it; the message names the
             nearest slices, or the backend that does.

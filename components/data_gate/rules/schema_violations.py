@@ -20,12 +20,7 @@ _ABOUT_PRESENCE = (
 
 
 def find_anomalies(anomalies: Sequence[Anomaly], context: Context) -> Iterator[Finding]:
-    """Return one finding per feature and kind of anomaly, over all splits.
-
-    Args:
-        anomalies: ExampleValidator's, of all splits.
-        context: what they are measured with.
-    """
+    """Return one finding per feature and kind of anomaly, over all splits."""
     groups: dict[tuple[str, str], list[Anomaly]] = {}
     for anomaly in anomalies:
         kind = "range" if anomaly.type in _RANGES else anomaly.type

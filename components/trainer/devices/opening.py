@@ -21,10 +21,6 @@ def open_devices(settings: ComputeSettings, environment: Mapping[str, str]) -> D
     "auto" tries what there is evidence for, a TPU before a GPU, falls back to the CPU, and remembers what it
     passed over. Any other value is opened, or it is said what was looked for and found.
 
-    Args:
-        settings: of the job.
-        environment: the variables of this process.
-
     Raises:
         ComponentError: the device cannot be had, or the interpreter lacks the backend.
     """

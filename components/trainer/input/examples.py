@@ -129,10 +129,6 @@ def open_splits(job: TrainingJob, devices: Devices) -> tuple[Examples, Examples 
     The latter is the eval split, or, where the training may stop early, a part of the train split: the eval
     split then has no say in what is trained, and judges it.
 
-    Args:
-        job: files and settings.
-        devices: how a batch is divided.
-
     Raises:
         ComponentError: as `open_examples`; or the rows are streamed, of which none can be held out.
     """
@@ -200,12 +196,7 @@ class StreamedExamples:
 
 
 def input_advice(job: TrainingJob, *, rows: int) -> str:
-    """Describe what would deliver the examples faster; "" if they are already in memory.
-
-    Args:
-        job: its settings.
-        rows: examples of the train split.
-    """
+    """Describe what would deliver the examples faster; "" if they are already in memory."""
     needed = row_bytes(job.features) * rows
     fits = needed <= available_memory_bytes() * MEMORY_SHARE
     size = f"{needed / 2**20:,.0f} MB"

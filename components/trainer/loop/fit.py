@@ -173,12 +173,7 @@ def _fit_from(
 
 
 class Progress(StepCallback):
-    """Emits `step` at most twice a second, and `epoch`.
-
-    Args:
-        place: of the fit.
-        epochs: of the whole training.
-    """
+    """Emits `step` at most twice a second, and `epoch`."""
 
     def __init__(self, place: Place, *, epochs: int) -> None:
         super().__init__(place)

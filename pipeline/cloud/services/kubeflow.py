@@ -48,9 +48,6 @@ _TASK_STATES: dict[str, NodeState] = {
 class Kubeflow:
     """One installation of Kubeflow Pipelines.
 
-    Args:
-        config: the workload, with its `cloud.kubeflow`.
-
     Raises:
         ConfigError: its address is not set.
     """

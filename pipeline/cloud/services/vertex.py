@@ -55,9 +55,6 @@ _TASK_STATES: dict[str, NodeState] = {
 class Vertex:
     """The service in one project and region.
 
-    Args:
-        config: the workload, with its `cloud.vertex`.
-
     Raises:
         ConfigError: project or region are not set.
         ComponentError: there are no credentials that work.

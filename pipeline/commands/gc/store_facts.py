@@ -72,9 +72,6 @@ class StoreFacts:
 def read_store(store: Path) -> StoreFacts:
     """Reads a store; one that does not exist or has no tables yet gives no facts.
 
-    Args:
-        store: the file.
-
     Raises:
         UsageError: it cannot be read.
     """

@@ -15,11 +15,7 @@ _REFERENCE = re.compile(r"^ref_AppliedPTransform_(.+)_\d+$")
 
 
 class StageHandler(logging.Handler):
-    """Passes on the running stage, at most twice a second.
-
-    Args:
-        tell: gets a few words.
-    """
+    """Passes on the running stage, at most twice a second."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         super().__init__(logging.DEBUG)

@@ -17,9 +17,6 @@ def package_user_modules(pipeline: Pipeline) -> dict[str, str]:
     an edit is another setting of the node. Packages are not in it: what the modules import of these, and from
     elsewhere, is found when they run. A `module_file` that needs no wheel is run as it is.
 
-    Args:
-        pipeline: not compiled yet.
-
     Returns:
         Node id -> its `module_file`, for nodes whose settings name the wheel instead.
 
