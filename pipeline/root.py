@@ -1,5 +1,3 @@
-"""The project's own folder: the one that holds local_runner.py."""
+"""The project's own folder: the one that holds workloads/, schemas/ and output/; in a checkout, its root."""
 
-from pathlib import Path
-
-PROJECT_ROOT = Path(__file__).resolve().parent.parent
+from slipway.components.project import PROJECT_ROOT as PROJECT_ROOT

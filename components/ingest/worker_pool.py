@@ -15,15 +15,14 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection
-from pathlib import Path
 from threading import Lock
 from typing import Any, Self
 
 from slipway.components.import_path import import_path
 from slipway.components.ingest.planning import Task
+from slipway.components.project import PROJECT_ROOT
 
 WORKER = "slipway.components.ingest.worker"
-_PROJECT_ROOT = Path(__file__).resolve().parents[2]
 
 # Told how many rows of a task are done, and how many bytes of its files.
 TaskProgress = Callable[[int, int], None]
@@ -203,7 +202,7 @@ def _start(line: int) -> subprocess.Popen[bytes]:
     It is no fork: TFX has started threads of gRPC in a node's process, whose locks a fork may hold for ever.
     Nor is it one of `multiprocessing`, which would import once more what this process was started with.
     """
-    path = import_path(_PROJECT_ROOT, inherited=os.environ.get("PYTHONPATH", ""))
+    path = import_path(PROJECT_ROOT, inherited=os.environ.get("PYTHONPATH", ""))
     return subprocess.Popen(
         [sys.executable, "-P", "-m", WORKER, str(line)],
         pass_fds=[line],

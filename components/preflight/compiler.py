@@ -10,9 +10,10 @@ from importlib import metadata
 from pathlib import Path
 
 from slipway.components.errors import ComponentError
+from slipway.components.import_path import import_path
 from slipway.components.preflight.request import Answer, Question
+from slipway.components.project import PROJECT_ROOT
 
-PROJECT_ROOT = Path(__file__).resolve().parents[2]
 WITH_LIBTPU = ".venv-tpu/bin/python"
 COMPILERS = (WITH_LIBTPU, ".venv-jax/bin/python")
 """Interpreters that may compile, the best first: only the first has libtpu."""
@@ -76,8 +77,8 @@ def ask(
     """
     if question.slice.generation and question.slice.devices % question.model_parallel:
         return Unanswered("its devices cannot be divided that way")
-    paths = dict.fromkeys([*map(str, import_roots), str(PROJECT_ROOT)])
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "TF_CPP_MIN_LOG_LEVEL": "2"}
+    path = import_path(PROJECT_ROOT, inherited="", first=import_roots)
+    environment = {**os.environ, "PYTHONPATH": path, "TF_CPP_MIN_LOG_LEVEL": "2"}
     with tempfile.TemporaryDirectory(prefix="preflight-") as folder:
         file = Path(folder, "question.json")
         file.write_text(json.dumps(question.to_json()), encoding="utf-8")

@@ -101,7 +101,7 @@ class LiveModel:
         if self._served is None:
             raise ComponentError(
                 f"{versions.base} has no version that can be served.",
-                hint="push one: python local_runner.py run",
+                hint="push one, with the command run",
             )
         self._follower.start()
 

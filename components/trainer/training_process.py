@@ -12,11 +12,11 @@ from slipway.components.errors import ComponentError
 from slipway.components.event_lines import read_event
 from slipway.components.import_path import import_path
 from slipway.components.kept_state import PREEMPTED_EXIT_CODE
+from slipway.components.project import PROJECT_ROOT
 from slipway.components.python_process import ending, start_module
 from slipway.components.trainer.result import Result, result_in
 from slipway.components.trainer.settings.compute import ComputeSettings
 
-PROJECT_ROOT = Path(__file__).resolve().parents[2]
 END_LIMIT_S = 10.0
 """How long a training process may take to end after SIGTERM before it is killed."""
 

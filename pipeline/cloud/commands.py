@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypedDict, Unpack
 
+from slipway.components.project import INSTALL
 from slipway.pipeline.cloud.complete_job import to_text
 from slipway.pipeline.cloud.image import read_image
 from slipway.pipeline.cloud.pipeline_job import PipelineJob
@@ -137,7 +138,7 @@ def require_kfp() -> None:
     if importlib.util.find_spec("kfp") is None:
         raise UsageError(
             "kfp is not installed, and jobs for Vertex and Kubeflow are compiled with it",
-            hint="make setup with Python 3.11 (TFX brings no kfp to later versions)",
+            hint=f"{INSTALL} with Python 3.11 (TFX brings no kfp to later versions)",
         )
 
 

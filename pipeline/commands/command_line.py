@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -57,8 +57,12 @@ Verbose = Annotated[
 ]
 
 
-def call(app: typer.Typer) -> NoReturn:
+def call(app: typer.Typer, *, first: Callable[[], None] | None = None) -> NoReturn:
     """Runs a command line; user errors end in two lines and an exit code.
+
+    Args:
+        app: the command line.
+        first: called before it; its errors end in the same way.
 
     Raises:
         SlipwayError: such an error, with --verbose.
@@ -69,7 +73,9 @@ def call(app: typer.Typer) -> NoReturn:
     mend_completion_scripts()
     try:
         leave_to_command()
-        code = app(standalone_mode=False) or 0
+        if first is not None:
+            first()
+        code = app(standalone_mode=False, prog_name=Path(sys.argv[0]).name) or 0
         sys.stdout.flush()  # here, where a failure can be reported
         sys.exit(code)
     except SlipwayError as error:

@@ -11,10 +11,11 @@ from typing import Any
 import typer
 import yaml
 
+from slipway.components.project import OWN_FOLDER
 from slipway.pipeline.root import PROJECT_ROOT
-from slipway.pipeline.terminal.invocation import DEFAULT_OUTPUT
+from slipway.pipeline.terminal.invocation import DEFAULT_OUTPUT, DEFAULT_WORKLOAD
 
-_SCHEMA = PROJECT_ROOT / "schemas" / "workload.schema.json"
+_SCHEMA = OWN_FOLDER / "schemas" / "workload.schema.json"
 
 
 def complete_workload(incomplete: str) -> list[str]:
@@ -68,7 +69,7 @@ def _output(context: typer.Context) -> Path:
 
 def _workload(context: typer.Context) -> str:
     """The workload's name; if an option is unfinished, the parser skips the words before it."""
-    named = str([*context.args, context.params.get("workload") or "taxi"][0])
+    named = str([*context.args, context.params.get("workload") or DEFAULT_WORKLOAD][0])
     return Path(named).parent.name if named.endswith("workload.yaml") else named
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from slipway.components.errors import ComponentError
+from slipway.components.project import INSTALL
 from slipway.components.trainer.devices.evidence import LOOKED_FOR, Evidence, find_evidence
 from slipway.components.trainer.devices.hosts import find_hosts
 from slipway.components.trainer.devices.machine import cpu_has_bfloat16, usable_cores
@@ -26,6 +27,7 @@ from slipway.components.trainer.input.plan import available_memory_bytes
 from slipway.components.trainer.settings.compute import Backend
 from slipway.pipeline.engine.processes import standby
 from slipway.pipeline.root import PROJECT_ROOT
+from slipway.pipeline.terminal.invocation import command
 from slipway.pipeline.wiring.beam_engine import engine_programs, engine_remedy
 
 PACKAGES = ("tfx", "tensorflow", "keras", "apache-beam", "tensorflow-transform", "numpy")
@@ -136,7 +138,7 @@ def _machine(output: Path) -> Iterator[Finding]:
         name="disk",
         state="ok" if enough else "missing",
         found=f"{_size(disk)} free at {there}",
-        remedy="" if enough else "python local_runner.py gc, or another --output",
+        remedy="" if enough else f"{command('gc')}, or another --output",
     )
 
     warm = ", ".join(map(str, standby.waiting()))
@@ -144,8 +146,8 @@ def _machine(output: Path) -> Iterator[Finding]:
         group=group,
         name="warm process",
         state="ok" if warm else "none",
-        found=f"{warm}; to end: python local_runner.py warm --end" if warm else "none",
-        remedy="" if warm else "python local_runner.py warm, for runs that begin without importing TFX",
+        found=f"{warm}; to end: {command('warm', '--end')}" if warm else "none",
+        remedy="" if warm else f"{command('warm')}, for runs that begin without importing TFX",
     )
 
 
@@ -157,7 +159,7 @@ def _packages() -> Iterator[Finding]:
             name=name,
             state="ok" if version else "missing",
             found=version or "not installed",
-            remedy="" if version else "make setup",
+            remedy="" if version else INSTALL,
         )
 
 
@@ -193,7 +195,7 @@ def _uses(name: str, python: Path, backends: Sequence[str]) -> Iterator[Finding]
 
 
 _ACCELERATOR_REMEDIES = {
-    "tpu": "rent one, see docs/tpu.md; what it would bring: python local_runner.py preflight --tpu v5e-8",
+    "tpu": "rent one, see docs/tpu.md; what it would bring: {}",
     "gpu": "NVIDIA's driver on a machine with a GPU; train.device: cpu needs none",
 }
 
@@ -212,7 +214,7 @@ def _accelerators(environment: Mapping[str, str], *, deep: bool) -> Iterator[Fin
                 name=kind.upper(),
                 state="none",
                 found=f"none; looked for {LOOKED_FOR[kind]}".replace("train.tpu, ", ""),
-                remedy=_ACCELERATOR_REMEDIES[kind],
+                remedy=_ACCELERATOR_REMEDIES[kind].format(command("preflight", "--tpu", "v5e-8")),
             )
     if shutil.which("nvidia-smi"):
         names = _output(["nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader"])

@@ -28,6 +28,7 @@ from slipway.components.preflight.judge import Training, judge
 from slipway.components.preflight.request import Answer, Question
 from slipway.components.preflight.result import Preflight
 from slipway.components.preflight.transformed import SCHEMA, SPLIT, Transformed, features_in
+from slipway.components.project import installed_version
 from slipway.components.trainer.own_fit import require_steps
 from slipway.components.trainer.user_model import source_root
 from slipway.pipeline.commands.options import SEARCH_S
@@ -161,7 +162,7 @@ def _keys(asked: Sequence[Question], compiler: str, root: Path) -> list[str]:
     names = [model, "slipway.components.preflight.compile_and_measure"]
     parts = {
         "code": {**source_closure(names, root=PROJECT_ROOT), **source_closure(names[:1], root=root)},
-        "compiler": package_versions(PROJECT_ROOT / compiler),
+        "compiler": {**package_versions(PROJECT_ROOT / compiler), **installed_version()},
     }
     documents = ({**parts, "question": question.to_json()} for question in asked)
     return [hashlib.sha256(json.dumps(each, sort_keys=True).encode()).hexdigest() for each in documents]

@@ -117,7 +117,8 @@ def read_layer(path: Path, *, root: Path) -> Layer:
 
 def _no_file(path: Path, root: Path, name: str) -> ConfigError:
     if name == ".":  # as which an empty path is read, too
-        return ConfigError("no workload is named: the name is empty, or '.'", hint=_workloads(path, root))
+        there = _workloads(path, root) or "make one from your rows: the command new"
+        return ConfigError("no workload is named: the name is empty, or '.'", hint=there)
     if path.is_dir():
         return ConfigError(f"{name} is a folder; name the workload.yaml in it")
     return ConfigError(f"{name} does not exist", hint=_workloads(path, root))

@@ -5,12 +5,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from slipway.components.project import OWN_FOLDER
 from slipway.pipeline.engine.processes.client import Server
 from slipway.pipeline.fingerprint.parts import canonical_json, source_closure
 from slipway.pipeline.plan.assemble import Plan, make_plan
 from slipway.pipeline.plan.node_fingerprints import stack_versions
 from slipway.pipeline.plan.run_request import Request
-from slipway.pipeline.root import PROJECT_ROOT
 from slipway.pipeline.runs.graph import Graph
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.lock import check_undamaged
@@ -89,7 +89,7 @@ def _graph_key(request: Request) -> str:
         "target": plain(request.target),
         "parameters": request.parameters,
         "beam_args": list(request.beam_args),
-        "code": source_closure(builders, root=PROJECT_ROOT),
+        "code": source_closure(builders, root=OWN_FOLDER),
         "stack": dict(stack_versions()),
     }
     return "graph-" + hashlib.sha256(canonical_json(parts).encode()).hexdigest()

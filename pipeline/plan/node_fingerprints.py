@@ -10,6 +10,7 @@ from pathlib import Path
 from platform import python_version
 
 from slipway.components.ingest.source import GS
+from slipway.components.project import installed_version
 from slipway.pipeline.fingerprint.parts import Fingerprint, canonical_json, data_digests, source_closure
 from slipway.pipeline.runs.graph import Graph, Node
 from slipway.pipeline.runs.record import Outputs
@@ -35,7 +36,7 @@ _FOUND = "external:artifacts that it finds"
 @cache
 def stack_versions() -> Mapping[str, str]:
     """The versions of Python and of the packages that results depend on, by name."""
-    versions = {"python": python_version()}
+    versions = {"python": python_version(), **installed_version()}
     for package in _STACK:
         try:
             versions[package] = version(package)

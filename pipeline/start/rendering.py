@@ -10,6 +10,7 @@ import jinja2
 from google.protobuf import text_encoding
 
 from slipway.pipeline.errors import UsageError
+from slipway.pipeline.terminal.invocation import program_name
 from slipway.pipeline.terminal.printable import printable
 
 _LAST_OF_FOUR_DIGITS = 0xFFFF
@@ -35,12 +36,12 @@ def workload_files(
         f"{here}/README.md": "README.md",
         f"tests/unit/workloads/test_{name}.py": "test.py",
     }
-    jinja = _environment(folder)
+    jinja = load_templates(folder)
     files = {path: jinja.get_template(f"{each}.j2").render(values) for path, each in templates.items()}
     return {f"{here}/__init__.py": f'"""{line(about)}; see README.md."""\n', **files}
 
 
-def _environment(folder: str) -> jinja2.Environment:
+def load_templates(folder: str) -> jinja2.Environment:
     """The templates of a folder, with a filter for each language that is written."""
     made = jinja2.Environment(
         loader=jinja2.PackageLoader("slipway.pipeline.start", folder),
@@ -51,6 +52,7 @@ def _environment(folder: str) -> jinja2.Environment:
         # The output is not HTML: each place has the filter of its own language.
         autoescape=False,  # noqa: S701
     )
+    made.globals["slipway"] = program_name()
     made.filters |= {"literal": _literal, "proto": _proto, "line": line, "text": _text}
     return made
 

@@ -4,20 +4,40 @@ import os
 import shlex
 import shutil
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
-from slipway.pipeline.root import PROJECT_ROOT
+from slipway.components.project import IS_CHECKOUT, PROJECT_ROOT
 
-DEFAULT_WORKLOAD = Path("workloads/taxi/workload.yaml")
 # The project's own folder: a command called from another folder must not begin a second history.
 DEFAULT_OUTPUT = PROJECT_ROOT / "output"
 DEFAULT_KEEP = 10  # runs of each pipeline that gc keeps
 
 LOCAL, CLOUD = "local_runner.py", "cloud_runner.py"
+SLIPWAY = "slipway"
+"""The installed command: it has the commands of both."""
+
+
+def default_workload(project: Path) -> Path:
+    """The workload where none is named: taxi, or else the only one; where there are several, none.
+
+    Args:
+        project: its folder.
+    """
+    taxi = Path("workloads/taxi/workload.yaml")
+    if (project / taxi).is_file():
+        return taxi
+    found = [file.relative_to(project) for file in project.glob("workloads/*/workload.yaml")]
+    return found[0] if len(found) == 1 else Path()
+
+
+DEFAULT_WORKLOAD = default_workload(PROJECT_ROOT)
 
 
 def command(*words: str, output: Path | None = None, program: str = LOCAL) -> str:
     """A command to paste, e.g. `.venv/bin/python local_runner.py resume 2026 --output /tmp/out`.
+
+    Where Slipway is installed, `slipway resume 2026`; of the cloud's commands, `slipway cloud submit`.
 
     Args:
         words: the command and its arguments.
@@ -30,22 +50,44 @@ def command(*words: str, output: Path | None = None, program: str = LOCAL) -> st
     return f"{_prefix(program)} {line}"
 
 
+def program_name() -> str:
+    """How the program is called in a document that is read on any machine."""
+    return SLIPWAY if _is_slipway() else f"python {LOCAL}"
+
+
 def same_command() -> str:
     """The command that runs now, to be run again."""
-    return shlex.join([_interpreter(), *sys.argv])
+    begin = [_slipway()] if _is_slipway() else [_interpreter(), sys.argv[0]]
+    return shlex.join([*begin, *sys.argv[1:]])
 
 
 def _prefix(program: str) -> str:
     script = Path(sys.argv[0])
+    if _is_slipway():
+        return shlex.join([_slipway(), *(["cloud"] if program == CLOUD else [])])
     if script.name not in (LOCAL, CLOUD):
         return f"python {program}"  # called from a notebook or a test
     return shlex.join([_interpreter(), str(script.with_name(program))])
 
 
+def _is_slipway() -> bool:
+    """Whether the installed command is the one to type: it runs now, or there are no runners."""
+    return Path(sys.argv[0]).name == SLIPWAY or not IS_CHECKOUT
+
+
+def _slipway() -> str:
+    return _from_here(Path(sys.executable).with_name(SLIPWAY), names=[SLIPWAY])
+
+
 def _interpreter() -> str:
+    return _from_here(Path(sys.executable), names=["python", "python3"])
+
+
+def _from_here(program: Path, *, names: Iterable[str]) -> str:
+    """How a program is called from the current folder: by a name on the PATH, or by its path."""
     # Compared as written: an environment's interpreter is a link to one that lacks its packages.
-    for name in ("python", "python3"):
-        if shutil.which(name) == sys.executable:
+    for name in names:
+        if shutil.which(name) == str(program):
             return name
-    here = os.path.relpath(sys.executable)
-    return sys.executable if here.startswith("..") else here
+    here = os.path.relpath(program)
+    return str(program) if here.startswith("..") else here

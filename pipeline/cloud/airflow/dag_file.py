@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
+from slipway.components.project import IS_CHECKOUT
 from slipway.pipeline.cloud.scheduled_span import scheduled_kind
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.engine.retries import MAX_BACKOFF_S
@@ -16,10 +17,14 @@ from slipway.pipeline.runs.graph import Graph, Node
 # wait for another engine, and the time to save when it is told to end. Airflow's limit is the net below.
 AROUND_S = 900
 
+# How the project's interpreter is made the command line of local runs, and what writes the file.
+_RUNNER = '"local_runner.py"' if IS_CHECKOUT else '"-m", "slipway"'
+_AIRFLOW = "cloud_runner.py airflow" if IS_CHECKOUT else "slipway cloud airflow"
+
 _HEAD = '''\
 """The workload {name} as an Airflow DAG: one task for each node of the pipeline.
 
-Written by `cloud_runner.py airflow`: change the workload file and write it anew, rather than this.
+Written by `{airflow}`: change the workload file and write it anew, rather than this.
 Airflow's own environment needs no TensorFlow: each task calls the project's interpreter.
 """
 
@@ -61,7 +66,7 @@ class Step(BaseOperator):
         # Airflow's settings hold its secrets, and its Python path is not the project's.
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("AIRFLOW_", "_AIRFLOW_", "PYTHON"))}
         self.process = SubprocessHook()
-        command = [PYTHON, "local_runner.py", "step", *self.words(context), "--output", OUTPUT]
+        command = [PYTHON, __RUNNER__, "step", *self.words(context), "--output", OUTPUT]
         ended = self.process.run_command(command, cwd=PROJECT, env=kept)
         if ended.exit_code in FINAL:
             raise AirflowFailException(f"{FINAL[ended.exit_code]}: the log above says more")
@@ -147,7 +152,7 @@ class Place:
     """Where the tasks work, as Airflow's machines see it.
 
     Attributes:
-        project: the checkout.
+        project: its folder.
         python: its interpreter.
         output: the folder for everything that runs write; the same for all tasks.
     """
@@ -180,6 +185,7 @@ def dag_text(
     schedule = config.cloud.schedule
     head = _HEAD.format(
         name=config.name,
+        airflow=_AIRFLOW,
         project=_quoted(place.project),
         python=_quoted(place.python),
         output=_quoted(place.output),
@@ -188,7 +194,7 @@ def dag_text(
     )
     return (
         head
-        + _OPERATORS
+        + _OPERATORS.replace("__RUNNER__", _RUNNER)
         + _span_function(config)
         + "".join(f"{line}\n" for line in _dag_lines(graph, config, name))
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from slipway import OtherNameError
+from slipway.components.project import OWN_FOLDER
 from slipway.pipeline.engine.tfx.arguments import arguments
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.root import PROJECT_ROOT
@@ -148,13 +149,13 @@ def _is_ours(module_name: str) -> bool:
     """Whether the module imported under that name is Slipway's own."""
     top = module_name.partition(".")[0]
     spec = importlib.util.find_spec(top) if top in OUR_NAMES else None
-    return spec is not None and Path(spec.origin or "").is_relative_to(PROJECT_ROOT)
+    return spec is not None and Path(spec.origin or "").is_relative_to(OWN_FOLDER)
 
 
 def _yours(module_name: str, folder: str) -> Path | None:
     """The user's own file or folder of that top-level name; None if he has none."""
     own = Path(folder, module_name.partition(".")[0])
-    return next((p for p in (own, own.with_suffix(".py")) if p.exists() and p.parent != PROJECT_ROOT), None)
+    return next((p for p in (own, own.with_suffix(".py")) if p.exists() and p.parent != OWN_FOLDER), None)
 
 
 def _hidden(what: str, module_name: str, folder: str) -> UsageError:

@@ -7,7 +7,7 @@ import pytest
 
 from slipway.pipeline.root import PROJECT_ROOT
 from slipway.pipeline.terminal import invocation
-from slipway.pipeline.terminal.invocation import CLOUD, command, same_command
+from slipway.pipeline.terminal.invocation import CLOUD, command, default_workload, program_name, same_command
 
 
 @pytest.fixture
@@ -55,3 +55,45 @@ def test_command_of_the_other_program_lies_beside_the_one_that_runs(called):
 def test_notebook_names_the_plain_command(called):
     called("/usr/bin/python3", script="ipykernel_launcher.py")
     assert command("runs") == "python local_runner.py runs"
+
+
+def test_installed_command_is_the_one_to_type(called, monkeypatch):
+    called("/env/bin/python3", script="/env/bin/slipway")
+    monkeypatch.setattr(invocation.shutil, "which", {"slipway": "/env/bin/slipway"}.get)
+    monkeypatch.setattr(sys, "argv", ["/env/bin/slipway", "run", "my wine"])
+    assert command("runs") == "slipway runs"
+    assert command("cancel", "r", program=CLOUD) == "slipway cloud cancel r"
+    assert same_command() == "slipway run 'my wine'"
+    assert program_name() == "slipway"
+
+
+def test_installed_command_that_is_not_on_the_path_is_named_by_its_own(called, tmp_path):
+    called(f"{tmp_path}/.venv/bin/python", script=f"{tmp_path}/.venv/bin/slipway")
+    assert command("runs") == ".venv/bin/slipway runs"
+
+
+def test_installed_slipway_names_its_command_in_notebooks_too(called, monkeypatch, tmp_path):
+    monkeypatch.setattr(invocation, "IS_CHECKOUT", False)
+    called(f"{tmp_path}/.venv/bin/python", script="ipykernel_launcher.py")
+    assert command("runs") == ".venv/bin/slipway runs"
+    assert program_name() == "slipway"
+
+
+def test_documents_name_the_runner_of_a_checkout(called):
+    called("/opt/python/bin/python3", script="/srv/local_runner.py")
+    assert program_name() == "python local_runner.py"
+
+
+def test_workload_where_none_is_named_is_taxi_or_the_only_one(tmp_path):
+    def add(name):
+        (tmp_path / "workloads" / name).mkdir(parents=True)
+        (tmp_path / "workloads" / name / "workload.yaml").touch()
+        return Path("workloads", name, "workload.yaml")
+
+    assert default_workload(tmp_path) == Path()
+    wine = add("wine")
+    assert default_workload(tmp_path) == wine
+    add("pets")
+    assert default_workload(tmp_path) == Path()
+    taxi = add("taxi")
+    assert default_workload(tmp_path) == taxi

@@ -1,0 +1,144 @@
+"""`slipway init`: a project of one's own, which installs in one command and needs no checkout."""
+
+import hashlib
+import json
+import re
+import shlex
+import shutil
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from slipway.components.project import find_project
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.start.rendering import load_templates
+from slipway.pipeline.start.writing import write_files
+
+# What pyproject.toml may call a project: PEP 508's names.
+_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
+_FILES = {
+    "pyproject.toml": "pyproject.toml.j2",
+    "requirements.lock": "requirements.lock",
+    "README.md": "README.md.j2",
+    ".gitignore": "gitignore.j2",
+    ".dockerignore": "dockerignore.j2",
+    "Dockerfile": "Dockerfile.j2",
+    ".github/workflows/ci.yml": "ci.yml.j2",
+    ".devcontainer/devcontainer.json": "devcontainer.json.j2",
+    "tests/unit/workloads/test_workload_files.py": "test_workload_files.py.j2",
+}
+
+
+@dataclass(frozen=True)
+class MadeProject:
+    """A project that was written.
+
+    Attributes:
+        folder: as the user named it.
+        files: relative to it.
+    """
+
+    folder: Path
+    files: tuple[str, ...]
+
+    def text(self) -> str:
+        """What was written, and what to type next."""
+        enter = "" if self.folder == Path() else f"cd {shlex.quote(str(self.folder))} && "
+        return "\n".join(
+            [
+                f"Written to {self.folder}/; the files are yours to edit:",
+                *(f"  {name}" for name in self.files),
+                f"hint: {enter}pip install --no-deps -r requirements.lock   # then: slipway new",
+            ]
+        )
+
+
+def init(folder: Path, *, wheel: Path | None) -> MadeProject:
+    """Makes a project in a new or an empty folder.
+
+    Args:
+        folder: its last part is the project's name.
+        wheel: Slipway's own, which the project keeps a copy of; None: the one that it was installed from.
+
+    Raises:
+        UsageError: the name is no package's, the folder is not empty or lies in a project, or there is no
+            such wheel; nothing is written.
+    """
+    name = folder.absolute().resolve().name
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"{name!r} is not a valid project name: letters, digits, '-', '_' and '.', with a letter or a "
+            "digit at both ends.",
+            hint="as: slipway init my-project",
+        )
+    _check_folder(folder)
+    own = _checked(wheel) if wheel is not None else _installed_from()
+    files = _files(name, own)
+    write_files(files, folder)
+    there = folder / "wheels" / own.name
+    try:
+        there.parent.mkdir(exist_ok=True)
+        shutil.copyfile(own, there)
+    except OSError as error:
+        raise UsageError(
+            f"{there} cannot be written: {error.strerror}.", hint=f"remove {folder} and try again"
+        ) from error
+    return MadeProject(folder, (*files, f"wheels/{own.name}"))
+
+
+def _check_folder(folder: Path) -> None:
+    if folder.is_dir() and (there := sorted(each.name for each in folder.iterdir() if each.name != ".git")):
+        raise UsageError(
+            f"{folder} is not empty: it holds {', '.join(there[:3])}{', ...' if len(there) > 3 else ''}; a "
+            "project begins in a new or an empty folder.",
+            hint="name another folder; to make a project of this one, write [tool.slipway] into its "
+            "pyproject.toml",
+        )
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder} is a file; a project is a folder.", hint="name another folder")
+    if around := find_project(folder.absolute().resolve()):
+        raise UsageError(
+            f"{folder} would lie in the project {around}, and projects do not nest.",
+            hint="name a folder elsewhere, or add to that project: slipway new NAME --data FILE",
+        )
+
+
+def _checked(wheel: Path) -> Path:
+    if wheel.suffix != ".whl" or not wheel.name.startswith("slipway-") or not wheel.is_file():
+        raise UsageError(
+            f"--wheel {wheel} is no wheel of Slipway: a file named slipway-VERSION-py3-none-any.whl.",
+            hint="name the one that this Slipway was installed from",
+        )
+    return wheel
+
+
+def _installed_from() -> Path:
+    """The wheel that Slipway was installed from, as the installer has noted it (PEP 610)."""
+    try:
+        noted = metadata.distribution("slipway").read_text("direct_url.json")
+        address = urlsplit(json.loads(noted or "{}").get("url", ""))
+    except (metadata.PackageNotFoundError, ValueError, AttributeError):
+        address = urlsplit("")
+    wheel = Path(unquote(address.path))
+    if address.scheme == "file" and wheel.suffix == ".whl" and wheel.is_file():
+        return wheel
+    raise UsageError(
+        f"The project keeps a copy of Slipway's wheel, and {address.geturl() or 'the one installed here'} is "
+        "no file of this machine.",
+        hint="name it: slipway init my-project --wheel slipway-VERSION-py3-none-any.whl",
+    )
+
+
+def _files(name: str, wheel: Path) -> dict[str, str]:
+    """The files by their path in the project, all of text."""
+    jinja = load_templates("templates/project")
+    values = {"name": name, "wheel": f"wheels/{wheel.name}"}
+    files = {path: jinja.get_template(template).render(values) for path, template in _FILES.items()}
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    files["requirements.lock"] = (
+        "# Every package of the environment, with its hash: pip install --no-deps -r requirements.lock\n"
+        f"./wheels/{wheel.name} \\\n    --hash=sha256:{digest}\n{files['requirements.lock']}"
+    )
+    about = f'"""The workloads of {name}: a folder for each, made by `slipway new`."""\n'
+    return {**files, "workloads/__init__.py": about, "schemas/.gitkeep": ""}

@@ -1,0 +1,5 @@
+"""`python -m slipway`: the command `slipway` of a certain interpreter."""
+
+from slipway.command import main
+
+main()

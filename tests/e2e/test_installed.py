@@ -1,0 +1,159 @@
+"""Slipway from its wheel, in an environment and a project of its own.
+
+Seen only here: the wheel holds all that a run needs, and nothing of it is taken from the checkout.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+from sklearn import datasets
+
+pytestmark = pytest.mark.slow
+
+PARTS = (
+    "pipeline",
+    "components",
+    "schemas",
+    "slipway",
+    "local_runner.py",
+    "cloud_runner.py",
+    "pyproject.toml",
+)
+NAMED = ("README.md", "LICENSE")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory, project):
+    """Built from a copy: setuptools leaves its folders beside the sources."""
+    copy = tmp_path_factory.mktemp("sources")
+    for part in (*PARTS, *NAMED):
+        if (project / part).is_dir():
+            ignored = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(project / part, copy / part, symlinks=True, ignore=ignored)
+        else:
+            shutil.copy(project / part, copy / part)
+    built = tmp_path_factory.mktemp("built")
+    words = ["-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(built)]
+    subprocess.run([sys.executable, *words, str(copy)], check=True)
+    (file,) = built.iterdir()
+    return file
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory, wheel):
+    """The `bin` of an environment with the wheel, and the packages of this one: only the wheel is tested."""
+    folder = tmp_path_factory.mktemp("environment")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    bin_folder = folder / "bin"
+    (packages,) = folder.glob("lib/python*/site-packages")
+    (packages / "these.pth").write_text(sysconfig.get_path("purelib"))
+    words = ["pip", "install", "--quiet", "--no-deps", "--offline", "--python", str(bin_folder / "python")]
+    subprocess.run([Path(sys.executable).with_name("uv"), *words, str(wheel)], check=True)
+    return bin_folder
+
+
+@pytest.fixture(scope="module")
+def slipway(environment):
+    """Calls `slipway` in a folder, as a user does."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    path = f"{environment}{os.pathsep}{os.environ['PATH']}"
+
+    def call(*words, cwd):
+        return subprocess.run(
+            ["slipway", *words],
+            cwd=cwd,
+            env={**kept, "PATH": path},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def made(slipway, tmp_path_factory):
+    """A project, made in a folder that is in none."""
+    folder = tmp_path_factory.mktemp("desk")
+    done = slipway("init", "my-project", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return folder / "my-project"
+
+
+@pytest.fixture(scope="module")
+def wine(made, slipway):
+    """A workload from rows, begun in a folder below the project's; returns what was said."""
+    datasets.load_wine(as_frame=True).frame.to_csv(made / "wine.csv", index=False)
+    done = slipway("new", "wine", "--data", "../wine.csv", "--label", "target", cwd=made / "workloads")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_outside_of_a_project_it_says_where_one_begins(slipway, tmp_path):
+    done = slipway("runs", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"error: {tmp_path} lies in no project: neither it nor a folder above has a pyproject.toml with "
+        "[tool.slipway].\nhint: go to your project's folder, or make one: slipway init my-project\n"
+    )
+
+
+def test_all_commands_are_one_program(slipway, tmp_path):
+    told = slipway("--help", cwd=tmp_path).stdout
+    assert told.startswith("Usage: slipway ")
+    assert {"run", "new", "init", "cloud", "predict"} <= {
+        line.split()[0] for line in told.splitlines() if line
+    }
+    assert "rehearse" in slipway("cloud", "--help", cwd=tmp_path).stdout
+    wrong = slipway("cloud", "schedule", "creat", cwd=tmp_path)
+    assert "lies in no project" in wrong.stderr
+
+
+def test_wrong_words_name_the_command_that_helps(slipway, made):
+    done = slipway("cloud", "rehears", cwd=made)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == "hint: slipway cloud --help"
+
+
+def test_project_without_a_workload_says_how_to_make_one(slipway, made):
+    if not (made / "workloads" / "wine").exists():
+        done = slipway("run", cwd=made)
+        assert done.returncode == 2
+        assert done.stderr.endswith("hint: make one from your rows: the command new\n")
+
+
+def test_table_becomes_a_pushed_model_from_a_folder_below(slipway, made, wine):
+    assert wine.splitlines()[-1] == "hint: slipway run wine"
+    assert "slipway run wine" in (made / "workloads" / "wine" / "README.md").read_text()
+    done = slipway("run", cwd=made / "schemas")  # the only workload there is
+    assert done.returncode == 0, done.stderr
+    assert "Pushed: wine version" in done.stdout + done.stderr
+    assert (made / "output" / "serving" / "wine").is_dir()
+    assert not (made / "schemas" / "output").exists()
+    again = slipway("run", "wine", cwd=made)
+    assert "13 cached" in again.stdout + again.stderr
+    assert "hint: slipway show" in again.stdout + again.stderr
+
+
+def test_airflows_tasks_call_the_installed_command(slipway, made, wine, environment):
+    done = slipway("cloud", "airflow", "wine", "-o", "dags", cwd=made)
+    assert done.returncode == 0, done.stderr
+    text = (made / "dags" / "wine.py").read_text()
+    assert 'command = [PYTHON, "-m", "slipway", "step", ' in text
+    assert f'PROJECT = "{made}"' in text
+    told = subprocess.run([environment / "python", "-m", "slipway", "step", "--help"], cwd=made, check=False)
+    assert told.returncode == 0
+
+
+def test_test_of_the_workload_files_passes(environment, made, wine):
+    words = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/unit/workloads/test_workload_files.py"]
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    done = subprocess.run(
+        [environment / "python", *words], cwd=made, env=kept, capture_output=True, text=True, check=False
+    )
+    assert "1 passed" in done.stdout, done.stdout

@@ -1,0 +1,184 @@
+"""`slipway init`: what it writes holds together, and what it cannot do it says in one sentence."""
+
+import hashlib
+import json
+import re
+import subprocess
+import tomllib
+
+import pytest
+import yaml
+
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.start import project as module
+from slipway.pipeline.start.project import init
+
+
+@pytest.fixture
+def wheel(tmp_path):
+    file = tmp_path / "from" / "slipway-0.1.0-py3-none-any.whl"
+    file.parent.mkdir()
+    file.write_bytes(b"a wheel")
+    return file
+
+
+@pytest.fixture
+def made(tmp_path, wheel):
+    init(tmp_path / "my-project", wheel=wheel)
+    return tmp_path / "my-project"
+
+
+def test_every_file_that_is_named_is_there(tmp_path, wheel):
+    done = init(tmp_path / "mine", wheel=wheel)
+    written = {
+        str(file.relative_to(tmp_path / "mine")) for file in (tmp_path / "mine").rglob("*") if file.is_file()
+    }
+    assert written == set(done.files)
+    assert (
+        done.text()
+        .splitlines()[-1]
+        .startswith(f"hint: cd {tmp_path}/mine && pip install --no-deps -r requirements.lock")
+    )
+
+
+def test_pyproject_has_our_overrides_and_names_the_wheel(made, project):
+    theirs = tomllib.loads((made / "pyproject.toml").read_text())
+    ours = tomllib.loads((project / "pyproject.toml").read_text())
+    assert theirs["project"]["name"] == "my-project"
+    assert theirs["project"]["requires-python"] == ours["project"]["requires-python"]
+    assert theirs["tool"]["slipway"] == {}
+    for key in ("override-dependencies", "environments"):
+        assert theirs["tool"]["uv"][key] == ours["tool"]["uv"][key]
+    assert theirs["tool"]["uv"]["sources"]["slipway"]["path"] == "wheels/slipway-0.1.0-py3-none-any.whl"
+
+
+def test_lock_names_the_wheel_by_its_digest_and_no_address(made):
+    text = (made / "requirements.lock").read_text()
+    digest = hashlib.sha256(b"a wheel").hexdigest()
+    assert f"./wheels/slipway-0.1.0-py3-none-any.whl \\\n    --hash=sha256:{digest}\n" in text
+    assert (made / "wheels" / "slipway-0.1.0-py3-none-any.whl").read_bytes() == b"a wheel"
+    assert "://" not in text
+    assert "index-url" not in text
+
+
+def test_lock_has_the_versions_of_our_own(made, project):
+    def pins(file):
+        return set(re.findall(r"^([\w.\[\]-]+==\S+)", file.read_text(), re.MULTILINE))
+
+    # Two packages of an implementation of Python that ours leaves out.
+    other = pins(made / "requirements.lock") - pins(project / "requirements.lock")
+    assert {each.partition("==")[0] for each in other} <= {"cffi", "pycparser"}
+    assert {"tfx", "tensorflow", "kfp", "pytest"} <= {
+        each.partition("==")[0].partition("[")[0] for each in pins(made / "requirements.lock")
+    }
+
+
+def test_workflow_and_container_install_by_the_lock_file(made):
+    steps = yaml.safe_load((made / ".github/workflows/ci.yml").read_text())["jobs"]["test"]["steps"]
+    commands = [step["run"] for step in steps if "run" in step]
+    assert commands == ["pip install --no-deps -r requirements.lock", "python -m pytest"]
+    assert steps[1]["with"]["python-version"] == "${{ matrix.python }}"
+    container = json.loads((made / ".devcontainer/devcontainer.json").read_text())
+    assert container["postCreateCommand"] == commands[0]
+    assert "--no-deps --require-hashes -r requirements.lock" in (made / "Dockerfile").read_text()
+
+
+def test_image_has_the_environment_of_ours(made, project):
+    from slipway.pipeline.cloud.image import image_environment, read_image
+
+    theirs, ours = image_environment(made), image_environment(project)
+    assert {**ours, "SLIPWAY_PROJECT": "/opt/slipway"} == theirs
+    assert "workloads/__init__.py" in read_image(made).files
+    assert not any(file.startswith(("tests/", "output/")) for file in read_image(made).files)
+
+
+def test_name_that_no_package_may_have_is_refused(tmp_path, wheel):
+    with pytest.raises(
+        UsageError, match="'my project' is not a valid project name: letters, digits"
+    ) as refused:
+        init(tmp_path / "my project", wheel=wheel)
+    assert refused.value.hint == "as: slipway init my-project"
+    assert not (tmp_path / "my project").exists()
+
+
+def test_folder_that_is_not_empty_is_left_alone(tmp_path, wheel):
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "notes.txt").write_text("mine")
+    with pytest.raises(UsageError, match=r"mine is not empty: it holds notes.txt; a project begins in"):
+        init(folder, wheel=wheel)
+    assert [each.name for each in folder.iterdir()] == ["notes.txt"]
+
+
+def test_empty_folder_of_git_becomes_a_project(tmp_path, wheel):
+    subprocess.run(["git", "init", "-q", str(tmp_path / "mine")], check=True)
+    init(tmp_path / "mine", wheel=wheel)
+    assert (tmp_path / "mine" / "pyproject.toml").is_file()
+
+
+def test_file_is_no_place_for_a_project(tmp_path, wheel):
+    (tmp_path / "mine").write_text("")
+    with pytest.raises(UsageError, match="mine is a file; a project is a folder"):
+        init(tmp_path / "mine", wheel=wheel)
+
+
+def test_projects_do_not_nest(made, wheel):
+    with pytest.raises(UsageError, match=r"would lie in the project .*my-project, and projects do not nest"):
+        init(made / "inner", wheel=wheel)
+    assert not (made / "inner").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["other-1.0-py3-none-any.whl", "slipway-0.1.0.tar.gz", "slipway-9-py3-none-any.whl"]
+)
+def test_what_is_no_wheel_of_slipway_is_refused(tmp_path, name):
+    if "9" not in name:
+        (tmp_path / name).write_bytes(b"")
+    with pytest.raises(UsageError, match=f"--wheel .*{re.escape(name)} is no wheel of Slipway"):
+        init(tmp_path / "mine", wheel=tmp_path / name)
+    assert not (tmp_path / "mine").exists()
+
+
+class _Installed:
+    def __init__(self, noted):
+        self.noted = noted
+
+    def read_text(self, name):
+        assert name == "direct_url.json"
+        return self.noted
+
+
+def test_wheel_is_the_one_that_the_installer_noted(monkeypatch, tmp_path, wheel):
+    noted = json.dumps({"url": wheel.as_uri(), "archive_info": {}})
+    monkeypatch.setattr(module.metadata, "distribution", lambda _: _Installed(noted))
+    init(tmp_path / "mine", wheel=None)
+    assert (tmp_path / "mine" / "wheels" / wheel.name).read_bytes() == b"a wheel"
+
+
+@pytest.mark.parametrize(
+    "noted",
+    [
+        None,
+        "no JSON",
+        '{"url": "file:///gone/slipway-0.1.0-py3-none-any.whl"}',
+        '{"url": "https://x/slipway.whl"}',
+        "[]",
+    ],
+)
+def test_wheel_that_is_gone_is_to_be_named(monkeypatch, tmp_path, noted):
+    monkeypatch.setattr(module.metadata, "distribution", lambda _: _Installed(noted))
+    with pytest.raises(
+        UsageError, match=r"The project keeps a copy of Slipway's wheel, and .* is no file"
+    ) as refused:
+        init(tmp_path / "mine", wheel=None)
+    assert "--wheel slipway-VERSION-py3-none-any.whl" in refused.value.hint
+    assert not (tmp_path / "mine").exists()
+
+
+def test_wheel_that_cannot_be_copied_is_told(monkeypatch, tmp_path, wheel):
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(module.shutil, "copyfile", fail)
+    with pytest.raises(UsageError, match="cannot be written: No space left on device"):
+        init(tmp_path / "mine", wheel=wheel)
