@@ -81,13 +81,19 @@ lint: setup ## Format, lint, types, layers, the Dockerfile
 	@$(VENV)/bin/lint-imports
 	@$(VENV)/bin/hadolint Dockerfile
 
+# What `slipway init` gives to a project: of the same versions, which uv takes from the file that it writes over.
+OF_PROJECTS := pipeline/start/templates/project/requirements.lock
+
 lock: setup ## Resolves the dependencies anew into requirements.lock
-	@$(VENV)/bin/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --upgrade \
+	@$(VENV)/bin/uv pip compile pyproject.toml --extra tfx --group dev --universal --python-version 3.11 --upgrade \
 		--generate-hashes --no-emit-index-url --no-annotate --no-header --quiet -o requirements.lock
+	@cp requirements.lock $(OF_PROJECTS)
+	@echo 'pytest' | $(VENV)/bin/uv pip compile pyproject.toml - --extra tfx --extra cloud --universal --python-version 3.11 \
+		--generate-hashes --no-emit-index-url --no-annotate --no-header --quiet -o $(OF_PROJECTS)
 	@echo 'jax[tpu]==0.10.2' | $(VENV)/bin/uv pip compile - --constraints requirements.lock --universal \
 		--python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --quiet \
 		-o requirements-tpu.lock
-	@echo 'uv' | $(VENV)/bin/uv pip compile pyproject.toml - --extra cloud --constraints requirements.lock $(IN_IMAGE) \
+	@echo 'uv' | $(VENV)/bin/uv pip compile pyproject.toml - --extra tfx --extra cloud --constraints requirements.lock $(IN_IMAGE) \
 		-o requirements-image.lock
 	@printf 'tensorflow-tpu==2.20.0\nlibtpu==0.0.18\nkeras\nnumpy\nh5py\nuv\n' | $(VENV)/bin/uv pip compile - $(IN_IMAGE) \
 		-o requirements-tpu-tensorflow.lock

@@ -1,0 +1,34 @@
+"""Where the installed command works: in the project around the current folder."""
+
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+
+from slipway.components.project import INSTALL, PROJECT_ROOT, find_project
+from slipway.pipeline.errors import UsageError
+
+_ANYWHERE = ("init", "doctor")
+"""The commands that need neither a project nor TFX."""
+_NO_COMMAND = frozenset({"--help", "--install-completion", "--show-completion"})
+
+
+def enter_project(words: Sequence[str]) -> None:
+    """Makes the project's modules importable.
+
+    Args:
+        words: of the command line, after the program.
+
+    Raises:
+        UsageError: the command needs a project, and there is none, or TFX is not installed.
+    """
+    sys.path.insert(0, str(PROJECT_ROOT))
+    if words[:1] and words[0] in _ANYWHERE or not _NO_COMMAND.isdisjoint(words):
+        return
+    if find_project(PROJECT_ROOT) is None:
+        raise UsageError(
+            f"{PROJECT_ROOT} lies in no project: neither it nor a folder above has a pyproject.toml with "
+            "[tool.slipway].",
+            hint="go to your project's folder, or make one: slipway init my-project",
+        )
+    if find_spec("tfx") is None:
+        raise UsageError(f"TFX is not installed for {sys.executable}.", hint=f"in {PROJECT_ROOT}: {INSTALL}")

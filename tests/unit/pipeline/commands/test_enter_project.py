@@ -1,0 +1,44 @@
+"""The installed command works in a project, with TFX; without them it says what to do."""
+
+import sys
+
+import pytest
+
+from slipway.pipeline.commands import enter_project as module
+from slipway.pipeline.commands.enter_project import enter_project
+from slipway.pipeline.errors import UsageError
+
+
+@pytest.fixture(autouse=True)
+def here(monkeypatch, tmp_path):
+    """A folder in no project, and nothing added to this process's path."""
+    monkeypatch.setattr(module, "PROJECT_ROOT", tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    return tmp_path
+
+
+@pytest.mark.parametrize("words", [("init", "mine"), ("doctor",), ("run", "--help"), ("--help",)])
+def test_some_commands_need_no_project(words):
+    enter_project(words)
+
+
+@pytest.mark.parametrize("words", [(), ("run",), ("cloud", "compile")])
+def test_others_name_the_folder_that_is_in_none(here, words):
+    with pytest.raises(UsageError, match=r"lies in no project: .* \[tool.slipway\]") as refused:
+        enter_project(words)
+    assert str(here) in refused.value.message
+    assert refused.value.hint == "go to your project's folder, or make one: slipway init my-project"
+
+
+def test_modules_of_the_project_can_be_imported(here):
+    (here / "pyproject.toml").write_text("[tool.slipway]\n")
+    enter_project(["run"])
+    assert sys.path[0] == str(here)
+
+
+def test_missing_tfx_is_told_with_the_command_that_brings_it(monkeypatch, here):
+    (here / "pyproject.toml").write_text("[tool.slipway]\n")
+    monkeypatch.setattr(module, "find_spec", lambda _: None)
+    with pytest.raises(UsageError, match="TFX is not installed for ") as refused:
+        enter_project(["run"])
+    assert refused.value.hint == f"in {here}: {module.INSTALL}"
