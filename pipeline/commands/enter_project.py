@@ -1,5 +1,6 @@
 """Where the installed command works: in the project around the current folder."""
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -7,9 +8,10 @@ from importlib.util import find_spec
 from slipway.components.project import INSTALL, PROJECT_ROOT, find_project
 from slipway.pipeline.errors import UsageError
 
-_ANYWHERE = ("init", "doctor")
+_ANYWHERE = frozenset({"init", "doctor"})
 """The commands that need neither a project nor TFX."""
-_NO_COMMAND = frozenset({"--help", "--install-completion", "--show-completion"})
+_NO_COMMAND = frozenset({"--help", "--install-completion", "--show-completion", "_SLIPWAY_COMPLETE"})
+"""Words, and a variable by which a shell asks for completions: nothing is carried out."""
 
 
 def enter_project(words: Sequence[str]) -> None:
@@ -22,7 +24,7 @@ def enter_project(words: Sequence[str]) -> None:
         UsageError: the command needs a project, and there is none, or TFX is not installed.
     """
     sys.path.insert(0, str(PROJECT_ROOT))
-    if words[:1] and words[0] in _ANYWHERE or not _NO_COMMAND.isdisjoint(words):
+    if {*words[:1]} & _ANYWHERE or _NO_COMMAND & {*words, *os.environ}:
         return
     if find_project(PROJECT_ROOT) is None:
         raise UsageError(

@@ -42,3 +42,8 @@ def test_missing_tfx_is_told_with_the_command_that_brings_it(monkeypatch, here):
     with pytest.raises(UsageError, match="TFX is not installed for ") as refused:
         enter_project(["run"])
     assert refused.value.hint == f"in {here}: {module.INSTALL}"
+
+
+def test_shell_that_asks_for_completions_needs_no_project(monkeypatch):
+    monkeypatch.setenv("_SLIPWAY_COMPLETE", "complete_bash")
+    enter_project([])
