@@ -1,5 +1,7 @@
 """Reads examples in large batches, with each model's answers and the columns to slice by."""
 
+import itertools
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -51,6 +53,7 @@ class Judge:
         self._transformed = sorted(transformed)
         self._decoder = _decoder(raw, schema)
         self._raw = raw
+        self._most_rows = BATCH_ROWS
 
     def tally(self, file: str, place: int, tally: Tally) -> Iterator[int]:
         """Counts the rows of a file; yields after each batch how many rows it had.
@@ -65,14 +68,33 @@ class Judge:
             NotOursError: answers or labels have a form that is not known here.
         """
         rows = 0
-        for batch in _batches(file):
-            judged = [model.judge(batch) for model in self._models]
+        for batch, judged in itertools.chain.from_iterable(map(self._judged, _batches(file))):
             for labels_and_answers, _ in judged:
                 check_shapes(self._request, labels_and_answers)
             columns = self._columns(batch, [found for _, found in judged])
             tally.add(columns, [each for each, _ in judged], first=row_number(place, rows))
             rows += int(batch.shape[0])
             yield int(batch.shape[0])
+
+    def _judged(self, batch: Any) -> Iterator[tuple[Any, list[tuple[Judged, dict[str, np.ndarray]]]]]:
+        """A batch with what each model says of it; in parts if memory does not suffice for the whole."""
+        rows = int(batch.shape[0])
+        if rows <= self._most_rows:
+            try:
+                judged = [model.judge(batch) for model in self._models]
+            except (MemoryError, tf.errors.ResourceExhaustedError) as error:
+                if rows == 1:
+                    raise ComponentError(
+                        "this machine ran out of memory while a model answered one row of the eval split",
+                        hint="free memory, run fewer nodes at once (--jobs 1), or make the model smaller",
+                    ) from error
+                self._most_rows = rows // 2
+                logging.warning("memory ran out over %d rows; from here at most %d", rows, self._most_rows)
+            else:
+                yield batch, judged
+                return
+        for first in range(0, rows, self._most_rows):
+            yield from self._judged(batch[first : first + self._most_rows])
 
     def _columns(self, batch: Any, transformed: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Column]:
         columns = {
@@ -134,6 +156,8 @@ class _Model:
         """Labels and answers of a batch, and the columns that it is sliced by."""
         try:
             answers, found = self._judge(batch)
+        except tf.errors.ResourceExhaustedError:
+            raise  # says nothing about the rows
         except (tf.errors.OpError, ValueError, TypeError) as error:
             raise ComponentError(
                 f"the {self._name} model refuses rows of the eval split: {in_words(_first_line(error))}",
