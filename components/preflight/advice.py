@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 
 from slipway.components.preflight.chips import GIB, YOURS
 from slipway.components.preflight.evidence import Finding
-from slipway.components.preflight.request import Answer, Question
+from slipway.components.preflight.question_and_answer import Answer, Question
 from slipway.components.preflight.roofline import Estimate
 
 
@@ -140,7 +140,7 @@ def slice_lines(verdict: SliceVerdict) -> list[str]:
     """Return the verdict on one slice as lines."""
     wanted, answer = verdict.question.slice, verdict.answer
     lines = [f"{wanted.name}  {wanted.devices} devices, batch {verdict.question.batch_size:,}"]
-    if answer is not None and answer.step.fits:
+    if answer is not None and answer.step.compiles:
         lines.append(_compiled_line(verdict, answer))
     if verdict.estimate is not None:
         lines += _estimate_lines(verdict, verdict.estimate)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from slipway.components.preflight.request import Compiled
+from slipway.components.preflight.question_and_answer import Compiled
 
 CLOSE_ENOUGH = 1.1
 """The search ends where a batch that does not fit is at most this much above one that does."""
@@ -34,8 +34,8 @@ def largest_batch(
         (None, smallest) where not even one unit fits; (largest, None) where all up to the limit fit, or time
         ran out before one did not.
     """
-    fits = [first] if first.fits else []
-    fails = [] if first.fits else [first.batch_size]
+    fits = [first] if first.compiles else []
+    fails = [] if first.compiles else [first.batch_size]
     while has_time():
         best, worst = max((each.batch_size for each in fits), default=0), min(fails, default=None)
         batch = _next(fits, worst, unit=unit, limit=limit)
@@ -44,7 +44,7 @@ def largest_batch(
         said = compiled(batch)
         if said.error and not said.is_out_of_memory:
             break  # it failed for a reason other than memory
-        if said.fits:
+        if said.compiles:
             fits.append(said)
         else:
             fails.append(batch)

@@ -2,29 +2,35 @@
 
 It builds the user's model with Keras on JAX, traces Keras' own training step (forward, loss, gradients,
 optimizer, metrics), and compiles it for the devices of a TPU slice that libtpu describes. No TPU is needed,
-and nothing is computed but the initial weights. With a slice of the generation "" it compiles for the CPU,
-which says whether XLA accepts the model and nothing about memory.
+and nothing is computed but the initial values of small weights; large ones have shapes only. With a slice of
+the generation "" it compiles for the CPU, which says whether XLA accepts the model, and not what it needs.
 
 It prints one line of JSON last: an `Answer`, or {"failed": message, "hint": ...}.
 """
 
 import argparse
+import inspect
 import json
+import math
 import os
 import re
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from slipway.components.errors import SlipwayError
+from slipway.components.errors import ComponentError, SlipwayError
 from slipway.components.preflight.batch_search import largest_batch
 from slipway.components.preflight.hlo import collective_bytes
-from slipway.components.preflight.memory_fit import held_bytes, shortage
-from slipway.components.preflight.request import Answer, Compiled, Question, Slice
+from slipway.components.preflight.memory_fit import held_bytes, shortage, state_shortage
+from slipway.components.preflight.question_and_answer import Answer, Compiled, Question, Slice, Trait
 
 FAST = {"exec_time_optimization_effort": -1.0}
 """Compiles large models faster, to programs that need more memory: for the search and a quick look."""
+JAX_STEP = (
+    "train_step(self, state, data) as in Keras' guide for JAX; or compute_loss, which all backends call"
+)
 SEARCH_LIMIT_ROWS = 2**17
 """Rows of one device above which no batch is looked for."""
 
@@ -67,60 +73,138 @@ def answer_to(question: Question) -> Answer:
     """Builds, traces and compiles.
 
     Raises:
-        ComponentError: the model is none.
-        Exception: what the user's code raises.
+        ComponentError: the model is none, or takes what is no feature.
+        Exception: what the user's code raises, but for errors of tracing, which are the answer.
     """
     import keras
 
-    from slipway.components.errors import ComponentError
-    from slipway.components.preflight.shapes import callbacks_in, layers_of
-    from slipway.components.trainer.devices.tpu_model import require_tpu_model
+    from slipway.components.preflight.model_traits import casts, only_shapes_of_large_weights
+
+    # Keras rewrites errors to tell their arguments, and fails with those of JAX, which are made of more.
+    keras.config.disable_traceback_filtering()
+    found: list[Trait] = []
+    with only_shapes_of_large_weights(), casts(found, question.model):
+        answer = _answer(question)
+    return replace(answer, traits=tuple(dict.fromkeys((*answer.traits, *found))))
+
+
+def _answer(question: Question) -> Answer:
+    import keras
+
+    from slipway.components.preflight.model_traits import traits_of
+    from slipway.components.preflight.shapes import layers_of
+    from slipway.components.preflight.traced_program import callbacks_in
+    from slipway.components.trainer.devices.tpu_model import require_known_shapes
     from slipway.components.trainer.features import Feature
+    from slipway.components.trainer.learning_rate import inner_optimizer
+    from slipway.components.trainer.trace_error import explain
     from slipway.components.trainer.user_model import build_model
 
-    began = time.monotonic()
     policy = "mixed_bfloat16" if question.precision == "auto" else question.precision
     keras.config.set_dtype_policy(policy)
     features = {each["name"]: Feature.from_json(each) for each in question.features}
     inputs = {name: feature for name, feature in features.items() if name != question.label}
-    model = build_model(question.model, inputs, question.hyperparameters)
-    if question.accumulate_steps > 1:
-        optimizer = getattr(model.optimizer, "inner_optimizer", model.optimizer)
-        optimizer.gradient_accumulation_steps = question.accumulate_steps
     facts: dict[str, Any] = {
         "target": "tpu" if question.slice.generation else "cpu",
-        "parameters": model.count_params(),
         "is_fast": question.is_fast,
         "policy": policy,
+    }
+
+    def refused(words: str, *, layer: str = "", cause: str = "", remedy: str = "") -> Answer:
+        step = Compiled(
+            batch_size=question.batch_size,
+            error=words,
+            error_layer=layer,
+            error_cause=cause,
+            error_remedy=remedy,
+        )
+        return Answer(step=step, **facts)
+
+    try:
+        model = build_model(question.model, inputs, question.hyperparameters)
+    except SlipwayError:
+        raise
+    except Exception as error:
+        told = explain(error, question.model)
+        if told.cause == "other":
+            raise
+        return refused(told.message, layer=told.layer, cause=told.cause, remedy=told.remedy)
+    if question.accumulate_steps > 1:
+        inner_optimizer(model).gradient_accumulation_steps = question.accumulate_steps
+    facts |= {
+        "parameters": model.count_params(),
         "layers": layers_of(model),
         "variables": tuple(each.path for each in model.trainable_variables),
     }
     try:
-        require_tpu_model(model, batch_size=max(1, question.batch_size // question.replicas))
+        require_known_shapes(model)
     except ComponentError as error:
         layer = re.search(r"the layer '([^']*)'", error.message)
-        refused = Compiled(
-            batch_size=question.batch_size,
-            error=error.message,
-            error_layer=layer[1] if layer else "",
-            compile_s=time.monotonic() - began,
-        )
-        return Answer(step=refused, **facts)
-    step = TrainingStep(model, features, question)
-    traced = step.traced(question.batch_size)
+        return refused(error.message, layer=layer[1] if layer else "", remedy=error.hint)
+    if words := _foreign_step(model):
+        return refused(words, cause="tensorflow", remedy=JAX_STEP)
+    try:
+        step = TrainingStep(model, features, question)
+        traced, found = _traced(step, model, question)
+    except SlipwayError:
+        raise
+    except Exception as error:  # the user's code, and all that it calls, may raise anything
+        told = explain(error, question.model)
+        return refused(told.message, layer=told.layer, cause=told.cause, remedy=told.remedy)
     facts["callbacks"] = tuple(dict.fromkeys(callbacks_in(traced.jaxpr.jaxpr)))
+    facts["state_bytes"] = step.state_bytes
+    facts["traits"] = (*traits_of(model, question), *found)
     first = step.compiled(question.batch_size, fast=question.is_fast)
-    found: tuple[int | None, int | None] = (None, None)
-    if question.search_s and question.slice.generation and (first.fits or first.is_out_of_memory):
+    sizes: tuple[int | None, int | None] = (None, None)
+    if question.search_s and question.slice.generation and (first.compiles or first.is_out_of_memory):
         ends = time.monotonic() + question.search_s
-        found = largest_batch(
+        sizes = largest_batch(
             first,
             lambda batch: step.compiled(batch, fast=True),
             unit=question.replicas * (8 if question.batch_size % (8 * question.replicas) == 0 else 1),
             limit=SEARCH_LIMIT_ROWS * question.replicas,
             has_time=lambda: time.monotonic() < ends,
         )
-    return Answer(step=first, fits_batch=found[0], fails_batch=found[1], **facts)
+    return Answer(step=first, fits_batch=sizes[0], fails_batch=sizes[1], **facts)
+
+
+def _foreign_step(model: Any) -> str:
+    """What is wrong with a train_step of the user's own that another backend would call; "" if nothing is."""
+    import keras
+
+    own = type(model).train_step
+    if own is keras.Model.train_step or len(inspect.signature(own).parameters) != 2:
+        return ""
+    return (
+        f"the train_step of {type(model).__name__} takes the data alone, as with TensorFlow and torch; JAX "
+        "hands it the state of the model, too, and wants it back"
+    )
+
+
+def _traced(step: "TrainingStep", model: Any, question: Question) -> tuple[Any, tuple[Trait, ...]]:
+    """The step, traced twice, and what the second trace and both together show."""
+    from slipway.components.preflight import traced_program
+    from slipway.components.preflight.model_traits import kept_values, leaked_tracers, side_effects
+    from slipway.components.trainer.user_model import own_line
+
+    def where(equation: Any) -> str:
+        source = equation.source_info
+        frames = source.traceback.frames if source.traceback else ()
+        line = own_line([(each.file_name, each.line_num) for each in reversed(frames)], question.model)
+        layer = traced_program.layer_of(str(source.name_stack))
+        return ", ".join(filter(None, (f"the layer {layer!r}" if layer else "", line)))
+
+    first = step.traced(question.batch_size)
+    before = kept_values(model)
+    second = step.traced(question.batch_size)
+    found = [*side_effects(before, model), *leaked_tracers(model)]
+    changed = traced_program.difference(first.jaxpr, second.jaxpr, where)
+    if changed and not found:  # where values are kept from trace to trace, that is the reason
+        found.append(changed)
+    found += traced_program.large_constants(second.jaxpr, where)
+    found += traced_program.constant_noise(second.jaxpr, where)
+    found += traced_program.long_loops(second.jaxpr, where)
+    return second, tuple(found)
 
 
 class TrainingStep:
@@ -143,7 +227,8 @@ class TrainingStep:
         """The step as a JAX program for a global batch of that size."""
         import jax
 
-        step = jax.jit(self._model.train_step, donate_argnums=0)
+        # A new function each time, or JAX would hand out its last trace.
+        step = jax.jit(lambda state, data: self._model.train_step(state, data), donate_argnums=0)
         return step.trace(self._state(), self._batch(batch_size))
 
     def compiled(self, batch_size: int, *, fast: bool = False) -> Compiled:
@@ -152,6 +237,14 @@ class TrainingStep:
 
         began = time.monotonic()
         is_tpu = bool(self._question.slice.generation)
+        if short := state_shortage(self.state_bytes, self._question.slice.memory_bytes):
+            return Compiled(
+                batch_size=batch_size,
+                error="its variables alone are more than a device's memory",
+                is_out_of_memory=True,
+                peak_bytes=short.needed_bytes,
+                available_bytes=short.available_bytes,
+            )
         try:
             lowered = self.traced(batch_size).lower(lowering_platforms=("tpu" if is_tpu else "cpu",))
             program = lowered.compile(compiler_options=FAST if fast and is_tpu else None)
@@ -159,6 +252,14 @@ class TrainingStep:
             return _refusal(batch_size, str(error), compile_s=time.monotonic() - began)
         compile_s = time.monotonic() - began
         return counted(program, batch_size=batch_size, where=self._question.slice, compile_s=compile_s)
+
+    @property
+    def state_bytes(self) -> int:
+        """Of all variables, on one device."""
+        variables = [each for group in self._state() for each in group]
+        return sum(
+            math.prod(each.sharding.shard_shape(each.shape)) * each.dtype.itemsize for each in variables
+        )
 
     def _batch(self, batch_size: int) -> Any:
         import jax
@@ -171,6 +272,11 @@ class TrainingStep:
         inputs = {name: spec(each) for name, each in self._features.items() if name != label}
         known = getattr(self._model, "_inputs_struct", None)
         if isinstance(known, dict):
+            if foreign := [name for name in known if name not in inputs]:
+                raise ComponentError(
+                    f"the model takes {', '.join(foreign)}, which is no feature; there are: "
+                    f"{', '.join(inputs)}"
+                )
             inputs = {name: inputs[name] for name in known}
         return inputs, spec(self._features[label])
 
@@ -218,8 +324,6 @@ def topology_devices(wanted: Slice) -> Any:
         ComponentError: libtpu is not there, or does not know the slice.
     """
     from jax.experimental import topologies
-
-    from slipway.components.errors import ComponentError
 
     name = {"v7": "tpu7x"}.get(wanted.generation, wanted.generation)
     # Hosts of one chip and of eight; all others have four, which is what libtpu takes for granted.

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from slipway.components.errors import ComponentError
 from slipway.components.import_path import import_path
-from slipway.components.preflight.request import Answer, Question
+from slipway.components.preflight.question_and_answer import Answer, Question
 from slipway.components.project import PROJECT_ROOT
 
 WITH_LIBTPU = ".venv-tpu/bin/python"

@@ -15,7 +15,7 @@ from slipway.components.parameters import from_parameter
 from slipway.components.preflight.advice import slice_lines
 from slipway.components.preflight.compiler import Unanswered, as_asked, ask, find_compiler
 from slipway.components.preflight.judge import Training, judge
-from slipway.components.preflight.request import Question
+from slipway.components.preflight.question_and_answer import Question
 from slipway.components.preflight.result import Preflight as Result
 from slipway.components.preflight.transformed import SCHEMA, SPLIT, features_in
 from slipway.components.trainer.own_fit import require_steps
@@ -47,8 +47,8 @@ def Preflight(  # noqa: N802 (component constructors are nouns)
         report: gets `preflight.json`, see `result.Preflight.to_json`.
         workload: its name.
         model: dotted path of `build_model`.
-        step: the other fields of `request.Question`, but for features and slice; by `as_parameter`.
-        tpu_slice: fields of `request.Slice`, by `as_parameter`.
+        step: the other fields of `question_and_answer.Question`, but for features and slice; `as_parameter`.
+        tpu_slice: fields of `question_and_answer.Slice`, by `as_parameter`.
         training: fields of `judge.Training`, but for what is counted here; by `as_parameter`.
         images: `train.images`.
         limit_s: how long the compilation may take.

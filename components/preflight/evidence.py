@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from slipway.components.preflight.request import Answer, Question
+from slipway.components.preflight.question_and_answer import Answer, Question
 
 Severity = Literal["error", "warning", "note"]
 STOPPING = ("does_not_compile", "does_not_fit")

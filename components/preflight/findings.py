@@ -4,9 +4,10 @@ import re
 from collections.abc import Callable, Iterator
 
 from slipway.components.errors import ComponentError
-from slipway.components.preflight import input_and_runtime_rules
+from slipway.components.preflight import input_and_runtime_rules, trait_rules
 from slipway.components.preflight.chips import CHIPS, GIB
 from slipway.components.preflight.evidence import Case, Finding
+from slipway.components.preflight.memory_fit import state_shortage
 from slipway.components.preflight.padding import wastes
 from slipway.components.trainer.global_batch import padding_advice, require_divisible
 
@@ -38,6 +39,14 @@ def _backend(case: Case) -> Iterator[Finding]:
             message="train.backend is tensorflow, and nothing was compiled: whether this model trains on "
             f"{name} was not checked",
             remedy="a compiler checks the same model with Keras on JAX; --set train.backend=jax trains that",
+        )
+    elif _is_tensorflows_own(case):
+        yield Finding(
+            rule="backend",
+            severity="note",
+            message="train.backend is tensorflow; what is compiled here is the same model with Keras on JAX, "
+            f"and this one is TensorFlow's own: whether it trains on {name} is not known. {_error(case)}",
+            remedy="--set train.backend=jax and keras.ops instead of tf, which can be checked",
         )
     elif case.backend == "tensorflow":
         yield Finding(
@@ -136,17 +145,53 @@ def _precision(case: Case) -> Iterator[Finding]:
         )
 
 
+def _is_tensorflows_own(case: Case) -> bool:
+    """Whether what JAX refused is what TensorFlow, which is to train it, may well take."""
+    refused = case.answer.step if case.answer else None
+    return case.backend == "tensorflow" and refused is not None and refused.error_cause == "tensorflow"
+
+
+def _error(case: Case) -> str:
+    step = case.answer.step if case.answer else None
+    if step is None:
+        return ""
+    where = f"layer {step.error_layer}: " if step.error_layer and step.error_layer not in step.error else ""
+    return f"{where}{step.error}"
+
+
 def _compiles(case: Case) -> Iterator[Finding]:
-    if case.answer is None or not (error := case.answer.step.error):
+    if case.answer is None:
         return
     step, name = case.answer.step, case.question.slice.name
-    if not step.is_out_of_memory:
-        where = f" (layer {step.error_layer})" if step.error_layer and step.error_layer not in error else ""
+    # Without libtpu one copy of the model was looked at, and a layout divides it by model_parallel at best.
+    held_bytes = case.answer.state_bytes
+    if case.answer.target != "tpu":
+        held_bytes //= case.question.model_parallel
+    lacks = state_shortage(held_bytes, case.question.slice.memory_bytes)
+    if not step.is_out_of_memory and not lacks:
+        if step.error and not _is_tensorflows_own(case):
+            instead = (
+                step.error_cause == "tensorflow" and case.has_tensorflow and case.question.slice.hosts == 1
+            )
+            yield Finding(
+                rule="does_not_compile",
+                severity="error",
+                message=f"the step does not compile for {name}: {_error(case)}",
+                remedy=(
+                    step.error_remedy
+                    or "fixed shapes, numbers instead of strings, keras.ops instead of Python and NumPy"
+                )
+                + ("; or --set train.backend=tensorflow, which was not checked" if instead else ""),
+            )
+        return
+    if lacks:
         yield Finding(
-            rule="does_not_compile",
+            rule="does_not_fit",
             severity="error",
-            message=f"the step does not compile for {name}{where}: {error}",
-            remedy="fixed shapes, numbers instead of strings, keras.ops instead of Python and NumPy",
+            message=f"the weights and the optimizer's state need {held_bytes / GIB:.2f} GiB of the "
+            f"{case.question.slice.memory_bytes / GIB:.2f} GiB of a device of {name}, whatever the batch is",
+            remedy="train.model_parallel with a train.layout that divides the largest weights, an optimizer "
+            "with fewer numbers for each weight (adafactor, sgd), fewer weights, or a slice with more memory",
         )
         return
     needed = f"{step.peak_bytes / GIB:.2f} GiB" if step.peak_bytes else "more"
@@ -207,6 +252,7 @@ RULES: tuple[Callable[[Case], Iterator[Finding]], ...] = (
     _callbacks,
     _precision,
     _padding,
+    *trait_rules.RULES,
     *input_and_runtime_rules.RULES,
     _too_small,
     _fast,

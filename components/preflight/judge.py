@@ -8,7 +8,7 @@ from slipway.components.preflight.advice import SliceVerdict
 from slipway.components.preflight.chips import CHIPS, Price
 from slipway.components.preflight.evidence import Case
 from slipway.components.preflight.findings import findings
-from slipway.components.preflight.request import Answer, Question
+from slipway.components.preflight.question_and_answer import Answer, Question
 from slipway.components.preflight.roofline import estimate
 
 
@@ -67,7 +67,7 @@ def judge(
     chip = replace(chip, price=training.prices.get(generation, chip.price))
     is_tpu = answer is not None and answer.target == "tpu"
     estimated = None
-    if answer is not None and is_tpu and answer.step.fits:
+    if answer is not None and is_tpu and answer.step.compiles:
         estimated = estimate(answer.step, question.slice, chip)
     case = Case(
         question=question,

@@ -1,4 +1,8 @@
-"""Whether a compiled training step fits into a device: the memory it holds, or what the compiler refused."""
+"""Whether a training step fits into a device's memory: the one place that says so. Pure.
+
+The compiler's own verdict is the rule: what it takes fits, and what it refuses for lack of memory does not. A
+step whose variables alone are more than there is need not be compiled.
+"""
 
 import re
 from dataclasses import dataclass
@@ -44,6 +48,18 @@ def shortage(message: str) -> Shortage | None:
     if "RESOURCE_EXHAUSTED" not in message and "Ran out of memory" not in message:
         return None
     return Shortage(_amount(_NEEDED, message), _amount(_AVAILABLE, message))
+
+
+def state_shortage(state_bytes: int, available_bytes: int) -> Shortage | None:
+    """Return the shortage of a step whose variables alone do not fit; None if they do, or nothing is known.
+
+    Args:
+        state_bytes: of all variables, on one device; 0: not known.
+        available_bytes: of memory that the compiler may use; 0: not known.
+    """
+    if 0 < available_bytes < state_bytes:
+        return Shortage(state_bytes, available_bytes)
+    return None
 
 
 def _amount(pattern: re.Pattern[str], message: str) -> int:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from slipway.components.preflight.request import Layer
+from slipway.components.preflight.question_and_answer import Layer
 from slipway.components.trainer.global_batch import LANES, SUBLANES
 
 WORTH_TELLING = 0.2

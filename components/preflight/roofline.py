@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from slipway.components.preflight.chips import Chip, Price
-from slipway.components.preflight.request import Compiled, Slice
+from slipway.components.preflight.question_and_answer import Compiled, Slice
 
 Bound = Literal["compute", "memory", "communication"]
 

@@ -1,15 +1,11 @@
-"""Reads the facts that the rules need from a built Keras model and its traced step."""
+"""Reads the facts that the rules need from a built Keras model."""
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import keras
 
-from slipway.components.preflight.request import Layer
-
-CALLBACKS = ("pure_callback", "io_callback", "debug_callback", "debug_print")
-"""JAX primitives that call back to the host in the middle of a step."""
+from slipway.components.preflight.question_and_answer import Layer
 
 
 def layers_of(model: Any) -> tuple[Layer, ...]:
@@ -27,19 +23,6 @@ def layers_of(model: Any) -> tuple[Layer, ...]:
         for layer in model._flatten_layers(include_self=False)
         if not isinstance(layer, keras.Model)
     )
-
-
-def callbacks_in(jaxpr: Any) -> Iterator[str]:
-    """Calls back to the host in a traced program, each with the names that it was traced under."""
-    for equation in jaxpr.eqns:
-        if equation.primitive.name in CALLBACKS:
-            where = str(equation.source_info.name_stack)
-            yield f"{equation.primitive.name}{f' in {where}' if where else ''}"
-        for value in equation.params.values():
-            for inner in value if isinstance(value, list | tuple) else [value]:
-                inner = getattr(inner, "jaxpr", inner)
-                if hasattr(inner, "eqns"):
-                    yield from callbacks_in(inner)
 
 
 def _positions(layer: Any) -> int:

@@ -5,7 +5,7 @@ import importlib.util
 import inspect
 import re
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -58,10 +58,11 @@ def build_model(
         hyperparameters: as the workload file gives them.
 
     Returns:
-        The compiled `keras.Model`.
+        The compiled `keras.Model`, built: one that Keras would build from its first batch is told its shapes.
 
     Raises:
-        ComponentError: the function is missing, or returns something else than a compiled model.
+        ComponentError: the function is missing, or returns something else than a compiled model, or a
+            Sequential without an Input for several features.
         Exception: whatever the user's code raises; see `describe`.
     """
     import keras
@@ -84,7 +85,33 @@ def build_model(
             f"{dotted_path} returns a model that is not compiled",
             hint="call model.compile(...) before return",
         )
+    if not all(layer.built for layer in model._flatten_layers()):
+        _build(model, features, dotted_path)
     return model
+
+
+def _build(model: Any, features: Mapping[str, Feature], dotted_path: str) -> None:
+    """Makes the weights of a model that names no shapes itself, for the features that it will be given."""
+    import keras
+
+    if not isinstance(model, keras.Sequential):
+        model({name: keras.KerasTensor((None, *f.shape), f.model_dtype) for name, f in features.items()})
+        return
+    if len(features) > 1:
+        raise ComponentError(
+            f"{dotted_path} returns a Sequential without an Input, which takes one feature; there are: "
+            f"{', '.join(features)}",
+            hint="return a keras.Model with a keras.Input for each feature",
+        )
+    # Keras itself would give the feature to the first layer as real numbers, rounded to bfloat16 on a TPU.
+    ((name, feature),) = features.items()
+    layers = list(model.layers)
+    while model.layers:
+        model.pop(rebuild=False)
+    begun = [keras.Input(feature.shape, name=name, dtype=feature.model_dtype), *layers]
+    for layer in begun[:-1]:
+        model.add(layer, rebuild=False)
+    model.add(begun[-1])
 
 
 def _unknown_hyperparameter(error: TypeError, hyperparameters: Mapping[str, object]) -> str:
@@ -112,15 +139,26 @@ def describe(error: BaseException, dotted_path: str) -> str:
     if missing := missing_key(error):
         text = f"{missing.words}; {missing.there}"
     message = f"{type(error).__name__}: {text.splitlines()[0]}"
+    frames = [(frame.filename, frame.lineno or 0) for frame in traceback.extract_tb(error.__traceback__)]
+    line = own_line(frames, dotted_path)
+    return f"{line}: {message}" if line else message
+
+
+def own_line(frames: Iterable[tuple[str, int]], dotted_path: str) -> str:
+    """The innermost line of the user's code among frames, as "model.py, line 12"; "" where none is theirs.
+
+    Args:
+        frames: file and line, the innermost last.
+        dotted_path: the user's function; code below its top package counts as the user's.
+    """
     try:
         root = source_root(dotted_path)
-    except ComponentError:
-        return message
+    except (ComponentError, ValueError):  # no path is none of a module
+        return ""
     top = dotted_path.partition(".")[0]
-    own = [
-        (Path(frame.filename).relative_to(root), frame.lineno)
-        for frame in traceback.extract_tb(error.__traceback__)
-        if Path(frame.filename).is_relative_to(root)
-    ]
-    own = [(file, line) for file, line in own if file.parts[0] in (top, f"{top}.py")]
-    return f"{own[-1][0]}, line {own[-1][1]}: {message}" if own else message
+    for name, line in reversed(list(frames)):
+        if Path(name).is_relative_to(root):
+            file = Path(name).relative_to(root)
+            if file.parts[0] in (top, f"{top}.py"):
+                return f"{file}, line {line}"
+    return ""

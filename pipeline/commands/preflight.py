@@ -25,7 +25,7 @@ from slipway.components.preflight.compiler import (
 )
 from slipway.components.preflight.input_and_runtime_rules import NEEDED
 from slipway.components.preflight.judge import Training, judge
-from slipway.components.preflight.request import Answer, Question
+from slipway.components.preflight.question_and_answer import Answer, Question
 from slipway.components.preflight.result import Preflight
 from slipway.components.preflight.transformed import SCHEMA, SPLIT, Transformed, features_in
 from slipway.components.project import installed_version

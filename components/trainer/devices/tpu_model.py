@@ -11,6 +11,7 @@ from typing import Any
 import keras
 
 from slipway.components.errors import ComponentError
+from slipway.components.trainer.trace_error import explain
 
 
 def require_tpu_model(model: Any, *, batch_size: int) -> None:
@@ -23,9 +24,8 @@ def require_tpu_model(model: Any, *, batch_size: int) -> None:
     Raises:
         ComponentError: it takes strings, has unknown dimensions, or an operation that XLA does not compile.
     """
+    require_known_shapes(model)
     layers = list(_layers(model))
-    for layer in layers:
-        _require_known_shapes(layer)
     if not getattr(model, "inputs", None):
         return  # a subclassed model has no shapes before its first batch
     compile_call = _compile_with_jax if keras.backend.backend() == "jax" else _compile_with_tensorflow
@@ -39,6 +39,19 @@ def require_tpu_model(model: Any, *, batch_size: int) -> None:
     raise ComponentError(f"the model cannot be compiled for a TPU: {failure}")
 
 
+def require_known_shapes(model: Any) -> None:
+    """Refuses what can be seen without tracing: strings, sparse tensors, unknown dimensions.
+
+    Args:
+        model: built.
+
+    Raises:
+        ComponentError: a layer takes or gives one.
+    """
+    for layer in _layers(model):
+        _require_known_shapes(layer)
+
+
 def _require_known_shapes(layer: Any) -> None:
     try:
         tensors = [*keras.tree.flatten(layer.input), *keras.tree.flatten(layer.output)]
@@ -47,6 +60,11 @@ def _require_known_shapes(layer: Any) -> None:
     for tensor in tensors:
         if keras.backend.standardize_dtype(tensor.dtype) == "string":
             raise _refused(layer, "it works on strings", "convert them to integers in preprocessing_fn")
+        if getattr(tensor, "sparse", False) or getattr(tensor, "ragged", False):
+            kind = "sparse" if tensor.sparse else "ragged"
+            raise _refused(
+                layer, f"it works on {kind} tensors", "dense ones of a fixed shape, padded if need be"
+            )
         if None in tensor.shape[1:]:
             raise _refused(
                 layer,
@@ -58,12 +76,24 @@ def _require_known_shapes(layer: Any) -> None:
 def _failure(
     compile_call: Callable[[Any, Any, int], None], layer: Any, inputs: Any, batch_size: int
 ) -> str | None:
+    filtering = keras.config.is_traceback_filtering_enabled()
+    # Keras rewrites errors to tell their arguments, and fails with those of JAX, which are made of more.
+    keras.config.disable_traceback_filtering()
     try:
         compile_call(layer, inputs, batch_size)
     except Exception as error:  # XLA, TensorFlow and JAX each raise their own
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        return (lines[0] if lines else type(error).__name__)[:300]
+        return _words(error)
+    finally:
+        if filtering:
+            keras.config.enable_traceback_filtering()
     return None
+
+
+def _words(error: Exception) -> str:
+    if keras.backend.backend() == "jax" and (told := explain(error, "")).cause != "other":
+        return f"{told.words}; {told.remedy}"
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines[0] if lines else type(error).__name__)[:300]
 
 
 def _compile_with_tensorflow(layer: Any, inputs: Any, batch_size: int) -> None:

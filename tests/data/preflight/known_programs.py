@@ -15,7 +15,7 @@ import jax.numpy as jnp  # noqa: E402
 import keras  # noqa: E402
 import numpy as np  # noqa: E402
 
-from slipway.components.preflight.request import Slice  # noqa: E402
+from slipway.components.preflight.question_and_answer import Slice  # noqa: E402
 
 ONE_CHIP = Slice(name="v5e-1", generation="v5e", devices=1, topology="1x1", memory_bytes=0)
 MESH = jax.sharding.Mesh(np.array(compile_step.topology_devices(ONE_CHIP)), ("batch",))

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from slipway.components.preflight.request import Answer, Question
+from slipway.components.preflight.question_and_answer import Answer, Question
 
 # One process for all questions of a test: JAX and Keras take seconds to start.
 ASK_ALL = """
 import json, sys
 from slipway.components.preflight import compile_and_measure as compile_step
-from slipway.components.preflight.request import Question
+from slipway.components.preflight.question_and_answer import Question
 compile_step._prepare()
 for line in sys.stdin:
     print(json.dumps({"answer": compile_step.answer_to(Question.from_json(json.loads(line))).to_json()}))

@@ -11,7 +11,7 @@ from slipway.components.preflight.chips import CHIPS
 from slipway.components.preflight.compiler import WITH_LIBTPU, as_asked
 from slipway.components.preflight.evidence import Case
 from slipway.components.preflight.findings import findings
-from slipway.components.preflight.request import Question, Slice
+from slipway.components.preflight.question_and_answer import Question, Slice
 
 pytestmark = [pytest.mark.slow, pytest.mark.external]
 
@@ -100,7 +100,7 @@ def test_for_a_tpu_each_wrong_model_gets_its_finding_and_fine_ones_none(asked, t
     answers = asked(tpu_python, [as_asked(each, WITH_LIBTPU) for each in questions])
 
     check_all(questions, answers)
-    assert all(answer.step.peak_bytes > 0 for answer in answers if answer.step.fits)
+    assert all(answer.step.peak_bytes > 0 for answer in answers if answer.step.compiles)
 
 
 def test_weights_that_do_not_fit_are_told_with_what_they_need(asked, tpu_python):
@@ -164,7 +164,7 @@ def check_both_sides(asked, tpu_python, searched_for: Question) -> None:
         for size in (searched.fits_batch, searched.fails_batch)
     ]
     fits, fails = asked(tpu_python, sides)
-    assert fits.step.fits
+    assert fits.step.compiles
     assert fails.step.is_out_of_memory
     assert fails.step.peak_bytes > fails.step.available_bytes > 15 * 2**30
 
@@ -191,7 +191,7 @@ def test_a_fast_look_is_at_another_program_that_needs_more_memory(asked, tpu_pyt
     full, fast = asked(tpu_python, [question("fine"), question("fine", is_fast=True)])
 
     assert (full.is_fast, fast.is_fast) == (False, True)
-    assert fast.step.fits
+    assert fast.step.compiles
     assert fast.step.peak_bytes > full.step.peak_bytes
     assert fast.step.moved_bytes != full.step.moved_bytes
 

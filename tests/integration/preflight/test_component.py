@@ -86,7 +86,7 @@ def test_a_compilation_that_takes_too_long_is_ended_and_lets_the_run_go_on(prefl
 
 def test_own_prices_and_the_rows_of_the_training_reach_the_estimate_of_the_node(preflight, monkeypatch):
     from slipway.components.preflight import component
-    from slipway.components.preflight.request import Answer, Compiled
+    from slipway.components.preflight.question_and_answer import Answer, Compiled
 
     step = Compiled(batch_size=512, peak_bytes=2**20, flops=1e9, moved_bytes=1e9)
     monkeypatch.setattr(component, "ask", lambda *_, **__: Answer(step=step, target="tpu"))

@@ -37,6 +37,7 @@ REASONS = {
         "slipway.pipeline.engine.processes.warm",
         "slipway.components.ingest.worker",
         "slipway.components.preflight.compile_and_measure",
+        "slipway.components.preflight.model_traits",
         "slipway.components.preflight.shapes",
         "slipway.components.python_process",
         "slipway.components.serving_check.client",

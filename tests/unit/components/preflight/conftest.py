@@ -6,7 +6,7 @@ import pytest
 
 from slipway.components.preflight.chips import CHIPS
 from slipway.components.preflight.evidence import Case
-from slipway.components.preflight.request import Answer, Compiled, Layer, Question, Slice
+from slipway.components.preflight.question_and_answer import Answer, Compiled, Layer, Question, Slice
 
 V5E = Slice(name="v5e-8", generation="v5e", devices=8, topology="2x4", memory_bytes=CHIPS["v5e"].usable_bytes)
 

@@ -3,7 +3,7 @@ from itertools import count
 import pytest
 
 from slipway.components.preflight.batch_search import CLOSE_ENOUGH, largest_batch
-from slipway.components.preflight.request import Compiled
+from slipway.components.preflight.question_and_answer import Compiled
 
 HBM = 1_000_000
 
@@ -27,8 +27,8 @@ def test_the_answer_is_the_compilers_own_on_both_sides_and_close(first, each):
 
     fits, fails = largest_batch(ask(first), ask, unit=8, limit=10**9, has_time=lambda: True)
 
-    assert ask(fits).fits
-    assert not ask(fails).fits
+    assert ask(fits).compiles
+    assert not ask(fails).compiles
     assert fails - fits <= 8 or fails <= fits * CLOSE_ENOUGH
     assert len(asked) < 25
     assert all(batch % 8 == 0 for batch in asked)

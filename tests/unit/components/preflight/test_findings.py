@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from slipway.components.preflight.findings import findings
-from slipway.components.preflight.request import Compiled, Layer, Slice
+from slipway.components.preflight.question_and_answer import Compiled, Layer, Slice
 
 FOUR_HOSTS = Slice(name="v5e-16", generation="v5e", devices=16, hosts=4, topology="4x4")
 
@@ -83,6 +83,29 @@ def test_a_fast_look_that_does_not_fit_is_to_be_asked_again_in_full(case):
     assert (refused.rule, said.rule) == ("does_not_fit", "fast")
     assert refused.remedy.startswith("run without --fast")
     assert "train.batch_size: 512" in refused.remedy
+
+
+def test_what_is_tensorflows_own_is_refused_on_jax_and_not_judged_where_tensorflow_trains(case):
+    step = Compiled(
+        batch_size=1024, error="a loss of TensorFlow's", error_cause="tensorflow", error_remedy="keras.ops"
+    )
+
+    (refused,) = findings(case(step=step))
+    (said,) = findings(case(step=step, backend="tensorflow"))
+
+    assert (refused.rule, refused.severity) == ("does_not_compile", "error")
+    assert refused.remedy == "keras.ops; or --set train.backend=tensorflow, which was not checked"
+    assert (said.rule, said.severity) == ("backend", "note")
+    assert "is not known. a loss of TensorFlow's" in said.message
+
+
+@pytest.mark.parametrize("target", ["tpu", "cpu"])
+def test_weights_that_are_more_than_the_memory_do_not_fit_whoever_compiled(case, target):
+    found = findings(case(state_bytes=20 * 2**30, target=target))
+
+    assert [(each.rule, each.severity) for each in found] == [("does_not_fit", "error")]
+    assert "20.00 GiB of the 15.75 GiB" in found[0].message
+    assert findings(case(state_bytes=10 * 2**30, target=target)) == ()
 
 
 def test_where_nothing_was_compiled_no_finding_says_that_something_was(case):

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from slipway.components.preflight.memory_fit import Shortage, held_bytes, shortage
+from slipway.components.preflight.memory_fit import Shortage, held_bytes, shortage, state_shortage
 
 GIB = 2**30
 
@@ -40,3 +40,13 @@ def test_shortage_is_read_out_of_the_compiler_s_words(message, needed, available
 
 def test_refusal_for_another_reason_is_no_shortage():
     assert shortage("INVALID_ARGUMENT: used 3.00G of patience, exceeds available HBM (1.00G)") is None
+
+
+@pytest.mark.parametrize(
+    ("state", "available", "found"),
+    [(17, 16, Shortage(17, 16)), (16, 16, None), (0, 16, None), (17, 0, None)],
+)
+def test_variables_beyond_the_memory_are_a_shortage_and_nothing_is_said_of_what_is_not_known(
+    state, available, found
+):
+    assert state_shortage(state, available) == found

@@ -1,7 +1,7 @@
 import pytest
 
 from slipway.components.preflight.padding import padded, wastes
-from slipway.components.preflight.request import Layer
+from slipway.components.preflight.question_and_answer import Layer
 
 
 @pytest.mark.parametrize(("size", "expected"), [(1, 128), (128, 128), (129, 256)])

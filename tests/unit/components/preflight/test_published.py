@@ -10,7 +10,7 @@ import json
 import pytest
 
 from slipway.components.preflight.chips import CHIPS
-from slipway.components.preflight.request import Compiled, Slice
+from slipway.components.preflight.question_and_answer import Compiled, Slice
 from slipway.components.preflight.roofline import estimate
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from slipway.components.preflight.chips import CHIPS
-from slipway.components.preflight.request import Compiled, Slice
+from slipway.components.preflight.question_and_answer import Compiled, Slice
 from slipway.components.preflight.roofline import estimate
 
 V5E_8 = Slice(name="v5e-8", generation="v5e", devices=8)

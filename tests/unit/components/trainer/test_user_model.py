@@ -2,9 +2,11 @@
 
 import sys
 
+import numpy as np
 import pytest
 
 from slipway.components.errors import ComponentError
+from slipway.components.trainer.features import Feature
 from slipway.components.trainer.user_model import build_model, describe, source_root
 
 
@@ -32,6 +34,39 @@ def test_source_root_is_the_folder_above_the_top_package(broken, tmp_path):
 def test_missing_module_is_named(path):
     with pytest.raises(ComponentError, match=f"there is no module {path.rpartition('.')[0]}"):
         source_root(path)
+
+
+@pytest.mark.slow  # Keras starts
+@pytest.mark.filterwarnings("default")  # of TensorFlow's own imports
+def test_a_model_that_names_no_shapes_is_built_for_its_features(tmp_path, monkeypatch):
+    (tmp_path / "unbuilt_workload.py").write_text(
+        "import keras\n"
+        "class Own(keras.Model):\n"
+        "    def __init__(self):\n"
+        "        super().__init__()\n"
+        "        self.answer = keras.layers.Dense(1)\n"
+        "    def call(self, inputs):\n"
+        "        return self.answer(inputs['x'])\n"
+        "def compiled(model):\n"
+        "    model.compile('sgd', 'mse')\n"
+        "    return model\n"
+        "def own(features, hyperparameters):\n"
+        "    return compiled(Own())\n"
+        "def sequential(features, hyperparameters):\n"
+        "    layers = [keras.layers.Embedding(9, 3), keras.layers.Flatten(), keras.layers.Dense(1)]\n"
+        "    return compiled(keras.Sequential(layers))\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    x = {"x": Feature(name="x", dtype="float32", shape=(4,))}
+    codes = {"codes": Feature(name="codes", dtype="int64", shape=(2,), categories=9)}
+
+    assert build_model("unbuilt_workload.own", x, {}).count_params() == 4 + 1
+    read = build_model("unbuilt_workload.sequential", codes, {})
+    assert read.count_params() == 9 * 3 + 2 * 3 + 1
+    assert [(each.name, each.dtype) for each in read.inputs] == [("codes", "int32")]
+    read.fit({"codes": np.zeros((8, 2), "int32")}, np.zeros((8, 1)), verbose=0)
+    with pytest.raises(ComponentError, match="takes one feature; there are: x, codes"):
+        build_model("unbuilt_workload.sequential", {**x, **codes}, {})
 
 
 def test_error_is_told_by_the_users_file_and_line(broken):

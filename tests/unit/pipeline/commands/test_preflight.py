@@ -7,7 +7,7 @@ import time
 import pytest
 
 from slipway.components.preflight.compiler import Unanswered
-from slipway.components.preflight.request import Answer, Compiled
+from slipway.components.preflight.question_and_answer import Answer, Compiled
 from slipway.pipeline.commands import preflight as command
 from slipway.pipeline.commands.preflight import COMPILE_BYTES, ONE_HOST, Wanted
 from slipway.pipeline.config import WorkloadChoice, read_assignments

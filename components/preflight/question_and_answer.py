@@ -60,6 +60,21 @@ class Layer:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Trait:
+    """A property of the step that no compiler refuses, and that its author may not mean.
+
+    Attributes:
+        kind: as `trait_rules.WORDS` has it.
+        where: the layer and the user's line, in words; "" where they are not known.
+        detail: numbers and names.
+    """
+
+    kind: str
+    where: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Compiled:
     """The compiler's report on one training step.
 
@@ -67,6 +82,8 @@ class Compiled:
         batch_size: global, examples.
         error: why it does not compile; "" where it does.
         error_layer: the layer that it came from, "" where that is not known.
+        error_cause: as `trainer.trace_error.TraceError.cause`; "" where it was traced, or refused before.
+        error_remedy: what to write instead; "" where that is not known.
         is_out_of_memory: whether it does not fit.
         peak_bytes: of memory on one device; where it does not fit, what the compiler said is needed, 0 where
             it said no number.
@@ -80,6 +97,8 @@ class Compiled:
     batch_size: int
     error: str = ""
     error_layer: str = ""
+    error_cause: str = ""
+    error_remedy: str = ""
     is_out_of_memory: bool = False
     peak_bytes: int = 0
     available_bytes: int = 0
@@ -89,8 +108,8 @@ class Compiled:
     compile_s: float = 0.0
 
     @property
-    def fits(self) -> bool:
-        """Whether it compiled, which on a TPU means that it fits, too."""
+    def compiles(self) -> bool:
+        """Whether the compiler took it; a TPU's takes only what fits."""
         return not self.error
 
 
@@ -109,6 +128,9 @@ class Answer:
         fits_batch: the largest global batch that was compiled and fits; None: not searched.
         fails_batch: the smallest one that was compiled and does not; None: none was found.
         is_fast: whether it was compiled with the compiler's least effort.
+        traits: of the step, that no compiler refuses.
+        state_bytes: of weights and the optimizer's and the metrics' variables, on one device: what a step
+            holds at least; 0: not known.
     """
 
     step: Compiled
@@ -121,6 +143,8 @@ class Answer:
     fits_batch: int | None = None
     fails_batch: int | None = None
     is_fast: bool = False
+    traits: tuple[Trait, ...] = ()
+    state_bytes: int = 0
 
     def to_json(self) -> dict[str, object]:
         """Plain values; `from_json` reads them back."""
@@ -136,6 +160,7 @@ class Answer:
                 "layers": tuple(Layer.from_json(each) for each in values["layers"]),
                 "variables": tuple(values["variables"]),
                 "callbacks": tuple(values["callbacks"]),
+                "traits": tuple(Trait(**each) for each in values.get("traits", ())),
             }
         )
 

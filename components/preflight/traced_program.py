@@ -1,0 +1,139 @@
+"""Reads a traced step (a jaxpr of JAX): what was decided in tracing, and stays so in every step. Pure.
+
+A program is read by the attributes that JAX gives it; JAX is not imported.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from slipway.components.preflight.question_and_answer import Trait
+
+LARGE_CONSTANT_BYTES = 32 * 2**20
+"""From here on a constant is told: it lies in every device's memory and in the program that is compiled."""
+LONG_LOOP = 1000
+"""From so many turns one after the other on, their number and not their operations takes the time."""
+CALLBACKS = ("pure_callback", "io_callback", "debug_callback", "debug_print")
+"""JAX primitives that call back to the host in the middle of a step."""
+_NOISE = ("random_bits", "threefry2x32", "rng_bit_generator")
+_ALIKE = ("jit", "pjit", "closed_call", "custom_jvp_call", "custom_vjp_call", "checkpoint", "remat2")
+"""Primitives that hand their operands to the program within, one by one."""
+_ADDRESS = re.compile(r"0x[0-9a-f]+")
+_WRAPPED = re.compile(r"\w+\(([^()]*)\)")
+
+Where = Callable[[Any], str]
+"""The place of an equation in the user's code, in words."""
+
+
+def large_constants(closed: Any, where: Where) -> Iterator[Trait]:
+    """The arrays that the program contains instead of being given them.
+
+    Args:
+        closed: `jax.stages.Traced.jaxpr`.
+        where: tells the place of an equation.
+    """
+    for variable, value in zip(closed.jaxpr.constvars, closed.consts, strict=False):
+        size = getattr(value, "nbytes", 0)
+        if size >= LARGE_CONSTANT_BYTES:
+            user = next((each for each in closed.jaxpr.eqns if _is_among(variable, each.invars)), None)
+            detail = f"{size / 2**20:,.0f} MiB, {value.dtype} {tuple(value.shape)}"
+            yield Trait(kind="constant", where=where(user) if user else "", detail=detail)
+
+
+def constant_noise(closed: Any, where: Where) -> Iterator[Trait]:
+    """Random numbers that come from nothing that the step is given, so that each step has the same."""
+    places = dict.fromkeys(map(where, _constant_noise(closed.jaxpr, [True] * len(closed.jaxpr.invars))))
+    yield from (Trait(kind="same_noise", where=place) for place in places)
+
+
+def long_loops(closed: Any, where: Where) -> Iterator[Trait]:
+    """Loops of many turns, one after the other."""
+    found = {
+        where(equation): turns for turns, equation in sorted(_loops(closed.jaxpr, 1), key=lambda e: e[0])
+    }
+    yield from (
+        Trait(kind="long_loop", where=place, detail=f"{turns:,} turns") for place, turns in found.items()
+    )
+
+
+def difference(first: Any, second: Any, where: Where) -> Trait | None:
+    """What was not the same in two traces of one step: what Python or NumPy decided anew; None: nothing.
+
+    Args:
+        first: a trace.
+        second: another one.
+        where: tells the place of an equation.
+    """
+    for one, other in zip(first.jaxpr.eqns, second.jaxpr.eqns, strict=False):
+        if _text(one) != _text(other):
+            return Trait(kind="each_trace", where=where(other))
+    if len(first.jaxpr.eqns) != len(second.jaxpr.eqns) or len(first.consts) != len(second.consts):
+        return Trait(kind="each_trace", where="")
+    for variable, one, other in zip(second.jaxpr.constvars, first.consts, second.consts, strict=False):
+        if hasattr(one, "nbytes") and one is not other and not _is_same(one, other):
+            user = next((each for each in second.jaxpr.eqns if _is_among(variable, each.invars)), None)
+            return Trait(kind="each_trace", where=where(user) if user else "")
+    return None
+
+
+def callbacks_in(jaxpr: Any) -> Iterator[str]:
+    """Calls back to the host in a traced program, each with the names that it was traced under."""
+    for equation in jaxpr.eqns:
+        if equation.primitive.name in CALLBACKS:
+            where = str(equation.source_info.name_stack)
+            yield f"{equation.primitive.name}{f' in {where}' if where else ''}"
+        for inner in _within(equation):
+            yield from callbacks_in(inner)
+
+
+def layer_of(name_stack: str) -> str:
+    """The innermost name of a stack of names: "jvp(functional)/culprit" is in culprit."""
+    plain = _WRAPPED.sub(r"\1", _WRAPPED.sub(r"\1", name_stack))
+    return plain.rpartition("/")[2]
+
+
+def _constant_noise(jaxpr: Any, given: Sequence[bool]) -> Iterator[Any]:
+    """The equations that draw random numbers; `given`: which operands depend on what the step is given."""
+    known = {id(variable) for variable, is_given in zip(jaxpr.invars, given, strict=False) if is_given}
+    for equation in jaxpr.eqns:
+        operands = [id(each) in known for each in equation.invars]
+        if equation.primitive.name in _NOISE and not any(operands):
+            yield equation
+        for inner in _within(equation):
+            is_alike = equation.primitive.name in _ALIKE and len(inner.invars) == len(operands)
+            handed = operands if is_alike else [any(operands)] * len(inner.invars)
+            # What is within a shared function has the place of its caller.
+            yield from (equation for _ in _constant_noise(inner, handed))
+        if any(operands):
+            known.update(map(id, equation.outvars))
+
+
+def _loops(jaxpr: Any, times: int) -> Iterator[tuple[int, Any]]:
+    for equation in jaxpr.eqns:
+        turns = times * equation.params["length"] if equation.primitive.name == "scan" else times
+        if equation.primitive.name == "scan" and turns >= LONG_LOOP:
+            yield turns, equation
+        for inner in _within(equation):
+            yield from ((most, equation) for most, _ in _loops(inner, turns))
+
+
+def _within(equation: Any) -> Iterator[Any]:
+    for value in equation.params.values():
+        for inner in value if isinstance(value, list | tuple) else [value]:
+            inner = getattr(inner, "jaxpr", inner)
+            if hasattr(inner, "eqns"):
+                yield inner
+
+
+def _is_among(variable: Any, others: Sequence[Any]) -> bool:
+    return any(each is variable for each in others)
+
+
+def _text(equation: Any) -> str:
+    return _ADDRESS.sub("", str(equation))
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    same_kind = one.shape == other.shape and one.dtype == other.dtype
+    return same_kind and (math.prod(one.shape) > LARGE_CONSTANT_BYTES or bool((one == other).all()))

@@ -1,0 +1,109 @@
+"""Rules about traits: what no compiler refuses, and what its author may not mean, or pays for. Pure."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+from slipway.components.preflight.evidence import Case, Finding, Severity
+
+
+class Words(NamedTuple):
+    """What is said of a trait: {where} and {detail} are its own."""
+
+    severity: Severity
+    message: str
+    remedy: str
+
+
+WORDS: Mapping[str, Words] = {
+    "cast": Words(
+        "warning",
+        "{detail}: the step asks for a type that JAX silently replaces: no TPU has it",
+        "ask for the smaller type; numbers that do not fit into it belong into preprocessing_fn",
+    ),
+    "constant": Words(
+        "warning",
+        "a constant of {detail} is part of the program: each device holds it beside the weights, and it is "
+        "compiled anew with the program",
+        "a weight that is not trained: add_weight(trainable=False), or an Embedding with trainable=False",
+    ),
+    "same_noise": Words(
+        "warning",
+        "its random numbers come from a fixed seed: they are the same in each step",
+        "keras.random with a SeedGenerator that the layer keeps; what shall be constant is better a weight",
+    ),
+    "each_trace": Words(
+        "warning",
+        "the program is another one each time it is traced: Python or NumPy decided something (a random "
+        "number, the time, a counter), and that stays the same in all steps",
+        "keras.random with a SeedGenerator for random numbers, a weight (add_weight) for what changes",
+    ),
+    "side_effect": Words(
+        "warning",
+        "its attribute {detail} changes when it is called: that is once a trace, and not once a step",
+        "a weight (add_weight, assign), which the program changes in each step",
+    ),
+    "leaked_tracer": Words(
+        "warning",
+        "its attribute {detail} keeps a tensor of a trace, which has no value after it (a leaked tracer)",
+        "return it, or keep it in a weight (add_weight, assign)",
+    ),
+    "run_eagerly": Words(
+        "warning",
+        "model.compile has run_eagerly: each operation goes to the device by itself, the estimate does not "
+        "hold",
+        "run_eagerly=False, once the model is debugged",
+    ),
+    "frozen": Words(
+        "warning",
+        "no weight of the model can be trained: each step computes, and none learns",
+        "trainable = True for the layers that shall learn, before model.compile",
+    ),
+    "long_loop": Words(
+        "warning",
+        "{detail} one after the other in a step: each waits for the last one, so the real time is far above "
+        "the estimate, which counts operations",
+        "shorter sequences, or layers that see all of a sequence at once: Conv1D, MultiHeadAttention",
+    ),
+    "whole_table": Words(
+        "warning",
+        "each step reads and writes {detail} that it looks up",
+        "an optimizer that keeps less for each weight (adafactor, sgd), fewer rows (hashing), a larger batch",
+    ),
+}
+"""What is said, by the kind of trait. Those that depend on more than the trait have a rule of their own."""
+
+
+def _traits(case: Case) -> Iterator[Finding]:
+    if case.answer is None:
+        return
+    # Of layers that compute in float64, the rule of that name has told already.
+    wide = [f"the layer {each.name!r} " for each in case.answer.layers if each.dtype == "float64"]
+    for trait in case.answer.traits:
+        if trait.kind == "cast" and trait.where.startswith(tuple(wide)):
+            continue
+        if words := WORDS.get(trait.kind):
+            message = words.message.format(where=trait.where, detail=trait.detail)
+            yield Finding(
+                rule=trait.kind,
+                severity=words.severity,
+                message=f"{trait.where}: {message}" if trait.where else message,
+                remedy=words.remedy,
+            )
+
+
+def _batch_norm(case: Case) -> Iterator[Finding]:
+    if case.backend != "tensorflow" or case.answer is None:
+        return
+    for trait in case.answer.traits:
+        if trait.kind == "batch_norm":
+            each = case.question.batch_size // case.question.replicas
+            yield Finding(
+                rule="batch_norm",
+                severity="note",
+                message=f"{trait.where}: with train.backend tensorflow each of the {case.question.replicas} "
+                f"replicas normalises its own {each} examples; with jax, all are normalised together",
+                remedy="synchronized=True, or --set train.backend=jax",
+            )
+
+
+RULES: tuple[Callable[[Case], Iterator[Finding]], ...] = (_traits, _batch_norm)

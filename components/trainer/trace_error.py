@@ -1,0 +1,174 @@
+"""Why a model cannot be traced into a program, in the words of the user's code. Pure.
+
+Frameworks tell such an error in their own words, deep below the user's line. What is told here is what the
+user wrote: the layer, the loss or the metric, the line, what is wrong there, and what to write instead.
+
+Errors are known by the names of their classes, and layers by those of their bases: neither JAX nor Keras is
+imported.
+"""
+
+import re
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any, Literal
+
+from slipway.components.trainer.user_model import describe, own_line
+
+Cause = Literal["tensorflow", "value", "leak", "shape", "other"]
+_KINDS = {"Layer": "the layer", "Loss": "the loss", "Metric": "the metric", "BaseOptimizer": "the optimizer"}
+_NO_PLACES = {"Model", "Functional", "Sequential", "CompileLoss", "CompileMetrics"}
+"""Classes that call what the user wrote, and are none of it."""
+_BY_VALUE = ("TracerBoolConversionError", "TracerIntegerConversionError", "ConcretizationTypeError")
+_SIZES = re.compile(r"statically specified|NonConcreteBooleanIndex|must be concrete|size argument")
+_SHAPES = re.compile(r"Received: target\.shape=(\(.*?\)), output\.shape=(\(.*?\))")
+_WRAPPED = "Unable to automatically build the model"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TraceError:
+    """An error of tracing, told.
+
+    Attributes:
+        words: in one line.
+        place: the layer, loss, metric or optimizer, and the user's line, in words; "" where not known.
+        cause: "tensorflow": TensorFlow is called, which another backend would take; "value": Python wants a
+            value that only the device has; "leak": a value of an earlier trace is used; "shape": shapes do
+            not suit; "other".
+        remedy: what to write instead; "" where that is not known.
+        layer: the name of the layer that it came from; "" where it came from none.
+    """
+
+    words: str
+    place: str
+    cause: Cause
+    remedy: str = ""
+    layer: str = ""
+
+    @property
+    def message(self) -> str:
+        """Place and words."""
+        return f"{self.place}: {self.words}" if self.place else self.words
+
+
+def explain(error: BaseException, dotted_path: str) -> TraceError:
+    """Tells an error that was raised while a model was traced.
+
+    Args:
+        error: as caught, with its traceback, with Keras' filtering of tracebacks off.
+        dotted_path: the user's function; code below its top package counts as the user's. "": not known.
+    """
+    error = _original(error)
+    frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    place, layer = _place([frame for frame, _ in frames])
+    files = [(frame.f_code.co_filename, line) for frame, line in frames]
+    line = own_line(files, dotted_path)
+    cause, words, remedy = _judged(error, _after(files, line))
+    if words:
+        place = ", ".join(filter(None, (place, line)))
+    else:
+        words = describe(error, dotted_path)  # with the line
+    return TraceError(words=words, place=place, cause=cause, remedy=remedy, layer=layer)
+
+
+def layer_and_line(frame: FrameType | None, dotted_path: str) -> str:
+    """The place of the user's code that a call came from, in words; "" where none of it is on the stack.
+
+    Args:
+        frame: where to begin, the innermost; its callers are walked.
+        dotted_path: as for `explain`.
+    """
+    frames = []
+    while frame is not None:
+        frames.append(frame)
+        frame = frame.f_back
+    frames.reverse()
+    line = own_line([(each.f_code.co_filename, each.f_lineno) for each in frames], dotted_path)
+    return ", ".join(filter(None, (_place(frames)[0], line))) if line else ""
+
+
+def _original(error: BaseException) -> BaseException:
+    """The error itself, where Keras raised another over it."""
+    while str(error).startswith(_WRAPPED) and error.__context__ is not None:
+        error = error.__context__
+    return error
+
+
+def _judged(error: BaseException, below: list[str]) -> tuple[Cause, str, str]:
+    """Cause, words and remedy; no words where the error's own are as good."""
+    names = {base.__name__ for base in type(error).__mro__}
+    text = str(error)
+    if any("/tensorflow/" in file for file in below):
+        return (
+            "tensorflow",
+            "TensorFlow is called, which cannot compute within a step of JAX",
+            "keras.ops instead of tf: it computes on every backend",
+        )
+    if "UnexpectedTracerError" in names:
+        return (
+            "leak",
+            "it uses a tensor that an earlier call has kept (a leaked tracer)",
+            "keep no tensor in self or in a global; what must last is a weight (add_weight, assign)",
+        )
+    if "TracerArrayConversionError" in names:
+        return (
+            "value",
+            "NumPy wants a value that only the device has",
+            "keras.ops instead of numpy",
+        )
+    if _SIZES.search(text) or "NonConcreteBooleanIndexError" in names:
+        return (
+            "value",
+            "the shape of a result depends on values, and a TPU's program has fixed shapes",
+            "a fixed size: ops.where with a mask, ops.top_k, or compute it in preprocessing_fn",
+        )
+    if names & set(_BY_VALUE):
+        return (
+            "value",
+            "Python wants a value that only the device has (if, while, float(), int(), range())",
+            "keras.ops instead of Python: ops.where, ops.cond, ops.while_loop",
+        )
+    if found := _SHAPES.search(text):
+        return (
+            "shape",
+            f"the label has the shape {found[1]}, the model's output {found[2]}: the loss wants them alike",
+            "as many units as the label has numbers; for labels that are numbers of classes a sparse_ loss",
+        )
+    if "y_true and y_pred have different structures" in text:
+        return (
+            "shape",
+            "the model has more than one output, and there is one label",
+            "one output; join several of them with keras.layers.Concatenate, or put the others into "
+            "another model",
+        )
+    return "other", "", ""
+
+
+def _after(files: list[tuple[str, int]], line: str) -> list[str]:
+    """The files of the frames below the user's innermost line; of all where none is theirs."""
+    names = [name for name, _ in files]
+    if not line:
+        return names
+    file, _, number = line.rpartition(", line ")
+    last = max(at for at, (name, each) in enumerate(files) if name.endswith(file) and str(each) == number)
+    return names[last + 1 :]
+
+
+def _place(frames: list[FrameType]) -> tuple[str, str]:
+    """The innermost layer, loss, metric or optimizer that was called, in words; and its name if a layer."""
+    for frame in reversed(frames):
+        itself = frame.f_locals.get("self")
+        for kind, words in _kinds(itself):
+            name = str(getattr(itself, "name", "")) or type(itself).__name__
+            if kind != "Layer":
+                return f"{words} {name!r}", ""
+            return f"{words} {name!r} ({type(itself).__name__})", name
+    return "", ""
+
+
+def _kinds(itself: Any) -> Iterator[tuple[str, str]]:
+    bases = [base for base in type(itself).__mro__ if base.__module__.startswith("keras.")]
+    names = {base.__name__ for base in bases}
+    if not names & _NO_PLACES:
+        yield from ((kind, words) for kind, words in _KINDS.items() if kind in names)

@@ -1,0 +1,112 @@
+"""What a traced program shows, read from programs that have what JAX's have."""
+
+from types import SimpleNamespace as Plain
+
+import numpy as np
+import pytest
+
+from slipway.components.preflight import traced_program
+from slipway.components.preflight.question_and_answer import Trait
+
+
+class Equation(Plain):
+    def __str__(self) -> str:
+        return f"{self.primitive.name} {self.text} at 0x{id(self):x}"
+
+
+def equation(name, invars=(), outvars=(), stack="", text="", **params):
+    return Equation(
+        primitive=Plain(name=name),
+        invars=list(invars),
+        outvars=list(outvars),
+        params=params,
+        source_info=Plain(name_stack=stack),
+        text=text,
+    )
+
+
+def program(eqns, invars=(), consts=()):
+    variables = [object() for _ in consts] if not isinstance(consts, dict) else list(consts)
+    values = list(consts.values()) if isinstance(consts, dict) else list(consts)
+    return Plain(jaxpr=Plain(eqns=list(eqns), invars=list(invars), constvars=variables), consts=values)
+
+
+def where(each):
+    return each.source_info.name_stack
+
+
+A, B, C = Plain(name="a"), Plain(name="b"), Plain(name="c")
+
+
+class Variable:
+    """One that a dictionary may hold."""
+
+
+def test_a_large_constant_is_told_with_the_layer_that_uses_it_and_a_small_one_is_not():
+    large, small = Variable(), Variable()
+    values = {large: np.zeros((2**20, 16), "float32"), small: np.zeros(8)}
+    traced = program([equation("add", [small]), equation("gather", [A, large], stack="table")], consts=values)
+
+    assert list(traced_program.large_constants(traced, where)) == [
+        Trait(kind="constant", where="table", detail="64 MiB, float32 (1048576, 16)")
+    ]
+
+
+def test_noise_of_a_constant_key_is_told_and_noise_of_a_given_one_is_not():
+    inner = Plain(eqns=[equation("random_bits", [B], [C])], invars=[B])
+    outer = [equation("random_wrap", [A], [C]), equation("jit", [C], [], stack="dropout", jaxpr=inner)]
+
+    assert not list(traced_program.constant_noise(program(outer, invars=[A]), where))
+    assert list(traced_program.constant_noise(program(outer), where)) == [
+        Trait(kind="same_noise", where="dropout")
+    ]
+
+
+def test_loops_within_loops_are_multiplied_and_short_ones_are_no_matter():
+    inner = Plain(eqns=[equation("scan", length=40, jaxpr=Plain(eqns=[], invars=[]))], invars=[])
+    long = equation("scan", stack="reader", length=50, jaxpr=inner)
+    short = equation("scan", stack="other", length=64, jaxpr=Plain(eqns=[], invars=[]))
+
+    assert list(traced_program.long_loops(program([short, long]), where)) == [
+        Trait(kind="long_loop", where="reader", detail="2,000 turns")
+    ]
+
+
+def test_two_traces_that_differ_in_an_equation_are_told_where():
+    first = program([equation("add", text="1.0"), equation("mul", text="2.0", stack="counting")])
+    second = program([equation("add", text="1.0"), equation("mul", text="3.0", stack="counting")])
+
+    assert traced_program.difference(first, first, where) is None
+    assert traced_program.difference(first, second, where) == Trait(kind="each_trace", where="counting")
+
+
+@pytest.mark.parametrize(("value", "is_told"), [(1.0, False), (2.0, True)])
+def test_two_traces_that_differ_in_a_constant_are_told_where_it_is_used(value, is_told):
+    one, other = Variable(), Variable()
+    first = program([equation("add", [one], stack="noise")], consts={one: np.ones(4)})
+    second = program([equation("add", [other], stack="noise")], consts={other: np.full(4, value)})
+
+    found = traced_program.difference(first, second, where)
+
+    assert found == (Trait(kind="each_trace", where="noise") if is_told else None)
+
+
+def test_callbacks_are_found_within_other_equations():
+    inner = Plain(eqns=[equation("pure_callback", stack="jvp(numpy_double)")], invars=[])
+
+    found = list(traced_program.callbacks_in(Plain(eqns=[equation("jit", jaxpr=inner)])))
+
+    assert found == ["pure_callback in jvp(numpy_double)"]
+
+
+@pytest.mark.parametrize(
+    ("stack", "layer"),
+    [
+        ("", ""),
+        ("functional/culprit", "culprit"),
+        ("jvp(functional)/culprit", "culprit"),
+        ("transpose(jvp(culprit))", "culprit"),
+    ],
+)
+def test_the_layer_is_the_innermost_name(stack, layer):
+    assert traced_program.layer_of(stack) == layer

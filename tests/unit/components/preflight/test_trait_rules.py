@@ -1,0 +1,26 @@
+import pytest
+
+from slipway.components.preflight.findings import findings
+from slipway.components.preflight.question_and_answer import Trait
+from slipway.components.preflight.trait_rules import WORDS
+
+
+@pytest.mark.parametrize("kind", WORDS)
+def test_each_trait_has_one_finding_with_its_place_and_its_numbers(case, kind):
+    (found,) = findings(case(traits=(Trait(kind=kind, where="the layer 'culprit'", detail="THIS"),)))
+
+    assert (found.rule, found.severity) == (kind, "warning")
+    assert found.message.startswith("the layer 'culprit': ")
+    assert ("THIS" in found.message) == ("{detail}" in WORDS[kind].message)
+    assert found.remedy
+    assert "{" not in found.message + found.remedy
+
+
+def test_batch_normalisation_by_replica_is_told_where_tensorflow_trains(case):
+    traits = (Trait(kind="batch_norm", where="norm"),)
+
+    assert findings(case(traits=traits)) == ()
+    found = [
+        each for each in findings(case(traits=traits, backend="tensorflow")) if each.rule == "batch_norm"
+    ]
+    assert "8 replicas normalises its own 128 examples" in found[0].message

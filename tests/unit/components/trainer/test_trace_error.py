@@ -1,0 +1,162 @@
+"""Errors of tracing are told by the user's layer and line, with what to write instead."""
+
+import importlib.util
+import sys
+import types
+
+import pytest
+
+from slipway.components.trainer.trace_error import explain, layer_and_line
+
+
+class TracerArrayConversionError(TypeError):
+    """Named as JAX's."""
+
+
+class TracerBoolConversionError(TypeError):
+    """Named as JAX's."""
+
+
+class UnexpectedTracerError(Exception):
+    """Named as JAX's."""
+
+
+class NonConcreteBooleanIndexError(IndexError):
+    """Named as JAX's."""
+
+
+class Layer:
+    """As Keras' own: known by name and module."""
+
+    name = "culprit"
+
+    def __call__(self, value):
+        return self.call(value)
+
+
+class Loss:
+    name = "squared"
+
+    def __call__(self, value):
+        return self.call(value)
+
+
+class Model(Layer):
+    name = "whole"
+
+
+for base in (Layer, Loss, Model):
+    base.__module__ = "keras.src.somewhere"
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """Makes a module of a user's, and takes its dotted path away afterwards."""
+
+    def module(text: str) -> types.ModuleType:
+        (tmp_path / "traced_workload.py").write_text(text)
+        monkeypatch.syspath_prepend(tmp_path)
+        monkeypatch.delitem(sys.modules, "traced_workload", raising=False)
+        import traced_workload
+
+        return traced_workload
+
+    yield module
+    sys.modules.pop("traced_workload", None)
+
+
+PATH = "traced_workload.build_model"
+
+
+def caught(call, *arguments) -> BaseException:
+    try:
+        call(*arguments)
+    except Exception as error:
+        return error
+    raise AssertionError("nothing was raised")
+
+
+def raising(error):
+    def call(value):
+        raise error
+
+    return call
+
+
+def test_layer_line_and_remedy_are_told(own):
+    module = own("def call(self, value):\n    return value(1)\n")
+    layer = type("Own", (Layer,), {"call": module.call})()
+    model = type("Functional", (Model,), {"call": lambda self, value: layer(value)})()
+
+    told = explain(caught(model, raising(TracerBoolConversionError("Abstract tracer"))), PATH)
+
+    assert told.place == "the layer 'culprit' (Own), traced_workload.py, line 2"
+    assert (told.cause, told.layer) == ("value", "culprit")
+    assert "Abstract tracer" not in told.message
+    assert "ops.cond" in told.remedy
+
+
+def test_a_loss_is_a_place_and_no_layer(own):
+    loss = type("LossFunctionWrapper", (Loss,), {"call": lambda self, value: value(1)})()
+
+    told = explain(caught(loss, raising(TracerArrayConversionError("__array__"))), "")
+
+    assert (told.place, told.layer) == ("the loss 'squared'", "")
+    assert told.remedy == "keras.ops instead of numpy"
+
+
+@pytest.mark.parametrize(
+    ("error", "cause", "words"),
+    [
+        (UnexpectedTracerError("escaped"), "leak", "an earlier call has kept"),
+        (NonConcreteBooleanIndexError("index"), "value", "the shape of a result depends on values"),
+        (ValueError("size argument of jnp.nonzero must be statically specified"), "value", "fixed shapes"),
+        (
+            ValueError("must be alike. Received: target.shape=(8, 1), output.shape=(8, 10)"),
+            "shape",
+            "the label has the shape (8, 1), the model's output (8, 10)",
+        ),
+        (ValueError("y_true and y_pred have different structures."), "shape", "more than one output"),
+        (ValueError("no such axis\nand more"), "other", "ValueError: no such axis"),
+    ],
+)
+def test_each_error_has_its_words(error, cause, words):
+    told = explain(caught(raising(error), 1), "")
+
+    assert told.cause == cause
+    assert words in told.words
+
+
+def test_what_fails_within_tensorflow_is_told_as_a_call_of_it(own, tmp_path):
+    (tmp_path / "tensorflow").mkdir()
+    within = tmp_path / "tensorflow" / "ops.py"
+    within.write_text("def unique(value):\n    raise TypeError('no tensor')\n")
+    spec = importlib.util.spec_from_file_location("ops", within)
+    ops = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(ops)
+    module = own("def loss(unique):\n    return unique(1)\n")
+
+    told = explain(caught(module.loss, ops.unique), PATH)
+
+    assert told.cause == "tensorflow"
+    assert told.place == "traced_workload.py, line 2"
+
+
+def test_the_error_that_keras_raised_another_over_is_the_one_told():
+    def build():
+        try:
+            raise TracerBoolConversionError("Abstract tracer")
+        except TypeError as error:
+            raise RuntimeError(f"Unable to automatically build the model. {error}")  # noqa: B904 (as Keras)
+
+    assert explain(caught(build), "").cause == "value"
+
+
+def test_a_call_is_placed_by_its_callers(own):
+    module = own("def call(self, value):\n    return value()\n")
+    layer = type("Own", (Layer,), {"call": module.call})()
+
+    assert layer(lambda: layer_and_line(sys._getframe(), PATH)) == (
+        "the layer 'culprit' (Own), traced_workload.py, line 2"
+    )
+    assert layer_and_line(sys._getframe(), PATH) == ""
