@@ -142,6 +142,12 @@ def _judged(error: BaseException, below: list[str]) -> tuple[Cause, str, str]:
             "one output; join several of them with keras.layers.Concatenate, or put the others into "
             "another model",
         )
+    if "__jax_array__" in text:
+        return (
+            "other",
+            "a variable itself is returned, and not its value; a metric's result does that easily",
+            "variable.value, or ops.convert_to_tensor(variable)",
+        )
     return "other", "", ""
 
 

@@ -117,6 +117,7 @@ def test_a_loss_is_a_place_and_no_layer(own):
             "the label has the shape (8, 1), the model's output (8, 10)",
         ),
         (ValueError("y_true and y_pred have different structures."), "shape", "more than one output"),
+        (ValueError("Triggering __jax_array__() during"), "other", "a variable itself is returned"),
         (ValueError("no such axis\nand more"), "other", "ValueError: no such axis"),
     ],
 )

@@ -1,0 +1,104 @@
+"""Asks the preflight about models with known faults, and with none, and compares with what is right.
+
+    .venv-tpu/bin/python -m benchmarks.preflight_suite [--traced] [NAME...]
+
+The models, and what is right of each, are in tests/data/preflight/judged_models.py. All are asked in this
+process, which is one of the compiler's. `--traced` leaves the compiler out (half a minute instead of several):
+what only that can say, such as the memory of activations, is then not judged.
+
+Prints a line for each model: right, missed, false alarm, wrong rule or poor words; and what was found. The
+exit code is 1 if one is not right.
+"""
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from types import ModuleType
+
+MODELS = Path(__file__).resolve().parents[1] / "tests" / "data" / "preflight"
+sys.path.insert(0, str(MODELS))
+
+from slipway.components.errors import SlipwayError  # noqa: E402
+from slipway.components.preflight import compile_and_measure  # noqa: E402
+from slipway.components.preflight.chips import CHIPS  # noqa: E402
+from slipway.components.preflight.evidence import Finding  # noqa: E402
+from slipway.components.preflight.judge import Training, judge  # noqa: E402
+from slipway.components.preflight.question_and_answer import Compiled, Question, Slice  # noqa: E402
+
+V5E_1 = Slice(
+    name="v5e-1", generation="v5e", devices=1, topology="1x1", memory_bytes=CHIPS["v5e"].usable_bytes
+)
+EXPECTED = ("too_small", "backend", "batch_norm")
+"""Rules that say something of the question, and no fault of the model."""
+
+
+def main() -> int:
+    """Asks, prints, and returns the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="of models; default: all")
+    parser.add_argument("--traced", action="store_true", help="without the compiler")
+    options = parser.parse_args()
+    compile_and_measure._prepare()
+    if options.traced:
+        compile_and_measure.TrainingStep.compiled = _not_compiled
+    import judged_models
+
+    wrong = 0
+    for name in options.names or judged_models.CASES:
+        began = time.monotonic()
+        found = found_in(judged_models, name)
+        said = verdict(judged_models.CASES[name], found)
+        wrong += said != "right"
+        print(f"{said:<12} {name:<46} {time.monotonic() - began:5.1f} s", flush=True)
+        for each in found:
+            print(f"    {each.severity} {each.rule}: {each.message}", flush=True)
+    print(f"{wrong} not right")
+    return 1 if wrong else 0
+
+
+def found_in(models: ModuleType, name: str) -> list[Finding]:
+    """What the preflight finds in a model; a refusal as a finding of the rule refused."""
+    case = models.CASES[name]
+    question = Question(
+        slice=V5E_1,
+        model=f"{models.__name__}.{name}",
+        hyperparameters={},
+        features=(
+            {"name": "x", "dtype": case.dtype, "shape": list(case.x), "categories": None},
+            {"name": "y", "dtype": "float32", "shape": list(case.y), "categories": None},
+        ),
+        label="y",
+        batch_size=case.batch_size,
+        **case.settings,
+    )
+    try:
+        answer = compile_and_measure.answer_to(question)
+    except SlipwayError as error:
+        return [Finding(rule="refused", severity="error", message=error.message, remedy=error.hint)]
+    except Exception as error:  # as the compiling process tells the user's own
+        from slipway.components.trainer.user_model import describe
+
+        message = describe(error, question.model)
+        return [Finding(rule="refused", severity="error", message=message, remedy="")]
+    return list(judge(question, answer, Training(backend=case.backend, epochs=1)).findings)
+
+
+def verdict(case, found: list[Finding]) -> str:
+    """Whether what was found is what is right."""
+    rules = [each.rule for each in found if each.rule not in EXPECTED or each.rule in case.rules]
+    if not case.rules:
+        return "false alarm" if rules else "right"
+    hits = [each.message for each in found if each.rule in case.rules]
+    if not hits:
+        return "wrong rule" if rules else "missed"
+    return "right" if any(case.says in message for message in hits) else "poor words"
+
+
+def _not_compiled(_: object, batch_size: int, *, fast: bool = False) -> Compiled:
+    del fast
+    return Compiled(batch_size=batch_size, peak_bytes=1, flops=1e15, moved_bytes=1e9)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,610 @@
+"""Models with what is right to say of them before a training on a TPU; `benchmarks/preflight_suite.py` asks.
+
+`x` is the input and `y` the label. `CASES` has what each function is about: the rules of which one must be
+found (none: nothing may be), and words of what that finding must say.
+"""
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import keras
+import numpy as np
+from keras import layers, ops
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """What is asked, and what is right.
+
+    Attributes:
+        rules: of which one must be found; "refused": the model is refused before; (): nothing may be found.
+        says: words of the message of that finding.
+        x: shape of the input.
+        dtype: of the input.
+        y: shape of the label.
+        batch_size: examples.
+        backend: `train.backend`.
+        settings: other fields of the question.
+    """
+
+    rules: tuple[str, ...] = ()
+    says: str = ""
+    x: tuple[int, ...] = (256,)
+    dtype: str = "float32"
+    y: tuple[int, ...] = (1,)
+    batch_size: int = 1024
+    backend: str = "jax"
+    settings: dict = field(default_factory=dict)
+
+
+CASES: dict[str, Case] = {}
+CODES = {"dtype": "int64", "x": (16,)}
+WORDS = {"x": (32, 64), "batch_size": 128}
+ERROR = "does_not_compile"
+
+
+def right(*rules: str, says: str = "", **asked) -> Callable:
+    """Says what is right of the model that the function builds."""
+
+    def keep(build: Callable) -> Callable:
+        CASES[build.__name__] = Case(rules=rules, says=says, **asked)
+        return build
+
+    return keep
+
+
+def given(features, dtype="float32"):
+    return keras.Input(features["x"].shape, name="x", dtype=dtype)
+
+
+def answered(x, hidden, *, units=1, loss="mse", optimizer="adam", activation=None, metrics=(), **options):
+    answer = layers.Dense(units, dtype="float32", activation=activation, name="answer")(hidden)
+    model = keras.Model({"x": x}, answer)
+    model.compile(optimizer=optimizer, loss=loss, metrics=list(metrics), **options)
+    return model
+
+
+def through(features, call, **options):
+    """A model with a layer `culprit` that computes `call` and keeps the shape."""
+
+    class Own(layers.Layer):
+        def call(self, values):
+            return call(values)
+
+        def compute_output_spec(self, values):
+            return keras.KerasTensor(values.shape, values.dtype)
+
+    x = given(features)
+    hidden = layers.Dense(256, activation="relu", name="wide")(x)
+    return answered(x, Own(name="culprit")(hidden), **options)
+
+
+# ------------------------------------------------------------------------- what no compiler takes
+@right(ERROR, says="'culprit' (Own), judged_models.py")
+def tensorflow_in_a_layer(features, _):
+    import tensorflow as tf
+
+    return through(features, lambda values: values + tf.reduce_sum(tf.unique(tf.reshape(values, [-1]))[0]))
+
+
+@right(ERROR, says="TensorFlow is called")
+def tensorflow_in_a_lambda(features, _):
+    import tensorflow as tf
+
+    x = given(features)
+    return answered(x, layers.Lambda(tf.square, output_shape=(256,), name="culprit")(x))
+
+
+def tensorflows_loss(label, answer):
+    import tensorflow as tf
+
+    return tf.reduce_mean(tf.math.squared_difference(label, answer), axis=-1)
+
+
+@right(ERROR, says="the loss 'tensorflows_loss', judged_models.py")
+def tensorflow_in_the_loss(features, _):
+    x = given(features)
+    return answered(x, layers.Dense(256)(x), loss=tensorflows_loss)
+
+
+@right("backend", says="is not known. the loss", backend="tensorflow")
+def tensorflow_in_the_loss_that_tensorflow_trains(features, _):
+    x = given(features)
+    return answered(x, layers.Dense(256)(x), loss=tensorflows_loss)
+
+
+@right(ERROR, says="the loss 'lambda'")
+def numpy_in_the_loss(features, _):
+    x = given(features)
+    return answered(x, x, loss=lambda label, answer: np.mean((np.asarray(label) - np.asarray(answer)) ** 2))
+
+
+def numpys_metric(label, answer):
+    return np.abs(np.asarray(label) - np.asarray(answer))
+
+
+@right(ERROR, says="the metric 'numpys_metric', judged_models.py")
+def numpy_in_a_metric(features, _):
+    x = given(features)
+    return answered(x, layers.Dense(256)(x), metrics=[numpys_metric])
+
+
+@right(ERROR, says="Python wants a value")
+def a_number_of_python(features, _):
+    return through(features, lambda values: values * float(ops.mean(values)))
+
+
+@right(ERROR, says="Python wants a value")
+def a_while_of_python(features, _):
+    def halved(values):
+        while ops.sum(values) > 1:
+            values = values / 2
+        return values
+
+    return through(features, halved)
+
+
+@right(ERROR, says="the shape of a result depends on values")
+def a_boolean_index(features, _):
+    return through(features, lambda values: values + ops.sum(values[values > 0]))
+
+
+@right(ERROR, says="the shape of a result depends on values")
+def distinct_values(features, _):
+    return through(features, lambda values: values + ops.size(ops.unique(ops.reshape(values, (-1,)))))
+
+
+class Falling(keras.optimizers.schedules.LearningRateSchedule):
+    """Asks in Python how far it is."""
+
+    def __call__(self, step):
+        return 1e-3 if step < 100 else 1e-4
+
+
+@right(ERROR, says="judged_models.py, line")
+def a_schedule_of_python(features, _):
+    x = given(features)
+    return answered(x, layers.Dense(256)(x), optimizer=keras.optimizers.Adam(Falling()))
+
+
+class Taped(keras.Model):
+    """A train_step as TensorFlow's guide has it."""
+
+    def train_step(self, data):
+        raise NotImplementedError
+
+
+@right(ERROR, says="the train_step of Taped")
+def a_train_step_of_tensorflow(features, _):
+    x = given(features)
+    model = Taped({"x": x}, layers.Dense(1, dtype="float32")(x))
+    model.compile("adam", "mse")
+    return model
+
+
+class NumpyLoss(keras.Model):
+    """A loss of its own that leaves the device."""
+
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        return np.mean(np.square(np.asarray(y) - np.asarray(y_pred)))
+
+
+@right(ERROR, says="judged_models.py, line")
+def numpy_in_compute_loss(features, _):
+    x = given(features)
+    model = NumpyLoss({"x": x}, layers.Dense(1, dtype="float32")(x))
+    model.compile("adam")
+    return model
+
+
+@right(ERROR, says="more than one output")
+def two_heads_for_one_label(features, _):
+    x = given(features)
+    model = keras.Model({"x": x}, {name: layers.Dense(1, name=name)(x) for name in ("a", "b")})
+    model.compile("adam", {"a": "mse", "b": "mse"})
+    return model
+
+
+@right(ERROR, says="the label has the shape (1024, 1), the model's output (1024, 10)")
+def classes_for_a_number(features, _):
+    x = given(features)
+    return answered(x, x, units=10, loss="categorical_crossentropy", activation="softmax")
+
+
+@right(ERROR, says="sparse")
+def sparse_input(features, _):
+    x = keras.Input(features["x"].shape, name="x", sparse=True)
+    return answered(x, layers.Dense(256)(x))
+
+
+@right(ERROR, says="only the batch may be unknown", x=(64, 64))
+def unknown_length(features, _):
+    x = keras.Input((None, 64), name="x")
+    return answered(x, layers.LSTM(128)(x))
+
+
+@right("refused", says="the model takes z, which is no feature; there are: x")
+def input_that_is_no_feature(features, _):
+    x, z = given(features), keras.Input((4,), name="z")
+    model = keras.Model({"x": x, "z": z}, layers.Dense(1)(layers.Concatenate()([x, z])))
+    model.compile("adam", "mse")
+    return model
+
+
+@right("refused", says="judged_models.py, line")
+def images_that_are_none(features, _):
+    x = given(features)
+    return answered(x, layers.Conv2D(8, 3)(x))
+
+
+@right(ERROR, says="The structure of `inputs` doesn't match")
+def sequential_with_an_input_of_another_name(features, _):
+    model = keras.Sequential([keras.Input(features["x"].shape), layers.Dense(1)])
+    model.compile("adam", "mse")
+    return model
+
+
+# ------------------------------------------------------------------------- what trains otherwise than meant
+class Counting(layers.Layer):
+    """Counts its calls in Python."""
+
+    calls = 0
+
+    def build(self, shape):
+        self.calls = 0
+
+    def call(self, values):
+        self.calls += 1
+        return values / self.calls
+
+
+@right("side_effect", says="its attribute calls")
+def counter_in_python(features, _):
+    x = given(features)
+    return answered(x, Counting(name="culprit")(layers.Dense(256)(x)))
+
+
+class Keeping(layers.Layer):
+    """Makes its mask in its first call, as a tensor."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.last = None
+
+    def call(self, values):
+        self.last = values
+        return values * 2
+
+
+@right("leaked_tracer", says="its attribute last")
+def tensor_kept(features, _):
+    x = given(features)
+    return answered(x, Keeping(name="culprit")(layers.Dense(256)(x)))
+
+
+@right("same_noise", says="'culprit', judged_models.py")
+def noise_of_a_fixed_seed(features, _):
+    return through(features, lambda values: values + keras.random.normal((256,), seed=7))
+
+
+@right("each_trace", says="'culprit', judged_models.py")
+def noise_of_numpy(features, _):
+    return through(
+        features, lambda values: values + np.random.default_rng().normal(size=256).astype("float32")
+    )
+
+
+@right("each_trace", says="'culprit', judged_models.py")
+def noise_of_python(features, _):
+    return through(features, lambda values: values * random.random())  # noqa: S311 (noise)
+
+
+@right("each_trace", says="'culprit', judged_models.py")
+def the_time_of_day(features, _):
+    return through(features, lambda values: values + time.time_ns() % 1000)
+
+
+@right("cast", says="float64 to float32")
+def float64_in_a_layer(features, _):
+    return through(features, lambda values: ops.cast(ops.cast(values, "float64") * 2, "float32"))
+
+
+@right("cast", says="int64 to int32")
+def int64_in_a_layer(features, _):
+    return through(features, lambda values: ops.cast(ops.cast(values * 1e9, "int64"), "float32"))
+
+
+@right("cast", says="complex128 to complex64")
+def complex128_in_a_layer(features, _):
+    return through(features, lambda values: ops.real(ops.cast(values, "complex128")))
+
+
+@right("run_eagerly")
+def eager(features, _):
+    x = given(features)
+    return answered(x, layers.Dense(256)(x), run_eagerly=True)
+
+
+@right("frozen")
+def nothing_to_train(features, _):
+    x = given(features)
+    model = answered(x, layers.Dense(256)(x))
+    model.trainable = False
+    model.compile("adam", "mse")
+    return model
+
+
+@right("callback")
+def a_print(features, _):
+    import jax
+
+    def printed(values):
+        jax.debug.print("{}", values.sum())
+        return values
+
+    return through(features, printed)
+
+
+# ------------------------------------------------------------------------- what costs, or does not fit
+@right("constant", says="64 MiB")
+def large_constant(features, _):
+    table = np.ones((2**17, 128), "float32")
+    codes = slice(0, 4)
+    return through(
+        features,
+        lambda values: (
+            values + ops.mean(ops.take(ops.convert_to_tensor(table), ops.cast(values[:, codes], "int32")))
+        ),
+    )
+
+
+@right("long_loop", says="2,000 turns", x=(2000, 8), batch_size=32)
+def long_sequence(features, _):
+    x = given(features)
+    return answered(x, layers.GRU(128)(x))
+
+
+@right("whole_table", says="2,000,000 rows", **CODES)
+def large_vocabulary(features, _):
+    x = given(features, "int32")
+    codes = layers.Embedding(2_000_000, 128)(x)
+    return answered(x, layers.GlobalAveragePooling1D()(codes))
+
+
+@right("does_not_fit", says="71.53 GiB", **CODES)
+def vocabulary_beyond_all_memory(features, _):
+    x = given(features, "int32")
+    codes = layers.Embedding(50_000_000, 128)(x)
+    return answered(x, layers.GlobalAveragePooling1D()(codes))
+
+
+# ------------------------------------------------------------------------- what is right
+@right()
+def sequential_without_input(features, _):
+    model = keras.Sequential([layers.Dense(512, activation="relu"), layers.Dense(1, dtype="float32")])
+    model.compile("adam", "mse")
+    return model
+
+
+@right(**CODES)
+def sequential_of_codes(features, _):
+    model = keras.Sequential([layers.Embedding(1000, 128), layers.Flatten(), layers.Dense(1)])
+    model.compile("adam", "mse")
+    return model
+
+
+class Subclassed(keras.Model):
+    """As Keras' guide writes a model: built by its first batch."""
+
+    def __init__(self):
+        super().__init__()
+        self.wide = layers.Dense(512, activation="relu")
+        self.answer = layers.Dense(1, dtype="float32")
+
+    def call(self, inputs, training=False):
+        hidden = self.wide(inputs["x"])
+        return self.answer(hidden * 2 if training else hidden)
+
+
+@right()
+def subclassed_and_not_built(features, _):
+    model = Subclassed()
+    model.compile("adam", "mse")
+    return model
+
+
+@right(**CODES)
+def text_by_convolution(features, _):
+    x = given(features, "int32")
+    words = layers.Embedding(30_000, 128, mask_zero=True)(x)
+    return answered(x, layers.GlobalMaxPooling1D()(layers.Conv1D(128, 3, activation="relu")(words)))
+
+
+@right(**CODES)
+def masked_text(features, _):
+    x = given(features, "int32")
+    words = layers.Embedding(30_000, 128, mask_zero=True)(x)
+    return answered(x, layers.Bidirectional(layers.LSTM(128))(words))
+
+
+@right(**WORDS)
+def causal_attention(features, _):
+    x = given(features)
+    hidden = layers.Dense(256)(x)
+    hidden = hidden + layers.MultiHeadAttention(2, 128, dropout=0.1)(hidden, hidden, use_causal_mask=True)
+    return answered(x, layers.GlobalAveragePooling1D()(layers.LayerNormalization()(hidden)))
+
+
+@right(**WORDS)
+def own_attention(features, _):
+    class Attention(layers.Layer):
+        def call(self, values):
+            weights = ops.softmax(ops.einsum("bik,bjk->bij", values, values) / 8.0)
+            return ops.einsum("bij,bjk->bik", weights, values)
+
+    x = given(features)
+    return answered(x, layers.Flatten()(Attention()(layers.Dense(128)(x))))
+
+
+@right()
+def seeded_dropout_and_noise(features, _):
+    x = given(features)
+    noisy = layers.GaussianNoise(0.1, seed=3)(layers.Dropout(0.2, seed=7)(layers.Dense(512)(x)))
+    return answered(x, noisy)
+
+
+@right()
+def own_noise(features, _):
+    class Noise(layers.Layer):
+        def __init__(self, **options):
+            super().__init__(**options)
+            self.seeds = keras.random.SeedGenerator(7)
+
+        def call(self, values):
+            return values + keras.random.normal(ops.shape(values), dtype=values.dtype, seed=self.seeds)
+
+    x = given(features)
+    return answered(x, Noise()(layers.Dense(512)(x)))
+
+
+@right()
+def mask_made_once(features, _):
+    class Masked(layers.Layer):
+        def __init__(self, **options):
+            super().__init__(**options)
+            self.mask = None
+
+        def call(self, values):
+            if self.mask is None:
+                self.mask = np.tril(np.ones((256, 256), "float32"))[0]
+            return values * self.mask
+
+    x = given(features)
+    return answered(x, Masked()(layers.Dense(256)(x)))
+
+
+@right()
+def loop_and_branch_of_known_things(features, _):
+    def call(values):
+        for factor in (1.0, 2.0, 3.0):
+            values = ops.tanh(values) * factor
+        return values if values.shape[-1] == 256 else -values
+
+    return through(features, call)
+
+
+@right()
+def chosen_on_the_device(features, _):
+    return through(
+        features,
+        lambda values: ops.where(
+            values > 0, values, ops.cond(ops.sum(values) > 0, lambda: values, lambda: -values)
+        ),
+    )
+
+
+@right()
+def schedule_on_the_device(features, _):
+    class Warm(keras.optimizers.schedules.LearningRateSchedule):
+        def __call__(self, step):
+            return ops.where(step < 100, 1e-3, 1e-4)
+
+    x = given(features)
+    optimizer = keras.optimizers.AdamW(Warm(), clipnorm=1.0, use_ema=True)
+    return answered(x, layers.Dense(512)(x), optimizer=optimizer)
+
+
+@right()
+def frozen_in_part(features, _):
+    x = given(features)
+    body = keras.Sequential([keras.Input((256,)), layers.Dense(512), layers.BatchNormalization()])
+    body.trainable = False
+    return answered(x, body(x))
+
+
+@right()
+def shared_layer(features, _):
+    x = given(features)
+    shared = layers.Dense(256)
+    return answered(x, shared(shared(x)))
+
+
+@right()
+def losses_of_layers(features, _):
+    class Penalty(layers.Layer):
+        def call(self, values):
+            self.add_loss(1e-3 * ops.mean(ops.square(values)))
+            return values
+
+    x = given(features)
+    return answered(x, Penalty()(layers.Dense(512, activity_regularizer="l2")(x)))
+
+
+@right(y=(4,))
+def several_labels(features, _):
+    x = given(features)
+    auc = keras.metrics.AUC(multi_label=True, num_labels=4)
+    hidden = layers.Dense(512, activation="relu")(x)
+    return answered(x, hidden, units=4, activation="sigmoid", loss="binary_crossentropy", metrics=[auc])
+
+
+@right(x=(16, 16, 3), dtype="uint8", batch_size=256)
+def augmented_images(features, _):
+    x = given(features, "uint8")
+    seen = layers.RandomFlip()(layers.Rescaling(1 / 255)(x))
+    return answered(x, layers.GlobalAveragePooling2D()(layers.Conv2D(128, 3, activation="relu")(seen)))
+
+
+class Bias(keras.metrics.Metric):
+    """What the answers are off by, together."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.total = self.add_weight(name="total", initializer="zeros")
+
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        self.total.assign_add(ops.sum(y_pred - y_true))
+
+    def result(self):
+        return self.total.value
+
+
+class BiasItself(Bias):
+    """Gives the variable, which no step may return."""
+
+    def result(self):
+        return self.total
+
+
+@right()
+def own_metric(features, _):
+    x = given(features)
+    return answered(x, layers.Dense(512)(x), metrics=[Bias()])
+
+
+@right(ERROR, says="a variable itself is returned")
+def metric_that_gives_its_variable(features, _):
+    x = given(features)
+    return answered(x, layers.Dense(512)(x), metrics=[BiasItself()])
+
+
+@right()
+def jax_in_a_layer(features, _):
+    import jax
+
+    return through(features, jax.checkpoint(jax.vmap(lambda value: value * jax.numpy.tanh(value))))
+
+
+@right()
+def adapted_normalization(features, _):
+    x = given(features)
+    normal = layers.Normalization(mean=np.zeros(256), variance=np.ones(256))
+    return answered(x, layers.Dense(512)(normal(x)))
+
+
+@right(**CODES)
+def one_hot_codes(features, _):
+    x = given(features, "int32")
+    return answered(x, layers.Flatten()(layers.CategoryEncoding(128, output_mode="one_hot")(x)))
