@@ -3,8 +3,8 @@
     .venv-tpu/bin/python -m benchmarks.preflight_suite [--traced] [NAME...]
 
 The models, and what is right of each, are in tests/data/preflight/judged_models.py. All are asked in this
-process, which is one of the compiler's. `--traced` leaves the compiler out (half a minute instead of several):
-what only that can say, such as the memory of activations, is then not judged.
+process, which is one of the compiler's. `--traced` leaves the compiler out (half a minute, not several): what
+only that can say, such as the memory of activations, is then not judged.
 
 Prints a line for each model: right, missed, false alarm, wrong rule or poor words; and what was found. The
 exit code is 1 if one is not right.
