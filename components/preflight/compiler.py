@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -98,6 +99,11 @@ def ask(
                 f"it was not compiled within {limit_s:.0f} s",
                 "more time: preflight.limit_s, or --limit SECONDS",
             )
+    if done.returncode == -signal.SIGKILL:
+        return Unanswered(
+            "the compiling process was killed, as the system does where this machine's memory is short",
+            "a machine with more memory, or fewer slices at once",
+        )
     last = (done.stdout.strip().splitlines() or [""])[-1]
     try:
         values = json.loads(last)

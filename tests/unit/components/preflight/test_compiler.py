@@ -1,5 +1,6 @@
 import pytest
 
+from slipway.components.preflight import compiler
 from slipway.components.preflight.compiler import (
     COMPILERS,
     WITH_LIBTPU,
@@ -33,6 +34,17 @@ def test_devices_that_cannot_be_divided_are_not_compiled_for(case):
     said = ask(case(model_parallel=3).question, WITH_LIBTPU, import_roots=[], limit_s=1.0)
 
     assert isinstance(said, Unanswered)
+
+
+def test_a_compiling_process_that_was_killed_is_told_as_one(case, tmp_path, monkeypatch):
+    (tmp_path / "python").write_text("#!/bin/sh\nkill -9 $$\n")
+    (tmp_path / "python").chmod(0o755)
+    monkeypatch.setattr(compiler, "PROJECT_ROOT", tmp_path)
+
+    said = ask(case().question, "python", import_roots=[], limit_s=9.0)
+
+    assert isinstance(said, Unanswered)
+    assert "this machine's memory is short" in said.reason
 
 
 def test_packages_of_an_environment_are_read_without_starting_it(tmp_path):
