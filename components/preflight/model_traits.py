@@ -114,8 +114,9 @@ def traits_of(model: Any, question: Question) -> Iterator[Trait]:
         yield Trait(kind="run_eagerly")
     if not model.trainable_variables and model.variables:
         yield Trait(kind="frozen")
-    if question.replicas > 1 and (names := unsynchronized(model)):
-        yield Trait(kind="batch_norm", where=names)
+    if question.replicas > 1 and (names := unsynchronized(model).split(", ")) != [""]:
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        yield Trait(kind="batch_norm", where=f"{', '.join(names[:3])}{more}")
     for layer in model._flatten_layers(include_self=False):
         if isinstance(layer, keras.layers.Embedding) and layer.built and layer.trainable:
             yield from _sparsely_used(layer, model, question)
