@@ -4,9 +4,9 @@
 
 Each stage is a process of its own, with Beam's direct runner; imports are not counted. Three quarters of
 the features are numbers (scaled by mean and deviation), one quarter words of 100 (looked up in a
-vocabulary): each analysed on its own or, with --together, all of a kind at once. `stock-transform` is the
-same work by TFX's executor in the place of ours. The model of `evaluate`
-costs next to nothing: what is measured is TFMA. Lines of JSON, one a stage and size.
+vocabulary): each analysed on its own or, with --together, all of a kind at once. `stock-statistics` and
+`stock-transform` are the same work by TFX's executors in the place of ours. The model of `evaluate` costs
+next to nothing: what is measured is TFMA. Lines of JSON, one a stage and size.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from pathlib import Path
 from bench_ingest import measured
 
 PROJECT = Path(__file__).resolve().parent.parent
-STAGES = ("ingest", "statistics", "transform", "stock-transform", "evaluate")
+STAGES = ("ingest", "statistics", "stock-statistics", "transform", "stock-transform", "evaluate")
 WORDS = 100
 LABEL = "label"
 
@@ -129,15 +129,18 @@ def run_stage(stage: str, folder: Path, *, together: bool) -> dict[str, float]:
         }
         outputs = {"examples": examples, "quarantine": artifact(Quarantine, "quarantine")}
         return measured(lambda: Executor(context).Do({}, outputs, properties))
-    if stage == "statistics":
-        from tfx.components.statistics_gen.executor import Executor
+    if "statistics" in stage:
+        if stage == "statistics":
+            from slipway.components.statistics_gen.executor import Executor
+        else:
+            from tfx.components.statistics_gen.executor import Executor
 
         properties = {"stats_options_json": tfdv.StatsOptions().to_json(), "exclude_splits": "[]"}
         found = measured(
             lambda: Executor(context).Do({"examples": examples}, {"statistics": statistics}, properties)
         )
         proto = tfdv.load_stats_binary(str(folder / "statistics/Split-train/FeatureStats.pb"))
-        (folder / "schema").mkdir()
+        (folder / "schema").mkdir(exist_ok=True)
         tfdv.write_schema_text(
             tfdv.infer_schema(proto, infer_feature_shape=True), str(folder / "schema/schema.pbtxt")
         )

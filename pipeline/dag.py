@@ -12,11 +12,11 @@ from pathlib import Path
 from tfx.components import Evaluator as StockEvaluator
 from tfx.components import (
     ExampleValidator,
-    StatisticsGen,
     Trainer,
     Tuner,
 )
 from tfx.components import SchemaGen as InferSchema
+from tfx.components import StatisticsGen as StockStatisticsGen
 from tfx.components import Transform as StockTransform
 from tfx.components.schema_gen.import_schema_gen.component import ImportSchemaGen
 from tfx.dsl.components.base.base_node import BaseNode
@@ -42,6 +42,7 @@ from slipway.components.preflight.component import Preflight
 from slipway.components.pusher.component import Pusher
 from slipway.components.reference_models.component import ReferenceModels
 from slipway.components.serving_check.component import ServingCheck
+from slipway.components.statistics_gen.component import StatisticsGen
 from slipway.components.transform.component import Transform
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.config.gates import LAST_BLESSED, LAST_PASSED, span_of
@@ -95,7 +96,9 @@ def build_pipeline(
     ingest = _ingest(config, data)
     examples = ingest.outputs["examples"]
 
-    statistics_gen = StatisticsGen(examples=examples, stats_options=_STATS_OPTIONS)
+    statistics_gen = (StockStatisticsGen if "StatisticsGen" in config.beam.stock_nodes else StatisticsGen)(
+        examples=examples, stats_options=_STATS_OPTIONS
+    )
     if config.schema_path is None:
         schema_gen = InferSchema(statistics=statistics_gen.outputs["statistics"], infer_feature_shape=True)
     else:

@@ -17,7 +17,7 @@ RUNNERS = {
 }
 """The engines by their names here; Beam's names for them."""
 BeamRunner = Annotated[str, OneOf(RUNNERS)]
-StockNode = Literal["Transform", "Evaluator"]
+StockNode = Literal["StatisticsGen", "Transform", "Evaluator"]
 BeamOption = Annotated[bool | int | float | Text | Texts, Field(union_mode="left_to_right")]
 
 

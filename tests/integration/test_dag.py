@@ -135,11 +135,17 @@ def test_only_the_gate_blesses(graph):
 
 
 def test_nodes_that_are_named_keep_tfx_s_own_executor(compiled):
-    def executor(*settings):
-        return compiled(*settings).executor_spec("Evaluator").python_executor_spec.class_path
+    def executor(node, *settings):
+        return compiled(*settings).executor_spec(node).python_executor_spec.class_path
 
-    assert executor() == "slipway.components.evaluator.executor.Executor"
-    assert executor("beam.stock_nodes=[Evaluator]") == "tfx.components.evaluator.executor.Executor"
+    for node, module in (
+        ("StatisticsGen", "statistics_gen"),
+        ("Transform", "transform"),
+        ("Evaluator", "evaluator"),
+    ):
+        assert executor(node) == f"slipway.components.{module}.executor.Executor"
+        stock = executor(node, f"beam.stock_nodes=[{node}]")
+        assert stock == f"tfx.components.{module}.executor.Executor"
 
 
 def test_local_beam_names_its_runner(compiled):

@@ -150,6 +150,8 @@ REASONS = {
         "slipway.components.serving_check.check",
         "slipway.components.serving_check.component",
         "slipway.components.serving_check.training_side",
+        "slipway.components.statistics_gen.component",
+        "slipway.components.statistics_gen.executor",
         "slipway.components.trainer.saved_model_export",
         "slipway.components.trainer.litert_export",
         "slipway.components.transform.analysis",

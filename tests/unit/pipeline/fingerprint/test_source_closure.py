@@ -339,7 +339,14 @@ def test_this_repository_finds_the_modules_that_python_loads():
 
 
 @pytest.mark.parametrize(
-    "part", ["ingest.executor", "transform.executor", "trainer.run_fn", "pusher.component"]
+    "part",
+    [
+        "ingest.executor",
+        "statistics_gen.executor",
+        "transform.executor",
+        "trainer.run_fn",
+        "pusher.component",
+    ],
 )
 def test_node_depends_on_no_module_that_only_plans_runs_or_reports(part, project):
     found = source_closure([f"slipway.components.{part}"], root=project)

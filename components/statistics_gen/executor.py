@@ -1,0 +1,114 @@
+"""The executor of StatisticsGen: ours if it does the same as TFX's, otherwise TFX's own."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import tensorflow_data_validation as tfdv
+from absl import logging  # type: ignore[import-untyped]
+from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, StandardOptions
+from tfx.components.statistics_gen import executor as tfx_executor
+from tfx.components.util import examples_utils
+from tfx.dsl.io import fileio
+from tfx.proto import example_gen_pb2
+from tfx.types import artifact_utils, standard_component_specs
+from tfx.utils import io_utils, json_utils, stats_utils
+
+from slipway.components.counting import counted
+from slipway.components.progress import report as tell
+from slipway.components.statistics_gen.executor_choice import OPTIONS, why_stock
+from slipway.components.statistics_gen.reading import batches
+from slipway.components.statistics_gen.tally import Tally
+
+_KEYS = standard_component_specs
+
+
+class Executor(tfx_executor.Executor):  # type: ignore[misc]
+    """Computes the statistics of each split."""
+
+    def Do(  # noqa: N802  (TFX's name)
+        self,
+        input_dict: Mapping[str, Sequence[Any]],
+        output_dict: Mapping[str, Sequence[Any]],
+        exec_properties: Mapping[str, Any],
+    ) -> None:
+        """Writes the artifact `statistics`.
+
+        Raises:
+            ComponentError: a file of examples is damaged.
+        """
+        examples = artifact_utils.get_single_instance(input_dict[_KEYS.EXAMPLES_KEY])
+        options = _options(exec_properties.get(_KEYS.STATS_OPTIONS_JSON_KEY))
+        excluded = json_utils.loads(exec_properties.get(_KEYS.EXCLUDE_SPLITS_KEY) or "null") or []
+        splits = [
+            each for each in artifact_utils.decode_split_names(examples.split_names) if each not in excluded
+        ]
+        why = self._why_stock(examples, options, splits, exec_properties)
+        if why is not None:
+            logging.info("StatisticsGen runs TFX's own executor: %s", why)
+            super().Do(input_dict, output_dict, exec_properties)
+            return
+        if input_dict.get(_KEYS.SCHEMA_KEY):
+            options.schema = _schema(input_dict[_KEYS.SCHEMA_KEY])
+        by_split = json_utils.loads(exec_properties.get(_KEYS.SAMPLE_RATE_BY_SPLIT_KEY) or "null") or {}
+        samples = {split: by_split.get(split, options.sample_rate) for split in splits}
+        statistics = artifact_utils.get_single_instance(output_dict[_KEYS.STATISTICS_KEY])
+        _describe(statistics, examples, samples)
+        for place, split in enumerate(splits):
+            tally = Tally(options)
+            for file in _files(examples, split):
+                for batch in batches(file, samples[split]):
+                    tally.add(batch)
+                    tell(f"{split}: {counted(tally.rows, 'row')}", done=place, total=len(splits))
+            _write(tally.result(), artifact_utils.get_split_uri([statistics], split))
+
+    def _why_stock(
+        self, examples: Any, options: Any, splits: Sequence[str], exec_properties: Mapping[str, object]
+    ) -> str | None:
+        beam = PipelineOptions(self._beam_pipeline_args)
+        payload = example_gen_pb2.PayloadFormat.Name(examples_utils.get_payload_format(examples))
+        config = options.slicing_config
+        by_sql = any(each.slice_keys_sql for each in config.slicing_specs) if config else False
+        return why_stock(
+            runner=beam.view_as(StandardOptions).runner or StandardOptions.DEFAULT_RUNNER,
+            workers=beam.view_as(DirectOptions).direct_num_workers,
+            examples=(payload, str(examples_utils.get_file_format(examples))),
+            has_patterns=examples.has_custom_property(examples_utils.CUSTOM_SPLIT_PATTERN_PROPERTY_NAME),
+            splits=splits,
+            parameters=exec_properties,
+            options={
+                **{name: getattr(options, name, None) for name in OPTIONS},
+                "slice_sqls": options.experimental_slice_sqls or by_sql,
+            },
+        )
+
+
+def _options(written: str | None) -> Any:
+    return tfdv.StatsOptions.from_json(written) if written else tfdv.StatsOptions()
+
+
+def _schema(schemas: Sequence[Any]) -> Any:
+    folder = artifact_utils.get_single_uri(schemas)
+    return io_utils.SchemaReader().read(io_utils.get_only_uri_in_dir(folder))
+
+
+def _describe(statistics: Any, examples: Any, samples: Mapping[str, float | None]) -> None:
+    """Sets the properties that TFX's executor sets."""
+    statistics.split_names = artifact_utils.encode_split_names(list(samples))
+    statistics.span = examples.span
+    rates = {split: sample or 1.0 for split, sample in samples.items()}
+    statistics.set_json_value_custom_property(
+        tfx_executor.SAMPLE_RATE_BY_SPLIT_PROPERTY_NAME, json_utils.dumps(rates)
+    )
+    link = stats_utils.generate_stats_dashboard_link(statistics)
+    statistics.set_string_custom_property(tfx_executor.STATS_DASHBOARD_LINK, link)
+
+
+def _files(examples: Any, split: str) -> list[str]:
+    folder = artifact_utils.get_split_uri([examples], split)
+    return sorted(fileio.glob(io_utils.all_files_pattern(folder)))
+
+
+def _write(found: Any, folder: str) -> None:
+    fileio.makedirs(folder)
+    with fileio.open(f"{folder}/{tfx_executor.DEFAULT_FILE_NAME}", "wb") as file:
+        file.write(found.SerializeToString(deterministic=True))

@@ -1,0 +1,56 @@
+"""Decides whether our executor supports a StatisticsGen node, or TFX's own has to run it."""
+
+from collections.abc import Collection, Mapping
+
+from slipway.components.beam_runner import IN_PROCESS
+
+_EXAMPLES = "FORMAT_TF_EXAMPLE"
+_FILES = "tfrecords_gzip"
+# The parameters of StatisticsGen in TFX 1.21. Any other parameter belongs to a later TFX.
+_KNOWN = frozenset(("stats_options_json", "exclude_splits", "sample_rate_by_split"))
+OPTIONS = {
+    "label_feature": "the lift of values is requested",
+    "enable_semantic_domain_stats": "semantic domains are requested",
+    "slice_sqls": "slices by SQL are requested",
+    "_per_feature_weight_override": "single columns have weights of their own",
+    "experimental_filter_read_paths": "only some paths are to be read",
+}
+"""Attributes of StatsOptions that our executor does not carry out, with what to say of each."""
+
+
+def why_stock(
+    *,
+    runner: str,
+    workers: int,
+    examples: tuple[str, str],
+    has_patterns: bool,
+    splits: Collection[str],
+    parameters: Mapping[str, object],
+    options: Mapping[str, object],
+) -> str | None:
+    """Return why TFX's own executor must run; None if ours does the same.
+
+    Args:
+        runner: Beam's, by its name.
+        workers: processes or threads that Beam's runner is asked for; 0: one a core.
+        examples: the format of their payload and that of their files.
+        has_patterns: whether the examples' files are found by a pattern of their own for each split.
+        splits: which are wanted.
+        parameters: the node's.
+        options: attributes of the StatsOptions, and `slice_sqls`.
+    """
+    if runner != IN_PROCESS:
+        return f"the runner is {runner}"
+    if workers != 1:
+        asked = f"{workers} workers" if workers else "one worker per core"
+        return f"Beam is set to {asked}"
+    if examples != (_EXAMPLES, _FILES):
+        payload, files = examples
+        return f"the examples are {payload} in {files}"
+    if has_patterns:
+        return "the examples have a pattern for each split"
+    if not splits:
+        return "no split is left"
+    if further := sorted(name for name, value in parameters.items() if value and name not in _KNOWN):
+        return f"{further[0]} is set"
+    return next((why for name, why in OPTIONS.items() if options.get(name)), None)

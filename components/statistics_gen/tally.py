@@ -1,0 +1,92 @@
+"""The statistics of some rows, whole batches at a time."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from tensorflow_data_validation.statistics import stats_impl
+from tensorflow_data_validation.statistics.generators import top_k_uniques_sketch_stats_generator
+from tensorflow_data_validation.utils import slicing_util
+from tensorflow_metadata.proto.v0 import statistics_pb2
+from tfx_bsl.statistics import merge_util
+
+from slipway.components.statistics_gen.histograms import quick_histograms
+from slipway.components.statistics_gen.value_counts import ValueCounts
+
+_Slicer = Callable[[pa.RecordBatch], Iterator[tuple[str, pa.RecordBatch]]]
+
+
+class Tally:
+    """What TFDV's generators have gathered of the rows so far; of each slice, if there are slices.
+
+    Args:
+        options: a StatsOptions.
+    """
+
+    def __init__(self, options: Any) -> None:
+        self._options = options
+        self._generators = _generators(options)
+        self._slicers = _slicers(options)
+        self._states: dict[str, list[Any]] = {}
+        self.rows = 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Adds rows: a column is a list of values per row."""
+        self.rows += batch.num_rows
+        if self._options.feature_allowlist:
+            batch = stats_impl._filter_features(batch, self._options.feature_allowlist)
+        with np.errstate(invalid="ignore", over="ignore"):  # the mean of an infinite number
+            for key, part in self._sliced(batch):
+                states = self._states.get(key) or self._empty()
+                self._states[key] = [
+                    generator.add_input(state, part)
+                    for generator, state in zip(self._generators, states, strict=True)
+                ]
+
+    def result(self) -> Any:
+        """A DatasetFeatureStatisticsList: one data set for each slice, that of all rows first.
+
+        It ends the tally.
+        """
+        found = statistics_pb2.DatasetFeatureStatisticsList()
+        with quick_histograms(), np.errstate(invalid="ignore", over="ignore"):
+            for key in list(self._states) or [""]:
+                states = self._states.pop(key) if self._states else self._empty()
+                found.datasets.append(self._extracted(states))
+                if self._slicers:
+                    found.datasets[-1].name = key
+        return found
+
+    def _sliced(self, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
+        if self._slicers:
+            return slicing_util.generate_slices(batch, self._slicers)  # type: ignore[no-any-return]
+        return iter([("", batch)])
+
+    def _empty(self) -> list[Any]:
+        return [generator.create_accumulator() for generator in self._generators]
+
+    def _extracted(self, states: Sequence[Any]) -> Any:
+        parts = [
+            generator.extract_output(generator.compact(state))
+            for generator, state in zip(self._generators, states, strict=True)
+        ]
+        return merge_util.merge_dataset_feature_statistics(parts).datasets[0]
+
+
+def _generators(options: Any) -> list[Any]:
+    """TFDV's, with another one for the counts of values unless its sketches are asked for."""
+    generators = stats_impl.get_generators(options, in_memory=True)
+    if options.add_default_generators and not options.use_sketch_based_topk_uniques:
+        sketch = top_k_uniques_sketch_stats_generator.TopKUniquesSketchStatsGenerator
+        generators = [ValueCounts(options) if isinstance(each, sketch) else each for each in generators]
+    for generator in generators:
+        generator.setup()
+    return generators  # type: ignore[no-any-return]
+
+
+def _slicers(options: Any) -> list[_Slicer]:
+    if not options.slicing_config:
+        return []
+    functions, _ = slicing_util.convert_slicing_config_to_slice_functions_and_sqls(options.slicing_config)
+    return [slicing_util.default_slicer, *functions]

@@ -1,0 +1,254 @@
+"""Our StatisticsGen beside TFX's own, on the same examples."""
+
+import csv
+import json
+import math
+import random
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+pytestmark = [
+    pytest.mark.slow,
+    # TFDV takes the mean of infinite numbers too.
+    pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning"),
+]
+
+FILES = {"taxi": 1, "digits": 1, "mixed": 3, "empty": 1}
+# TFDV computes the equally wide histograms of float columns in single precision, we in double.
+EQUALLY_WIDE, SINGLE, DOUBLE = "histograms[0]", 1e-4, 1e-9
+
+
+def value(*given):
+    from tensorflow.train import BytesList, Feature, FloatList, Int64List
+
+    if all(isinstance(each, int) for each in given):
+        return Feature(int64_list=Int64List(value=given))
+    if all(isinstance(each, float) for each in given):
+        return Feature(float_list=FloatList(value=given))
+    return Feature(
+        bytes_list=BytesList(value=[each if type(each) is bytes else each.encode() for each in given])
+    )
+
+
+def taxi_rows(file):
+    """800 trips; numbers are numbers, and an empty cell is missing."""
+
+    def typed(cell):
+        try:
+            return float(cell) if "." in cell else int(cell)
+        except ValueError:
+            return cell
+
+    with file.open() as data:
+        for row in islice(csv.DictReader(data), 800):
+            found = {name: typed(cell) for name, cell in row.items() if cell}
+            yield {
+                name: value(float(each)) if name in ("fare", "tips", "trip_miles") else value(each)
+                for name, each in found.items()
+            }
+
+
+def digits_rows():
+    """Images: pixels as a list, and as bytes that are no text."""
+    rng = random.Random(2)  # noqa: S311
+    for _ in range(60):
+        pixels = [rng.randint(0, 16) for _ in range(64)]
+        yield {
+            "image": value(*map(float, pixels)),
+            "raw": value(bytes(map(int, [255, *pixels]))),
+            "label": value(pixels[0] % 10),
+        }
+
+
+def mixed_rows():
+    """Missing values, texts, lists, numbers that are none, and a column that only some files have."""
+    rng = random.Random(3)  # noqa: S311
+    for number in range(1_500):
+        row = {
+            "id": value(f"id-{number}"),
+            "weight": value(rng.choice([0.5, 1.0, 2.5])),
+            "code": value(rng.randint(1, 7)),
+            "amount": value(rng.choice([math.nan, math.inf, -math.inf, 0.0] + [rng.gauss(0, 9)] * 20)),
+            "words": value(*rng.choices(["wide", "höch", "", "low", "w w"], k=rng.randint(1, 4))),
+            "numbers": value(*rng.choices(range(-5, 5), k=rng.randint(1, 3))),
+            "constant": value(7.0),
+            "nothing": value(),
+        }
+        if rng.random() < 0.7:
+            row["text"] = value(rng.choice(["a", "b", b"\xff\xfe", "long " * 300]))
+        if number >= 1_000:
+            row["late"] = value(rng.randint(0, 10**15))
+        yield row
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory, taxi_csv):
+    """The examples, a folder for each split."""
+    import tensorflow as tf
+
+    folder = tmp_path_factory.mktemp("made")
+    rows = {"taxi": taxi_rows(taxi_csv), "digits": digits_rows(), "mixed": mixed_rows(), "empty": ()}
+    for split, each in rows.items():
+        each = list(each)
+        (folder / f"Split-{split}").mkdir()
+        size = math.ceil(len(each) / FILES[split])
+        for number in range(FILES[split]):
+            path = folder / f"Split-{split}/data_tfrecord-{number:05d}-of-{FILES[split]:05d}.gz"
+            with tf.io.TFRecordWriter(str(path), tf.io.TFRecordOptions(compression_type="GZIP")) as writer:
+                for row in each[number * size : (number + 1) * size]:
+                    example = tf.train.Example(features=tf.train.Features(feature=row))
+                    writer.write(example.SerializeToString())
+    return folder
+
+
+def computed(executor, made, folder, *, splits=tuple(FILES), runner="FnApiRunner", schema="", **parameters):
+    """The artifact that an executor writes."""
+    from tfx.dsl.components.base.base_beam_executor import BaseBeamExecutor
+    from tfx.types import standard_artifacts
+
+    def artifact(kind, uri):
+        found = kind()
+        found.uri = str(uri)
+        return found
+
+    examples = artifact(standard_artifacts.Examples, made)
+    examples.split_names = json.dumps(splits)
+    examples.span = 4
+    examples.set_string_custom_property("file_format", "tfrecords_gzip")
+    examples.set_string_custom_property("payload_format", "FORMAT_TF_EXAMPLE")
+    inputs = {"examples": [examples]}
+    if schema:
+        inputs["schema"] = [artifact(standard_artifacts.Schema, folder / "schema")]
+        (folder / "schema").mkdir(parents=True)
+        (folder / "schema/schema.pbtxt").write_text(schema)
+    statistics = artifact(standard_artifacts.ExampleStatistics, folder / "statistics")
+    arguments = [f"--runner={runner}", "--sdk_container_image=none"]
+    context = BaseBeamExecutor.Context(beam_pipeline_args=arguments, tmp_dir=str(folder), unique_id="1")
+    executor(context).Do(inputs, {"statistics": [statistics]}, {"exclude_splits": "[]", **parameters})
+    return statistics
+
+
+def both(made, folder, **given):
+    from tfx.components.statistics_gen.executor import Executor as Stock
+
+    from slipway.components.statistics_gen.executor import Executor
+
+    return [
+        computed(each, made, folder / name, **given) for name, each in (("stock", Stock), ("ours", Executor))
+    ]
+
+
+def datasets(statistics, split):
+    import tensorflow_data_validation as tfdv
+
+    found = tfdv.load_stats_binary(f"{statistics.uri}/Split-{split}/FeatureStats.pb").datasets
+    return {dataset.name: dataset for dataset in found}
+
+
+def plain(message):
+    """A message as nested dictionaries; features by their path."""
+    from google.protobuf import json_format
+
+    found = json_format.MessageToDict(message, preserving_proto_field_name=True)
+    found["features"] = {tuple(each["path"]["step"]): each for each in found.get("features", [])}
+    return found
+
+
+def assert_near(mine, theirs, place=""):
+    if isinstance(theirs, dict):
+        assert mine.keys() == theirs.keys(), place
+        for key in theirs:
+            assert_near(mine[key], theirs[key], f"{place}.{key}")
+    elif isinstance(theirs, list):
+        assert len(mine) == len(theirs), place
+        for number, (one, other) in enumerate(zip(mine, theirs, strict=True)):
+            assert_near(one, other, f"{place}[{number}]")
+    elif isinstance(theirs, float):
+        relative = SINGLE if EQUALLY_WIDE in place else DOUBLE
+        assert mine == pytest.approx(theirs, rel=relative, abs=relative), place
+    else:
+        assert mine == theirs, place
+
+
+def options(**given):
+    import tfx  # noqa: F401  (before TFDV: it patches what TFDV imports)
+
+    import tensorflow_data_validation as tfdv  # isort: skip
+
+    return tfdv.StatsOptions(**given).to_json()
+
+
+def test_every_number_of_every_column_is_tfx_s(made, tmp_path):
+    stock, ours = both(made, tmp_path, stats_options_json=options(num_quantiles_histogram_buckets=100))
+    assert str(ours.mlmd_artifact).replace("/ours/", "/stock/") == str(stock.mlmd_artifact)
+    files = [
+        sorted(path.relative_to(each.uri) for path in Path(each.uri).rglob("*")) for each in (ours, stock)
+    ]
+    assert files[0] == files[1]
+    for split in FILES:
+        (mine,), (theirs,) = (datasets(each, split).values() for each in (ours, stock))
+        assert_near(plain(mine), plain(theirs), split)
+        assert [each.path for each in mine.features] == [each.path for each in theirs.features]
+
+
+def test_schema_weights_slices_and_wanted_columns_too(made, tmp_path):
+    from tfx_bsl.public.proto.slicing_spec_pb2 import SlicingConfig, SlicingSpec
+
+    schema = """
+    feature { name: "code" type: INT int_domain { is_categorical: true } }
+    feature { name: "text" type: BYTES image_domain {} }
+    """
+    slices = SlicingConfig(slicing_specs=[SlicingSpec(feature_keys=[name]) for name in ("code", "words")])
+    stock, ours = both(
+        made,
+        tmp_path,
+        splits=("mixed", "taxi"),
+        schema=schema,
+        exclude_splits='["taxi"]',
+        stats_options_json=options(
+            weight_feature="weight",
+            slicing_config=slices,
+            feature_allowlist=["code", "weight", "text", "words", "amount"],
+            num_top_values=4,
+            num_rank_histogram_buckets=6,
+        ),
+    )
+    assert json.loads(ours.split_names) == ["mixed"]
+    mine, theirs = datasets(ours, "mixed"), datasets(stock, "mixed")
+    assert len(theirs) == 1 + 7 + 5
+    assert_near(
+        {key: plain(each) for key, each in mine.items()}, {key: plain(each) for key, each in theirs.items()}
+    )
+
+
+def test_sample_is_a_share_of_the_rows(made, tmp_path):
+    from slipway.components.statistics_gen.executor import Executor
+
+    found = computed(
+        Executor,
+        made,
+        tmp_path,
+        splits=("taxi", "mixed"),
+        stats_options_json=options(sample_rate=0.5),
+        sample_rate_by_split='{"taxi": 0.1}',
+    )
+    rows = {split: datasets(found, split)[""].num_examples for split in ("taxi", "mixed")}
+    assert 40 < rows["taxi"] < 130
+    assert 650 < rows["mixed"] < 850
+    assert json.loads(found.get_json_value_custom_property("sample_rate_by_split")) == {
+        "taxi": 0.1,
+        "mixed": 0.5,
+    }
+
+
+def test_what_it_does_not_know_is_left_to_tfx(made, tmp_path, monkeypatch):
+    from tfx.components.statistics_gen.executor import Executor as Stock
+
+    from slipway.components.statistics_gen.executor import Executor
+
+    asked = []
+    monkeypatch.setattr(Stock, "Do", lambda *_: asked.append("TFX"))
+    computed(Executor, made, tmp_path, runner="BundleBasedDirectRunner")
+    assert asked == ["TFX"]

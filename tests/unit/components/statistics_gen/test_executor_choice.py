@@ -1,0 +1,38 @@
+"""When TFX's own executor has to do what a StatisticsGen is asked for."""
+
+import pytest
+
+from slipway.components.statistics_gen.executor_choice import why_stock
+
+OURS = {
+    "runner": "FnApiRunner",
+    "workers": 1,
+    "examples": ("FORMAT_TF_EXAMPLE", "tfrecords_gzip"),
+    "has_patterns": False,
+    "splits": ["train", "eval"],
+    "parameters": {"stats_options_json": "{}", "exclude_splits": "[]", "sharded_stats_output": 0},
+    "options": {"label_feature": None, "slice_sqls": False},
+}
+
+
+def test_ours_does_what_a_workload_asks_for():
+    assert why_stock(**OURS) is None
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"runner": "FlinkRunner"}, "the runner is FlinkRunner"),
+        ({"workers": 4}, "Beam is set to 4 workers"),
+        ({"workers": 0}, "Beam is set to one worker per core"),
+        ({"examples": ("FORMAT_PROTO", "tfrecords_gzip")}, "the examples are FORMAT_PROTO in tfrecords_gzip"),
+        ({"has_patterns": True}, "the examples have a pattern for each split"),
+        ({"splits": []}, "no split is left"),
+        ({"parameters": {"sharded_stats_output": 1}}, "sharded_stats_output is set"),
+        ({"options": {"label_feature": "tips"}}, "the lift of values is requested"),
+        ({"options": {"slice_sqls": True}}, "slices by SQL are requested"),
+        ({"options": {"enable_semantic_domain_stats": True}}, "semantic domains are requested"),
+    ],
+)
+def test_what_it_does_not_know_is_left_to_tfx(changed, why):
+    assert why_stock(**{**OURS, **changed}) == why
