@@ -8,8 +8,8 @@ from slipway.pipeline.start.facts import Facts
 
 _RARE_CLASS = 0.1
 _FEW_OF_A_CLASS = 20
-# From here on, a run takes minutes: so long StatisticsGen takes a column, however few rows there are.
-_MANY_FEATURES, _STATISTICS_S = 500, 0.1
+# From here on, a run takes minutes: so long Transform takes a column, however few rows there are.
+_MANY_FEATURES, _TRANSFORM_S = 500, 0.1
 # A smaller share is shown as a number of rows.
 _SHOWN_SHARE = 0.001
 
@@ -80,9 +80,9 @@ def width_notes(features: int) -> list[str]:
     """How long a run over so many columns takes, where that is minutes; else nothing."""
     if features < _MANY_FEATURES:
         return []
-    minutes = math.ceil(features * _STATISTICS_S / 60)
+    minutes = math.ceil(features * _TRANSFORM_S / 60)
     return [
-        f"{features:,} features: the statistics alone take about {counted(minutes, 'minute')} on new data, "
+        f"{features:,} features: Transform alone takes about {counted(minutes, 'minute')} on new data, "
         "and other steps grow alike. Fewer columns in data.columns and preprocessing.py are faster "
         "(docs/scale.md)."
     ]

@@ -190,7 +190,6 @@ def test_every_number_of_every_column_is_tfx_s(made, tmp_path):
     for split in FILES:
         (mine,), (theirs,) = (datasets(each, split).values() for each in (ours, stock))
         assert_near(plain(mine), plain(theirs), split)
-        assert [each.path for each in mine.features] == [each.path for each in theirs.features]
 
 
 def test_schema_weights_slices_and_wanted_columns_too(made, tmp_path):

@@ -472,9 +472,9 @@ def test_infinite_numbers_are_no_feature(root):
 def test_a_wide_table_is_told_how_long_it_takes(root):
     wide = {f"v{column}": lambda row, shift=column: round(NOISE[row + shift], 3) for column in range(600)}
     _write(root, {**COLUMNS, **wide}, rows=40)
-    assert "features: the statistics alone take about 2 minutes on new data" in _begin(root).text()
+    assert "features: Transform alone takes about 2 minutes on new data" in _begin(root).text()
     _write(root, COLUMNS)
-    assert "the statistics alone" not in _begin(root, name="narrow").text()
+    assert "Transform alone" not in _begin(root, name="narrow").text()
 
 
 @pytest.mark.parametrize("content", ["# made by hand\na^churned\n1^2\n", "a churned\n" + "1 2\n" * 30])
