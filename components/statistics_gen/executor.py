@@ -13,7 +13,7 @@ from tfx.proto import example_gen_pb2
 from tfx.types import artifact_utils, standard_component_specs
 from tfx.utils import io_utils, json_utils, stats_utils
 
-from slipway.components.counting import counted
+from slipway.components.counted_words import counted
 from slipway.components.progress import report as tell
 from slipway.components.statistics_gen.executor_choice import OPTIONS, why_stock
 from slipway.components.statistics_gen.reading import batches
