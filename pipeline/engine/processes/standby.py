@@ -22,6 +22,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from slipway.components.import_path import import_path
+from slipway.components.project import OWN_FOLDER
 from slipway.pipeline.engine.processes.os_processes import is_stopped
 from slipway.pipeline.engine.processes.warm import KERAS_VARIABLES, Forking, WarmProcess, import_ahead
 from slipway.pipeline.errors import UsageError
@@ -130,7 +131,7 @@ def _imported() -> dict[str, object]:
     sources = (
         file
         for folder in ("components", "pipeline", "schemas", "slipway")
-        for file in sorted((PROJECT_ROOT / folder).rglob("*.py"))
+        for file in sorted((OWN_FOLDER / folder).rglob("*.py"))
     )
     return {
         "python": sys.executable,
