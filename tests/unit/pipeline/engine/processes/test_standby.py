@@ -79,7 +79,7 @@ def test_run_after_an_edit_of_our_code_does_not_find_it(listening, monkeypatch, 
         (tmp_path / "project" / part).mkdir(parents=True)
     file = tmp_path / "project" / "pipeline" / "dag.py"
     file.write_text("before = 1\n")
-    monkeypatch.setattr(standby, "PROJECT_ROOT", tmp_path / "project")
+    monkeypatch.setattr(standby, "OWN_FOLDER", tmp_path / "project")
     listening()
     assert found() == os.getpid()
     file.write_text("after = 12\n")
