@@ -167,8 +167,8 @@ def test_every_command_that_shows_something_takes_json(runner):
     import typer
 
     commands = typer.main.get_command(runner.app).commands
-    # What they do is a run, which `show` tells, or files; or they serve.
-    others = {"run", "resume", "step", "accept-schema", "serve", "new"}
+    # What they do is a run, which `show` tells, or files; or they serve, or wait for runs.
+    others = {"run", "resume", "step", "accept-schema", "serve", "new", "warm"}
     without = {name for name, each in commands.items() if "as_json" not in [p.name for p in each.params]}
     assert without == others
 
