@@ -142,6 +142,12 @@ def _judged(error: BaseException, below: list[str]) -> tuple[Cause, str, str]:
             "one output; join several of them with keras.layers.Concatenate, or put the others into "
             "another model",
         )
+    if "The structure of `inputs` doesn't match" in text:
+        return (
+            "shape",
+            "the model's inputs do not have the names of the features",
+            "keras.Input(shape, name=FEATURE, dtype=...) for each feature that it takes",
+        )
     if "__jax_array__" in text:
         return (
             "other",

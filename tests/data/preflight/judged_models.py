@@ -239,7 +239,7 @@ def images_that_are_none(features, _):
     return answered(x, layers.Conv2D(8, 3)(x))
 
 
-@right(ERROR, says="The structure of `inputs` doesn't match")
+@right(ERROR, says="the model's inputs do not have the names of the features")
 def sequential_with_an_input_of_another_name(features, _):
     model = keras.Sequential([keras.Input(features["x"].shape), layers.Dense(1)])
     model.compile("adam", "mse")
