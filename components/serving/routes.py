@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from slipway.components.saved_model.signatures import Signature, TensorInfo
-from slipway.components.serving.request_tensors import RequestError
+from slipway.components.serving.request_decoding import RequestError
 
 _PATH = re.compile(
     r"/v1/models/(?P<name>[A-Za-z0-9_-]{1,63})(?:/versions/(?P<version>[0-9]{1,19}))?"

@@ -19,9 +19,9 @@ from slipway.components.saved_model.loading import WrongInputError
 from slipway.components.serving.client_connection import HeaderLines, PatientSocket
 from slipway.components.serving.connection_limit import Places
 from slipway.components.serving.live_model import LiveModel, Served
-from slipway.components.serving.request_json import read_json, refuse_overflow
-from slipway.components.serving.request_tensors import RequestError, answer, parse_request
+from slipway.components.serving.request_decoding import RequestError, answer, parse_request
 from slipway.components.serving.routes import Route, metadata_document, route, status_document
+from slipway.components.serving.strict_json import read_json, refuse_overflow
 
 MAX_BODY_BYTES = 8 * 2**20
 """The largest request that is read."""

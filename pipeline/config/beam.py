@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator
 
 from slipway.components.beam_runner import IN_PROCESS
-from slipway.pipeline.config.problems import KeyRuleError
 from slipway.pipeline.config.section import OneOf, Section, SnakeName, Text, Texts
+from slipway.pipeline.config.settings_errors import KeyRuleError
 
 RUNNERS = {
     "direct": IN_PROCESS,  # Beam's own default first tries to download another runner

@@ -5,8 +5,8 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from slipway.pipeline.config.cloud_services import KubeflowConfig, ScheduleConfig, Service, VertexConfig
-from slipway.pipeline.config.problems import KeyRuleError
 from slipway.pipeline.config.section import DottedPath, GsPath, LabelValue, Name, NodeId, Section, Text
+from slipway.pipeline.config.settings_errors import KeyRuleError
 
 Cores = Annotated[float, Field(gt=0, le=1024)]
 Gigabytes = Annotated[float, Field(gt=0, le=65536)]

@@ -7,7 +7,6 @@ from zoneinfo import ZoneInfo
 from pydantic import Field, field_validator, model_validator
 
 from slipway.pipeline.config.cron import cron_problem
-from slipway.pipeline.config.problems import KeyRuleError
 from slipway.pipeline.config.section import (
     KmsKey,
     Network,
@@ -17,6 +16,7 @@ from slipway.pipeline.config.section import (
     Text,
     VariableName,
 )
+from slipway.pipeline.config.settings_errors import KeyRuleError
 
 Service = Literal["vertex", "kubeflow"]
 _SECRETS_OVER = "https://"

@@ -16,7 +16,6 @@ from slipway.components.ingest.options import (
     UnlabelledRows,
 )
 from slipway.components.ingest.spans import span_kind, span_number
-from slipway.pipeline.config.problems import KeyRuleError
 from slipway.pipeline.config.section import (
     Column,
     Columns,
@@ -30,6 +29,7 @@ from slipway.pipeline.config.section import (
     Texts,
     setting_of,
 )
+from slipway.pipeline.config.settings_errors import KeyRuleError
 
 # A year, a month and a day, and only directives of dates and times.
 _DAY_FORMAT = re.compile("(?=.*%[Yy])(?=.*%[mbB])(?=.*%d)(?:[^%]|%[YymbBdHIMSp])*", re.DOTALL)

@@ -11,8 +11,8 @@ from slipway.components.model_gate.serving_rules import ServingLimits
 from slipway.components.model_gate.trivial_rules import BeatTrivial
 from slipway.components.nearest import nearest
 from slipway.components.reference_models import ReferenceModel
-from slipway.pipeline.config.problems import KeyRuleError
 from slipway.pipeline.config.section import Metrics, Section, SettingsOf, Slices, SnakeName, Text, setting_of
+from slipway.pipeline.config.settings_errors import KeyRuleError
 
 References = Annotated[tuple[ReferenceModel, ...], Field(strict=False)]
 

@@ -4,8 +4,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from slipway.pipeline.config.problems import KeyRuleError
 from slipway.pipeline.config.section import Section, Texts, VariableName
+from slipway.pipeline.config.settings_errors import KeyRuleError
 
 End = Literal["complete", "failed", "stopped", "interrupted"]
 

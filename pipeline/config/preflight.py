@@ -5,8 +5,8 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from slipway.components.preflight.chips import CHIPS
-from slipway.pipeline.config.problems import KeyRuleError
 from slipway.pipeline.config.section import Month, OneOf, Section
+from slipway.pipeline.config.settings_errors import KeyRuleError
 
 Generation = Annotated[str, OneOf(CHIPS)]
 ChipHour = Annotated[float, Field(gt=0)]

@@ -6,7 +6,6 @@ from typing import Self
 from pydantic import Field, field_validator, model_validator
 
 from slipway.components.pusher.endpoint import ALL_TRAFFIC
-from slipway.pipeline.config.problems import KeyRuleError
 from slipway.pipeline.config.section import (
     BUCKET_WORDS,
     EndpointId,
@@ -16,6 +15,7 @@ from slipway.pipeline.config.section import (
     Text,
     Texts,
 )
+from slipway.pipeline.config.settings_errors import KeyRuleError
 
 _BUCKET_FOLDER = re.compile(r"gs://[a-z0-9][a-z0-9._-]+/[^/].*")
 

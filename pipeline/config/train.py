@@ -13,7 +13,6 @@ from slipway.components.trainer.settings.export import QUANTIZED, ExportKind
 from slipway.components.trainer.settings.input import InputSettings
 from slipway.components.trainer.settings.step import LearningRateSettings, Precision, StepSettings, XlaUse
 from slipway.components.trainer.settings.watch import WatchSettings, step_range
-from slipway.pipeline.config.problems import KeyRuleError
 from slipway.pipeline.config.section import (
     Column,
     DottedPath,
@@ -25,6 +24,7 @@ from slipway.pipeline.config.section import (
     setting_of,
     without_default,
 )
+from slipway.pipeline.config.settings_errors import KeyRuleError
 
 # YAML has lists only; everything inside them stays strict.
 Axes = Annotated[tuple[Axis | None, ...], Field(strict=False, min_length=1)]

@@ -6,8 +6,8 @@ from pydantic import Field, JsonValue, model_validator
 
 from slipway.components.trainer.search_space import Algorithm, broken_rule
 from slipway.components.trainer.settings.checkpoint import Goal
-from slipway.pipeline.config.problems import KeyRuleError
 from slipway.pipeline.config.section import Section, Text
+from slipway.pipeline.config.settings_errors import KeyRuleError
 
 Values = Annotated[tuple[JsonValue, ...], Field(strict=False, min_length=1)]
 

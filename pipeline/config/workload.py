@@ -22,7 +22,6 @@ from slipway.pipeline.config.hyperparameter_names import find_unknown_hyperparam
 from slipway.pipeline.config.importable import find_import_problem
 from slipway.pipeline.config.notify import NotifyConfig
 from slipway.pipeline.config.preflight import PreflightConfig
-from slipway.pipeline.config.problems import KeyRuleError, Problem, find_problems, problem_at, raise_problems
 from slipway.pipeline.config.push import PushConfig
 from slipway.pipeline.config.safe_yaml import KeyPath, shown
 from slipway.pipeline.config.schema_file import find_schema_problem
@@ -34,6 +33,13 @@ from slipway.pipeline.config.set_and_profile import (
     Layers,
     profile_layer,
     read_layer,
+)
+from slipway.pipeline.config.settings_errors import (
+    KeyRuleError,
+    Problem,
+    find_problems,
+    problem_at,
+    raise_problems,
 )
 from slipway.pipeline.config.train import TrainConfig, TransformConfig
 from slipway.pipeline.config.tune import TuneConfig

@@ -27,9 +27,9 @@ from slipway.components.ingest.storage import fetched, list_files
 from slipway.components.ingest.tfrecord import frame, read_records
 from slipway.components.pusher.manifest import FileEntry, Manifest
 from slipway.components.saved_model.signatures import SERVING_DEFAULT, Signature, TensorInfo
-from slipway.components.serving.request_json import read_json, refuse_overflow
-from slipway.components.serving.request_tensors import RequestError, parse_request
+from slipway.components.serving.request_decoding import RequestError, parse_request
 from slipway.components.serving.routes import route
+from slipway.components.serving.strict_json import read_json, refuse_overflow
 from slipway.pipeline.config import load_workload
 
 PROJECT = Path(__file__).resolve().parents[3]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from slipway.components.serving.request_tensors import RequestError
+from slipway.components.serving.request_decoding import RequestError
 from slipway.components.serving.routes import Route, route
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from slipway.components.serving.request_json import read_json, refuse_overflow
-from slipway.components.serving.request_tensors import RequestError
+from slipway.components.serving.request_decoding import RequestError
+from slipway.components.serving.strict_json import read_json, refuse_overflow
 
 
 @pytest.mark.parametrize(

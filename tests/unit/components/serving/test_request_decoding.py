@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slipway.components.saved_model.signatures import Signature, TensorInfo
-from slipway.components.serving.request_tensors import RequestError, answer, parse_request
+from slipway.components.serving.request_decoding import RequestError, answer, parse_request
 
 NUMBER, COUNT, TEXT = (
     TensorInfo("float", (None, 1)),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from slipway.components.serving.request_tensors import RequestError
+from slipway.components.serving.request_decoding import RequestError
 
 _SHOWN_LETTERS = 100
 
