@@ -171,7 +171,6 @@ def matches(cell: Any, query: RowQuery) -> bool:
 
     Args:
         cell: text, a number, None, or a list of several values.
-        query: what is looked for.
     """
     if isinstance(cell, list) and cell:
         return any(matches(each, query) for each in cell)

@@ -157,7 +157,6 @@ def judge(evidence: Evidence, *, accepted: str = "") -> DataGateVerdict:
     """Check the data against every rule.
 
     Args:
-        evidence: what is known.
         accepted: the reason of `--accept-data`; empty without.
     """
     scores = single_scores(evidence.sample, evidence.label)

@@ -55,7 +55,6 @@ class WrittenValues:
         """The cells of a column, rewritten where it is one of these.
 
         Args:
-            column: its name.
             cells: Arrow strings, UTF-8.
         """
         if column in self.numbers:

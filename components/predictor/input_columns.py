@@ -45,7 +45,6 @@ class InputColumns:
         """The refusal of a file.
 
         Args:
-            file: its name.
             missing: as `missing` gives it; at least one.
             hint: another remedy than to mend the columns of the file.
         """

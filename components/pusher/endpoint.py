@@ -107,8 +107,6 @@ def deploy_request(
 
     Args:
         settings: where and on what.
-        published: the version.
-        workload: its name.
         model: the resource name of the version in the registry.
         shares: of the endpoint's models now, in percent by the id of their deployment.
     """

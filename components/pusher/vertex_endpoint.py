@@ -59,7 +59,6 @@ class VertexEndpoint:
 
         Args:
             published: the version, in gs://.
-            workload: its name.
 
         Returns:
             What was done, in words.

@@ -33,7 +33,6 @@ def rename_inputs(folder: str, signature: str, names: Mapping[str, str]) -> None
 
     Args:
         folder: of a SavedModel; may be gs://...
-        signature: its name.
         names: from each input to its new name; one that is left out keeps its own.
     """
     if not names:

@@ -36,7 +36,6 @@ def set_step(
 
     Args:
         model: compiled.
-        step: the settings.
         devices: where it computes.
         batch_size: examples a step.
         steps_per_epoch: full batches in an epoch.

@@ -15,7 +15,6 @@ def scale_learning_rate(
 
     Args:
         model: compiled, its optimizer not yet built.
-        settings: the rule.
         batch_size: examples an update.
         accumulate_steps: steps an update, >= 1.
 

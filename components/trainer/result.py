@@ -87,7 +87,6 @@ def summarise(
     """The part of result.json that is known only after the training.
 
     Args:
-        job: what was trained.
         reached: how it ended.
         attempts: how often it was started.
         is_wait_counted: whether the clock's `waiting_s` was counted.

@@ -69,7 +69,6 @@ def main(arguments: list[str] | None = None, *, tell: Callable[..., None] = emit
     """Carries out the job of the command line; returns the exit code.
 
     Args:
-        arguments: of the command line.
         tell: gets the last event: done, failed or preempted.
     """
     parser = argparse.ArgumentParser(prog="python -m slipway.components.trainer.train", description=__doc__)

@@ -71,7 +71,6 @@ def ending(record: RunRecord, state: JobState, *, link: str, bless: str) -> Iter
     """The last lines: the outcome, its causes, what to do, and where to look.
 
     Args:
-        record: the run's.
         state: its last one.
         link: to it.
         bless: the command that runs it again and has its model pass.

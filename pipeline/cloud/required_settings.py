@@ -78,7 +78,6 @@ def require(needed: Iterable[RequiredSetting], *, who: str, wrong: Sequence[Conf
     """Raises one error for all settings that are missing or wrong.
 
     Args:
-        needed: the settings.
         who: needs them, in words.
         wrong: what else was found.
 

@@ -28,7 +28,6 @@ def submit_workload(chosen: CloudChoice, *, wait: bool) -> int:
     """Starts a run of a workload at its service and prints the link to it; returns the exit code.
 
     Args:
-        chosen: the workload.
         wait: whether to follow the run to its end; the exit code is then the run's.
 
     Raises:
@@ -133,7 +132,6 @@ def follow(
     Args:
         service: where it runs.
         job: what it carries out.
-        submitted: the run.
         chosen: its workload, for the commands that go on.
         display: receives the reports.
 

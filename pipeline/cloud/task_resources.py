@@ -9,7 +9,6 @@ def resources_of(name: str, cloud: CloudConfig) -> ResourceSpec:
     """The resources of a task's container; a value that nobody sets is left to the service.
 
     Args:
-        name: the task.
         cloud: `tasks` holds its own values, which come first; `resources` those of all tasks.
     """
     own, common = cloud.tasks.get(name, ResourcesConfig()), cloud.resources

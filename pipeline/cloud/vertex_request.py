@@ -68,7 +68,6 @@ def checked_parameters(spec: PipelineSpec, values: Mapping[str, object]) -> dict
     """The values of a pipeline's runtime parameters.
 
     Args:
-        spec: the compiled pipeline.
         values: by name, as the workload gives them.
 
     Raises:

@@ -76,7 +76,6 @@ class Target:
         """The target of a cloud run.
 
         Args:
-            request: the workload.
             image: what the image holds.
             is_sent: whether it goes to a service, which then must be named, too.
 

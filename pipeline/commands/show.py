@@ -66,7 +66,6 @@ def show_text(record: RunRecord, *, width: int | None = None) -> str:
     """A run as text: its outcome, then each node.
 
     Args:
-        record: the run.
         width: of the screen, in columns, which tables keep within; None: as wide as they come.
     """
     longest = max((len(node.id) for node in record.nodes), default=0)

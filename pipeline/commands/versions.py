@@ -131,7 +131,6 @@ def rollback(config: WorkloadConfig, output: Path, *, to: int | None, reason: st
     Who did it, when and why is kept in the version's manifest and among the runs.
 
     Args:
-        config: the workload.
         output: the folder of its runs; no run of the workload may be at work there.
         to: the version; None: the one before the model that is live. After a rollback that is one further
             back.

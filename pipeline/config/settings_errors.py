@@ -85,7 +85,6 @@ def find_problems(
 
     Args:
         model: the model of the whole file.
-        layers: the settings.
         patterns: what each pattern of the model asks for, in words that follow "must be".
     """
     try:

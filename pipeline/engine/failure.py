@@ -57,7 +57,6 @@ def describe_exception(error: BaseException, *, root: Path) -> Cause:
     """The cause of an exception, with the place in the user's code if there is one.
 
     Args:
-        error: what was raised.
         root: the user's folder; a place inside it is reported relative to it.
     """
     if isinstance(error, SlipwayError):

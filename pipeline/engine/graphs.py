@@ -119,10 +119,8 @@ def compile_graph(
     """Has the server compile the pipeline, and stores the graph for `known_graph`.
 
     Args:
-        request: what to compile.
         server: compiles.
         history: keeps.
-        folder: of the run.
         run_id: what the run is called in the metadata store.
         tick: as in `Server.compile`, which also says what this raises.
     """

@@ -34,7 +34,6 @@ class Journal:
     """Keeps the files of one run; raises PipelineError where they cannot be written.
 
     Args:
-        record: the run's.
         history: where the record is kept.
         began: when the run began, in seconds of `time.monotonic()`.
     """
@@ -55,7 +54,6 @@ class Journal:
         """Makes place for an attempt at a node, without what the last one has left.
 
         Args:
-            entry: its record.
             state: the folder for the state to continue from; None: there is none.
 
         Returns:

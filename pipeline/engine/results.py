@@ -44,7 +44,6 @@ class CachedResults:
 
     Args:
         journal: of the run; its record's nodes get the keys of their fingerprints, its history the results.
-        plan: the run's.
         still_current: for a node that has just ended, whether its code and data are still those of its
             fingerprint; where not, neither its result nor its state is kept.
 

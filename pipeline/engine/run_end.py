@@ -32,7 +32,6 @@ def carry_out(
     Args:
         run: does it; says whether the user interrupted.
         history: keeps the record.
-        record: the run's.
         began: when the run began, in seconds of `time.monotonic()`.
         listeners: called at its end.
 

@@ -58,7 +58,6 @@ def begin(
     """Creates a run and plans it; cached nodes are done at once.
 
     Args:
-        request: what to run.
         display: receives the reports.
         airflow: as in `RunRecord`, for hints.
         warm: forks the processes; None: TFX is imported afresh.
@@ -107,7 +106,6 @@ def run_node(
 
     Args:
         run_id: as `begin` gave it.
-        node_id: the node.
         output: the folder that holds the run, absolute.
         display: receives the reports.
         warm: as in `begin`.

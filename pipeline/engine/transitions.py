@@ -43,7 +43,6 @@ def due(
     """The waiting nodes that may start now, in topological order.
 
     Args:
-        graph: the pipeline.
         record: with the states of its nodes.
         unmet: nodes left out because a condition was not met.
         not_before: when nodes that failed are tried again.
@@ -60,7 +59,6 @@ def passed_on(up: NodeRecord, unmet: Collection[str]) -> str:
     """Why the nodes after a node cannot run; empty where it keeps none from it. The first cause is passed on.
 
     Args:
-        up: the node.
         unmet: as in `due`; some nodes can do without one of these.
     """
     if up.state == "failed":
@@ -93,7 +91,6 @@ def after_attempt(
 
     Args:
         entry: its record, with the attempts so far, this one included.
-        node: the node.
         result: what its process reported.
         attempt: whether and why it was told to end.
         interrupted: whether the user has interrupted the run.

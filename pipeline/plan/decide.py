@@ -67,7 +67,6 @@ def decide(
     node runs that may change the answer. A gate is none for those that only wait for it.
 
     Args:
-        graph: the compiled pipeline.
         prints: the fingerprint of each node as things stand now.
         known: what earlier runs left.
         selected: the nodes of `--from` and `--to`; those outside are reused where needed, else skipped.
@@ -93,8 +92,6 @@ def _reran(node: Node, graph: Graph, decided: Mapping[str, Decision], running: C
     """The rerunning nodes that a node's outcome depends on.
 
     Args:
-        node: the node.
-        graph: the pipeline.
         decided: what was decided for the nodes before it.
         running: the nodes that run for all that is known, also of those after it.
     """

@@ -57,8 +57,6 @@ def stays(node_id: str, graph: Graph, decisions: Mapping[str, Decision], *, was_
     same key, but need not be the same. And what is answered from the cache needs none.
 
     Args:
-        node_id: the node.
-        graph: the compiled pipeline.
         decisions: what the plan decided.
         was_begun: whether this run has begun the node before it was resumed.
     """

@@ -67,7 +67,6 @@ def fingerprint_nodes(
     """The fingerprint of every node.
 
     Args:
-        graph: the compiled pipeline.
         own: node id -> its `own_parts`.
         baseline: what the metadata store's answer to a resolver depends on; see `resolver_keys.baseline_key`.
         reference: likewise, see `resolver_keys.reference_key`.

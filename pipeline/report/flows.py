@@ -35,7 +35,6 @@ def flows(record: RunRecord, splits: Mapping[str, int]) -> dict[str, Flow]:
     """The output of each node by its id; only for nodes that are done.
 
     Args:
-        record: the run.
         splits: rows of each split, as the statistics counted them.
     """
     done = [node for node in record.nodes if node.is_done and not node.is_resolver]

@@ -90,7 +90,6 @@ def model(record: RunRecord, names: Sequence[str] = ()) -> Model | None:
     """The model of a run; None if the run has no records of one.
 
     Args:
-        record: the run.
         names: of the classes that it tells apart; see `class_names`.
 
     Raises:

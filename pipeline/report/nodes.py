@@ -77,7 +77,6 @@ def node_cards(record: RunRecord, folder: Path, prints: Mapping[str, Fingerprint
     """The run's nodes in their order.
 
     Args:
-        record: the run.
         folder: the run's own.
         prints: its fingerprints by node id; they hold the parameters.
     """

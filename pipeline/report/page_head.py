@@ -64,7 +64,6 @@ def head(record: RunRecord, *, cost: Fact | None = None) -> Head:
     """The top of the page of a run.
 
     Args:
-        record: the run.
         cost: what a training would cost, where that is known.
 
     Raises:

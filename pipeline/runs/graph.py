@@ -133,7 +133,6 @@ def ready(
     gate before it may still have to say no.
 
     Args:
-        graph: the pipeline.
         waiting: nodes that have not begun.
         done: nodes whose outputs are there.
         unmet: nodes left out because a condition was not met, their own or that of one they need.

@@ -32,7 +32,6 @@ def result_of(node: NodeRecord, run_id: str, *, files: Files, unmet: str = "") -
     """The record of a finished node for the cache, with the current time.
 
     Args:
-        node: its record.
         run_id: the run that did it.
         files: as `kept_files` gives them.
         unmet: why there is no result, where a condition was not met.
@@ -79,7 +78,6 @@ class History:
 
         Args:
             workload: the pipeline's name.
-            target: what is asked for.
             run_id: the id to take unless it is taken; empty: a new one.
         """
         while True:

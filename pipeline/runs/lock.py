@@ -29,9 +29,7 @@ def working(output: Path, workload: str, *, run_id: str, in_steps: bool = False)
     """Locks an output folder, and the versions that a workload pushed from there, for a run.
 
     Args:
-        output: the folder.
         workload: what is run, or the name of another pipeline.
-        run_id: the run's.
         in_steps: several steps may work there at the same time; a step waits for an engine.
 
     Raises:
@@ -49,8 +47,6 @@ def changing_pushes(output: Path, workload: str, *, run_id: str) -> Iterator[Non
     """Locks the versions or the baseline of one workload; runs of other workloads continue.
 
     Args:
-        output: the folder.
-        workload: its name.
         run_id: what is done, e.g. `rollback`.
 
     Raises:
@@ -85,7 +81,6 @@ def locked(
     """Locks a folder for this process. The kernel releases the lock when the process ends, however it ends.
 
     Args:
-        output: the folder.
         run_id: what it is held for, for the message to those who come too late.
         shared: others that share it may hold it at the same time; for those that do not, this waits longer.
         what: what is held, in the words of that message; empty: the folder.

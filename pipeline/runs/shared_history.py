@@ -14,7 +14,6 @@ class SharedHistory(History):
     """As `History`, except that `save` writes one node and keeps what others have written since it was read.
 
     Args:
-        output: the folder.
         node_id: that node; empty: none, this process only looks.
     """
 

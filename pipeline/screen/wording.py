@@ -62,7 +62,6 @@ def summary(
     """The last lines of a run: the outcome first, then the numbers, then the next steps.
 
     Args:
-        record: the finished run.
         stops: the verdict of each node that is a gate and stopped the run; see `outcome.read_stops`.
         verdict: that of the model gate; see `outcome.read_verdict`.
         passed: the verdicts of the data gates that let the data pass; see `outcome.read_verdicts`.
@@ -224,7 +223,6 @@ def again_command(record: RunRecord, **overrides: str) -> str:
     """The command that starts the same run again, as this one was started: here, in Airflow, as a rehearsal.
 
     Args:
-        record: the run's.
         **overrides: reasons to let it pass a gate despite its findings, by a key of `OVERRIDES`.
     """
     if record.airflow:

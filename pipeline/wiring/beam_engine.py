@@ -47,7 +47,6 @@ def beam_args(beam: BeamConfig, cloud: CloudConfig) -> list[str]:
     """The options of every Beam component, as on a command line.
 
     Args:
-        beam: the workload's.
         cloud: where it runs when not here; its image is that of workers elsewhere, too.
     """
     options = {**_defaults(beam, cloud), **beam.options}

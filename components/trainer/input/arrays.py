@@ -191,7 +191,6 @@ def training_batches(
 
     Args:
         rows: with the label.
-        label: its name.
         batch_size: over all hosts, each of which gets its part of every batch.
         seed: of the order.
         steps_per_epoch: at most rows.count // batch_size.
@@ -243,7 +242,6 @@ def eval_batches(
 
     Args:
         rows: with the label.
-        label: its name.
         batch_size: over all hosts.
         multiple: every batch can be divided by that; what is over, less than that many rows, is left out.
             With `batch_size` itself there are full batches only.

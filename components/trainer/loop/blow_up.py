@@ -16,7 +16,6 @@ def require_loss(loss: Any, settings: BlowUpSettings, where: str) -> None:
 
     Args:
         loss: a number, or a tensor that may not be computed yet.
-        settings: the limit.
         where: after what, for the message.
 
     Raises:

@@ -57,7 +57,6 @@ def fit(
     Args:
         model: compiled, in the scope of its devices.
         job: gives epochs, checkpoints and what to do when it blows up.
-        data: the batches.
         preemption: whether to save and leave.
         began_at: when this attempt began, seconds since 1970.
         devices: what it trains on; the first host writes checkpoints, and all go on from them.

@@ -57,7 +57,6 @@ class DoneTasks:
         """Records the outputs of a task of this run.
 
         Args:
-            task: its name.
             artifacts: by output key.
             parameters: by output key.
             key: its cache key; empty if it did not run itself.

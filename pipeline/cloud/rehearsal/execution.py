@@ -156,8 +156,6 @@ def executor_input(
     """The ExecutorInput of a task.
 
     Args:
-        spec: the pipeline.
-        name: the task.
         done: what the tasks before it put out, by task; for an exit handler, also of `tfx-dag`.
         parameters: the job's runtime parameters.
         folder: the task's own folder, for its outputs; its last part is taken for an id.

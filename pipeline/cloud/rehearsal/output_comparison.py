@@ -49,7 +49,6 @@ def compare_outputs(node: str, local: Outputs, rehearsed: Outputs) -> Iterator[C
     """Compares the outputs of a node whose artifact types can be compared.
 
     Args:
-        node: its id.
         local, rehearsed: artifacts by output key, each with `uri` and `type`.
     """
     for key in local.keys() & rehearsed.keys():

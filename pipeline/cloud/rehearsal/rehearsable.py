@@ -16,7 +16,6 @@ def check_containers(spec: PipelineSpec, *, image: str) -> None:
     """Rejects container components: a rehearsal runs Python modules, and no containers.
 
     Args:
-        spec: the pipeline.
         image: of all tasks that are none.
 
     Raises:

@@ -142,7 +142,6 @@ class Rehearsed:
         """Runs one task to its end, in this process.
 
         Args:
-            name: the task.
             attempt: from 1.
 
         Returns:

@@ -32,7 +32,6 @@ def kubeflow_job(
 
     Args:
         job: as `slipway.pipeline.cloud.compile` makes it; it stays as it is.
-        config: the workload.
         when: the schedule that it is for; None: a run of its own.
 
     Returns:

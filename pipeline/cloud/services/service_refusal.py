@@ -92,7 +92,6 @@ def kubeflow_refusal(status: int, said: str, *, doing: str, token_env: str) -> P
     Args:
         status: of HTTP.
         said: by the service.
-        doing: what was asked for.
         token_env: the environment variable with the token.
     """
     said = _first_line(said)

@@ -33,7 +33,6 @@ def launch(compiled: Compiled, node_id: str, *, attempt: int) -> Made | Failed:
     """Runs one node through TFX's launcher.
 
     Args:
-        compiled: the pipeline.
         node_id: which node.
         attempt: from 1. A further one continues the execution of the one before: TFX allows one execution
             a node and run. Where that one published its outputs before it died, they are the result.
@@ -106,7 +105,6 @@ def reuse(compiled: Compiled, sources: Mapping[str, Result]) -> dict[str, Made]:
     """Registers the outputs of earlier executions as those of this run's nodes, as TFX does for its cache.
 
     Args:
-        compiled: the pipeline.
         sources: node id -> what was remembered of the execution whose outputs are taken,
             `{execution_id, outputs}`.
 
@@ -176,7 +174,6 @@ def published(compiled: Compiled, run_ids: Sequence[str]) -> dict[str, Made]:
     """The results of nodes that completed in those pipeline runs, even if the engine died before noting them.
 
     Args:
-        compiled: the pipeline.
         run_ids: the ids that the runs had in the metadata store; one that is not there has no results.
 
     Returns:

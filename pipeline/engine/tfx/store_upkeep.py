@@ -34,7 +34,6 @@ def settle(compiled: Compiled, *, runs: str) -> None:
     that is new, or is an older copy, would count again from numbers whose folders are full.
 
     Args:
-        compiled: the pipeline.
         runs: the folder of the runs that are over, all of them: their executions cannot be running. Empty
             where others may be at work.
 
