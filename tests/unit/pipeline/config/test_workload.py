@@ -21,9 +21,9 @@ from slipway.pipeline.config import (
     WorkloadChoice,
     WorkloadConfig,
     load_workload,
-    problems,
     read_assignments,
     read_parameters,
+    settings_errors,
 )
 from slipway.pipeline.config.json_schema import SCHEMA_PATH, schema_text, workload_schema
 from slipway.pipeline.errors import ConfigError, UsageError
@@ -309,15 +309,15 @@ def test_address_of_a_webhook_is_not_repeated_wherever_it_is_pasted(lines_of, se
 
 def test_nearest_key_is_looked_for_only_where_it_is_shown(lines_of, monkeypatch):
 
-    asked, original = [], problems._unknown_key
+    asked, original = [], settings_errors._unknown_key
     monkeypatch.setattr(
-        problems, "_unknown_key", lambda model, path: asked.append(path) or original(model, path)
+        settings_errors, "_unknown_key", lambda model, path: asked.append(path) or original(model, path)
     )
     lines = lines_of(MINIMAL + "".join(f"key_{number}: 1\n" for number in range(200)))
     assert "200 problems" in lines[0]
     assert [line for line in lines if "key_9:" in line]
     assert lines[-1] == "and 190 more"
-    assert len(asked) == problems.MAX_PROBLEMS
+    assert len(asked) == settings_errors.MAX_PROBLEMS
 
 
 def test_unknown_profile_is_told_with_those_there_are(lines_of):
