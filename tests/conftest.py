@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -84,6 +85,24 @@ def project() -> Path:
     return PROJECT
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _temporary_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A folder for the temporary files of this worker and of all that it starts, removed with it.
+
+    TensorFlow writes the Python of each function that it traces there. It forgets the file in a process that
+    is killed or leaves by os._exit, and what Python compiled of it in any. A run has its own folder; code of
+    nodes that tests call themselves, or fork from the warm process, has none. A short name, for sockets.
+    """
+    tmp_path_factory.getbasetemp()  # which pytest keeps lies where it always does
+    with (
+        tempfile.TemporaryDirectory(prefix="tests-", ignore_cleanup_errors=True) as folder,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setenv("TMPDIR", folder)
+        patch.setattr(tempfile, "tempdir", None)
+        yield
+
+
 @pytest.fixture(scope="session")
 def local_runner() -> Callable[..., Finished]:
     """Runs `python local_runner.py ARGS...` as a user does, and waits for it; nobody else may reach it."""
@@ -151,11 +170,20 @@ def output(shared: Shared) -> Path:
 
 
 @pytest.fixture(scope="session")
-def first_run(local_runner: Callable[..., Finished], shared: Shared, output: Path) -> Finished:
+def temporary(shared: Shared) -> Path:
+    """The system's folder for temporary files, as that run finds it."""
+    return shared.folder / "temporary"
+
+
+@pytest.fixture(scope="session")
+def first_run(
+    local_runner: Callable[..., Finished], shared: Shared, output: Path, temporary: Path
+) -> Finished:
     """The run, finished; made by the first worker that needs it."""
 
     def make(_folder: Path) -> Finished:
-        finished = local_runner("run", *FEWER, "--output", str(output))
+        temporary.mkdir()
+        finished = local_runner("run", *FEWER, "--output", str(output), TMPDIR=str(temporary))
         assert finished.returncode == 0, finished.stderr
         assert finished.listeners == [], "a run needs no port, not even on loopback"
         return finished

@@ -101,6 +101,11 @@ def test_run_completes_every_node_and_pushes_a_version(first, output):
     assert (pushed / "saved_model.pb").is_file()
 
 
+def test_run_leaves_no_temporary_files(first_run, temporary):
+    """It leaves by os._exit from nodes that TensorFlow has written Python for."""
+    assert list(temporary.iterdir()) == []
+
+
 def test_model_has_learned_more_than_the_majority(first):
     # Always answering no scores an accuracy of 0.775.
     metrics = first["metrics"]
