@@ -1,4 +1,7 @@
-"""The exit codes of both command lines, as their help and `run.json` tell them."""
+"""The exit codes of both command lines, as their help and `run.json` tell them.
+
+Which one a run ends with is decided in `runs/outcome.exit_code`.
+"""
 
 DONE = 0
 FAILED = 1  # a node failed, or something else did

@@ -11,6 +11,7 @@ from slipway.components.project import IS_CHECKOUT
 from slipway.pipeline.cloud.scheduled_span import scheduled_kind
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.engine.retries import MAX_BACKOFF_S
+from slipway.pipeline.exit_codes import GATE_STOPPED, WRONG_USAGE
 from slipway.pipeline.runs.graph import Graph, Node
 
 # Around a node's own time limit, which the step keeps: the start of its process, the end of one that must
@@ -42,7 +43,7 @@ OUTPUT = {output}
 WORKLOAD = {workload}
 TIME_ZONE = {time_zone}
 # Exit codes after which another try would end alike.
-FINAL = {{2: "wrong usage or a wrong workload file", 3: "a gate stopped the run"}}
+FINAL = {{{wrong_usage}: "wrong usage or a wrong workload file", {gate_stopped}: "a gate stopped the run"}}
 # On the form of a trigger, and in its --conf: for this run only, the reason is kept with what it pushes.
 PARAMS = {{
     "accept_data": Param("", type="string", description="Why the data passes its gate whatever that finds."),
@@ -191,6 +192,8 @@ def dag_text(
         output=_quoted(place.output),
         workload=_list([_quoted(word) for word in workload]),
         time_zone=_quoted(schedule.time_zone),
+        wrong_usage=WRONG_USAGE,
+        gate_stopped=GATE_STOPPED,
     )
     return (
         head

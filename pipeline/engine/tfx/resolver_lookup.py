@@ -1,5 +1,8 @@
 """What resolvers would find now, so that the nodes after them need not run again for the same.
 
+Not the baseline: `dag.py` chooses its strategy, `plan/resolver_keys.py` foresees what that finds, and
+`plan/baseline_changes.py` changes it.
+
 Imports TFX: for the fork server.
 """
 
