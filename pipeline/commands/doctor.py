@@ -26,6 +26,7 @@ from slipway.components.trainer.devices.tpu_contact import require_reachable
 from slipway.components.trainer.input.plan import available_memory_bytes
 from slipway.components.trainer.settings.compute import Backend
 from slipway.pipeline.engine.processes import standby
+from slipway.pipeline.errors import UsageError
 from slipway.pipeline.root import PROJECT_ROOT
 from slipway.pipeline.terminal.invocation import command
 from slipway.pipeline.wiring.beam_engine import engine_programs, engine_remedy
@@ -141,14 +142,20 @@ def _machine(output: Path) -> Iterator[Finding]:
         remedy="" if enough else f"{command('gc')}, or another --output",
     )
 
-    warm = ", ".join(map(str, standby.waiting()))
-    yield Finding(
-        group=group,
-        name="warm process",
-        state="ok" if warm else "none",
-        found=f"{warm}; to end: {command('warm', '--end')}" if warm else "none",
-        remedy="" if warm else f"{command('warm')}, for runs that begin without importing TFX",
-    )
+    yield _warm_process(group)
+
+
+def _warm_process(group: str) -> Finding:
+    name = "warm process"
+    try:
+        found = ", ".join(map(str, standby.waiting()))
+    except UsageError as error:
+        return Finding(group=group, name=name, state="none", found=error.message, remedy=error.hint)
+    if found:
+        words = f"{found}; to end: {command('warm', '--end')}"
+        return Finding(group=group, name=name, state="ok", found=words)
+    remedy = f"{command('warm')}, for runs that begin without importing TFX"
+    return Finding(group=group, name=name, state="none", found="none", remedy=remedy)
 
 
 def _packages() -> Iterator[Finding]:

@@ -18,9 +18,11 @@ def begin(minutes: float) -> str:
 
 
 def end() -> str:
-    """Ends all such processes of this user; returns what to tell.
+    """Ends all such processes of this user that no run uses; returns what to tell.
 
     Raises:
         UsageError: the folder of their sockets is not safe.
     """
-    return f"Ended: {standby.end() or 'none'}"
+    ended, used = standby.end()
+    told = f"Ended: {len(ended) or 'none'}"
+    return f"{told}; used by a run, and left alone: {', '.join(map(str, used))}" if used else told

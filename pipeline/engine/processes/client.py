@@ -128,14 +128,29 @@ class Server:
         with self._log.open("ab") as log, theirs:
             descriptors = [log.fileno(), log.fileno(), theirs.fileno()]
             try:
-                self._process: ForkedProcess | subprocess.Popen[bytes] = (
-                    _start(module, descriptors, variables, folder=None if environment is None else folder)
-                    if warm is None
-                    else warm.start(module, environment=variables, descriptors=descriptors)
+                self._process = self._begin(
+                    module, descriptors, variables, warm, folder=None if environment is None else folder
                 )
             except BaseException:
                 self._channel.close()
                 raise
+
+    def _begin(
+        self,
+        module: str,
+        descriptors: Sequence[int],
+        variables: Mapping[str, str],
+        warm: WarmProcess | None,
+        *,
+        folder: Path | None,
+    ) -> ForkedProcess | subprocess.Popen[bytes]:
+        if warm is not None:
+            try:
+                return warm.start(module, environment=variables, descriptors=descriptors)
+            except PipelineError:
+                if not warm.is_spare:
+                    raise
+        return _start(module, descriptors, variables, folder=folder)
 
     def __enter__(self) -> Self:
         return self

@@ -6,6 +6,7 @@ that would be unlike it does not find it, and imports TFX itself.
 """
 
 import contextlib
+import fcntl
 import hashlib
 import os
 import resource
@@ -23,24 +24,34 @@ from pathlib import Path
 
 from slipway.components.import_path import import_path
 from slipway.components.project import OWN_FOLDER
-from slipway.pipeline.engine.processes.os_processes import is_stopped
+from slipway.pipeline.engine.processes.os_processes import children, is_stopped
 from slipway.pipeline.engine.processes.warm import KERAS_VARIABLES, Forking, WarmProcess, import_ahead
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.fingerprint.parts import canonical_json
 from slipway.pipeline.root import PROJECT_ROOT
 
+IMPORTS, WAITS = ".importing", ".socket"
+"""How a socket's name ends while its process imports TFX, and from then on."""
+
+_BOUND_LIMIT_S = 10.0
 # What differs from one command to the next, or from one terminal to another, and no library reads.
 _UNREAD = frozenset({"_", "COLUMNS", "LINES", "OLDPWD", "PWD", "SHLVL", "TERM_SESSION_ID", "WINDOWID"})
 _LIMITS = ("RLIMIT_AS", "RLIMIT_CORE", "RLIMIT_DATA", "RLIMIT_FSIZE", "RLIMIT_NOFILE", "RLIMIT_NPROC")
 _CREDENTIALS = struct.Struct("3i")  # of SO_PEERCRED: pid, uid, gid
 
 
-def find() -> WarmProcess | None:
+class Standby(WarmProcess):
+    """One that waits for any run; who loses it imports TFX itself."""
+
+    is_spare = True
+
+
+def find() -> Standby | None:
     """The process that this command's run can be forked from; None: there is none, or it still imports."""
-    with contextlib.suppress(UsageError):
+    with contextlib.suppress(UsageError, OSError):
         folder = _folder()
-        if any(folder.glob("*.socket")):  # else the name need not be found out
-            return _connect(folder / _name())
+        if any(folder.glob(f"*{WAITS}")):  # else the name need not be found out
+            return _connect(folder / (_name() + WAITS))
     return None
 
 
@@ -56,7 +67,7 @@ def begin(idle_s: float) -> int:
     folder = _folder()
     folder.mkdir(mode=0o700, exist_ok=True)
     address = _folder() / _name()
-    if (there := _connect(address)) is not None:
+    if (there := _either(address)) is not None:
         with there:
             return there.pid
     path = import_path(PROJECT_ROOT, inherited=os.environ.get("PYTHONPATH", ""))
@@ -68,32 +79,46 @@ def begin(idle_s: float) -> int:
         env={**os.environ, "PYTHONPATH": path, **KERAS_VARIABLES},
         start_new_session=True,
     )
+    # Until it can be found: the next command may be the one that ends it.
+    until = time.monotonic() + _BOUND_LIMIT_S
+    while process.poll() is None and time.monotonic() < until:
+        if (there := _either(address)) is not None:
+            with there:
+                return there.pid
+        time.sleep(0.02)
     return process.pid
 
 
-def waiting() -> Iterator[int]:
-    """The process ids of all that wait, of any checkout and terminal of this user.
+def waiting() -> list[int]:
+    """The process ids of all that there are, of any checkout and terminal of this user.
 
     Raises:
         UsageError: the folder of their sockets is not safe.
     """
-    for address in sorted(_folder().glob("*.socket")):
+    found = []
+    for address in sorted([*_folder().glob(f"*{IMPORTS}"), *_folder().glob(f"*{WAITS}")]):
         if (there := _connect(address)) is not None:
             with there:
-                yield there.pid
+                found.append(there.pid)
+    return found
 
 
-def end() -> int:
-    """Ends them all, with the runs that use them; returns how many there were.
+def end() -> tuple[list[int], list[int]]:
+    """Ends those that no run uses.
+
+    Returns:
+        The process ids of those, and of those that are used.
 
     Raises:
         UsageError: as `waiting`.
     """
-    ended = list(waiting())
+    found = waiting()
+    used = [pid for pid in found if any(children(pid))]
+    ended = [pid for pid in found if pid not in used]
     for pid in ended:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
-    return len(ended)
+    return ended, used
 
 
 def _folder() -> Path:
@@ -118,8 +143,8 @@ def _folder() -> Path:
 
 
 def _name() -> str:
-    """The socket's name, for what a process that is started now would import and inherit."""
-    return f"{_digest(_imported())}-{_digest(_inherited())}.socket"
+    """The socket's name but for its ending: what a process that is started now would import and inherit."""
+    return f"{_digest(_imported())}-{_digest(_inherited())}"
 
 
 def _digest(document: Mapping[str, object]) -> str:
@@ -133,13 +158,20 @@ def _imported() -> dict[str, object]:
         for folder in ("components", "pipeline", "schemas", "slipway")
         for file in sorted((OWN_FOLDER / folder).rglob("*.py"))
     )
+    packages = map(Path, [*site.getsitepackages(), site.getusersitepackages()])
     return {
         "python": sys.executable,
-        "code": {
-            str(file): [found.st_size, found.st_mtime_ns] for file in sources for found in [file.stat()]
-        },
-        "packages": {path: Path(path).stat().st_mtime_ns for path in site.getsitepackages()},
+        "code": {str(file): _state(file) for file in sources},
+        "packages": {str(folder): _state(folder) for folder in packages},
     }
+
+
+def _state(path: Path) -> list[int]:
+    try:
+        found = path.stat()
+    except OSError:  # an editor's lock, which leads nowhere; a folder that is not there
+        return []
+    return [found.st_size, found.st_mtime_ns]
 
 
 def _inherited() -> dict[str, object]:
@@ -166,7 +198,12 @@ def _short(address: Path) -> Iterator[str]:
         os.close(folder)
 
 
-def _connect(address: Path) -> WarmProcess | None:
+def _either(address: Path) -> Standby | None:
+    """The process with that name, whether it still imports or not."""
+    return _connect(Path(f"{address}{WAITS}")) or _connect(Path(f"{address}{IMPORTS}"))
+
+
+def _connect(address: Path) -> Standby | None:
     line = socket.socket(socket.AF_UNIX)
     try:
         with _short(address) as path:
@@ -178,7 +215,7 @@ def _connect(address: Path) -> WarmProcess | None:
     if user != os.getuid() or is_stopped(pid):
         line.close()
         return None
-    return WarmProcess(line, pid)
+    return Standby(line, pid)
 
 
 def _peer(line: socket.socket) -> tuple[int, int]:
@@ -189,24 +226,42 @@ def _peer(line: socket.socket) -> tuple[int, int]:
 
 
 def main() -> None:
-    """Entry point: `python -m slipway.pipeline.engine.processes.standby SOCKET IDLE_S`."""
-    address, idle_s = Path(sys.argv[1]), float(sys.argv[2])
+    """Entry point: `python -m slipway.pipeline.engine.processes.standby FOLDER/NAME IDLE_S`."""
+    name, idle_s = Path(sys.argv[1]), float(sys.argv[2])
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    import_ahead()
-    if not address.name.startswith(_digest(_imported())):  # edited meanwhile: which was imported, who knows
-        return
-    if (there := _connect(address)) is not None:  # another one was quicker
-        with there:
-            return
-    address.unlink(missing_ok=True)
+    imports, waits = Path(f"{name}{IMPORTS}"), Path(f"{name}{WAITS}")
     with socket.socket(socket.AF_UNIX) as listener:
-        with _short(address) as path:
-            listener.bind(path)
-        try:
+        with _alone(name.parent):
+            if (there := _either(name)) is not None:  # another one was quicker
+                with there:
+                    return
+            imports.unlink(missing_ok=True)
+            with _short(imports) as path:
+                listener.bind(path)
             listener.listen()
+        try:
+            import_ahead()
+            if not name.name.startswith(
+                _digest(_imported())
+            ):  # edited meanwhile: which was imported, who knows
+                return
+            imports.rename(waits)
             _serve(listener, idle_s)
         finally:
-            address.unlink(missing_ok=True)
+            # Whoever wants to begin another one finds this one there until it is gone.
+            for address in (imports, waits):
+                address.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """The right to begin a process of that folder; one at a time has it."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _serve(listener: socket.socket, idle_s: float) -> None:

@@ -37,7 +37,12 @@ class WarmProcess:
     Args:
         line: to it.
         pid: its process id.
+
+    Attributes:
+        is_spare: whether a run that cannot be forked from it begins without it.
     """
+
+    is_spare = False
 
     def __init__(self, line: socket.socket, pid: int) -> None:
         self._line = line

@@ -14,7 +14,8 @@ def test_process_its_time_and_its_end_are_told(monkeypatch):
     assert told.endswith("local_runner.py warm --end")
 
 
-def test_number_of_ended_processes_is_told(monkeypatch):
-    ended = iter([2, 0])
-    monkeypatch.setattr(standby, "end", lambda: next(ended))
+def test_processes_that_were_ended_and_those_in_use_are_told(monkeypatch):
+    found = iter([([1, 2], []), ([], []), ([1], [4711])])
+    monkeypatch.setattr(standby, "end", lambda: next(found))
     assert (warm.end(), warm.end()) == ("Ended: 2", "Ended: none")
+    assert warm.end() == "Ended: 1; used by a run, and left alone: 4711"

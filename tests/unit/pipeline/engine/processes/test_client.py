@@ -5,6 +5,7 @@ import pytest
 from slipway.pipeline.engine.launcher import Start
 from slipway.pipeline.engine.processes import client as servers
 from slipway.pipeline.engine.processes.client import Server, keras_variables
+from slipway.pipeline.errors import PipelineError
 
 START = Start("A", 1, log="", progress="", left="", state="")
 USUAL = {"TF_USE_LEGACY_KERAS": "0", "KERAS_BACKEND": "tensorflow"}
@@ -55,3 +56,25 @@ def test_server_without_a_node_is_killed_at_once_and_another_may_end_in_order(
         server._channel = Told()
         ask(server)
     assert process.calls == told
+
+
+class Gone:
+    """A warm process that has ended since it was found."""
+
+    def start(self, module, **_):
+        raise PipelineError("The warm process is gone.")
+
+
+@pytest.mark.parametrize("is_spare", [True, False])
+def test_run_does_without_a_spare_process_that_is_gone(tmp_path, monkeypatch, is_spare):
+    started = []
+    monkeypatch.setattr(servers, "_start", lambda *_, **__: started.append(1) or Told())
+    (tmp_path / "logs").mkdir()
+    warm = Gone()
+    warm.is_spare = is_spare
+    if is_spare:
+        Server(tmp_path, temporary=tmp_path, warm=warm).close()
+    else:
+        with pytest.raises(PipelineError, match="is gone"):
+            Server(tmp_path, temporary=tmp_path, warm=warm)
+    assert started == [1] * is_spare

@@ -22,9 +22,9 @@ def listening(folder):
     """Makes a socket that somebody listens on, under a process's name; the process is this one."""
     opened = []
 
-    def listen() -> Path:
+    def listen(ending: str = standby.WAITS) -> Path:
         folder.mkdir(mode=0o700, exist_ok=True)
-        address = folder / standby._name()
+        address = folder / (standby._name() + ending)
         listener = socket.socket(socket.AF_UNIX)
         with standby._short(address) as path:
             listener.bind(path)
@@ -48,11 +48,11 @@ def test_run_finds_the_process_that_waits(listening):
     assert found() is None
     listening()
     assert found() == os.getpid()
-    assert list(standby.waiting()) == [os.getpid()]
+    assert standby.waiting() == [os.getpid()]
 
 
 def test_looking_for_one_leaves_nothing_behind(folder):
-    assert (found(), list(standby.waiting()), standby.end()) == (None, [], 0)
+    assert (found(), standby.waiting(), standby.end()) == (None, [], ([], []))
     assert not folder.exists()
 
 
@@ -107,4 +107,69 @@ def test_link_in_the_place_of_the_folder_is_refused(folder, tmp_path):
     (tmp_path / "elsewhere").mkdir(mode=0o700)
     folder.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(UsageError, match="must be a folder"):
-        list(standby.waiting())
+        standby.waiting()
+
+
+def test_process_that_still_imports_is_not_forked_from_but_can_be_ended(listening):
+    listening(standby.IMPORTS)
+    assert found() is None
+    assert standby.waiting() == [os.getpid()]
+    assert standby.begin(60) == os.getpid(), "one is enough"
+
+
+def test_process_that_a_run_uses_is_left_alone(listening, monkeypatch):
+    killed = []
+    monkeypatch.setattr(standby.os, "kill", lambda pid, signum: killed.append(pid))
+    listening()
+    monkeypatch.setattr(standby, "children", lambda pid: iter([4711]))
+    assert standby.end() == ([], [os.getpid()])
+    assert killed == []
+    monkeypatch.setattr(standby, "children", lambda pid: iter([]))
+    assert standby.end() == ([os.getpid()], [])
+    assert killed == [os.getpid()]
+
+
+def test_process_of_another_user_is_not_trusted(listening, monkeypatch):
+    listening()
+    monkeypatch.setattr(standby, "_peer", lambda line: (4711, os.getuid() + 1))
+    assert found() is None
+    assert standby.waiting() == []
+
+
+def test_another_users_connection_is_closed_unheard(listening, monkeypatch):
+    monkeypatch.setattr(standby, "_peer", lambda line: (4711, os.getuid() + 1))
+    ours, theirs = socket.socketpair()
+
+    class Listener:
+        def fileno(self):
+            return 3
+
+        def accept(self):
+            return theirs, ""
+
+    class Forking:
+        is_used = False
+        times = iter([[3], []])
+
+        def serve(self, *others, timeout_s):
+            return next(self.times)
+
+        def add(self, line):
+            raise AssertionError("it must not be served")
+
+    clock = iter([0.0, 0.0, 0.5, 2.0])
+    monkeypatch.setattr(standby, "Forking", Forking)
+    monkeypatch.setattr(standby.time, "monotonic", lambda: next(clock))
+    standby._serve(Listener(), 1.0)
+    with ours:
+        assert ours.recv(1) == b"", "it was closed"
+
+
+def test_what_cannot_be_looked_at_is_no_reason_to_fail(listening, monkeypatch, tmp_path):
+    for part in ("components", "pipeline", "schemas", "slipway"):
+        (tmp_path / "own" / part).mkdir(parents=True)
+    (tmp_path / "own" / "pipeline" / ".#dag.py").symlink_to("nowhere")
+    monkeypatch.setattr(standby, "OWN_FOLDER", tmp_path / "own")
+    monkeypatch.setattr(standby.site, "getsitepackages", lambda: [str(tmp_path / "missing")])
+    listening()
+    assert found() == os.getpid()
