@@ -59,7 +59,12 @@ class TrainingProcess:
         self._process = start_module(
             "slipway.components.trainer.train",
             [str(job_file)],
-            environment=environment(os.environ, import_roots=import_roots, backend=compute.backend),
+            environment=environment(
+                os.environ,
+                import_roots=import_roots,
+                backend=compute.backend,
+                is_same_python=interpreter is None,
+            ),
             interpreter=find_interpreter(interpreter) if interpreter else None,
             # Keras reads its backend once, when it is imported; and a fork whose CPU is cut into devices was
             # seen to wait for its input for ever.
@@ -130,7 +135,11 @@ def find_interpreter(name: str) -> str:
 
 
 def environment(
-    inherited: Mapping[str, str], *, import_roots: Iterable[Path], backend: str
+    inherited: Mapping[str, str],
+    *,
+    import_roots: Iterable[Path],
+    backend: str,
+    is_same_python: bool = True,
 ) -> dict[str, str]:
     """The environment variables of the training process.
 
@@ -138,8 +147,14 @@ def environment(
         inherited: those of this process; its own settings of log levels are kept.
         import_roots: folders that come first on PYTHONPATH; the project's comes last.
         backend: Keras backend.
+        is_same_python: whether it runs in this process's interpreter.
     """
-    path = import_path(PROJECT_ROOT, inherited=inherited.get("PYTHONPATH", ""), first=import_roots)
+    path = import_path(
+        PROJECT_ROOT,
+        inherited=inherited.get("PYTHONPATH", ""),
+        first=import_roots,
+        is_same_python=is_same_python,
+    )
     return {
         "TF_CPP_MIN_LOG_LEVEL": "2",  # errors only
         **inherited,

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 
-from slipway.components.project import INSTALL, PROJECT_ROOT, find_project
+from slipway.components.project import INSTALL, PROJECT_ROOT, PROJECT_VARIABLE, is_project
 from slipway.pipeline.errors import UsageError
 
 _ANYWHERE = frozenset({"init", "doctor"})
@@ -15,7 +15,9 @@ _NO_COMMAND = frozenset({"--help", "--install-completion", "--show-completion", 
 
 
 def enter_project(words: Sequence[str]) -> None:
-    """Makes the project's modules importable.
+    """Makes the project's modules importable, and names it for the processes to come.
+
+    They come last on the path: a `csv.py` beside the data must not be taken for the standard library's.
 
     Args:
         words: of the command line, after the program.
@@ -23,10 +25,20 @@ def enter_project(words: Sequence[str]) -> None:
     Raises:
         UsageError: the command needs a project, and there is none, or TFX is not installed.
     """
-    sys.path.insert(0, str(PROJECT_ROOT))
+    is_one = is_project(PROJECT_ROOT)
+    named = os.environ.get(PROJECT_VARIABLE)
+    if is_one:
+        sys.path.append(str(PROJECT_ROOT))
+        os.environ[PROJECT_VARIABLE] = str(PROJECT_ROOT)
     if {*words[:1]} & _ANYWHERE or _NO_COMMAND & {*words, *os.environ}:
         return
-    if find_project(PROJECT_ROOT) is None:
+    if not is_one and named:
+        raise UsageError(
+            f"{PROJECT_VARIABLE} ({named}) names no project: {PROJECT_ROOT} has no pyproject.toml with "
+            "[tool.slipway].",
+            hint="name the project's own folder",
+        )
+    if not is_one:
         raise UsageError(
             f"{PROJECT_ROOT} lies in no project: neither it nor a folder above has a pyproject.toml with "
             "[tool.slipway].",

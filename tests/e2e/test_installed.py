@@ -28,8 +28,8 @@ NAMED = ("README.md", "LICENSE")
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory, project):
-    """Built from a copy: setuptools leaves its folders beside the sources."""
+def sources(tmp_path_factory, project):
+    """A copy: setuptools leaves its folders beside the sources."""
     copy = tmp_path_factory.mktemp("sources")
     for part in (*PARTS, *NAMED):
         if (project / part).is_dir():
@@ -37,23 +37,30 @@ def wheel(tmp_path_factory, project):
             shutil.copytree(project / part, copy / part, symlinks=True, ignore=ignored)
         else:
             shutil.copy(project / part, copy / part)
-    built = tmp_path_factory.mktemp("built")
-    words = ["-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(built)]
-    subprocess.run([sys.executable, *words, str(copy)], check=True)
-    (file,) = built.iterdir()
+    return copy
+
+
+def _build(sources, folder):
+    words = ["-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder)]
+    subprocess.run([sys.executable, *words, str(sources)], check=True)
+    (file,) = folder.iterdir()
     return file
 
 
+def _install(wheel, python):
+    words = ["pip", "install", "--quiet", "--no-deps", "--offline", "--reinstall", "--python", str(python)]
+    subprocess.run([Path(sys.executable).with_name("uv"), *words, str(wheel)], check=True)
+
+
 @pytest.fixture(scope="module")
-def environment(tmp_path_factory, wheel):
+def environment(tmp_path_factory, sources):
     """The `bin` of an environment with the wheel, and the packages of this one: only the wheel is tested."""
     folder = tmp_path_factory.mktemp("environment")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
     bin_folder = folder / "bin"
     (packages,) = folder.glob("lib/python*/site-packages")
     (packages / "these.pth").write_text(sysconfig.get_path("purelib"))
-    words = ["pip", "install", "--quiet", "--no-deps", "--offline", "--python", str(bin_folder / "python")]
-    subprocess.run([Path(sys.executable).with_name("uv"), *words, str(wheel)], check=True)
+    _install(_build(sources, tmp_path_factory.mktemp("built")), bin_folder / "python")
     return bin_folder
 
 
@@ -120,14 +127,24 @@ def test_wrong_words_name_the_command_that_helps(slipway, made):
     assert done.stderr.splitlines()[-1] == "hint: slipway cloud --help"
 
 
-def test_project_without_a_workload_says_how_to_make_one(slipway, made):
-    if not (made / "workloads" / "wine").exists():
-        done = slipway("run", cwd=made)
-        assert done.returncode == 2
-        assert done.stderr.endswith("hint: make one from your rows: the command new\n")
+def test_project_without_a_workload_says_how_to_make_one(slipway, tmp_path):
+    assert slipway("init", "empty", cwd=tmp_path).returncode == 0
+    done = slipway("run", cwd=tmp_path / "empty")
+    assert done.returncode == 2
+    assert done.stderr.endswith("hint: make one from your rows: the command new\n")
 
 
-def test_table_becomes_a_pushed_model_from_a_folder_below(slipway, made, wine):
+def test_file_beside_the_data_is_never_executed(slipway, tmp_path):
+    for name in ("csv.py", "typer.py"):
+        (tmp_path / name).write_text("print('executed')\n")
+    done = slipway("init", "mine", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "executed" not in done.stdout
+
+
+def test_table_becomes_a_pushed_model_from_a_folder_below_and_anew_with_the_next_wheel(
+    slipway, made, wine, sources, environment, tmp_path_factory
+):
     assert wine.splitlines()[-1] == "hint: slipway run wine"
     assert "slipway run wine" in (made / "workloads" / "wine" / "README.md").read_text()
     done = slipway("run", cwd=made / "schemas")  # the only workload there is
@@ -138,6 +155,12 @@ def test_table_becomes_a_pushed_model_from_a_folder_below(slipway, made, wine):
     again = slipway("run", "wine", cwd=made)
     assert "13 cached" in again.stdout + again.stderr
     assert "hint: slipway show" in again.stdout + again.stderr
+    with (sources / "local_runner.py").open("a") as file:
+        file.write("# The next wheel has the same version.\n")
+    _install(_build(sources, tmp_path_factory.mktemp("anew")), environment / "python")
+    anew = slipway("plan", "wine", cwd=made)
+    assert "13 cached" not in anew.stdout
+    assert "slipway" in anew.stdout  # what has changed
 
 
 def test_airflows_tasks_call_the_installed_command(slipway, made, wine, environment):

@@ -42,14 +42,23 @@ def test_installed_slipway_takes_the_named_project_or_the_one_around(monkeypatch
     (tmp_path / "pyproject.toml").write_text("[tool.slipway]\n")
     (tmp_path / "below").mkdir()
     monkeypatch.chdir(tmp_path / "below")
+    monkeypatch.delenv(module.PROJECT_VARIABLE, raising=False)
     if is_named:
         monkeypatch.setenv(module.PROJECT_VARIABLE, "/opt/slipway")
     found = module._project_root()
     assert str(found) == ("/opt/slipway" if is_named else str(tmp_path))
 
 
+def test_project_that_is_named_from_the_current_folder_is_the_same_from_any_other(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(module.PROJECT_VARIABLE, "../mine")
+    assert module._project_root() == tmp_path.parent / "mine"
+
+
 def test_outside_of_any_project_it_is_the_current_folder(monkeypatch, tmp_path):
+    monkeypatch.delenv(module.PROJECT_VARIABLE, raising=False)
     monkeypatch.setattr(module, "IS_CHECKOUT", False)
+    monkeypatch.setattr(module, "find_project", lambda _: None)  # wherever the folder for tests is
     monkeypatch.chdir(tmp_path)
     assert module._project_root() == tmp_path
 
@@ -61,6 +70,40 @@ def test_folder_that_is_gone_is_no_project(project, tmp_path):
         "import os, slipway.components.project as p\n"
         f"os.rmdir({str(gone)!r}); p.IS_CHECKOUT = False; print(p._project_root())"
     )
-    environment = {**os.environ, "PYTHONPATH": str(project)}
+    kept = {name: value for name, value in os.environ.items() if name != module.PROJECT_VARIABLE}
+    environment = {**kept, "PYTHONPATH": str(project)}
     told = subprocess.check_output([sys.executable, "-c", look], cwd=gone, env=environment, text=True)
     assert told == "/\n"
+
+
+@pytest.fixture
+def installed(monkeypatch, tmp_path):
+    """As if Slipway were installed, with a RECORD of these lines."""
+    folder = tmp_path / "slipway-0.1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: slipway\nVersion: 0.1.0\n")
+    monkeypatch.setattr(module, "IS_CHECKOUT", False)
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def call(*lines):
+        (folder / "RECORD").write_text("\n".join(lines) + "\n")
+        return installed_version()["slipway"]
+
+    return call
+
+
+def test_wheel_that_was_built_anew_counts_as_another_one(installed):
+    before = installed("slipway/run.py,sha256=aa,10", "slipway/plan.py,sha256=bb,10")
+    assert before.startswith("0.1.0 (")
+    assert installed("slipway/run.py,sha256=cc,10", "slipway/plan.py,sha256=bb,10") != before
+
+
+def test_same_wheel_is_the_same_in_any_environment(installed):
+    before = installed("slipway/run.py,sha256=aa,10", "slipway/plan.py,sha256=bb,10")
+    assert before == installed(
+        "../../../bin/slipway,sha256=dd,200",
+        "slipway/__pycache__/run.cpython-311.pyc,,",
+        "slipway/plan.py,sha256=bb,10",
+        "slipway/run.py,sha256=aa,10",
+        "slipway-0.1.0.dist-info/INSTALLER,sha256=ee,4",
+    )

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from slipway.components.preflight import compiler
@@ -45,6 +47,18 @@ def test_a_compiling_process_that_was_killed_is_told_as_one(case, tmp_path, monk
 
     assert isinstance(said, Unanswered)
     assert "this machine's memory is short" in said.reason
+
+
+def test_a_compiling_process_finds_an_installed_slipway(case, monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        compiler, "import_path", lambda *_, is_same_python, **__: asked.append(is_same_python) or ""
+    )
+    monkeypatch.setattr(compiler, "PROJECT_ROOT", Path("/"))
+
+    ask(case().question, "bin/true", import_roots=[], limit_s=9.0)
+
+    assert asked == [False]
 
 
 def test_packages_of_an_environment_are_read_without_starting_it(tmp_path):

@@ -1,5 +1,6 @@
 """What the training process is given and how its lines are read."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,17 @@ def test_log_level_of_the_user_is_kept():
         environment({"TF_CPP_MIN_LOG_LEVEL": "0"}, import_roots=[], backend="jax")["TF_CPP_MIN_LOG_LEVEL"]
         == "0"
     )
+
+
+@pytest.mark.parametrize("interpreter", [None, sys.executable])
+def test_only_another_interpreter_is_led_to_an_installed_slipway(monkeypatch, interpreter):
+    asked = []
+    monkeypatch.setattr(training_process, "start_module", lambda *_, **__: None)
+    monkeypatch.setattr(
+        training_process, "import_path", lambda *_, is_same_python, **__: asked.append(is_same_python) or ""
+    )
+    TrainingProcess(Path("job.json"), import_roots=[], interpreter=interpreter)
+    assert asked == [interpreter is None]
 
 
 @pytest.mark.parametrize(

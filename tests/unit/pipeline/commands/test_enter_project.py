@@ -1,5 +1,7 @@
 """The installed command works in a project, with TFX; without them it says what to do."""
 
+import importlib
+import os
 import sys
 
 import pytest
@@ -13,6 +15,7 @@ from slipway.pipeline.errors import UsageError
 def here(monkeypatch, tmp_path):
     """A folder in no project, and nothing added to this process's path."""
     monkeypatch.setattr(module, "PROJECT_ROOT", tmp_path)
+    monkeypatch.setenv(module.PROJECT_VARIABLE, "")  # and so restored
     monkeypatch.setattr(sys, "path", [*sys.path])
     return tmp_path
 
@@ -33,7 +36,28 @@ def test_others_name_the_folder_that_is_in_none(here, words):
 def test_modules_of_the_project_can_be_imported(here):
     (here / "pyproject.toml").write_text("[tool.slipway]\n")
     enter_project(["run"])
-    assert sys.path[0] == str(here)
+    assert sys.path[-1] == str(here)
+    assert os.environ[module.PROJECT_VARIABLE] == str(here)
+
+
+@pytest.mark.parametrize("is_project", [True, False])
+def test_nothing_beside_the_data_is_taken_for_the_standard_librarys(here, is_project):
+    (here / "colorsys.py").write_text("raise SystemExit('executed')\n")
+    if is_project:
+        (here / "pyproject.toml").write_text("[tool.slipway]\n")
+    sys.modules.pop("colorsys", None)
+    enter_project(["init", "mine"])
+    assert importlib.import_module("colorsys").rgb_to_hsv
+    assert (str(here) in sys.path) == is_project
+
+
+def test_variable_that_names_a_folder_below_the_project_is_told(monkeypatch, here):
+    monkeypatch.setenv(module.PROJECT_VARIABLE, "below")
+    (here / "pyproject.toml").write_text("[tool.slipway]\n")
+    monkeypatch.setattr(module, "PROJECT_ROOT", here / "below")
+    with pytest.raises(UsageError, match=r"SLIPWAY_PROJECT \(below\) names no project: ") as refused:
+        enter_project(["run"])
+    assert refused.value.hint == "name the project's own folder"
 
 
 def test_missing_tfx_is_told_with_the_command_that_brings_it(monkeypatch, here):

@@ -5,6 +5,7 @@ import os
 import pytest
 from fingerprints import fingerprints
 
+from slipway.pipeline.plan import node_fingerprints
 from slipway.pipeline.plan.node_fingerprints import found_key, own_parts_in, with_found
 from slipway.pipeline.runs.graph import Graph, Node
 
@@ -158,3 +159,8 @@ def test_resolver_that_found_something_else_changes_itself_and_what_follows(proj
     assert with_found(prints(one), "Latest", two) == prints(two)
     assert prints(one)["Ingest"] == prints(two)["Ingest"]
     assert prints(one)["Pusher"] != prints(two)["Pusher"]
+
+
+def test_installed_slipway_counts_by_what_its_installer_noted(monkeypatch):
+    monkeypatch.setattr(node_fingerprints, "installed_version", lambda: {"slipway": "0.1.0 (aa)"})
+    assert node_fingerprints.stack_versions.__wrapped__()["slipway"] == "0.1.0 (aa)"
